@@ -1,0 +1,135 @@
+"""How much may be spent (Budget) and what is spent or promised (Ledger); a ledger never goes over."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from evalbudget.errors import BudgetError
+
+
+class Unit(StrEnum):
+    """What a budget counts."""
+
+    SCORES = "scores"
+    USD = "usd"
+    TOKENS = "tokens"
+
+
+_REMEDY = "write a number of scores (2000), scores per item (20x), money ('$20') or tokens (5Mtok)"
+_NUMBER = r"(?P<number>[0-9][0-9_,]*(?:\.[0-9]*)?|\.[0-9]+)"
+_SCALE = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9}
+_FORMS = (
+    (re.compile(rf"{_NUMBER}(?P<scale>[kKmM]?)"), Unit.SCORES, False),
+    (re.compile(rf"{_NUMBER}(?P<scale>)[xX×]"), Unit.SCORES, True),
+    (re.compile(rf"(?:\$|USD ?){_NUMBER}(?P<scale>[kKmM]?)"), Unit.USD, False),
+    (re.compile(rf"{_NUMBER}(?P<scale>) ?USD"), Unit.USD, False),
+    (re.compile(rf"{_NUMBER}(?P<scale>[kKmMgGbB]?) ?tok(?:ens?)?"), Unit.TOKENS, False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """An amount that is never exceeded, requests in flight included.
+
+    Attributes:
+        amount: in units of ``unit``, more than zero.
+        unit: scores (judge calls), usd or tokens.
+
+    Raises:
+        BudgetError: the amount is not a finite number above zero, or not whole for scores.
+    """
+
+    amount: float
+    unit: Unit = Unit.SCORES
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.amount) or self.amount <= 0:
+            raise BudgetError(f"budget {self.amount:g} must be above zero; {_REMEDY}")
+        if self.unit is Unit.SCORES and self.amount != int(self.amount):
+            raise BudgetError(f"budget {self.amount:g} must be a whole number of scores; {_REMEDY}")
+
+    @classmethod
+    def parse(cls, text: str | int | float | Budget, *, n_items: int | None = None) -> Budget:
+        """Read ``2000``, ``2k``, ``20x`` (per item), ``$20`` or ``5Mtok``.
+
+        Args:
+            text: what the user wrote.
+            n_items: how many items ``x`` multiplies.
+
+        Raises:
+            BudgetError: the text is none of these forms, not above zero, or ``x`` has no items to multiply.
+        """
+        if isinstance(text, Budget):
+            return text
+        if isinstance(text, bool):
+            raise BudgetError(f"budget {text!r} is not an amount; {_REMEDY}")
+        if isinstance(text, int | float):
+            return cls(float(text))
+        stripped = text.strip()
+        for form, unit, per_item in _FORMS:
+            match = form.fullmatch(stripped)
+            if match is None:
+                continue
+            number = match["number"].replace("_", "").replace(",", "")
+            amount = float(number) * _SCALE[match["scale"].lower()]
+            if per_item:
+                if n_items is None:
+                    raise BudgetError(
+                        f"budget {text!r} is per item, but the number of items is not known here; "
+                        "write a number of scores"
+                    )
+                amount = math.floor(amount * n_items + 1e-9)
+            return cls(amount, unit)
+        if re.fullmatch(r"-.*", stripped):
+            raise BudgetError(f"budget {text!r} must be above zero; {_REMEDY}")
+        raise BudgetError(f"budget {text!r} is not an amount; {_REMEDY}")
+
+    def __str__(self) -> str:
+        if self.unit is Unit.USD:
+            return f"${self.amount:,.2f}"
+        if self.unit is Unit.TOKENS:
+            return f"{self.amount:,.0f} tokens"
+        return f"{self.amount:,.0f} scores"
+
+
+class Ledger:
+    """Spent and promised amounts of one budget.
+
+    A request is promised at its highest possible cost before it is sent, and settled at its real cost when
+    it returns: ``spent + promised`` never exceeds the budget as long as no request costs more than was
+    promised for it.
+
+    Args:
+        budget: what may be spent.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.spent = 0.0
+        self.promised = 0.0
+
+    @property
+    def free(self) -> float:
+        """What may still be promised."""
+        return max(0.0, self.budget.amount - self.spent - self.promised)
+
+    def affordable(self, cost: float = 1.0) -> int:
+        """How many more requests of at most ``cost`` each fit."""
+        if cost <= 0:
+            raise BudgetError(f"a request cannot be promised at cost {cost:g}; give a cost above zero")
+        return int((self.free + 1e-9) // cost)
+
+    def promise(self, cost: float = 1.0) -> bool:
+        """Reserve ``cost``; False, and nothing reserved, if it does not fit."""
+        if cost > self.free + 1e-9:
+            return False
+        self.promised += cost
+        return True
+
+    def settle(self, promised: float, cost: float) -> None:
+        """Replace a promise by what was really spent."""
+        self.promised = max(0.0, self.promised - promised)
+        self.spent += cost

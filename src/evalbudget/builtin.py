@@ -1,0 +1,28 @@
+"""What evalbudget itself registers, through the same hooks as anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalbudget.hookspecs import hookimpl
+from evalbudget.samplers import EBBernstein, Robin, RobinHood, Uniform
+
+if TYPE_CHECKING:
+    from evalbudget.backtest.recorded import RecordedScores
+    from evalbudget.sampler import Sampler
+
+
+@hookimpl
+def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
+    """The repeats samplers."""
+    return [Uniform, Robin, RobinHood, EBBernstein]
+
+
+@hookimpl(trylast=True)
+def evalbudget_open_scores(path: Path) -> RecordedScores | None:
+    """The recorded-scores layout as .npz, and long .csv files."""
+    from evalbudget.backtest.files import open_scores
+
+    return open_scores(path)

@@ -1,0 +1,1 @@
+"""The ``evalbudget`` command line; every group of commands has its own file."""

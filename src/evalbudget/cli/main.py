@@ -1,0 +1,86 @@
+"""Entry point of ``evalbudget``: built-in commands, then those of the plugins."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from evalbudget._version import __version__
+from evalbudget.cli.backtest import backtest
+from evalbudget.cli.demo import demo
+from evalbudget.cli.plugins import plugins_command
+from evalbudget.errors import EvalbudgetError, did_you_mean
+from evalbudget.plugins import plugins
+
+EXAMPLES = """\b
+Examples:
+  evalbudget inspect eval my_task.py --model openai/gpt-5 --sampler eb-bernstein --budget 2000
+  evalbudget backtest logs/ --sampler uniform,eb-bernstein --budget 10x,20x
+  evalbudget plugins
+"""
+
+
+class _Group(click.Group):
+    """Loads plugins' commands when one is asked for; suggests near names; prints our errors plainly."""
+
+    _extended = False
+
+    def _extend(self) -> None:
+        if not self._extended:
+            self._extended = True
+            plugins().add_commands(self)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        self._extend()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command = super().get_command(ctx, cmd_name)
+        if command is None:
+            self._extend()
+            command = super().get_command(ctx, cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            hint = did_you_mean(args[0], self.list_commands(ctx))
+            raise click.UsageError(f"no such command {args[0]!r}.{hint}{_missing_host(args[0])}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except EvalbudgetError as ex:
+            raise Refusal(str(ex)) from ex
+
+
+class Refusal(click.ClickException):
+    """Bad input: the message, and exit code 2."""
+
+    exit_code = 2
+
+
+def _missing_host(name: str) -> str:
+    if name in ("inspect", "lm-eval"):
+        return f" The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."
+    return ""
+
+
+@click.group(cls=_Group, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="evalbudget")
+def cli() -> None:
+    """Decides which evaluation score to buy next, and says what the bought scores prove."""
+
+
+cli.add_command(backtest)
+cli.add_command(demo)
+cli.add_command(plugins_command)
+
+
+def main() -> None:
+    """Run the command line."""
+    cli.main(args=sys.argv[1:], prog_name="evalbudget")

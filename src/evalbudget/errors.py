@@ -1,0 +1,65 @@
+"""Every error evalbudget raises on purpose; each says what is wrong, where, and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class EvalbudgetError(Exception):
+    """Base of all errors raised on purpose; commands print it without a traceback and exit with 2."""
+
+
+class InvalidInputError(EvalbudgetError, ValueError):
+    """An argument, file or score that cannot be used, with the remedy in the message."""
+
+
+class BudgetError(InvalidInputError):
+    """A budget that cannot be parsed or that is too small for what was asked."""
+
+
+class UnknownNameError(EvalbudgetError, LookupError):
+    """A name that is not registered; the message suggests the nearest ones.
+
+    Args:
+        kind: what was looked up, for example ``sampler``.
+        name: the name that was not found.
+        known: the names that exist.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind = kind
+        self.name = name
+        self.known = tuple(sorted(known))
+        super().__init__(f"unknown {kind} {name!r}.{did_you_mean(name, self.known)}")
+
+
+class JournalError(EvalbudgetError):
+    """A journal that cannot be read, or that another version, seed or design wrote."""
+
+
+class ReplayError(JournalError):
+    """Feeding a journal again gave another answer than the one recorded."""
+
+
+class SamplerError(EvalbudgetError, RuntimeError):
+    """A sampler broke its contract, for example stopped asking without a reason."""
+
+
+class InvalidInferenceError(EvalbudgetError, ValueError):
+    """An estimator was given readings that do not support the claim it would make."""
+
+
+class PluginError(EvalbudgetError):
+    """A plugin that clashes with another one or registers something unusable."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean ...?`` or the list of what exists, ready to append to a message."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    if close:
+        return " Did you mean " + " or ".join(repr(c) for c in close) + "?"
+    if not names:
+        return " None are registered."
+    return " Available: " + ", ".join(names) + "."

@@ -1,0 +1,151 @@
+"""The Journal: what happened, in order. Feeding it again rebuilds a sampler exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalbudget.design import Cell, Design, Reading, Request
+from evalbudget.errors import JournalError, ReplayError
+from evalbudget.sampler import Sampler
+
+FORMAT = 1
+"""Version of the journal's own format; another major number cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Who wrote a journal: enough to refuse one that would rebuild another sampler.
+
+    Attributes:
+        config: the sampler's :attr:`~evalbudget.sampler.Sampler.config`.
+        design: the design's fingerprint.
+        version: of evalbudget, for the message; decisions are compared one by one anyway.
+        format: of the journal.
+    """
+
+    config: dict[str, Any]
+    design: str
+    version: str
+    format: int = FORMAT
+
+    @classmethod
+    def of(cls, sampler: Sampler, version: str) -> Header:
+        """The header of a journal that ``sampler`` begins."""
+        return cls(dict(sampler.config), sampler.design.fingerprint, version)
+
+    def check(self, sampler: Sampler) -> None:
+        """Raise JournalError unless ``sampler`` is the one that wrote the journal."""
+        if self.format != FORMAT:
+            raise JournalError(
+                f"the journal has format {self.format} (evalbudget {self.version}); this version reads format "
+                f"{FORMAT}. Install the version that wrote it, or start a new journal"
+            )
+        if self.design != sampler.design.fingerprint:
+            raise JournalError(
+                "the journal belongs to another design (other models, items or raters); "
+                "resume with the same task and data set, or start a new journal"
+            )
+        ours = _jsonable(sampler.config)
+        theirs = _jsonable(self.config)
+        differing = sorted(k for k in ours.keys() | theirs.keys() if ours.get(k) != theirs.get(k))
+        if differing:
+            shown = ", ".join(f"{k} = {theirs.get(k)!r} there, {ours.get(k)!r} here" for k in differing)
+            raise JournalError(
+                f"the journal was written with another configuration ({shown}); "
+                "resume with the recorded one, or start a new journal"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened: a request handed out (chosen or adopted), or a reading taken in."""
+
+    request: Request
+    reading: Reading | None = None
+    adopted: bool = False
+
+
+@dataclass(slots=True)
+class Journal:
+    """An append-only record of events.
+
+    Attributes:
+        header: who wrote it; None for one built by hand.
+        events: in the order they happened.
+    """
+
+    header: Header | None = None
+    events: list[Event] = field(default_factory=list)
+
+    def ask(self, request: Request, *, adopted: bool = False) -> None:
+        """Record a request as handed out."""
+        self.events.append(Event(request, adopted=adopted))
+
+    def tell(self, reading: Reading) -> None:
+        """Record a reading as taken in."""
+        self.events.append(Event(reading.request, reading))
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """Every reading, failed ones included, in the order of asking."""
+        told = [e.reading for e in self.events if e.reading is not None]
+        return tuple(sorted(told, key=lambda r: r.request.id))
+
+    @property
+    def pending(self) -> tuple[Request, ...]:
+        """Requests without a reading."""
+        told = {e.request.id for e in self.events if e.reading is not None}
+        return tuple(e.request for e in self.events if e.reading is None and e.request.id not in told)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+
+def resume(sampler: Sampler, journal: Journal | Iterable[Event]) -> None:
+    """Feed a journal to a fresh sampler; requests without a reading are pending afterwards.
+
+    Args:
+        sampler: freshly built with the recorded configuration, seed and design.
+        journal: what happened.
+
+    Raises:
+        JournalError: another configuration or design wrote the journal, or the sampler is not fresh.
+        ReplayError: the sampler gives another answer than the recorded one.
+    """
+    if sampler.asked:
+        raise JournalError("resume needs a fresh sampler; this one was asked already")
+    if isinstance(journal, Journal) and journal.header is not None:
+        journal.header.check(sampler)
+    for number, event in enumerate(journal):
+        if event.reading is not None:
+            sampler.tell([event.reading])
+            continue
+        if event.adopted:
+            given: tuple[Request, ...] = (sampler.adopt(event.request.cell),)
+        else:
+            given = sampler.ask(1)
+        if given != (event.request,):
+            raise ReplayError(
+                f"event {number}: the journal has {event.request}, this sampler answers "
+                f"{given[0] if given else 'nothing'}; it is not the sampler that wrote the journal "
+                "(another version?)"
+            )
+
+
+def replay(sampler: Sampler, readings: Sequence[Reading]) -> None:
+    """Adopt finished readings that somebody else asked for, for example an earlier log's."""
+    for reading in readings:
+        request = sampler.adopt(reading.request.cell)
+        sampler.tell([Reading(request, reading.value, reading.cost, reading.error)])
+
+
+def _jsonable(config: dict[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in config.items()}
+
+
+__all__ = ["FORMAT", "Cell", "Design", "Event", "Header", "Journal", "replay", "resume"]

@@ -1,0 +1,213 @@
+"""The Sampler: what to ask next. Pure, synchronous, deterministic given (config, seed, sequence of calls)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import ClassVar
+
+from evalbudget.design import Cell, Design, Reading, Request
+from evalbudget.errors import InvalidInputError, SamplerError
+
+Eligible = Callable[[Cell], bool]
+Option = int | float | str | bool | None | tuple[float, ...]
+
+
+class Allocation(StrEnum):
+    """How the number of readings of an item depends on the item's own scores: what estimators must know."""
+
+    FIXED = "fixed"
+    """Counts do not depend on scores."""
+    CROSS_FIT = "cross-fit"
+    """Even epochs are counted out by the scores of odd epochs and the other way round: half-means unbiased."""
+    ADAPTIVE = "adaptive"
+    """Counts depend on the same scores that are averaged: only the first ``fixed_repeats`` are unbiased."""
+
+
+class Sampler(ABC):
+    """Decides which score to buy next.
+
+    A driver calls :meth:`ask`, has the requests answered in any order and calls :meth:`tell`. An author writes
+    :meth:`_next` (choose a cell, change nothing), :meth:`_asked` (count it) and :meth:`_learn` (take a value
+    in); what is learned must not depend on the order of ``tell``.
+
+    Args:
+        design: what can be asked.
+        seed: breaks ties and drives random choices.
+        max_failures: a cell (its model, item and rater) closes when it failed this many times more often than
+            it was read; it is then listed in :attr:`closed` and never asked again.
+        options: the configuration to write into journals; JSON values.
+
+    Raises:
+        InvalidInputError: max_failures is below 1.
+    """
+
+    name: ClassVar[str]
+    allocation: Allocation = Allocation.FIXED
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        seed: int = 0,
+        max_failures: int = 3,
+        options: Mapping[str, Option] = MappingProxyType({}),
+    ) -> None:
+        if max_failures < 1:
+            raise InvalidInputError(f"max_failures is {max_failures}; it must be 1 or more")
+        self.design = design
+        self.seed = seed
+        self.max_failures = max_failures
+        self.options = dict(options)
+        self.stop_reason: str | None = None
+        self.fixed_repeats = 0
+        self._pending: dict[int, Request] = {}
+        self._asked_total = 0
+        self._failures: dict[Cell, int] = {}
+        self._reads_of_failed: dict[Cell, int] = {}
+        self._closed: set[Cell] = set()
+
+    # what drivers call
+
+    @property
+    def pending(self) -> tuple[Request, ...]:
+        """Requests asked and not yet told."""
+        return tuple(self._pending.values())
+
+    @property
+    def asked(self) -> int:
+        """How many requests were handed out so far."""
+        return self._asked_total
+
+    @property
+    def closed(self) -> tuple[Cell, ...]:
+        """Cells (at epoch 0) given up after repeated failures, in order."""
+        return tuple(sorted(self._closed))
+
+    @property
+    def config(self) -> dict[str, Option]:
+        """Everything that, with the design and the journal, fixes the decisions."""
+        return {"sampler": self.name, "seed": self.seed, "max_failures": self.max_failures, **self.options}
+
+    def ask(self, n: int = 1, *, eligible: Eligible | None = None) -> tuple[Request, ...]:
+        """Up to ``n`` requests; asking 8 equals asking 1 eight times.
+
+        Args:
+            n: how many requests at most.
+            eligible: which cells may be asked now (the epoch is the sampler's to choose); None is all of them.
+
+        Returns:
+            The requests. Empty with requests pending means wait; empty with a ``stop_reason`` means done;
+            empty under ``eligible`` means skip.
+
+        Raises:
+            SamplerError: nothing to ask, nothing pending, no stop reason: a bug in the sampler.
+        """
+        requests: list[Request] = []
+        while len(requests) < n and self.stop_reason is None:
+            cell = self._next(eligible)
+            if cell is None:
+                break
+            requests.append(self._hand_out(cell))
+        if not requests and n > 0 and eligible is None and not self._pending and self.stop_reason is None:
+            raise SamplerError(
+                f"sampler {self.name!r} neither asked nor stopped with nothing pending; "
+                "_next must return a cell or set stop_reason"
+            )
+        return tuple(requests)
+
+    def adopt(self, cell: Cell) -> Request:
+        """Count a cell that somebody else asked (a host's first epochs, an earlier run) as asked.
+
+        Returns:
+            The request to tell its reading against.
+
+        Raises:
+            InvalidInputError: the cell is not in the design.
+        """
+        if cell not in self.design:
+            raise InvalidInputError(f"{cell} is not in the design of {self._shape()}")
+        return self._hand_out(cell)
+
+    def tell(self, readings: Iterable[Reading]) -> None:
+        """Take readings in, in any order, at any time.
+
+        Raises:
+            SamplerError: a reading answers a request that was never asked, or was told before.
+        """
+        for reading in readings:
+            request = reading.request
+            if self._pending.get(request.id) != request:
+                raise SamplerError(
+                    f"sampler {self.name!r} was told a reading of request {request.id} ({request.cell}), "
+                    "which is not pending; tell each request that ask() returned exactly once"
+                )
+            del self._pending[request.id]
+            if reading.value is None:
+                self._fail(request.cell)
+            else:
+                if self._failures:
+                    self._count_read(request.cell)
+                self._learn(request.cell, reading.value)
+
+    # what an author writes
+
+    @abstractmethod
+    def _next(self, eligible: Eligible | None) -> Cell | None:
+        """Choose the next cell without changing what is known; None to wait, or after setting stop_reason."""
+
+    def _asked(self, cell: Cell) -> None:  # noqa: B027
+        """Count a cell as asked; called for chosen and adopted cells alike."""
+
+    def _learn(self, cell: Cell, value: float) -> None:  # noqa: B027
+        """Take one finite value in."""
+
+    def _failed(self, cell: Cell) -> None:  # noqa: B027
+        """Note that a reading failed; it may be asked again."""
+
+    def _set_open(self, cell: Cell, is_open: bool) -> None:  # noqa: B027
+        """Stop asking this model, item and rater (``cell.epoch`` is 0), or go on after a late good reading."""
+
+    # bookkeeping
+
+    def _hand_out(self, cell: Cell) -> Request:
+        request = Request(self._asked_total, cell, self._propensity(cell))
+        self._asked_total += 1
+        self._pending[request.id] = request
+        self._asked(cell)
+        return request
+
+    def _propensity(self, cell: Cell) -> float | None:  # noqa: ARG002
+        return None
+
+    def _fail(self, cell: Cell) -> None:
+        key = cell._replace(epoch=0)
+        if key not in self._failures:
+            self._failures[key] = 0
+            self._reads_of_failed[key] = self._reads(key)
+        self._failures[key] += 1
+        self._failed(cell)
+        self._settle(key)
+
+    def _count_read(self, cell: Cell) -> None:
+        key = cell._replace(epoch=0)
+        if key in self._failures:
+            self._reads_of_failed[key] += 1
+            self._settle(key)
+
+    def _reads(self, key: Cell) -> int:  # noqa: ARG002
+        """How often this model, item and rater was read so far; repeats samplers know."""
+        return 0
+
+    def _settle(self, key: Cell) -> None:
+        # a function of the counts alone, so that the order of completion does not matter
+        close = self._failures[key] >= self.max_failures + self._reads_of_failed[key]
+        if close != (key in self._closed):
+            (self._closed.add if close else self._closed.remove)(key)
+            self._set_open(key, not close)
+
+    def _shape(self) -> str:
+        d = self.design
+        return f"{d.n_models} models x {d.n_items} items x {d.n_raters} raters"

@@ -1,0 +1,157 @@
+"""Empirical-Bayes Bernstein: the recommended repeats sampler."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalbudget.design import Design
+from evalbudget.errors import InvalidInputError
+from evalbudget.samplers.objective import Objective
+from evalbudget.samplers.repeats import RepeatSampler, cross_fit_allocation
+
+_MANY = 2000.0
+
+
+@dataclass(frozen=True, slots=True)
+class VariancePrior:
+    r"""Scaled inverse chi-square prior of the items' variances, fitted to a warm-up.
+
+    Attributes:
+        mean: m, the pool's mean variance.
+        strength: kappa, how many degrees of freedom the pool is worth to one item.
+    """
+
+    mean: float
+    strength: float
+
+    @classmethod
+    def fit(cls, variances: Sequence[float], degrees: int) -> VariancePrior:
+        r"""Match moments of the sample variances.
+
+        .. math:: q = \overline{s^4 \nu/(\nu+2)}, \quad \varphi = (q - m^2 + \mathrm{Var}(s^2)/K)/m^2,
+                  \quad \kappa = 2 + 2/\varphi
+
+        Args:
+            variances: s_i^2 with n-1, shape (n_items,).
+            degrees: nu, degrees of freedom of each.
+        """
+        s2 = np.sort(np.asarray(variances, dtype=float))  # sorted: the sum must not depend on the order
+        if len(s2) == 0:
+            return cls(0.0, _MANY)
+        m = float(s2.mean())
+        if m <= 0.0:
+            return cls(0.0, _MANY)
+        q = float((s2 * s2).mean()) * degrees / (degrees + 2)
+        spread = float(s2.var(ddof=1)) / len(s2) if len(s2) > 1 else 0.0
+        phi = (q - m * m + spread) / (m * m)
+        return cls(m, 2.0 + 2.0 / phi if phi > 0.001 else _MANY)
+
+    def posterior_mean(self, sum_of_squares: float, n: int) -> float:
+        r"""V_i = (\kappa m + SS_i) / (\kappa + n_i - 1)."""
+        return (self.strength * self.mean + sum_of_squares) / (self.strength + max(0, n - 1))
+
+
+class EBBernstein(RepeatSampler):
+    r"""Shrinks each item's variance towards the pool's and adds a Bernstein term for what was not seen.
+
+    After ``warmup`` readings each, the prior (m, kappa) is fitted to the pool and frozen;
+    :math:`V_i = (\kappa m + SS_i)/(\kappa + n_i - 1)` and the next reading goes to
+
+    .. math:: \arg\max_i \sqrt{V_i/n_i} + c\sqrt m/n_i \quad (\text{worst-item}), \qquad
+              \arg\max_i w_i^2 V_i / (n_i (n_i+1)) \quad (\text{mse, mean}).
+
+    No item is given up because its first scores agreed, and there is nothing to tune.
+
+    Args:
+        design: one model, one rater.
+        objective: ``worst-item``, ``mse`` or ``mean``.
+        weights: w_i of the benchmark mean, shape (n_items,); equal if None; only ``mean`` uses them.
+        cross_fit: count each half of an item's readings out by the other half's scores, so that the benchmark
+            mean stays unbiased; None turns it on for ``mse`` and ``mean``.
+        warmup: readings of each item first; None for 3, or 4 with cross_fit.
+        bonus: c; None for sqrt(ln K), or sqrt(2 ln K) once every score of the warm-up was one of two values.
+        seed: of the order among equals.
+        max_failures: see Sampler.
+
+    Raises:
+        UnknownNameError: no such objective.
+        InvalidInputError: a warm-up too short for variances (2, or 4 with cross_fit), weights of another
+            shape, negative or not finite.
+    """
+
+    name = "eb-bernstein"
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        objective: str = Objective.WORST_ITEM,
+        weights: Sequence[float] | None = None,
+        cross_fit: bool | None = None,
+        warmup: int | None = None,
+        bonus: float | None = None,
+        seed: int = 0,
+        max_failures: int = 3,
+    ) -> None:
+        self.objective = Objective.named(objective)
+        crossed = self.objective is not Objective.WORST_ITEM if cross_fit is None else cross_fit
+        first = (4 if crossed else 3) if warmup is None else warmup
+        least = 4 if crossed else 2
+        if first < least:
+            raise InvalidInputError(f"eb-bernstein got warmup={first}; it needs at least {least} to see variances")
+        super().__init__(
+            design,
+            warmup=first,
+            cross_fit=crossed,
+            seed=seed,
+            max_failures=max_failures,
+            options={
+                "objective": self.objective.value,
+                "weights": None if weights is None else tuple(weights),
+                "cross_fit": crossed,
+                "bonus": bonus,
+            },
+        )
+        self.allocation = cross_fit_allocation(crossed)
+        self._weights_sq = _squared_weights(weights, design.n_items)
+        self._bonus = math.sqrt(math.log(design.n_items)) if bonus is None else bonus
+        self._bonus_given = bonus is not None
+        self._values: set[float] | None = set()
+        self._priors: list[VariancePrior] = []
+        self._linear: list[float] = []
+
+    def _warmed_up(self) -> None:
+        self._priors, self._linear = [], []
+        for half in range(self._halves):
+            arms = [arm for arm in self._arms(half) if self._read(arm) >= 2]
+            degrees = self._need[half] - 1
+            prior = VariancePrior.fit([self._sum_of_squares(a) / (self._read(a) - 1) for a in arms], degrees)
+            self._priors.append(prior)
+            self._linear.append(self._bonus * math.sqrt(prior.mean))
+
+    def _urgency(self, arm: int) -> float:
+        n = self._count(arm)
+        seen = self.evidence(arm)
+        half = seen % self._halves
+        v = self._priors[half].posterior_mean(self._sum_of_squares(seen), self._read(seen))
+        if v <= 0.0:
+            return -float(n)  # all scores equal so far: round-robin
+        if self.objective is Objective.WORST_ITEM:
+            return math.sqrt(v / n) + self._linear[half] / n
+        return self._weights_sq[arm // self._halves] * v / (n * (n + 1))
+
+
+def _squared_weights(weights: Sequence[float] | None, n_items: int) -> list[float]:
+    if weights is None:
+        return [1.0] * n_items
+    w = np.asarray(weights, dtype=float)
+    if w.shape != (n_items,) or not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
+        raise InvalidInputError(
+            f"eb-bernstein got weights of shape {w.shape} for {n_items} items; give one finite number >= 0 per "
+            "item, not all zero"
+        )
+    return (w * w).tolist()

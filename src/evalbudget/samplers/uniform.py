@@ -1,0 +1,35 @@
+"""Every item equally often: what an evaluation without evalbudget does."""
+
+from __future__ import annotations
+
+from evalbudget.design import Design
+from evalbudget.sampler import Allocation
+from evalbudget.samplers.repeats import RepeatSampler
+
+
+class Uniform(RepeatSampler):
+    """Round-robin: the item with the fewest readings is next.
+
+    Args:
+        design: one model, one rater.
+        warmup: readings of each item at least; it changes nothing but the smallest budget.
+        seed: of the order within a round.
+        max_failures: see Sampler.
+    """
+
+    name = "uniform"
+    allocation = Allocation.FIXED
+
+    def __init__(self, design: Design, *, warmup: int = 1, seed: int = 0, max_failures: int = 3) -> None:
+        super().__init__(design, warmup=warmup, seed=seed, max_failures=max_failures)
+
+    def _place(self, arm: int) -> None:
+        # no warm-up to wait for: a straggler must not hold the others up
+        heap = self._heaps[0]
+        if self._open[arm]:
+            heap.update(arm, self._urgency(arm))
+        else:
+            heap.remove(arm)
+
+    def _urgency(self, arm: int) -> float:
+        return -float(self._count(arm))
