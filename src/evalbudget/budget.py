@@ -26,7 +26,7 @@ _FORMS = (
     (re.compile(rf"{_NUMBER}(?P<scale>)[xX×]"), Unit.SCORES, True),
     (re.compile(rf"(?:\$|USD ?){_NUMBER}(?P<scale>[kKmM]?)"), Unit.USD, False),
     (re.compile(rf"{_NUMBER}(?P<scale>) ?USD"), Unit.USD, False),
-    (re.compile(rf"{_NUMBER}(?P<scale>[kKmMgGbB]?) ?tok(?:ens?)?"), Unit.TOKENS, False),
+    (re.compile(rf"{_NUMBER} ?(?P<scale>[kKmMgGbB]?) ?tok(?:ens?)?"), Unit.TOKENS, False),
 )
 
 
@@ -118,12 +118,14 @@ class Ledger:
 
     def affordable(self, cost: float = 1.0) -> int:
         """How many more requests of at most ``cost`` each fit."""
-        if cost <= 0:
+        if not (math.isfinite(cost) and cost > 0):
             raise BudgetError(f"a request cannot be promised at cost {cost:g}; give a cost above zero")
         return int((self.free + 1e-9) // cost)
 
     def promise(self, cost: float = 1.0) -> bool:
         """Reserve ``cost``; False, and nothing reserved, if it does not fit."""
+        if not (math.isfinite(cost) and cost >= 0):
+            raise BudgetError(f"a request cannot be promised at cost {cost:g}; give its highest cost")
         if cost > self.free + 1e-9:
             return False
         self.promised += cost

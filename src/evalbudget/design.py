@@ -54,6 +54,9 @@ class Reading:
         error: why it failed, for the report.
 
     Values that are not finite are failures: ``Reading(r, nan).value`` is None.
+
+    Raises:
+        InvalidInputError: the cost is negative or not finite.
     """
 
     request: Request
@@ -62,7 +65,16 @@ class Reading:
     error: str | None = None
 
     def __post_init__(self) -> None:
-        if self.value is not None and not math.isfinite(self.value):
+        if not (math.isfinite(self.cost) and self.cost >= 0):
+            raise InvalidInputError(
+                f"the reading of request {self.request.id} costs {self.cost}; give a finite cost of 0 or more"
+            )
+        object.__setattr__(self, "cost", float(self.cost))
+        if self.value is None:
+            return
+        if math.isfinite(self.value):
+            object.__setattr__(self, "value", float(self.value))  # NumPy scalars and bools come in too
+        else:
             object.__setattr__(self, "error", self.error or f"score is {self.value}")
             object.__setattr__(self, "value", None)
 

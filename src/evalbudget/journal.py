@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from evalbudget.design import Cell, Design, Reading, Request
-from evalbudget.errors import JournalError, ReplayError
+from evalbudget.errors import InvalidInputError, JournalError, ReplayError, SamplerError
 from evalbudget.sampler import Sampler
 
 FORMAT = 1
@@ -39,8 +39,8 @@ class Header:
         """Raise JournalError unless ``sampler`` is the one that wrote the journal."""
         if self.format != FORMAT:
             raise JournalError(
-                f"the journal has format {self.format} (evalbudget {self.version}); this version reads format "
-                f"{FORMAT}. Install the version that wrote it, or start a new journal"
+                f"the journal has format {self.format} (evalbudget {self.version}); this version reads "
+                f"format {FORMAT}. Install the version that wrote it, or start a new journal"
             )
         if self.design != sampler.design.fingerprint:
             raise JournalError(
@@ -60,11 +60,19 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened: a request handed out (chosen or adopted), or a reading taken in."""
+    """One thing that happened: a request handed out, or a reading taken in.
+
+    Attributes:
+        request: what was asked, or what the reading answers.
+        reading: None for a request handed out.
+        adopted: somebody else chose the request, see :meth:`~evalbudget.sampler.Sampler.adopt`.
+        restricted: chosen among eligible cells only.
+    """
 
     request: Request
     reading: Reading | None = None
     adopted: bool = False
+    restricted: bool = False
 
 
 @dataclass(slots=True)
@@ -79,19 +87,28 @@ class Journal:
     header: Header | None = None
     events: list[Event] = field(default_factory=list)
 
-    def ask(self, request: Request, *, adopted: bool = False) -> None:
+    def append(self, event: Event) -> None:
+        """Record what happened."""
+        self.events.append(event)
+
+    def ask(self, request: Request, *, adopted: bool = False, restricted: bool = False) -> None:
         """Record a request as handed out."""
-        self.events.append(Event(request, adopted=adopted))
+        self.append(Event(request, adopted=adopted, restricted=restricted))
 
     def tell(self, reading: Reading) -> None:
         """Record a reading as taken in."""
-        self.events.append(Event(reading.request, reading))
+        self.append(Event(reading.request, reading))
 
     @property
     def readings(self) -> tuple[Reading, ...]:
         """Every reading, failed ones included, in the order of asking."""
         told = [e.reading for e in self.events if e.reading is not None]
         return tuple(sorted(told, key=lambda r: r.request.id))
+
+    @property
+    def spent(self) -> float:
+        """What the readings cost together, failed ones included."""
+        return sum(e.reading.cost for e in self.events if e.reading is not None)
 
     @property
     def pending(self) -> tuple[Request, ...]:
@@ -122,13 +139,10 @@ def resume(sampler: Sampler, journal: Journal | Iterable[Event]) -> None:
     if isinstance(journal, Journal) and journal.header is not None:
         journal.header.check(sampler)
     for number, event in enumerate(journal):
-        if event.reading is not None:
-            sampler.tell([event.reading])
-            continue
-        if event.adopted:
-            given: tuple[Request, ...] = (sampler.adopt(event.request.cell),)
-        else:
-            given = sampler.ask(1)
+        try:
+            given = _again(sampler, event)
+        except (SamplerError, InvalidInputError) as ex:
+            raise ReplayError(f"event {number} of the journal cannot be repeated: {ex}") from ex
         if given != (event.request,):
             raise ReplayError(
                 f"event {number}: the journal has {event.request}, this sampler answers "
@@ -137,11 +151,35 @@ def resume(sampler: Sampler, journal: Journal | Iterable[Event]) -> None:
             )
 
 
-def replay(sampler: Sampler, readings: Sequence[Reading]) -> None:
-    """Adopt finished readings that somebody else asked for, for example an earlier log's."""
+def _again(sampler: Sampler, event: Event) -> tuple[Request, ...]:
+    if event.reading is not None:
+        sampler.tell([event.reading])
+        return (event.request,)
+    if event.adopted:
+        return (sampler.adopt(event.request.cell),)
+    if not event.restricted:
+        return sampler.ask(1)
+    # which cells were eligible is not known any more; that this one was is
+    wanted = event.request.cell._replace(epoch=0)
+    return sampler.ask(1, eligible=lambda cell: cell._replace(epoch=0) == wanted)
+
+
+def replay(sampler: Sampler, readings: Iterable[Reading], journal: Journal | None = None) -> None:
+    """Adopt finished readings that somebody else asked for, for example an earlier log's.
+
+    Args:
+        sampler: to teach.
+        readings: what was read; the ids of their requests do not matter.
+        journal: where to record them. They count against a budget at their cost: give them cost 0 if
+            somebody else paid.
+    """
     for reading in readings:
         request = sampler.adopt(reading.request.cell)
-        sampler.tell([Reading(request, reading.value, reading.cost, reading.error)])
+        adopted = Reading(request, reading.value, reading.cost, reading.error)
+        sampler.tell([adopted])
+        if journal is not None:
+            journal.ask(request, adopted=True)
+            journal.tell(adopted)
 
 
 def _jsonable(config: dict[str, Any]) -> dict[str, Any]:

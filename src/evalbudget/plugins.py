@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     import click
 
     from evalbudget.backtest.recorded import RecordedScores
+    from evalbudget.journal import Event
     from evalbudget.sampler import Sampler
+
+log = logging.getLogger(__name__)
 
 DISABLE = "EVALBUDGET_DISABLE_PLUGINS"
 """Environment variable: ``1`` disables all but the built-ins, otherwise a comma-separated list of names."""
@@ -70,15 +74,14 @@ class Plugins:
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._found: dict[str, PluginInfo] = {}
+        self._blind: set[str] = set()  # observers that failed
         self._owner: dict[tuple[str, str], str] = {}
         self.samplers: dict[str, type[Sampler]] = {}
         self._add(PluginInfo("builtin", "evalbudget", __version__, builtin.__name__), lambda: builtin)
         off = {part.strip() for part in disabled.split(",") if part.strip()}
         found = _installed() if entry_points is None else entry_points
         for distribution, entry_point in found:
-            info = PluginInfo(
-                entry_point.name, distribution.name, distribution.version, entry_point.value
-            )
+            info = PluginInfo(entry_point.name, distribution.name, distribution.version, entry_point.value)
             if "1" in off or entry_point.name in off:
                 self._found[info.name] = replace(info, disabled=True)
             else:
@@ -132,6 +135,17 @@ class Plugins:
                 implementation(cli)
             except Exception as ex:  # a third party's code: whatever it raises must not end the others
                 self._fail(plugin_name, ex)
+
+    def observe(self, event: Event) -> None:
+        """Show an event to every plugin that observes; one that fails is logged and not called again."""
+        for observer in self._manager.hook.evalbudget_reading_recorded.get_hookimpls():
+            if observer.plugin_name in self._blind:
+                continue
+            try:
+                observer.function(*(event for _ in observer.argnames))
+            except Exception:  # a third party's code: whatever it raises must not end the run
+                log.exception("plugin %r failed to observe an event; not called again", observer.plugin_name)
+                self._blind.add(observer.plugin_name)
 
     def _add(self, info: PluginInfo, load: Callable[[], object]) -> None:
         if info.name in self._found:
@@ -205,5 +219,7 @@ def _installed() -> list[tuple[Distribution, EntryPoint]]:
         for entry_point in distribution.entry_points:
             if entry_point.group == hookspecs.PROJECT:
                 # one distribution can be found twice when its folder is on the path twice
-                found.setdefault((distribution.name, entry_point.name, entry_point.value), (distribution, entry_point))
+                found.setdefault(
+                    (distribution.name, entry_point.name, entry_point.value), (distribution, entry_point)
+                )
     return [found[key] for key in sorted(found)]

@@ -21,7 +21,7 @@ class Allocation(StrEnum):
     FIXED = "fixed"
     """Counts do not depend on scores."""
     CROSS_FIT = "cross-fit"
-    """Even epochs are counted out by the scores of odd epochs and the other way round: half-means unbiased."""
+    """Even epochs are counted out by the scores of odd epochs and vice versa: half-means unbiased."""
     ADAPTIVE = "adaptive"
     """Counts depend on the same scores that are averaged: only the first ``fixed_repeats`` are unbiased."""
 
@@ -29,9 +29,9 @@ class Allocation(StrEnum):
 class Sampler(ABC):
     """Decides which score to buy next.
 
-    A driver calls :meth:`ask`, has the requests answered in any order and calls :meth:`tell`. An author writes
-    :meth:`_next` (choose a cell, change nothing), :meth:`_asked` (count it) and :meth:`_learn` (take a value
-    in); what is learned must not depend on the order of ``tell``.
+    A driver calls :meth:`ask`, has the requests answered in any order and calls :meth:`tell`. An author
+    writes :meth:`_next` (choose a cell, change nothing), :meth:`_asked` (count it) and :meth:`_learn` (take a
+    value in); what is learned must not depend on the order of ``tell``.
 
     Args:
         design: what can be asked.
@@ -45,7 +45,7 @@ class Sampler(ABC):
     """
 
     name: ClassVar[str]
-    allocation: Allocation = Allocation.FIXED
+    allocation: Allocation = Allocation.ADAPTIVE  # what may be assumed of a sampler that says nothing
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Sampler(ABC):
 
         Args:
             n: how many requests at most.
-            eligible: which cells may be asked now (the epoch is the sampler's to choose); None is all of them.
+            eligible: which cells may be asked now (the epoch is the sampler's to choose); None is all.
 
         Returns:
             The requests. Empty with requests pending means wait; empty with a ``stop_reason`` means done;
@@ -168,7 +168,7 @@ class Sampler(ABC):
         """Note that a reading failed; it may be asked again."""
 
     def _set_open(self, cell: Cell, is_open: bool) -> None:  # noqa: B027
-        """Stop asking this model, item and rater (``cell.epoch`` is 0), or go on after a late good reading."""
+        """Stop asking this model, item and rater (``cell.epoch`` is 0), or go on after a late reading."""
 
     # bookkeeping
 
@@ -179,7 +179,7 @@ class Sampler(ABC):
         self._asked(cell)
         return request
 
-    def _propensity(self, cell: Cell) -> float | None:  # noqa: ARG002
+    def _propensity(self, cell: Cell) -> float | None:
         return None
 
     def _fail(self, cell: Cell) -> None:
@@ -197,7 +197,7 @@ class Sampler(ABC):
             self._reads_of_failed[key] += 1
             self._settle(key)
 
-    def _reads(self, key: Cell) -> int:  # noqa: ARG002
+    def _reads(self, key: Cell) -> int:
         """How often this model, item and rater was read so far; repeats samplers know."""
         return 0
 

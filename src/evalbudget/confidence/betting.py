@@ -48,9 +48,9 @@ RHO = 0.5 ** np.arange(1, 7)
 CAP = 0.9
 """No bet risks more than this share of the capital."""
 FLOOR, CEILING = 1e-30, 1e30
-"""Capital is clipped here. The ceiling only loses evidence beyond any level in use; the floor keeps arithmetic
-off slow denormal numbers and gives away at most 1e-30 per reading."""
-BLOCK = 16
+"""Capital is clipped here. The ceiling only loses evidence beyond any level in use; the floor keeps
+arithmetic off slow denormal numbers and gives away at most 1e-30 per reading."""
+BLOCK = 32
 """Sequences advanced together: their capital stays in the processor's cache."""
 
 
@@ -64,8 +64,8 @@ class BettingSequences:
         n_sequences: how many.
         bounds: the smallest and the largest possible score.
         grid: number of candidate means. 2^k + 1 candidates are exact in floating point. Ends are rounded
-            outward by at most one step, 1/512 of the range by default; ask for more when the interval is to be
-            much narrower than the range (inverse-propensity scores).
+            outward by at most one step, 1/512 of the range by default; ask for more when the interval is to
+            be much narrower than the range (inverse-propensity scores).
         dtype: of the capital. float32 (the default) keeps 25 kB per sequence and loses about 1e-7 of the
             capital per reading, irrelevant below a million readings; float64 doubles both memory and time.
             For more than about 10,000 sequences use :func:`betting_intervals`, whose memory is bounded.
@@ -96,6 +96,7 @@ class BettingSequences:
         self._candidates: FloatArray = np.arange(grid) / (grid - 1)
         # axis 1: the lower end on x, the upper end on 1 - x
         self._capital: Capital = np.ones((n_sequences, 2, RHO.size, grid), dtype=dtype)
+        self._work: Capital = np.empty((min(n_sequences, BLOCK), 2, RHO.size, grid), dtype=dtype)
         self._peak: Capital = np.ones((n_sequences, 2, grid), dtype=dtype)
 
     @property
@@ -169,7 +170,7 @@ class BettingSequences:
             cap = CAP / m
         gap = both.astype(dtype)[:, :, None] - m
         stake = np.minimum(bets[:, None, :, None], cap[..., None, :])
-        stake *= gap[:, :, None, :]
+        stake = np.multiply(stake, gap[:, :, None, :], out=self._work[: n.size])
         stake += 1.0
         capital, peak = self._capital[rows], self._peak[rows]
         np.multiply(capital, stake, out=capital)
@@ -177,11 +178,12 @@ class BettingSequences:
         np.maximum(peak, capital.mean(axis=2), out=peak)
         if not isinstance(rows, slice):
             self._capital[rows], self._peak[rows] = capital, peak
-        self.n[rows] = n + 1
-        self._total[rows] = total + x
+        # with a slice n and total are views: squares first
         self._squares[rows] = squares + (x - (0.5 + total + x) / (n + 2)) ** 2
+        self._total[rows] = total + x
+        self.n[rows] = n + 1
 
-    def _conditional_means(self, n: IntArray, total: FloatArray, rows: slice | IntArray) -> FloatArray:  # noqa: ARG002
+    def _conditional_means(self, n: IntArray, total: FloatArray, rows: slice | IntArray) -> FloatArray:
         """Mean of the next reading under each candidate, broadcastable to (rows, 2 sides, grid)."""
         return self._candidates[None, None, :]
 
@@ -205,10 +207,11 @@ def betting_intervals(
 ) -> Bounds:
     """Betting intervals of many sequences of unequal length, in bounded memory.
 
-    Equal to feeding :class:`BettingSequences` reading by reading. About 5 microseconds per reading.
+    Equal to feeding :class:`BettingSequences` one by one. About 8 microseconds per reading on one core.
 
     Args:
-        values: scores of sequence 0, then of sequence 1 ..., shape (sum of lengths,), each in order of reading.
+        values: scores of sequence 0, then of sequence 1 ..., shape (sum of lengths,), each in order of
+            reading.
         lengths: readings per sequence, shape (n_sequences,); may be 0 (the interval is then the whole range).
         level: of each interval, or of all together if ``simultaneous``.
         bounds: the smallest and the largest possible score.

@@ -97,7 +97,8 @@ class Scale:
 
     def from_unit(self, unit: FloatArray) -> FloatArray:
         """Back to the units of the scores."""
-        return self.low + unit * (self.high - self.low)
+        # the upper end must not move by rounding: a score may lie on it
+        return np.where(unit == 1.0, self.high, self.low + unit * (self.high - self.low))
 
 
 def check_lengths(n_values: int, lengths: ArrayLike) -> IntArray:

@@ -36,7 +36,7 @@ from evalbudget.confidence.bounds import (
     check_subset,
     error_per_sequence,
 )
-from evalbudget.confidence.without_replacement import check_pools, check_room
+from evalbudget.confidence.without_replacement import check_pools, check_room, tighten
 from evalbudget.errors import InvalidInputError
 
 Kind = Literal["bernstein", "hoeffding"]
@@ -50,8 +50,8 @@ class EmpiricalBernsteinSequences:
         level: of each sequence, or of all together if ``simultaneous``; fixed in advance, the bets use it.
         bounds: the smallest and the largest possible score.
         simultaneous: spend (1 - level) / n_sequences on each.
-        pool_sizes: read without replacement from pools of these sizes, shape (n_sequences,); None: independent
-            readings.
+        pool_sizes: read without replacement from pools of these sizes, shape (n_sequences,); None:
+            independent readings.
         kind: ``bernstein`` adapts to the variance; ``hoeffding`` does not and is the simplest baseline.
 
     Attributes:
@@ -96,8 +96,8 @@ class EmpiricalBernsteinSequences:
             values: their scores, shape (n_readings,).
 
         Raises:
-            InvalidInputError: an index is unknown or stands twice, a score is nan or out of bounds, or a pool is
-                read more often than it has items.
+            InvalidInputError: an index is unknown or stands twice, a score is nan or out of bounds, or a pool
+                is read more often than it has items.
         """
         i = check_subset(sequence_index, values, self.n.size)
         x = self.scale.to_unit(values)
@@ -131,16 +131,12 @@ class EmpiricalBernsteinSequences:
         """Bounds that hold each mean at all times with the probability given at construction.
 
         Returns:
-            Bounds of shape (n_sequences,), in the units of the scores; an exhausted pool has its exact mean. Where
-            a mean drifted so much that nothing is left, the two contradicting ends and the sample mean.
+            Bounds of shape (n_sequences,), in the units of the scores; an exhausted pool has its exact mean.
+            Where a mean drifted so much that nothing is left, the two contradicting ends and the sample mean.
         """
         low, high = self._low, self._high
         if self._pools is not None:
-            known = self._total / self._pools
-            low = np.maximum(low, known)
-            high = np.minimum(high, known + (self._pools - self.n) / self._pools)
-            exact = self.n == self._pools
-            low, high = np.where(exact, known, low), np.where(exact, known, high)
+            low, high = tighten(low, high, self._total, self.n, self._pools)
         mean = self._total / np.maximum(self.n, 1)
         crossed = low > high
         return Bounds(
@@ -161,11 +157,12 @@ def empirical_bernstein_intervals(
 ) -> Bounds:
     """Predictable plug-in intervals of many sequences of unequal length.
 
-    Equal to feeding :class:`EmpiricalBernsteinSequences` reading by reading; shapes and errors as there and as in
-    :func:`~evalbudget.confidence.betting.betting_intervals`.
+    Equal to feeding :class:`EmpiricalBernsteinSequences` reading by reading; shapes and errors as there and
+    as in :func:`~evalbudget.confidence.betting.betting_intervals`.
 
     Args:
-        values: scores of sequence 0, then of sequence 1 ..., shape (sum of lengths,), each in order of reading.
+        values: scores of sequence 0, then of sequence 1 ..., shape (sum of lengths,), each in order of
+            reading.
         lengths: readings per sequence, shape (n_sequences,); may be 0.
         level: of each interval, or of all together if ``simultaneous``.
         bounds: the smallest and the largest possible score.

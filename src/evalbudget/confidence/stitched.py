@@ -35,7 +35,9 @@ def stitched_boundary(variance: ArrayLike, alpha: float) -> FloatArray:
         raise InvalidInputError(f"alpha {alpha:g} must lie strictly between 0 and 1, for example 0.05")
     v = np.asarray(variance, dtype=np.float64)
     if not (v >= 0.0).all():
-        raise InvalidInputError("a variance is negative or nan; pass sums of squares, failed readings left out")
+        raise InvalidInputError(
+            "a variance is negative or nan; pass sums of squares, failed readings left out"
+        )
     v = np.maximum(v, 1.0)
     return np.asarray(
         1.7 * np.sqrt(v * (np.log(np.log(2.0 * v)) + 0.72 * np.log(5.2 / alpha))), dtype=np.float64

@@ -4,11 +4,11 @@ Of N scores in [0, 1] with mean m, those still unread after t readings with sum 
 
 .. math:: m_t = \frac{N m - S_t}{N - t}
 
-which is the conditional mean of the next reading when the next item is drawn uniformly from the rest. Betting on
-m_t in place of m (see :mod:`evalbudget.confidence.betting`) therefore tests m, and since m_t grows with m the
-capital still does not increase in m, so the grid stays conservative. Candidates with m_t outside [0, 1] are
-impossible whatever the level; they are cut off exactly, at S_t/N and (S_t + N - t)/N. Once all N are read
-the mean is known and the interval has no width.
+which is the conditional mean of the next reading when the next item is drawn uniformly from the rest. Betting
+on m_t in place of m (see :mod:`evalbudget.confidence.betting`) therefore tests m, and since m_t grows with m
+the capital still does not increase in m, so the grid stays conservative. Candidates with m_t outside [0, 1]
+are impossible whatever the level; they are cut off without a grid, at S_t/N and (S_t + N - t)/N. Once
+all N are read the mean is known and the interval has no width.
 
 References:
     Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, JRSS-B 86,
@@ -66,11 +66,7 @@ class WithoutReplacementSequences(BettingSequences):
         check_room(self.n[index] + 1, self.pool_sizes[index])
 
     def _tighten(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        known = self._total / self.pool_sizes
-        unread = (self.pool_sizes - self.n) / self.pool_sizes
-        low, high = np.maximum(low, known), np.minimum(high, known + unread)
-        exact = self.n == self.pool_sizes
-        return np.where(exact, known, low), np.where(exact, known, high)
+        return tighten(low, high, self._total, self.n, self.pool_sizes)
 
 
 def without_replacement_intervals(
@@ -114,6 +110,19 @@ def without_replacement_intervals(
         return WithoutReplacementSequences(pools[chosen], bounds=bounds, grid=grid, dtype=dtype)
 
     return _feed(unit, counts, alpha, new)
+
+
+def tighten(
+    low: FloatArray, high: FloatArray, total: FloatArray, n: IntArray, pools: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Cut off what no unread score in [0, 1] could bring about; an exhausted pool has its exact mean."""
+    known = total / pools
+    # the true mean may lie exactly on these ends: allow for the rounding of the sums
+    slack = (n + 4) * np.finfo(np.float64).eps
+    low = np.maximum(low, known - slack)
+    high = np.minimum(high, known + (pools - n) / pools + slack)
+    exact = n == pools
+    return np.where(exact, known, low), np.where(exact, known, high)
 
 
 def check_pools(pool_sizes: ArrayLike) -> IntArray:

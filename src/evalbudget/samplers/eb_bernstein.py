@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalbudget.design import Design
+from evalbudget.design import Cell, Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.samplers.objective import Objective
 from evalbudget.samplers.repeats import RepeatSampler, cross_fit_allocation
@@ -29,7 +29,7 @@ class VariancePrior:
     strength: float
 
     @classmethod
-    def fit(cls, variances: Sequence[float], degrees: int) -> VariancePrior:
+    def fit(cls, variances: Sequence[float], degrees: int | Sequence[int]) -> VariancePrior:
         r"""Match moments of the sample variances.
 
         .. math:: q = \overline{s^4 \nu/(\nu+2)}, \quad \varphi = (q - m^2 + \mathrm{Var}(s^2)/K)/m^2,
@@ -37,17 +37,19 @@ class VariancePrior:
 
         Args:
             variances: s_i^2 with n-1, shape (n_items,).
-            degrees: nu, degrees of freedom of each.
+            degrees: nu, degrees of freedom of each, shape (n_items,) or one for all.
         """
-        s2 = np.sort(np.asarray(variances, dtype=float))  # sorted: the sum must not depend on the order
+        s2 = np.asarray(variances, dtype=float)
+        nu = np.asarray(degrees, dtype=float)
         if len(s2) == 0:
             return cls(0.0, _MANY)
-        m = float(s2.mean())
-        if m <= 0.0:
-            return cls(0.0, _MANY)
-        q = float((s2 * s2).mean()) * degrees / (degrees + 2)
-        spread = float(s2.var(ddof=1)) / len(s2) if len(s2) > 1 else 0.0
-        phi = (q - m * m + spread) / (m * m)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            m = float(s2.mean())
+            if not m * m > 0.0:
+                return cls(m, _MANY)
+            q = float((s2 * s2 * (nu / (nu + 2))).mean())
+            spread = float(s2.var(ddof=1)) / len(s2) if len(s2) > 1 else 0.0
+            phi = (q - m * m + spread) / (m * m)
         return cls(m, 2.0 + 2.0 / phi if phi > 0.001 else _MANY)
 
     def posterior_mean(self, sum_of_squares: float, n: int) -> float:
@@ -102,7 +104,7 @@ class EBBernstein(RepeatSampler):
         first = (4 if crossed else 3) if warmup is None else warmup
         least = 4 if crossed else 2
         if first < least:
-            raise InvalidInputError(f"eb-bernstein got warmup={first}; it needs at least {least} to see variances")
+            raise InvalidInputError(f"eb-bernstein got warmup={first}; to see variances it needs {least}")
         super().__init__(
             design,
             warmup=first,
@@ -118,28 +120,41 @@ class EBBernstein(RepeatSampler):
         )
         self.allocation = cross_fit_allocation(crossed)
         self._weights_sq = _squared_weights(weights, design.n_items)
-        self._bonus = math.sqrt(math.log(design.n_items)) if bonus is None else bonus
-        self._bonus_given = bonus is not None
-        self._values: set[float] | None = set()
+        self._bonus = bonus
+        self._values: list[set[float]] = [set() for _ in range(self._halves)]  # of the warm-up, at most 3
         self._priors: list[VariancePrior] = []
         self._linear: list[float] = []
 
     def _warmed_up(self) -> None:
         self._priors, self._linear = [], []
         for half in range(self._halves):
-            arms = [arm for arm in self._arms(half) if self._read(arm) >= 2]
-            degrees = self._need[half] - 1
-            prior = VariancePrior.fit([self._sum_of_squares(a) / (self._read(a) - 1) for a in arms], degrees)
+            arms = [arm for arm in self.arms(half) if self.n_read(arm) >= 2]
+            degrees = [self.n_read(arm) - 1 for arm in arms]
+            variances = [self.sum_of_squares(arm) / nu for arm, nu in zip(arms, degrees, strict=True)]
+            prior = VariancePrior.fit(variances, degrees)
             self._priors.append(prior)
-            self._linear.append(self._bonus * math.sqrt(prior.mean))
+            self._linear.append(self._c(half) * math.sqrt(prior.mean))
+
+    def _c(self, half: int) -> float:
+        if self._bonus is not None:
+            return self._bonus
+        log_items = math.log(self.design.n_items)
+        return math.sqrt(log_items if len(self._values[half]) > 2 else 2.0 * log_items)
+
+    def _learn(self, cell: Cell, value: float) -> None:
+        values = self._values[cell.epoch % self._halves]
+        if not self._frozen and len(values) <= 2:
+            values.add(value)
+        super()._learn(cell, value)
 
     def _urgency(self, arm: int) -> float:
-        n = self._count(arm)
+        n = self.n_asked(arm)
         seen = self.evidence(arm)
         half = seen % self._halves
-        v = self._priors[half].posterior_mean(self._sum_of_squares(seen), self._read(seen))
-        if v <= 0.0:
-            return -float(n)  # all scores equal so far: round-robin
+        prior = self._priors[half]
+        if prior.mean <= 0.0:
+            return -float(n)  # all scores of the warm-up agreed: round-robin
+        v = prior.posterior_mean(self.sum_of_squares(seen), self.n_read(seen))
         if self.objective is Objective.WORST_ITEM:
             return math.sqrt(v / n) + self._linear[half] / n
         return self._weights_sq[arm // self._halves] * v / (n * (n + 1))
@@ -151,7 +166,8 @@ def _squared_weights(weights: Sequence[float] | None, n_items: int) -> list[floa
     w = np.asarray(weights, dtype=float)
     if w.shape != (n_items,) or not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
         raise InvalidInputError(
-            f"eb-bernstein got weights of shape {w.shape} for {n_items} items; give one finite number >= 0 per "
-            "item, not all zero"
+            f"eb-bernstein got weights of shape {w.shape} for {n_items} items; give one finite number >= 0 "
+            "per item, not all zero"
         )
-    return (w * w).tolist()
+    squared: list[float] = (w * w).tolist()
+    return squared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,23 +10,31 @@ from types import MappingProxyType
 import numpy as np
 
 from evalbudget.design import Cell, Design
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.sampler import Allocation, Eligible, Option, Sampler
 from evalbudget.samplers._heap import UrgencyHeap
 
 # Scores are summed as integer multiples of 2^-50: integer sums do not depend on the order of completion.
-_ONE = float(2**50)
+_SHIFT = 50
+_ONE = float(2**_SHIFT)
+_HUGE = float(2**900)
+_LARGEST = 1e290  # so that sums over items stay finite
 
 
 class RepeatSampler(Sampler):
     """Asks items of one model again and again; an author writes :meth:`_urgency`.
 
     Every item is read ``warmup`` times first. Then the most urgent item is asked next, counting requests in
-    flight as readings to come.
+    flight as readings to come; among equally urgent items the one with the fewest readings.
 
-    With ``cross_fit`` every item has two arms, half A (even epochs) and half B (odd epochs). Readings go to A
-    and B in turn, and the urgency of an arm may look at :meth:`evidence` of its item's *other* half only, so
-    that each half's mean is unbiased.
+    An arm is an item, and its index the item's. Only with ``cross_fit`` has every item two arms, half A (even
+    epochs) and half B (odd epochs): readings go to A and B in turn, and the urgency of an arm may look at
+    :meth:`evidence`, its item's *other* half, only, so that each half's mean is unbiased. What may be looked
+    at is the warm-up and, as the run goes on, the first g readings of every arm, g about two thirds of the
+    average: every arm gets those whatever the scores. Were all of B's readings looked at, how many there are
+    would tell A's count about A's own scores.
+
+    The warm-up is over when a request is handed out after every open item was read ``warmup`` times.
 
     Args:
         design: one model, one rater, any number of items.
@@ -49,13 +58,11 @@ class RepeatSampler(Sampler):
         max_failures: int = 3,
         options: Mapping[str, Option] = MappingProxyType({}),
     ) -> None:
-        super().__init__(
-            design, seed=seed, max_failures=max_failures, options={**options, "warmup": warmup}
-        )
+        super().__init__(design, seed=seed, max_failures=max_failures, options={**options, "warmup": warmup})
         if design.n_models != 1 or design.n_raters != 1:
             raise InvalidInputError(
-                f"{self.name} allocates repeats over the items of one model and one rater; got {self._shape()}. "
-                "Use one sampler per model and rater"
+                f"{self.name} allocates repeats over the items of one model and one rater; got "
+                f"{self._shape()}. Use one sampler per model and rater"
             )
         halves = 2 if cross_fit else 1
         if warmup < halves:
@@ -67,13 +74,17 @@ class RepeatSampler(Sampler):
         self._need = [(warmup - half + halves - 1) // halves for half in range(halves)]
         self._active = [0] * n_arms  # asked and not failed
         self._epochs = [0] * n_arms  # next epoch of the arm
-        self._n = [0] * n_arms
+        self._n = [0] * n_arms  # came back with a score
+        self._seen = [0] * n_arms  # of these, may be looked at
         self._sum = [0] * n_arms
         self._sum_sq = [0] * n_arms
         self._open = [True] * n_arms
         self._n_open = n_arms
+        self._stage = _Stage(max(self._need)) if cross_fit else None
+        self._unseen: dict[int, list[tuple[int, int]]] = {}  # arm -> (epoch of the arm, score)
         self._cold = n_arms  # open arms with fewer readings than the warm-up needs
         self._warming = True
+        self._frozen = False  # the end of the warm-up is final
         self._turn = 0
         order: list[int] = np.random.default_rng(seed).permutation(design.n_items).tolist()
         rank = [0] * n_arms
@@ -81,8 +92,7 @@ class RepeatSampler(Sampler):
             for half in range(halves):
                 rank[item * halves + half] = position * halves + half
         self._heaps = [UrgencyHeap(rank) for _ in range(halves)]
-        for half, heap in enumerate(self._heaps):
-            heap.fill(range(half, n_arms, halves), lambda arm: -float(self._active[arm]))
+        self._fill()
 
     @property
     def minimum_readings(self) -> int:
@@ -98,39 +108,51 @@ class RepeatSampler(Sampler):
 
     @abstractmethod
     def _urgency(self, arm: int) -> float:
-        """How much the arm's next reading is wanted after the warm-up; larger first."""
+        """How much the arm's next reading is wanted after the warm-up; larger first.
+
+        It may use :meth:`n_asked` of the arm, and of its :meth:`evidence` whatever was read. It is called
+        again when one of these changed.
+        """
 
     def _warmed_up(self) -> None:
-        """Called once, when every item has its warm-up readings: fix what is learned from the pool."""
+        """Fix what is learned from the whole pool; called before the first :meth:`_urgency`.
+
+        It is called again if more readings come in before a request was handed out.
+        """
 
     # what an author may look at
 
-    def _count(self, arm: int) -> int:
-        """Readings of the arm, those in flight included."""
-        return self._active[arm]
+    def arms(self, half: int = 0) -> range:
+        """All arms; with ``cross_fit`` those of one half."""
+        return range(half, len(self._n), self._halves)
 
     def evidence(self, arm: int) -> int:
-        """The arm whose scores may decide how often ``arm`` is asked."""
+        """The arm whose scores may decide how often ``arm`` is asked: itself, or its item's other half."""
         return arm ^ 1 if self._halves == 2 else arm
 
-    def _read(self, arm: int) -> int:
-        """Readings of the arm that came back."""
-        return self._n[arm]
+    def n_asked(self, arm: int) -> int:
+        """Readings of the arm, those in flight included, failed ones not."""
+        return self._active[arm]
 
-    def _sum_of_squares(self, arm: int) -> float:
-        """sum_j (x_j - mean)^2 of the arm's readings, independent of their order."""
-        n = self._n[arm]
+    def n_read(self, arm: int) -> int:
+        """Readings of the arm that came back with a score; with ``cross_fit`` those that may be looked at."""
+        return self._seen[arm]
+
+    def sum_of_squares(self, arm: int) -> float:
+        """sum_j (x_j - mean)^2 of the :meth:`n_read` readings, independent of their order; at most 1e290."""
+        n = self._seen[arm]
         if n < 2:
             return 0.0
         total = self._sum[arm]
-        return (n * self._sum_sq[arm] - total * total) / n / (_ONE * _ONE)
-
-    def _arms(self, half: int = 0) -> range:
-        return range(half, len(self._n), self._halves)
+        try:
+            return min((n * self._sum_sq[arm] - total * total) / (n << 2 * _SHIFT), _LARGEST)
+        except OverflowError:
+            return _LARGEST
 
     # Sampler
 
     def _next(self, eligible: Eligible | None) -> Cell | None:
+        self._end_warmup()
         allowed = None if eligible is None else lambda arm: eligible(self._cell(arm))
         for offset in range(self._halves):
             arm = self._heaps[(self._turn + offset) % self._halves].peek(allowed)
@@ -148,26 +170,47 @@ class RepeatSampler(Sampler):
         return cell.item * self._halves + cell.epoch % self._halves
 
     def _asked(self, cell: Cell) -> None:
+        self._end_warmup()
+        if not self._warming:
+            self._frozen = True
         arm = self._arm(cell)
         self._epochs[arm] = max(self._epochs[arm], cell.epoch // self._halves + 1)
         self._active[arm] += 1
         self._turn = (arm % self._halves + 1) % self._halves
         self._place(arm)
+        if self._stage is not None and self._frozen and self._stage.advance(self.asked / len(self._n)):
+            self._look_again(self._stage.usable)
 
     def _learn(self, cell: Cell, value: float) -> None:
+        self._reconsider_warmup()
         arm = self._arm(cell)
-        units = int(value * _ONE)
+        units = int(value * _ONE) if abs(value) < _HUGE else int(value) << _SHIFT
         self._n[arm] += 1
-        self._sum[arm] += units
-        self._sum_sq[arm] += units * units
+        index = cell.epoch // self._halves
+        if self._stage is None or not self._frozen or index < self._stage.usable:
+            self._look_at(arm, units)
+        else:
+            self._unseen.setdefault(arm, []).append((index, units))
+        if self._n[arm] == self._need[arm % self._halves] and self._open[arm]:
+            self._cold -= 1
         if not self._warming:
             self._place(self.evidence(arm))  # the arm whose urgency rests on these scores
-        elif self._n[arm] == self._need[arm % self._halves] and self._open[arm]:
-            self._cold -= 1
-            if self._cold == 0:
-                self._finish_warmup()
+
+    def _look_at(self, arm: int, units: int) -> None:
+        self._seen[arm] += 1
+        self._sum[arm] += units
+        self._sum_sq[arm] += units * units
+
+    def _look_again(self, usable: int) -> None:
+        for arm, unseen in self._unseen.items():
+            for index, units in unseen:
+                if index < usable:
+                    self._look_at(arm, units)
+            self._unseen[arm] = [entry for entry in unseen if entry[0] >= usable]
+        self._fill()
 
     def _failed(self, cell: Cell) -> None:
+        self._reconsider_warmup()
         arm = self._arm(cell)
         self._active[arm] -= 1
         self._place(arm)
@@ -177,6 +220,7 @@ class RepeatSampler(Sampler):
         return sum(self._n[first : first + self._halves])
 
     def _set_open(self, cell: Cell, is_open: bool) -> None:
+        self._reconsider_warmup()
         for half in range(self._halves):
             arm = cell.item * self._halves + half
             self._open[arm] = is_open
@@ -184,32 +228,76 @@ class RepeatSampler(Sampler):
             if self._n[arm] < self._need[half]:
                 self._cold += 1 if is_open else -1
             self._place(arm)
-        if self._warming and self._cold == 0:
-            self._finish_warmup()
+
+    # the warm-up ends with a request, not with a reading, so that the order of completion does not matter
+
+    def _end_warmup(self) -> None:
+        if self._warming and self._cold == 0 and self._n_open > 0:
+            self._warming = False
+            self._warmed_up()
+            self._turn = 0
+            self._fill()
+
+    def _reconsider_warmup(self) -> None:
+        if not (self._warming or self._frozen):
+            self._warming = True
+            self._fill()
+
+    # the heaps
+
+    def _fill(self) -> None:
+        for half, heap in enumerate(self._heaps):
+            ranked = ((arm, self._rank(arm)) for arm in self.arms(half) if self._open[arm])
+            heap.fill((arm, urgency, self._active[arm]) for arm, urgency in ranked if urgency is not None)
 
     def _place(self, arm: int) -> None:
         """Put the arm where it belongs: in the heap at its urgency, or out of it."""
         heap = self._heaps[arm % self._halves]
-        if not self._open[arm]:
+        urgency = self._rank(arm) if self._open[arm] else None
+        if urgency is None:
             heap.remove(arm)
-        elif not self._warming:
-            heap.update(arm, self._priority(arm))
-        elif self._active[arm] < self._need[arm % self._halves]:
-            heap.update(arm, -float(self._active[arm]))
         else:
-            heap.remove(arm)
+            heap.update(arm, urgency, self._active[arm])
 
-    def _priority(self, arm: int) -> float:
+    def _rank(self, arm: int) -> float | None:
+        """Urgency of an open arm now; None if it must not be asked."""
         if self._active[arm] < self._need[arm % self._halves]:
-            return float("inf")  # a warm-up reading that failed, or an item that opened again
-        return self._urgency(arm)
+            # after the warm-up: one of its readings failed, or the item opened again
+            return math.inf
+        if self._warming:
+            return None
+        if self._stage is not None and self._active[arm] < self._stage.floor:
+            return math.inf
+        urgency = self._urgency(arm)
+        if math.isnan(urgency):
+            raise SamplerError(f"sampler {self.name!r} gave item {arm // self._halves} the urgency nan")
+        return urgency
 
-    def _finish_warmup(self) -> None:
-        self._warming = False
-        self._warmed_up()
-        self._turn = 0
-        for half, heap in enumerate(self._heaps):
-            heap.fill([arm for arm in self._arms(half) if self._open[arm]], self._priority)
+
+class _Stage:
+    """How many readings every arm gets whatever the scores, and how many of them may be looked at.
+
+    When arms have 1.25 g readings on average, all are brought up to g, and once there were requests enough
+    for that, whatever the scores, everybody's first g may be looked at and g grows by a tenth. In simulations
+    on skewed scales this costs nothing against looking at everything.
+    """
+
+    def __init__(self, warmup: int) -> None:
+        self.floor = self.usable = warmup
+        self._goal = warmup + 1
+
+    def advance(self, average: float) -> bool:
+        """Whether something changed, at so many requests per arm."""
+        if self.floor < self._goal:
+            if average < 1.25 * self._goal:
+                return False
+            self.floor = self._goal
+            return True
+        if average < 1.25 * self._goal + (self._goal - self.usable):
+            return False
+        self.usable = self._goal
+        self._goal = math.ceil(1.1 * self._goal)
+        return True
 
 
 def cross_fit_allocation(cross_fit: bool) -> Allocation:

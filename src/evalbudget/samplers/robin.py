@@ -52,11 +52,12 @@ class Robin(RepeatSampler):
         if known is not None:
             if known.shape != (design.n_items,):
                 raise InvalidInputError(
-                    f"robin got variances of shape {known.shape} for {design.n_items} items; give one per item"
+                    f"robin got variances of shape {known.shape} for {design.n_items} items; give one each"
                 )
             if not (np.isfinite(known).all() and (known >= 0).all()):
-                raise InvalidInputError("robin got a variance that is negative or not finite; leave them out "
-                                        "to take them from a pilot")
+                raise InvalidInputError(
+                    "robin got a variance that is negative or not finite; leave them out to use a pilot"
+                )
         elif pilot < 2:
             raise InvalidInputError(f"robin got pilot={pilot}; a variance needs at least 2 readings")
         super().__init__(
@@ -75,12 +76,10 @@ class Robin(RepeatSampler):
 
     def _warmed_up(self) -> None:
         if not self._variances:
-            self._variances = [
-                self._sum_of_squares(arm) / max(1, self._read(arm) - 1) for arm in self._arms()
-            ]
+            self._variances = [self.sum_of_squares(arm) / max(1, self.n_read(arm) - 1) for arm in self.arms()]
 
     def _urgency(self, arm: int) -> float:
-        n = self._count(arm)
+        n = self.n_asked(arm)
         if self.objective is Objective.WORST_ITEM:
             return self._variances[arm] / n
         return self._variances[arm] / (n * (n + 1))

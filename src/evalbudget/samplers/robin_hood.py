@@ -64,8 +64,8 @@ class RobinHood(RepeatSampler):
         )
 
     def _urgency(self, arm: int) -> float:
-        n = self._read(arm)
+        n = self.n_read(arm)
         if n < 2:
             return 0.0
         denominator = max(1.0 - math.sqrt(self._bonus / n), _SMALLEST_DENOMINATOR)
-        return self._sum_of_squares(arm) / n / denominator / self._count(arm)
+        return self.sum_of_squares(arm) / n / denominator / self.n_asked(arm)

@@ -23,13 +23,8 @@ class Uniform(RepeatSampler):
     def __init__(self, design: Design, *, warmup: int = 1, seed: int = 0, max_failures: int = 3) -> None:
         super().__init__(design, warmup=warmup, seed=seed, max_failures=max_failures)
 
-    def _place(self, arm: int) -> None:
-        # no warm-up to wait for: a straggler must not hold the others up
-        heap = self._heaps[0]
-        if self._open[arm]:
-            heap.update(arm, self._urgency(arm))
-        else:
-            heap.remove(arm)
+    def _rank(self, arm: int) -> float:
+        return self._urgency(arm)  # no warm-up to wait for: a straggler must not hold the others up
 
     def _urgency(self, arm: int) -> float:
-        return -float(self._count(arm))
+        return -float(self.n_asked(arm))

@@ -1,0 +1,16 @@
+from evalbudget import Design
+from evalbudget.testing import SamplerContract, play
+from evalbudget_example import WidestRange
+
+
+class TestWidestRange(SamplerContract):
+    """The contract of every sampler: same seed same decisions, failures, resuming and so on."""
+
+    def make(self, design: Design, seed: int) -> WidestRange:
+        return WidestRange(design, seed=seed)
+
+
+def test_asks_the_item_whose_scores_range_widest() -> None:
+    sampler = WidestRange(Design.of_items(3))
+    play(sampler, 60, score=lambda cell: 0.0 if cell.item < 2 else float(cell.epoch % 2))
+    assert sampler.counts() == (3, 3, 54)

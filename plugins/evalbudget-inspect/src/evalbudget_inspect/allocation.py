@@ -1,0 +1,241 @@
+"""One run's bookkeeping between host and sampler: who asked what, what it cost, what is still owed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from evalbudget import Budget, Cell, Design, Journal, Ledger, Reading, Request, Sampler
+from evalbudget.errors import BudgetError
+from evalbudget.journal import Event
+from evalbudget_inspect.config import Config
+
+Key = tuple[str, int]  # (sample id, epoch as the host counts, from 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PriorCell:
+    """One cell of an earlier attempt's log.
+
+    Attributes:
+        key: sample id and epoch.
+        attempts: how often it was run; all of them cost.
+        errored: it will run again.
+    """
+
+    key: Key
+    attempts: int
+    errored: bool
+
+
+@dataclass(slots=True)
+class _Flight:
+    request: Request
+    promised: float
+    started: bool = False
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts for the report."""
+
+    readings: int = 0
+    failed: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+
+
+class Allocation:
+    """Drives one sampler from a host that completes samples one by one.
+
+    Args:
+        config: what the user asked for.
+        items: sample ids of this run, in order.
+        epochs: how many epochs of every sample the host starts with by itself.
+        attempts: how often the host runs one cell at most (1 + its retries on error): all of them cost.
+        width: how many samples the host runs at once; None to watch it.
+        observe: told every event; see the hook ``evalbudget_reading_recorded``.
+
+    Raises:
+        BudgetError: the budget does not cover the first readings.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        items: Sequence[str],
+        *,
+        epochs: int,
+        attempts: int = 1,
+        width: int | None = None,
+        observe: Callable[[Event], None] | None = None,
+    ) -> None:
+        self.config = config
+        self.budget: Budget = config.resolve_budget(len(items))
+        self.ledger = Ledger(self.budget)
+        self.sampler: Sampler = config.make_sampler(Design(items=tuple(items)), warmup=epochs)
+        self.journal = Journal()
+        self.tally = Tally()
+        self.epochs = epochs
+        self._attempts = attempts
+        self._index = {item: i for i, item in enumerate(items)}
+        self._flights: dict[Key, _Flight] = {}
+        self._refused_again: set[Key] = set()
+        self._width = width
+        self._running = 0
+        self._peak = 1
+        self._observe = observe
+        self._check_budget(len(items))
+
+    def _check_budget(self, n_items: int) -> None:
+        repeats = max(self.epochs * self._attempts, self.sampler.fixed_repeats)
+        if self.budget.amount < n_items * repeats:
+            why = f"{self.config.sampler} reads each of the {n_items} items {repeats} times before it chooses"
+            if self.epochs * self._attempts > self.sampler.fixed_repeats:
+                why = f"{n_items} items x {self.epochs} epochs"
+                why += (
+                    f" x {self._attempts} attempts (--retry-on-error)"
+                    if self._attempts > 1
+                    else " (--epochs)"
+                )
+            raise BudgetError(
+                f"budget of {self.budget} is below the minimum of {n_items * repeats} here: {why}. "
+                f"Raise --budget to {n_items * repeats} or more, or evaluate fewer items with --limit"
+            )
+
+    # what happens
+
+    def begin(self, prior: Sequence[PriorCell] = ()) -> list[Key]:
+        """Take over what the host starts by itself and what an earlier attempt paid for.
+
+        Returns:
+            Keys the host does not start by itself and must be given, in order.
+        """
+        earlier = {cell.key: cell for cell in prior if cell.key[0] in self._index}
+        seeds = [(item, epoch) for epoch in range(1, self.epochs + 1) for item in self._index]
+        others = sorted(earlier.keys() - set(seeds), key=lambda key: (key[1], self._index[key[0]]))
+        again: list[PriorCell] = []
+        for key in (*seeds, *others):
+            cell = earlier.get(key)
+            if cell is not None and cell.errored:
+                again.append(cell)
+            else:
+                self._take_over(key, self._attempts if cell is None else float(cell.attempts))
+        # what errored cost its attempts already, and may run again only if that is affordable on top
+        sunk = sum(cell.attempts for cell in again)
+        self.ledger.promised += sunk
+        for cell in again:
+            self.ledger.promised -= cell.attempts
+            promise = float(cell.attempts + self._attempts)
+            affordable = promise <= self.ledger.free + 1e-9
+            if not affordable:
+                self._refused_again.add(cell.key)
+                promise = float(cell.attempts)
+            if affordable or cell.key[1] <= self.epochs:
+                self._take_over(cell.key, promise)
+            else:
+                self.ledger.settle(0.0, promise)
+        return [key for key in others if key in self._flights]
+
+    def may_run(self, key: Key) -> bool:
+        """Whether the budget covers a cell that errored earlier and that the host runs again."""
+        return key not in self._refused_again
+
+    def started(self, key: Key) -> None:
+        """The host works on this cell now."""
+        flight = self._flights.get(key)
+        if flight is not None and not flight.started:
+            flight.started = True
+            self._running += 1
+            self._peak = max(self._peak, self._running)
+
+    def completed(
+        self, key: Key, value: float | None, *, attempts: int = 1, error: str | None = None
+    ) -> None:
+        """The host is done with this cell, after so many attempts in this and earlier runs."""
+        flight = self._flights.pop(key, None)
+        if flight is None:
+            # an operator had a finished cell run again: it is paid for, so it counts
+            if key[0] not in self._index:
+                return
+            flight = self._adopt(key, 0.0)
+            attempts = 1
+        if flight.started:
+            self._running -= 1
+        if key in self._refused_again:
+            attempts -= 1  # refused before it made a call
+        self.ledger.settle(flight.promised, float(attempts))
+        reading = Reading(flight.request, value, float(attempts), error)
+        self.tally.readings += reading.value is not None
+        if reading.value is None:
+            self.tally.failed += 1
+            reason = reading.error or "no score"
+            self.tally.errors[reason] = self.tally.errors.get(reason, 0) + 1
+        self._record(Event(flight.request, reading))
+        self.sampler.tell([reading])
+
+    def abandoned(self, key: Key) -> None:
+        """The host gave this cell up before it ran: it cost nothing and taught nothing."""
+        flight = self._flights.pop(key, None)
+        if flight is None:
+            return
+        if flight.started:
+            self._running -= 1
+        self.ledger.settle(flight.promised, 0.0)
+        reading = Reading(flight.request, None, 0.0, "abandoned by the host")
+        self._record(Event(flight.request, reading))
+        self.sampler.tell([reading])
+
+    def wanted(self) -> list[Key]:
+        """Cells to run next: as many as the host has hands for and the budget pays for."""
+        room = self.width - len(self._flights)
+        keys: list[Key] = []
+        affordable = self.ledger.affordable(self._attempts)
+        for request in self.sampler.ask(max(0, min(room, affordable))):
+            self.ledger.promise(self._attempts)
+            key = (self.sampler.design.items[request.cell.item], request.cell.epoch + 1)
+            self._flights[key] = _Flight(request, self._attempts)
+            self._record(Event(request))
+            keys.append(key)
+        return keys
+
+    # what is known
+
+    @property
+    def width(self) -> int:
+        """How many cells to keep with the host: what it was told, or a bit more than it ran so far."""
+        return self._width if self._width is not None else self._peak + max(1, self._peak // 8)
+
+    @property
+    def outstanding(self) -> int:
+        """Cells asked and not yet complete."""
+        return len(self._flights)
+
+    @property
+    def finished(self) -> bool:
+        """Nothing is running and nothing more will be asked."""
+        return not self._flights and (
+            self.sampler.stop_reason is not None or self.ledger.affordable(self._attempts) == 0
+        )
+
+    @property
+    def stop_reason(self) -> str:
+        """Why nothing more is asked."""
+        if self.sampler.stop_reason is not None:
+            return self.sampler.stop_reason
+        return "budget used up" if self.finished else "not finished"
+
+    # bookkeeping
+
+    def _take_over(self, key: Key, promised: float) -> None:
+        self._flights[key] = self._adopt(key, promised)
+
+    def _adopt(self, key: Key, promised: float) -> _Flight:
+        self.ledger.promised += promised
+        request = self.sampler.adopt(Cell(item=self._index[key[0]], epoch=key[1] - 1))
+        self._record(Event(request, adopted=True))
+        return _Flight(request, promised)
+
+    def _record(self, event: Event) -> None:
+        self.journal.events.append(event)
+        if self._observe is not None:
+            self._observe(event)

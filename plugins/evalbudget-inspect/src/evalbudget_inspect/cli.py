@@ -1,0 +1,215 @@
+"""``evalbudget inspect ...``: inspect's own command line, with a sampler in front of the task."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Any
+
+import click
+from inspect_ai._cli.main import inspect as host
+from inspect_ai._cli.main import main as host_main
+from inspect_ai._util.error import PrerequisiteError
+
+from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
+from evalbudget_inspect.config import Config, Repeat
+from evalbudget_inspect.entry import PREFIX
+from evalbudget_inspect.refusals import take_refusals
+from evalbudget_inspect.rewrite import host_arguments
+
+EXAMPLES = """\b
+Examples:
+  evalbudget inspect eval my_task.py --model openai/gpt-5 --budget 2000
+  evalbudget inspect eval my_task.py@one --model a,b --sampler uniform --budget 20x
+  evalbudget inspect eval my_task.py --model m --budget 500 --repeat judge \\
+      --score model_graded_qa --max-samples 20 -T difficulty=hard
+  evalbudget inspect eval-retry logs/2026-01-01_my-task.eval
+  evalbudget inspect view
+
+Every other flag and subcommand is inspect's own: see inspect eval --help.
+"""
+
+
+class _HostGroup(click.Group):
+    """Our commands first; every other subcommand is the host's, unchanged."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *host.list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        ours = super().get_command(ctx, cmd_name)
+        theirs = host.get_command(ctx, cmd_name)
+        if ours is not None or theirs is None:
+            return ours
+        return _pass_through(cmd_name, theirs)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            hint = did_you_mean(args[0], self.list_commands(ctx))
+            raise click.UsageError(f"inspect has no command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+_RAW: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
+
+
+@click.group(
+    name="inspect",
+    cls=_HostGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXAMPLES,
+)
+def inspect_command() -> None:
+    """Run inspect-ai with a sampler deciding the repeats.
+
+    ``eval`` and ``eval-set`` take --budget and --sampler on top of inspect's own flags; all else is passed
+    on to inspect unchanged.
+    """
+
+
+def _budget_options(command: Any) -> Any:
+    for option in reversed(
+        [
+            click.option("--budget", help="Scores to buy: 2000, or 20x for 20 per item."),
+            click.option("--sampler", help="Registered sampler; eb-bernstein if not given."),
+            click.option("--objective", help="worst-item (default), mse or mean."),
+            click.option(
+                "--repeat",
+                help="generation (default): a repeat is a fresh epoch; judge: the first generation is kept "
+                "and scored again.",
+            ),
+            click.option("--score", help="Scorer whose scores drive the sampler; default the first."),
+            click.option(
+                "--score-range",
+                metavar="LOW..HIGH",
+                help="Smallest and largest possible score, 1..10: gives every item a guaranteed interval.",
+            ),
+            click.option("--sampler-seed", type=int, help="Seed of the sampler; default 0."),
+            click.option(
+                "--sampler-option",
+                "sampler_options",
+                multiple=True,
+                metavar="NAME=VALUE",
+                help="Further option of the sampler; may be given several times.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def _budgeted(name: str) -> click.Command:
+    @click.command(
+        name=name,
+        context_settings=_RAW,
+        epilog=EXAMPLES,
+        help=f"inspect {name} under a budget: a sampler decides how often each item is asked.",
+    )
+    @_budget_options
+    @click.argument("args", nargs=-1, type=click.UNPROCESSED)
+    def command(
+        budget: str | None,
+        sampler: str | None,
+        objective: str | None,
+        repeat: str | None,
+        score: str | None,
+        score_range: str | None,
+        sampler_seed: int | None,
+        sampler_options: tuple[str, ...],
+        args: tuple[str, ...],
+    ) -> None:
+        options = dict(_option(text) for text in sampler_options)
+        if objective is not None:
+            options["objective"] = objective
+        ours = {
+            "sampler": sampler,
+            "budget": budget,
+            "repeat": repeat,
+            "score": score,
+            "score_range": score_range,
+            "seed": sampler_seed,
+            **options,
+        }
+        given = {k: v for k, v in ours.items() if v is not None}
+        if not given:
+            _exit(_run_host([name, *args]))
+        if budget is None:
+            raise BudgetError(
+                f"--{next(iter(given))} needs a --budget; write a number of scores (2000) or scores per item "
+                "(20x)"
+            )
+        Config.of(
+            **{**ours, "repeat": repeat or Repeat.GENERATION}
+        )  # refuse bad values before inspect starts
+        codes = []
+        for rewritten in host_arguments(host.commands[name], args, given, PREFIX):
+            click.echo(f"+ inspect {shlex.join([name, *rewritten])}", err=True)
+            codes.append(_run_host([name, *rewritten]))
+        _exit(max(codes))
+
+    return command
+
+
+inspect_command.add_command(_budgeted("eval"))
+inspect_command.add_command(_budgeted("eval-set"))
+
+
+def _pass_through(name: str, command: click.Command) -> click.Command:
+    @click.command(
+        name=name,
+        help=command.help,
+        short_help=command.get_short_help_str(),
+        context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    )
+    @click.argument("args", nargs=-1, type=click.UNPROCESSED)
+    def run(args: tuple[str, ...]) -> None:
+        _exit(_run_host([name, *args]))
+
+    return run
+
+
+def _run_host(arguments: list[str]) -> int:
+    """Run inspect's command line in this process; 2 if evalbudget refused its input."""
+    before = sys.argv
+    sys.argv = ["inspect", *arguments]  # inspect reads it again for --detach
+    take_refusals()
+    code = 0
+    try:
+        host_main()
+    except SystemExit as ex:
+        code = ex.code if isinstance(ex.code, int) else int(ex.code is not None)
+    except PrerequisiteError:
+        refusals = take_refusals()
+        if not refusals:
+            raise  # inspect prints its own
+        raise refusals[0] from None
+    finally:
+        sys.argv = before
+    refusals = take_refusals()
+    if refusals:
+        raise refusals[0]
+    return code
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InvalidInputError(f"--sampler-option {text!r} is not NAME=VALUE; for example bonus=2.0")
+    return name.replace("-", "_"), _parsed(value)
+
+
+def _parsed(value: str) -> int | float | bool | str:
+    if value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
+
+
+def _exit(code: int) -> None:
+    sys.exit(code)

@@ -1,0 +1,154 @@
+"""What the user asked for, checked before anything runs."""
+
+from __future__ import annotations
+
+import inspect as introspection
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from evalbudget import Allocation, Budget, Design, Sampler, Unit
+from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
+from evalbudget.plugins import get_sampler
+
+DEFAULT_SAMPLER = "eb-bernstein"
+
+
+class Repeat(StrEnum):
+    """What a repeat repeats."""
+
+    GENERATION = "generation"
+    """Everything: a fresh epoch."""
+    JUDGE = "judge"
+    """The scorers only: the item's first generation is kept and scored again."""
+
+    @classmethod
+    def named(cls, name: str) -> Repeat:
+        """The repeat of that name; UnknownNameError if there is none."""
+        try:
+            return cls(name)
+        except ValueError:
+            raise UnknownNameError("repeat", name, [r.value for r in cls]) from None
+
+
+@dataclass(frozen=True)
+class Config:
+    """One budgeted task.
+
+    Attributes:
+        budget: as the user wrote it; ``20x`` waits for the number of items.
+        sampler: registered name.
+        repeat: generation or judge.
+        score: which scorer drives the allocation; None for the first.
+        seed: of the sampler.
+        score_range: the smallest and the largest possible score; None if not declared.
+        options: further arguments of the sampler.
+
+    Raises:
+        UnknownNameError: no such sampler.
+        BudgetError: the budget cannot be read, or is not counted in scores.
+        InvalidInputError: the sampler has no such option, or refuses its value.
+    """
+
+    budget: str | int
+    sampler: str = DEFAULT_SAMPLER
+    repeat: Repeat = Repeat.GENERATION
+    score: str | None = None
+    seed: int = 0
+    score_range: tuple[float, float] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.resolve_budget(1_000_000)
+        known = introspection.signature(get_sampler(self.sampler)).parameters
+        for option in self.options:
+            if option not in known or option in ("design", "seed", "warmup"):
+                names = [n for n in known if n not in ("design", "seed", "warmup")]
+                raise UnknownNameError(f"option of sampler {self.sampler!r}", option, names)
+        self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
+
+    def resolve_budget(self, n_items: int) -> Budget:
+        """The budget in scores for this many items."""
+        budget = Budget.parse(self.budget, n_items=n_items)
+        if budget.unit is not Unit.SCORES:
+            raise BudgetError(
+                f"budget {self.budget!r} is counted in {budget.unit.value}, but an inspect run is "
+                "budgeted in scores so far; write a number of scores (2000) or scores per item (20x)"
+            )
+        return budget
+
+    def make_sampler(self, design: Design, *, warmup: int | None = None) -> Sampler:
+        """A fresh sampler; ``warmup`` raises the sampler's own first readings per item, never lowers them."""
+        cls = get_sampler(self.sampler)
+        arguments: dict[str, Any] = dict(self.options)
+        if warmup is not None and "warmup" in introspection.signature(cls).parameters:
+            arguments["warmup"] = max(warmup, self.fixed_repeats)
+        try:
+            return cls(design, seed=self.seed, **arguments)
+        except TypeError as ex:
+            raise InvalidInputError(f"sampler {self.sampler!r} refuses its options: {ex}") from ex
+
+    @cached_property
+    def _trial(self) -> Sampler:
+        return self.make_sampler(Design.of_items(2))
+
+    @property
+    def allocation(self) -> Allocation:
+        """What the estimators must know of the sampler."""
+        return self._trial.allocation
+
+    @property
+    def fixed_repeats(self) -> int:
+        """Readings every item gets whatever its scores are."""
+        return self._trial.fixed_repeats
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        budget: str | int | None,
+        sampler: str | None = None,
+        repeat: str | None = None,
+        score: str | None = None,
+        seed: int | None = None,
+        score_range: str | Sequence[float] | None = None,
+        **options: Any,
+    ) -> Config:
+        """From what a user typed; None means the default.
+
+        Raises:
+            BudgetError: no budget was given.
+            InvalidInputError: a score range that is none.
+        """
+        if budget is None:
+            raise BudgetError("no budget given; write a number of scores (2000) or scores per item (20x)")
+        return cls(
+            budget=budget,
+            sampler=sampler or DEFAULT_SAMPLER,
+            repeat=Repeat.named(repeat or Repeat.GENERATION),
+            score=score,
+            seed=seed or 0,
+            score_range=None if score_range is None else parse_range(score_range),
+            options={k: v for k, v in options.items() if v is not None},
+        )
+
+
+def parse_range(text: str | Sequence[float]) -> tuple[float, float]:
+    """Read ``1..10`` or ``1,10``.
+
+    Raises:
+        InvalidInputError: it is not two numbers, the smaller first.
+    """
+    parts = text.replace("..", ",").split(",") if isinstance(text, str) else list(text)
+    try:
+        low, high = (float(part) for part in parts)
+    except (TypeError, ValueError):
+        low = high = 0.0
+    if not low < high:
+        raise InvalidInputError(
+            f"score range {text!r} is not a range; write the smallest and the largest possible score, "
+            "for example 1..10"
+        )
+    return low, high

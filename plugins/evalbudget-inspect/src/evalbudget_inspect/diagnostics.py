@@ -1,0 +1,86 @@
+"""What goes into the log's score metadata: where the budget went, every item's count and interval."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from evalbudget.estimators import ItemReadings, betting, eb_wilson
+from evalbudget_inspect.allocation import Allocation
+from evalbudget_inspect.config import Config
+
+LEVEL = 0.95
+_DIGITS = 6
+
+
+def asked_for(config: Config, score: str) -> dict[str, Any]:
+    """What the user asked for."""
+    return {
+        "sampler": config.sampler,
+        "budget": config.budget,
+        "repeat": config.repeat.value,
+        "score": score,
+        "score_range": list(config.score_range) if config.score_range else None,
+        "seed": config.seed,
+        "options": json.loads(json.dumps(dict(config.options), default=str)),
+    }
+
+
+def outcome(allocation: Allocation) -> dict[str, Any]:
+    """Where the budget went."""
+    items = allocation.sampler.design.items
+    failures = sorted(allocation.tally.errors.items(), key=lambda e: -e[1])
+    return {
+        "budget_scores": int(allocation.budget.amount),
+        "spent": allocation.ledger.spent,
+        "readings": allocation.tally.readings,
+        "failed": allocation.tally.failed,
+        "failures": dict(failures[:5]),
+        "closed_items": [items[cell.item] for cell in allocation.sampler.closed],
+        "stop_reason": allocation.stop_reason,
+        "allocation": allocation.sampler.allocation.value,
+        "fixed_repeats": allocation.sampler.fixed_repeats,
+    }
+
+
+def per_item(allocation: Allocation) -> dict[str, Any]:
+    """Every item's count, estimate and intervals, as columns.
+
+    ``lower`` and ``upper`` cover 95% of the items on average (fixed-n); ``anytime_lower`` and
+    ``anytime_upper``, where the score range is known, hold for each item however often one looks.
+    """
+    readings = [r for r in allocation.journal.readings if r.value is not None]
+    names = allocation.sampler.design.items
+    table = ItemReadings.of(
+        [r.request.cell.item for r in readings],
+        [r.request.cell.epoch for r in readings],
+        [r.value for r in readings if r.value is not None],
+        n_items=len(names),
+    )
+    bounds = allocation.config.score_range
+    estimates = eb_wilson(table, bounds=bounds, fixed_repeats=allocation.sampler.fixed_repeats)
+    average = estimates.confidence_intervals(LEVEL)
+    columns: dict[str, Any] = {
+        "level": LEVEL,
+        "id": list(names),
+        "readings": table.counts.tolist(),
+        "estimate": _rounded(estimates.value),
+        "lower": _rounded(average.low),
+        "upper": _rounded(average.high),
+        "interval": f"{estimates.method}, {estimates.validity.value}, {estimates.coverage.value} coverage",
+    }
+    if bounds is not None:
+        sequence = betting(table, bounds=bounds, allocation=allocation.sampler.allocation)
+        guaranteed = sequence.confidence_intervals(LEVEL)
+        columns["anytime_lower"] = _rounded(guaranteed.low)
+        columns["anytime_upper"] = _rounded(guaranteed.high)
+        columns["anytime_interval"] = (
+            f"{sequence.method}, {sequence.validity.value}, {sequence.coverage.value} item"
+        )
+    return columns
+
+
+def _rounded(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
+    return [round(v, _DIGITS) if np.isfinite(v) else None for v in values.tolist()]

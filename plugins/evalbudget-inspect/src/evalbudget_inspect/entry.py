@@ -1,0 +1,79 @@
+"""``inspect eval evalbudget_inspect/budgeted -T task=my.py -T sampler=... -T budget=...``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from inspect_ai import Task, task
+from inspect_ai._eval.loader import load_task_spec
+from inspect_ai._util.error import PrerequisiteError
+from rich.text import Text
+
+from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget_inspect.refusals import refused
+from evalbudget_inspect.task import budgeted
+
+PREFIX = "evalbudget."
+"""With any ``-T evalbudget.x=``, only prefixed arguments are ours and all others are the task's own."""
+
+_OURS = ("task", "sampler", "budget", "repeat", "score", "seed", "score_range", "objective")
+
+
+@task(name="budgeted")
+def budgeted_entry(**args: Any) -> Task:
+    """Any task under a budget.
+
+    Args:
+        args: ``task`` (file, file@name or registered name) and ``budget`` are needed; ``sampler``,
+            ``repeat``, ``score``, ``seed``, ``score_range`` and ``objective`` as in
+            :func:`~evalbudget_inspect.budgeted`; further options of the sampler as ``evalbudget.<option>``.
+            Everything else goes to the inner task; where a name clashes, prefix ours: ``-T
+            evalbudget.task=my.py -T evalbudget.budget=500 -T budget=the-tasks-own``.
+    """
+    try:
+        ours, inner = _split(args)
+        spec = ours.pop("task", None)
+        if not isinstance(spec, str) or not spec:
+            raise InvalidInputError(
+                "which task? Add -T task=my_task.py (or my_task.py@name, or a registered name)"
+            )
+        return budgeted(load_one(spec, inner), budget=ours.pop("budget", None), **ours)
+    except EvalbudgetError as ex:
+        refused(ex)
+        raise PrerequisiteError(Text(f"evalbudget: {ex}")) from ex
+
+
+def load_one(spec: str, args: dict[str, Any]) -> Task:
+    """The task a spec names.
+
+    Raises:
+        InvalidInputError: it names none, or several.
+    """
+    tasks = load_task_spec(_locate(spec), args)
+    if len(tasks) == 1:
+        return tasks[0]
+    if not tasks:
+        raise InvalidInputError(f"no task found at {spec!r}; give a file with a @task, or file.py@name")
+    names = ", ".join(f"{spec}@{t.name}" for t in tasks)
+    raise InvalidInputError(f"{spec!r} holds {len(tasks)} tasks; name one: {names}")
+
+
+def _locate(spec: str) -> str:
+    """The spec with its file found from here: a retry starts in the task's own folder, not in the user's."""
+    file, at, name = spec.partition("@")
+    if not file.endswith(".py") or Path(file).exists():
+        return spec
+    for folder in Path.cwd().parents:
+        if (folder / file).exists():
+            return f"{folder / file}{at}{name}"
+    raise InvalidInputError(f"task file {file!r} does not exist (looked from {Path.cwd()})")
+
+
+def _split(args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    prefixed = {k.removeprefix(PREFIX): v for k, v in args.items() if k.startswith(PREFIX)}
+    others = {k: v for k, v in args.items() if not k.startswith(PREFIX)}
+    if "task" in prefixed:
+        return prefixed, others
+    ours = {k: v for k, v in others.items() if k in _OURS}
+    return ours | prefixed, {k: v for k, v in others.items() if k not in _OURS}

@@ -1,0 +1,29 @@
+"""evalbudget's hooks: the ``evalbudget inspect`` command and the reader of ``.eval`` logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalbudget import hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+    from evalbudget.backtest import RecordedScores
+
+
+@hookimpl
+def evalbudget_add_commands(cli: click.Group) -> None:
+    """``evalbudget inspect ...``."""
+    from evalbudget_inspect.cli import inspect_command
+
+    cli.add_command(inspect_command)
+
+
+@hookimpl
+def evalbudget_open_scores(path: Path) -> RecordedScores | None:
+    """An inspect log, or a folder of them."""
+    from evalbudget_inspect.reader import open_scores
+
+    return open_scores(path)

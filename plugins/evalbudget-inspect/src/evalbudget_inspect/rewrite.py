@@ -1,0 +1,90 @@
+"""Turns ``eval my_task.py --flags`` into ``eval evalbudget_inspect/budgeted -T ... --flags``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from inspect_ai import list_tasks
+
+from evalbudget.errors import InvalidInputError
+
+ENTRY = "evalbudget_inspect/budgeted"
+
+
+def host_arguments(
+    command: click.Command, args: Sequence[str], ours: Mapping[str, Any], prefix: str
+) -> list[list[str]]:
+    """The host's arguments, one list per task: our entry takes the place of the task.
+
+    Args:
+        command: the host's click command; it alone knows which of the arguments are tasks.
+        args: what the user typed after it, without our flags.
+        ours: our arguments.
+        prefix: of their names.
+
+    Raises:
+        InvalidInputError: no task was found.
+    """
+    if "--help" in args:
+        return [list(args)]
+    rest, specs = _without_tasks(command, list(args))
+    injected: list[str] = []
+    for name, value in ours.items():
+        injected += ["-T", f"{prefix}{name}={value}"]
+    return [[ENTRY, "-T", f"{prefix}task={spec}", *injected, *rest] for spec in _single_tasks(specs or ["."])]
+
+
+def _without_tasks(command: click.Command, args: list[str]) -> tuple[list[str], list[str]]:
+    """Arguments without the task specs, and the specs."""
+    parsed = _parse(command, args)
+    specs = list(parsed["tasks"] or ())
+    missing = list(specs)
+    position = 0
+    while missing and position < len(args):
+        if args[position] in missing:
+            shorter = args[:position] + args[position + 1 :]
+            left = [s for s in missing if s != args[position]]
+            # a flag's value may read like a task: only what changes nothing else is one
+            if _parse(command, shorter) == {**parsed, "tasks": tuple(_keep(parsed["tasks"], args[position]))}:
+                args, missing, parsed = shorter, left, _parse(command, shorter)
+                continue
+        position += 1
+    return args, specs
+
+
+def _keep(tasks: Sequence[str], removed: str) -> list[str]:
+    kept = list(tasks)
+    kept.remove(removed)
+    return kept
+
+
+def _parse(command: click.Command, args: list[str]) -> dict[str, Any]:
+    context = command.make_context(
+        command.name, list(args), resilient_parsing=True, auto_envvar_prefix="INSPECT_EVAL"
+    )
+    return {**context.params, "tasks": tuple(context.params.get("tasks") or ())}
+
+
+def _single_tasks(specs: Sequence[str]) -> list[str]:
+    """Every task the specs name, files by absolute path so that a retry finds them from anywhere."""
+    found: list[str] = []
+    for spec in specs:
+        file, at, name = spec.partition("@")
+        path = Path(file)
+        if at and path.exists():
+            found.append(f"{path.resolve()}@{name}")
+        elif path.exists():
+            base = path.resolve()
+            root = base.parent if base.is_file() else base
+            infos = list_tasks(base.name, root_dir=root) if base.is_file() else list_tasks(root_dir=root)
+            if not infos:
+                raise InvalidInputError(f"no @task found in {spec!r}; give a file that defines one")
+            found += [f"{(root / info.file).resolve()}@{info.name}" for info in infos]
+        elif file.endswith(".py"):
+            raise InvalidInputError(f"task file {file!r} does not exist (looked from {Path.cwd()})")
+        else:
+            found.append(spec)
+    return found

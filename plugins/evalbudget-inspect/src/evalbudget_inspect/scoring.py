@@ -1,0 +1,79 @@
+"""The task's own scorers but for two things: scores carry their epoch, results carry our metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from inspect_ai._util.registry import (
+    registry_info,
+    registry_params,
+    set_registry_info,
+    set_registry_params,
+)
+from inspect_ai.scorer import Metric, Score, Scorer, Target
+from inspect_ai.scorer._scorer import SCORER_METRICS, unique_scorer_name
+from inspect_ai.solver import TaskState
+from inspect_ai.util import RegistryInfo
+
+METADATA = "evalbudget"
+"""Key of our entries in a host's metadata."""
+
+MetricList = list[Metric | dict[str, list[Metric]]]
+BeforeScoring = Callable[[TaskState], Awaitable[None]]
+
+
+def scorer_names(scorers: Sequence[Scorer]) -> list[str]:
+    """The names the host will give these scorers in its log."""
+    names: list[str] = []
+    for scorer in scorers:
+        names.append(unique_scorer_name(scorer, names))
+    return names
+
+
+def with_metrics(
+    base: Scorer, metric: Metric, *, metadata: dict[str, Any], before: BeforeScoring | None
+) -> Scorer:
+    """The same scorer under the same name, with one more metric.
+
+    Args:
+        base: the task's scorer; it is not changed.
+        metric: appended to its metrics.
+        metadata: added to what the host logs about the scorer.
+        before: awaited with the state about to be scored.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score | None:
+        if before is not None:
+            await before(state)
+        result = await base(state, target)
+        if result is None:
+            return None
+        ours = {**(result.metadata or {}), METADATA: {"epoch": state.epoch}}
+        return result.model_copy(update={"metadata": ours})
+
+    info = registry_info(base)
+    set_registry_info(
+        score,
+        RegistryInfo(
+            type=info.type,
+            name=info.name,
+            metadata={
+                **info.metadata,
+                SCORER_METRICS: _append(info.metadata[SCORER_METRICS], metric),
+                METADATA: metadata,
+            },
+        ),
+    )
+    set_registry_params(score, registry_params(base))
+    return score
+
+
+def _append(metrics: MetricList | dict[str, list[Metric]], metric: Metric) -> Any:
+    """Where the task's metrics are by key of a dict score, ours is too."""
+    if isinstance(metrics, dict):
+        return {key: [*group, metric] for key, group in metrics.items()}
+    grouped: MetricList = [_append(m, metric) if isinstance(m, dict) else m for m in metrics]
+    if any(not isinstance(m, dict) for m in metrics) or not metrics:
+        grouped.append(metric)
+    return grouped

@@ -1,0 +1,239 @@
+"""The seam: inspect's dynamic dataset, fed by a sampler."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import anyio
+from inspect_ai import SampleSource, Task, enqueue_sample
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalError, EvalSample
+from inspect_ai.model import ChatMessage
+from inspect_ai.scorer import Score
+from inspect_ai.solver import TaskState
+
+from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError
+from evalbudget.journal import Event
+from evalbudget.plugins import plugins
+from evalbudget_inspect.allocation import Allocation, Key
+from evalbudget_inspect.config import Config, Repeat
+from evalbudget_inspect.context import Run, current_run
+from evalbudget_inspect.keep import KeptGenerations
+from evalbudget_inspect.prior import prior_cells
+from evalbudget_inspect.values import in_range, score_to_float
+from evalbudget_inspect.warn import identical_repeats, repeats_were_identical
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _Serving:
+    """What a source keeps for one run of its task."""
+
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    allocation: Allocation | None = None
+    refusal: EvalbudgetError | None = None
+    kept: KeptGenerations = field(default_factory=KeptGenerations)
+    inputs: dict[str, str | list[ChatMessage]] = field(default_factory=dict)
+    warned: bool = False
+
+
+class BudgetedSource(SampleSource):
+    """Runs the task's dataset once (its first epochs), then whatever the sampler asks for.
+
+    One source can serve several models at once: each run has its own sampler, found by the run's context.
+
+    Args:
+        config: what the user asked for.
+        dataset: the task's samples, as the host will number them.
+        score: which score drives the sampler: scorer name, and key if its scores are dicts.
+        refused: called with every refusal, so that a command can tell it from the host's own errors.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        samples: list[Sample],
+        *,
+        score: tuple[str, str | None],
+        refused: Callable[[EvalbudgetError], None],
+    ) -> None:
+        self.config = config
+        self._seed = samples
+        self._score, self._key = score
+        self._refused = refused
+        self._task: Task | None = None
+        self._servings: dict[str, _Serving] = {}
+        self._by_id: dict[str, Sample] | None = None
+
+    def serve(self, task: Task) -> None:
+        """Whose dataset to repeat, once the host has given its samples their ids."""
+        self._task = task
+
+    @property
+    def scores_as(self) -> str:
+        """What drives the sampler, as the user would write it."""
+        return self._score if self._key is None else f"{self._score}.{self._key}"
+
+    @property
+    def allocation(self) -> Allocation | None:
+        """The allocation of the run in whose context this is called."""
+        run = current_run()
+        serving = self._servings.get(run.spec.eval_id) if run is not None else None
+        return serving.allocation if serving is not None else None
+
+    # inspect's SampleSource
+
+    def initial_samples(self) -> list[Sample]:
+        """The dataset itself."""
+        return self._seed
+
+    async def sample_complete(self, sample: EvalSample) -> list[Sample] | None:
+        """Learn from one finished cell and ask for what should follow."""
+        serving = await self._serving()
+        allocation = _allocation(serving)
+        if self.config.repeat is Repeat.JUDGE:
+            serving.kept.adopt(sample)
+        if not isinstance(sample.input, str):
+            serving.inputs.setdefault(str(sample.id), sample.input)
+        value, error = self._read(sample)
+        attempts = 1 + len(sample.error_retries or [])
+        allocation.completed((str(sample.id), sample.epoch), value, attempts=attempts, error=error)
+        self._warn_if_identical(serving, allocation)
+        self._enqueue(serving, allocation.wanted())
+        return None
+
+    async def sample_abandoned(self, sample: Sample, epoch: int) -> list[Sample] | None:
+        """A cell the operator cancelled before it ran."""
+        serving = await self._serving()
+        allocation = _allocation(serving)
+        allocation.abandoned((str(sample.id), epoch))
+        return None
+
+    async def next_samples(self) -> list[Sample] | None:
+        """Nothing is in flight: ask for more, or end the task."""
+        serving = await self._serving()
+        keys = _allocation(serving).wanted()
+        self._enqueue(serving, keys)
+        return [] if keys else None
+
+    # called by the task's setup, scorers and cleanup
+
+    async def before_solving(self, state: TaskState) -> None:
+        """Refuse what cannot be done before the first call is made; count the cell as running."""
+        serving = await self._serving()
+        key = (str(state.sample_id), state.epoch)
+        if not _allocation(serving).may_run(key):
+            raise BudgetError(
+                f"sample {key[0]} epoch {key[1]} failed before and the budget is used up: not run again"
+            )
+        _allocation(serving).started(key)
+        if self.config.repeat is Repeat.JUDGE:
+            await serving.kept.enter(state)
+
+    async def before_scoring(self, state: TaskState) -> None:
+        """Keep the generation, where judges are repeated."""
+        if self.config.repeat is Repeat.JUDGE:
+            await (await self._serving()).kept.keep(state)
+
+    async def after_scoring(self, state: TaskState) -> None:
+        """Let nobody wait for this cell any longer, whatever became of it."""
+        if self.config.repeat is Repeat.JUDGE:
+            (await self._serving()).kept.leave(state)
+
+    # bookkeeping
+
+    async def _serving(self) -> _Serving:
+        run = current_run()
+        if run is None:
+            raise InvalidInputError(
+                "evalbudget does not know which run this is: inspect's task-start hook did not reach it. "
+                "Is the inspect-ai version supported? (evalbudget plugins)"
+            )
+        serving = self._servings.setdefault(run.spec.eval_id, _Serving())
+        async with serving.lock:
+            if serving.refusal is not None:
+                raise serving.refusal
+            if serving.allocation is None:
+                try:
+                    await self._begin(run, serving)
+                except EvalbudgetError as ex:
+                    serving.refusal = ex
+                    self._refused(ex)
+                    raise
+        return serving
+
+    async def _begin(self, run: Run, serving: _Serving) -> None:
+        spec = run.spec
+        serving.allocation = Allocation(
+            self.config,
+            [str(i) for i in spec.dataset.sample_ids or []],
+            epochs=spec.config.epochs or 1,
+            attempts=1 + (spec.config.retry_on_error or 0),
+            width=spec.config.max_samples,
+            observe=_observe,
+        )
+        for warning in identical_repeats(spec, self.config.repeat):
+            logger.warning(warning)
+        self._enqueue(serving, serving.allocation.begin(await prior_cells(run.log_location)))
+
+    def _enqueue(self, serving: _Serving, keys: list[Key]) -> None:
+        for item, epoch in keys:
+            sample = self._sample(item).model_copy(deep=True)
+            # where there are file references, as the host resolved them when it ran the first epoch
+            sample.input = serving.inputs.get(item, sample.input)
+            enqueue_sample(sample, epoch=epoch)
+
+    def _sample(self, item: str) -> Sample:
+        if self._by_id is None:
+            assert self._task is not None
+            self._by_id = {str(sample.id): sample for sample in self._task.dataset}
+        return self._by_id[item]
+
+    def _read(self, sample: EvalSample) -> tuple[float | None, str | None]:
+        score: Score | None = (sample.scores or {}).get(self._score)
+        if score is None:
+            return None, _kind(sample.error) if sample.error is not None else f"no score from {self._score!r}"
+        try:
+            value = score_to_float(score, self._score, self._key)
+        except InvalidInputError as ex:
+            self._refused(ex)
+            raise
+        if sample.error is not None:
+            return None, _kind(sample.error)
+        if not in_range(value, self.config.score_range):
+            return None, "unscored" if math.isnan(value) else "score outside the declared range"
+        return value, None
+
+    def _warn_if_identical(self, serving: _Serving, allocation: Allocation) -> None:
+        if serving.warned or allocation.outstanding:
+            return
+        serving.warned = True
+        warning = repeats_were_identical(allocation.journal.readings, self.config.repeat)
+        if warning is not None:
+            logger.warning(warning)
+
+
+def _allocation(serving: _Serving) -> Allocation:
+    assert serving.allocation is not None
+    return serving.allocation
+
+
+def _kind(error: EvalError) -> str:
+    """The kind of an error, so that like ones are counted together: RuntimeError, not its message."""
+    return error.message.partition("(")[0] or "error"
+
+
+_failed_observers: set[str] = set()
+
+
+def _observe(event: Event) -> None:
+    try:
+        plugins().hook.evalbudget_reading_recorded(event=event)
+    except Exception as ex:  # a third party's observer must not end a run that costs money
+        if str(ex) not in _failed_observers:
+            _failed_observers.add(str(ex))
+            logger.warning("a plugin's evalbudget_reading_recorded failed: %s", ex)

@@ -1,0 +1,152 @@
+"""``budgeted``: wrap an existing inspect task so that a sampler decides its repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from inspect_ai import Task, task_with
+from inspect_ai.scorer import Scorer
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_inspect.config import Config
+from evalbudget_inspect.live import LiveMetadata
+from evalbudget_inspect.metrics import budget_estimates
+from evalbudget_inspect.refusals import refused
+from evalbudget_inspect.scoring import scorer_names, with_metrics
+from evalbudget_inspect.source import BudgetedSource
+
+
+def budgeted(
+    task: Task,
+    *,
+    budget: str | int,
+    sampler: str | None = None,
+    repeat: str | None = None,
+    score: str | None = None,
+    seed: int | None = None,
+    score_range: str | Sequence[float] | None = None,
+    **options: Any,
+) -> Task:
+    """The same task under a budget: a sampler decides how often each item is asked.
+
+    Like inspect's own ``task_with``, this adapts the task in place and returns it.
+
+    Args:
+        task: an inspect task with a dataset and a scorer; it is not edited otherwise.
+        budget: scores to buy: ``2000``, or ``"20x"`` for 20 per item.
+        sampler: registered name, for example ``eb-bernstein`` (the default) or ``uniform``.
+        repeat: ``generation`` (default): a repeat is a fresh epoch; ``judge``: the first generation of each
+            item is kept and scored again.
+        score: the scorer whose scores drive the sampler, ``name`` or ``name.key``; default the first.
+        seed: of the sampler.
+        score_range: the smallest and the largest possible score, ``"1..10"``; with it every item gets a
+            guaranteed interval, and a score outside counts as failed. C/I/P/N scores are within 0..1.
+        options: further arguments of the sampler, for example ``objective="mean"``.
+
+    Raises:
+        EvalbudgetError: the task cannot be budgeted (no scorer, own early stopping, already dynamic), or one
+            of the arguments is no good; the message says the remedy.
+
+    Example::
+
+        @task
+        def my_eval():
+            return budgeted(base_task(), sampler="eb-bernstein", budget=2000)
+    """
+    config = Config.of(
+        budget=budget,
+        sampler=sampler,
+        repeat=repeat,
+        score=score,
+        seed=seed,
+        score_range=score_range,
+        **options,
+    )
+    scorers = _check(task)
+    names = scorer_names(scorers)
+    name, key = _driving(config.score, names)
+    dataset = task.dataset
+    source = BudgetedSource(config, list(dataset), score=(name, key), refused=refused)
+    low, high = config.score_range or (None, None)
+    metric = budget_estimates(
+        allocation=config.allocation.value, fixed_repeats=config.fixed_repeats, low=low, high=high
+    )
+    adapted = task_with(
+        task,
+        dataset=source,
+        setup=[_setup(source), *_as_list(task.setup)],
+        cleanup=_cleanup(source, task.cleanup),
+        scorer=[
+            with_metrics(
+                scorer,
+                metric,
+                metadata=LiveMetadata(source, drives=scorer_name == name),
+                before=source.before_scoring if position == 0 else None,
+            )
+            for position, (scorer, scorer_name) in enumerate(zip(scorers, names, strict=True))
+        ],
+        name=task.name,
+    )
+    adapted.dataset = dataset  # keeps the dataset's name and location in the log
+    source.serve(adapted)
+    return adapted
+
+
+def _check(task: Task) -> list[Scorer]:
+    if task.sample_source is not None:
+        raise InvalidInputError(
+            f"task {task.name!r} has a dynamic dataset already (a SampleSource, or it is budgeted twice); "
+            "give evalbudget the task with its plain dataset"
+        )
+    if task.early_stopping is not None:
+        raise InvalidInputError(
+            f"task {task.name!r} has its own early stopping, which would skip cells that the sampler "
+            "asks for; remove early_stopping from the task"
+        )
+    if not task.scorer:
+        raise InvalidInputError(
+            f"task {task.name!r} has no scorer, so there are no scores to budget; add a scorer to the task"
+        )
+    return task.scorer
+
+
+def _driving(wanted: str | None, names: Sequence[str]) -> tuple[str, str | None]:
+    if wanted is None:
+        return names[0], None
+    if wanted in names:
+        return wanted, None
+    name, dot, key = wanted.rpartition(".")
+    if dot and name in names:
+        return name, key
+    raise UnknownNameError("score", wanted, names)
+
+
+def _setup(source: BudgetedSource) -> Solver:
+    @solver(name="evalbudget_inspect/budget")
+    def budget() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            await source.before_solving(state)
+            return state
+
+        return solve
+
+    return budget()
+
+
+def _cleanup(
+    source: BudgetedSource, base: Callable[[TaskState], Awaitable[None]] | None
+) -> Callable[[TaskState], Awaitable[None]]:
+    async def cleanup(state: TaskState) -> None:
+        await source.after_scoring(state)
+        if base is not None:
+            await base(state)
+
+    return cleanup
+
+
+def _as_list(setup: Solver | Sequence[Solver] | None) -> list[Solver]:
+    if setup is None:
+        return []
+    return list(setup) if isinstance(setup, Sequence) else [setup]

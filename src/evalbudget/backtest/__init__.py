@@ -1,0 +1,20 @@
+"""Replays recorded scores: what would a sampler have saved on the logs at hand?
+
+Example::
+
+    from evalbudget.backtest import RecordedScores, backtest
+
+    result = backtest(
+        RecordedScores.load("scores.npz"),
+        samplers=["uniform", "eb-bernstein"],
+        budgets=["20x", 5000],
+        seeds=range(50),
+    )
+    print(result.table())
+"""
+
+from evalbudget.backtest.engine import backtest
+from evalbudget.backtest.recorded import RecordedScores
+from evalbudget.backtest.result import Average, BacktestResult, PoolInfo, Row
+
+__all__ = ["Average", "BacktestResult", "PoolInfo", "RecordedScores", "Row", "backtest"]

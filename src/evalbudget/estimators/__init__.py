@@ -1,0 +1,31 @@
+"""Estimators: readings in, estimates with honest intervals out."""
+
+from evalbudget.estimators.anytime_mean import anytime_mean_over_fixed_items
+from evalbudget.estimators.benchmark_mean import mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.estimators.items import ItemEstimates, betting, eb_t, eb_wilson
+from evalbudget.estimators.readings import ItemReadings
+from evalbudget.estimators.result import (
+    ConfidenceInterval,
+    Coverage,
+    Estimate,
+    Random,
+    Validity,
+    check_level,
+)
+
+__all__ = [
+    "ConfidenceInterval",
+    "Coverage",
+    "Estimate",
+    "ItemEstimates",
+    "ItemReadings",
+    "Random",
+    "Validity",
+    "anytime_mean_over_fixed_items",
+    "betting",
+    "check_level",
+    "eb_t",
+    "eb_wilson",
+    "mean_over_fixed_items",
+    "mean_over_sampled_items",
+]

@@ -1,0 +1,58 @@
+"""Runs a sampler against made-up scores, in any order of completion, without a host."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from evalbudget._version import __version__
+from evalbudget.design import Cell, Reading
+from evalbudget.journal import Header, Journal
+from evalbudget.sampler import Sampler
+
+Score = Callable[[Cell], float | None]
+"""The value of a cell, None for a failure; a function of the cell alone, so that order does not matter."""
+
+
+def gaussian(cell: Cell) -> float:
+    """A score whose mean and spread differ between items."""
+    noise = random.Random(f"{cell.model}/{cell.item}/{cell.epoch}/{cell.rater}")
+    return noise.gauss(0.1 * cell.item + 0.05 * cell.model, 0.1 + 0.4 * (cell.item % 3))
+
+
+def play(
+    sampler: Sampler,
+    n_requests: int,
+    *,
+    score: Score = gaussian,
+    concurrency: int = 1,
+    order: random.Random | None = None,
+) -> Journal:
+    """Ask until ``n_requests`` were handed out or the sampler stops, and answer all of them.
+
+    Args:
+        sampler: to play with; what is pending already is answered too.
+        n_requests: in all, those of before included.
+        score: of each cell.
+        concurrency: requests in flight.
+        order: which request in flight comes back next; None for the oldest.
+
+    Returns:
+        What happened here.
+    """
+    journal = Journal(Header.of(sampler, __version__))
+    in_flight = list(sampler.pending)
+    while True:
+        while len(in_flight) < concurrency and sampler.asked < n_requests:
+            asked = sampler.ask(1)
+            if not asked:
+                break
+            for request in asked:
+                in_flight.append(request)
+                journal.ask(request)
+        if not in_flight:
+            return journal
+        request = in_flight.pop(order.randrange(len(in_flight)) if order else 0)
+        reading = Reading(request, score(request.cell))
+        sampler.tell([reading])
+        journal.tell(reading)

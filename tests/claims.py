@@ -1,0 +1,43 @@
+"""Statistical claims tested by simulation: how often to try, and what counts as a broken claim."""
+
+from __future__ import annotations
+
+import os
+
+from scipy.stats import binomtest
+
+
+def replications(default: int, full: int) -> int:
+    """``default``, or ``full`` if the environment says EVALBUDGET_CLAIMS=full."""
+    return full if is_full() else default
+
+
+def is_full() -> bool:
+    """Whether claims are tested with all replications; pinned counts hold for the default only."""
+    return os.environ.get("EVALBUDGET_CLAIMS", "") == "full"
+
+
+def binomial_claim(failures: int, trials: int, *, at_most: float, significance: float = 0.001) -> None:
+    """Fail if ``failures`` in ``trials`` contradict a failure probability of at most ``at_most``.
+
+    Raises:
+        AssertionError: a one-sided exact binomial test rejects the claim.
+    """
+    p = float(binomtest(failures, trials, at_most, alternative="greater").pvalue)
+    if p < significance:
+        raise AssertionError(
+            f"claimed to fail with probability at most {at_most:g}, failed {failures} times in {trials} "
+            f"({failures / trials:.4f}); one-sided binomial p = {p:.2g}"
+        )
+
+
+def pinned(failures: int, expected: int) -> None:
+    """Fail if a seeded count changed: the same code must give the same answer (default replications only).
+
+    Raises:
+        AssertionError: the count differs.
+    """
+    if not is_full() and failures != expected:
+        raise AssertionError(
+            f"the seeded run failed {failures} times, pinned at {expected}; has the method changed?"
+        )

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from evalbudget.backtest import RecordedScores
+from evalbudget.cli.main import cli
+
+
+@pytest.fixture
+def file(small: RecordedScores, tmp_path: Path) -> Path:
+    path = tmp_path / "scores.npz"
+    small.save(path)
+    return path
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["backtest", *map(str, arguments)])
+
+
+def refused(result: Result, *parts: str) -> None:
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    message = " ".join(result.stderr.split())
+    for part in parts:
+        assert part in message
+    assert "Traceback" not in message
+
+
+def test_prints_a_table(file: Path) -> None:
+    result = run(
+        file, "--sampler", "uniform,robin", "--sampler", "eb-bernstein", "--budget", "5x,80", "--seeds", "3"
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    lines = result.stdout.splitlines()
+    assert max(len(line) for line in lines) <= 80
+    assert [line.split()[:2] for line in lines[2:8]] == [
+        [sampler, budget] for budget in ("5x", "80") for sampler in ("uniform", "robin", "eb-bernstein")
+    ]
+    assert "4 pools" in result.stdout
+    assert "3 seeds" in result.stdout
+
+
+def test_json_to_stdout_is_only_json(file: Path) -> None:
+    result = run(file, "--seeds", "2", "--rater", "s", "--model", "b", "--budget", "5x", "--json", "-")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert [row["sampler"] for row in found["rows"]] == ["uniform", "eb-bernstein"]
+    assert [(pool["model"], pool["rater"]) for pool in found["pools"]] == [("b", "s")]
+
+
+def test_json_to_a_file_and_table(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out" / "result.json"
+    out.parent.mkdir()
+    out.write_text("old")
+    result = run(file, file, "--seeds", "2", "--budget", "5x", "--objective", "mean", "--json", out)
+    assert result.exit_code == 0
+    assert "ratio to" in result.stdout
+    found = json.loads(out.read_text())
+    assert found["objective"] == "mean"
+    assert len(found["pools"]) == 8
+    assert [path.name for path in out.parent.iterdir()] == ["result.json"]
+    assert out.stat().st_mode & 0o777 == file.stat().st_mode & 0o777
+
+
+def test_reads_csv(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{item},{rng.integers(1, 6)}" for item in "abcdef" for _ in range(4)]
+    (tmp_path / "long.csv").write_text("item,score\n" + "\n".join(rows))
+    result = run(tmp_path / "long.csv", "--seeds", "2", "--budget", "4x")
+    assert result.exit_code == 0, result.output
+
+
+def test_the_same_command_prints_the_same_numbers(file: Path) -> None:
+    def rows() -> object:
+        found = json.loads(run(file, "--seeds", "2", "--budget", "5x", "--json", "-").stdout)["rows"]
+        return [{key: value for key, value in row.items() if key != "seconds"} for row in found]
+
+    assert rows() == rows()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--sampler", "eb-bernstien"], "unknown sampler 'eb-bernstien'. Did you mean 'eb-bernstein'"),
+        (["--sampler", ""], "no samplers"),
+        (["--objective", "wrost-item"], "unknown objective 'wrost-item'. Did you mean 'worst-item'"),
+        (["--rater", "S"], "unknown rater 'S'. Did you mean 's'"),
+        (["--model", "A"], "unknown model 'A'. Did you mean 'a'"),
+        (["--budget", "2x"], "too small for eb-bernstein on the 10 items of model 'a', rater 'r'"),
+        (["--budget", "0"], "above zero"),
+        (["--budget", "5Mtok"], "but a replay costs nothing"),
+        (["--budget", "lots"], "'lots' is not an amount"),
+        (["--budget", ","], "no budgets"),
+        (["--min-repeats", "7"], "no item has 7 recorded repeats"),
+        (["--min-repeats", "0"], "--min-repeats"),
+        (["--seeds", "0"], "--seeds"),
+        (["--workers", "0"], "--workers"),
+        (["--json", "no/such/folder.json"], "the folder no/such does not exist"),
+        (["--json", "."], "is a folder"),
+    ],
+)
+def test_bad_options_exit_with_2(file: Path, arguments: list[str], message: str) -> None:
+    refused(run(file, *arguments), message)
+
+
+def test_bad_files_exit_with_2_and_leave_nothing(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "result.json"
+    broken = tmp_path / "broken.npz"
+    broken.write_bytes(file.read_bytes()[:400])
+    refused(run(broken, "--json", out), "broken.npz is damaged or truncated")
+    refused(run(file, tmp_path / "none.npz", "--json", out), "none.npz does not exist")
+    table = tmp_path / "table.csv"
+    table.write_text("question,grade\n1,2\n")
+    refused(run(table, "--json", out), "table.csv has no column item", "found: question, grade")
+    text = tmp_path / "notes.txt"
+    text.write_text("hello")
+    refused(run(text, "--json", out), "not recorded scores that any installed plugin can read")
+    refused(run(), "FILE")
+    assert not out.exists()
+    assert not list(tmp_path.glob(".result.json*"))
+
+
+def test_single_repeats_cannot_be_replayed(data_dir: Path) -> None:
+    refused(
+        run(data_dir / "cruxeval_models.npz"), "no item has 2 recorded repeats", "the most in the file is 1"
+    )
+
+
+def test_real_file_without_scores(data_dir: Path) -> None:
+    refused(run(data_dir / "leaderboard_factors.npz"), "has no array 'scores'", "U, V")
+
+
+def test_help_has_examples() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "evalbudget backtest scores.npz" in result.stdout
+    assert max(len(line) for line in result.stdout.splitlines()) <= 85

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evalbudget.backtest import RecordedScores
+
+DATA_VARIABLE = "EVALBUDGET_DATA"
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real recorded scores; tests that ask for it are skipped where it is absent."""
+    default = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+    folder = Path(os.environ.get(DATA_VARIABLE, default))
+    if not folder.is_dir():
+        pytest.skip(f"no recorded scores in {folder}; set {DATA_VARIABLE} to their folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def recorded_data(data_dir: Path) -> Callable[[str], RecordedScores]:
+    """Loads one of the real recordings by its name without suffix."""
+
+    def load(name: str) -> RecordedScores:
+        path = data_dir / f"{name}.npz"
+        if not path.is_file():
+            pytest.skip(f"{path} is absent; set {DATA_VARIABLE} to a folder that has it")
+        return RecordedScores.load(path)
+
+    return load
+
+
+@pytest.fixture
+def small() -> RecordedScores:
+    """2 models x 12 items x 2 raters x 6 repeats on 1..5, some missing; (a, item 11, r) has one."""
+    rng = np.random.default_rng(5)
+    scores = rng.integers(1, 6, size=(2, 12, 2, 6)).astype(np.float32)
+    scores[0, 11, 0, 1:] = np.nan
+    scores[0, 10, 0] = np.nan
+    scores[1, 3, 1, [0, 2]] = np.nan
+    items = tuple(f"item {i}" for i in range(12))
+    return RecordedScores(scores, ("a", "b"), items, ("r", "s"), categories=tuple("xxxxxxyyyyyy"))

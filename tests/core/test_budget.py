@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalbudget import Budget, Ledger, Unit
+from evalbudget.errors import BudgetError
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "unit"),
+    [
+        ("2000", 2000, Unit.SCORES),
+        (" 2000 ", 2000, Unit.SCORES),
+        ("2,000", 2000, Unit.SCORES),
+        ("2_000", 2000, Unit.SCORES),
+        ("2k", 2000, Unit.SCORES),
+        ("1.5k", 1500, Unit.SCORES),
+        ("1M", 1_000_000, Unit.SCORES),
+        ("20x", 200, Unit.SCORES),
+        ("2.5x", 25, Unit.SCORES),
+        ("0.35×", 3, Unit.SCORES),
+        ("$20", 20, Unit.USD),
+        ("$.50", 0.5, Unit.USD),
+        ("$1.5k", 1500, Unit.USD),
+        ("USD 7", 7, Unit.USD),
+        ("12.5 USD", 12.5, Unit.USD),
+        ("5Mtok", 5_000_000, Unit.TOKENS),
+        ("5 Mtok", 5_000_000, Unit.TOKENS),
+        ("300k tokens", 300_000, Unit.TOKENS),
+        ("1Gtok", 1e9, Unit.TOKENS),
+        (7, 7, Unit.SCORES),
+        (7.0, 7, Unit.SCORES),
+        (Budget(3), 3, Unit.SCORES),
+    ],
+)
+def test_what_can_be_written(text: str | float | Budget, amount: float, unit: Unit) -> None:
+    assert Budget.parse(text, n_items=10) == Budget(amount, unit)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", " ", "0", "-5", "$0", "-$3", "0x", "0.01x", "1.5", 1.5, 0, -1, math.nan, math.inf, True),
+        *(
+            "twenty",
+            "20 USD tok",
+            "20€",
+            "1e3",
+            "5tokk",
+            "$",
+            "x",
+            "2kk",
+            "1.2.3",
+            "$5x",
+            "NaN",
+            "inf",
+            "--5",
+        ),
+    ],
+)
+def test_what_cannot(text: str | float) -> None:
+    with pytest.raises(BudgetError, match=r"budget .*; write a number of scores"):
+        Budget.parse(text, n_items=10)
+
+
+def test_per_item_needs_items() -> None:
+    with pytest.raises(BudgetError, match="per item"):
+        Budget.parse("20x")
+
+
+def test_shown_with_its_unit() -> None:
+    assert [str(Budget.parse(b)) for b in ("2000", "$20", "5Mtok")] == [
+        "2,000 scores",
+        "$20.00",
+        "5,000,000 tokens",
+    ]
+
+
+@settings(max_examples=200, deadline=None, database=None)
+@given(
+    st.floats(0.01, 1e4),
+    st.lists(st.tuples(st.floats(1e-3, 100), st.floats(0, 1), st.booleans()), max_size=60),
+)
+def test_ledger_never_goes_over(amount: float, steps: list[tuple[float, float, bool]]) -> None:
+    """Whatever is promised, and settled at no more than was promised."""
+    ledger, in_flight = Ledger(Budget(amount, Unit.USD)), []
+    for cost, share, settle_one in steps:
+        fits = ledger.affordable(cost) >= 1
+        assert ledger.promise(cost) == fits
+        if fits:
+            in_flight.append((cost, share))
+        assert ledger.spent + ledger.promised <= amount + 1e-6
+        if settle_one and in_flight:
+            promised, part = in_flight.pop(0)
+            ledger.settle(promised, part * promised)
+        assert ledger.spent + ledger.promised + ledger.free == pytest.approx(amount, abs=1e-6)
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf])
+def test_ledger_refuses_costs_that_bound_nothing(bad: float) -> None:
+    ledger = Ledger(Budget(5))
+    with pytest.raises(BudgetError, match="cost"):
+        ledger.affordable(bad)
+    if bad != 0:
+        with pytest.raises(BudgetError, match="cost"):
+            ledger.promise(bad)
+    assert ledger.free == 5

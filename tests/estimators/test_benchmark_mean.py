@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from tests.estimators.test_readings_and_items import ROWS, of
+
+from evalbudget.confidence import betting_intervals
+from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.estimators import (
+    Estimate,
+    ItemReadings,
+    Random,
+    Validity,
+    anytime_mean_over_fixed_items,
+    mean_over_fixed_items,
+    mean_over_sampled_items,
+)
+from evalbudget.sampler import Allocation
+
+BOTH = [mean_over_fixed_items, mean_over_sampled_items]
+
+
+def moments(rows: list[list[float]]) -> list[tuple[int, float, float]]:
+    return [(len(r), float(np.mean(r)), float(np.var(r, ddof=1)) if len(r) > 1 else math.nan) for r in rows]
+
+
+def test_fixed_items_against_brute_force() -> None:
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=n).tolist() for n in (2, 5, 3, 9)]
+    found = mean_over_fixed_items(of(rows))
+    parts = [s2 / n / 16 for n, _, s2 in moments(rows)]
+    assert found.value == pytest.approx(np.mean([np.mean(r) for r in rows]))
+    assert found.standard_error == pytest.approx(sum(parts) ** 0.5)
+    df = sum(parts) ** 2 / sum(p * p / (len(r) - 1) for p, r in zip(parts, rows, strict=True))
+    half = stats.t.ppf(0.95, df) * found.standard_error
+    assert found.confidence_interval(0.9).half_width == pytest.approx(half)
+    assert found.random == {Random.REPEATS}
+    assert found.n == 19
+
+
+def test_two_items_against_scipy_welch() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=6), 3 * rng.normal(size=4)
+    found = mean_over_fixed_items(of([a.tolist(), b.tolist()])).confidence_interval(0.95)
+    welch = stats.ttest_ind(a, -b, equal_var=False).confidence_interval(0.95)
+    assert (2 * found.low, 2 * found.high) == pytest.approx((welch.low, welch.high))
+
+
+def test_sampled_items_against_scipy() -> None:
+    rows = np.random.default_rng(2).random((12, 3))
+    found = mean_over_sampled_items(of(rows.tolist()))
+    expected = stats.t.interval(0.95, 11, rows.mean(), stats.sem(rows.mean(axis=1)))
+    interval = found.confidence_interval()
+    assert (interval.low, interval.high) == pytest.approx(expected)
+    assert found.random == {Random.ITEMS, Random.REPEATS}
+
+
+def test_cross_fit_against_brute_force() -> None:
+    rng = np.random.default_rng(3)
+    halves = [(rng.random(a).tolist(), rng.random(b).tolist()) for a, b in ((2, 5), (4, 2), (3, 3))]
+    item, epoch, value = [], [], []
+    for i, pair in enumerate(halves):
+        for half, row in enumerate(pair):
+            for k, v in enumerate(row):
+                item.append(i)
+                epoch.append(2 * k + half)
+                value.append(v)
+    readings = ItemReadings.of(item, epoch, value)
+    found = mean_over_fixed_items(readings, allocation=Allocation.CROSS_FIT)
+    means = [(np.mean(a) + np.mean(b)) / 2 for a, b in halves]
+    variance = sum(np.var(h, ddof=1) / len(h) for pair in halves for h in pair) / 36
+    assert found.value == pytest.approx(np.mean(means))
+    assert found.standard_error == pytest.approx(variance**0.5)
+    sampled = mean_over_sampled_items(readings, allocation=Allocation.CROSS_FIT)
+    assert sampled.value == pytest.approx(np.mean(means))
+    assert sampled.standard_error == pytest.approx(stats.sem(means))
+
+
+@pytest.mark.parametrize("estimator", BOTH)
+def test_adaptive_readings_beyond_the_fixed_ones_are_not_used(estimator: Callable[..., Estimate]) -> None:
+    rows = [[0.0, 1.0, 1.0, 1.0], [1.0, 0.0], [0.0, 0.5, 0.5]]
+    found = estimator(of(rows), allocation=Allocation.ADAPTIVE, fixed_repeats=2)
+    expected = estimator(of([row[:2] for row in rows]))
+    assert (found.value, found.standard_error, found.n) == (expected.value, expected.standard_error, 6)
+    assert "first 2 readings" in found.method
+    assert found.details["readings_unused"] == 3
+    assert found.cost == 9
+    with pytest.raises(InvalidInferenceError, match="fixed_repeats is 0; pass"):
+        estimator(of(rows), allocation=Allocation.ADAPTIVE)
+
+
+def test_single_readings_take_the_pooled_variance() -> None:
+    rows = [[0.0, 1.0], [0.0, 0.4], [0.7]]
+    found = mean_over_fixed_items(of(rows))
+    s2 = [np.var(r, ddof=1) for r in rows[:2]]
+    assert found.standard_error == pytest.approx((s2[0] / 2 + s2[1] / 2 + sum(s2) / 2) ** 0.5 / 3)
+    assert found.details["single"] == 1
+    once = mean_over_fixed_items(of([[0.0], [1.0]]))
+    assert once.value == 0.5
+    assert math.isnan(once.standard_error)
+    assert math.isnan(once.confidence_interval().low)
+    assert mean_over_sampled_items(of([[0.0], [1.0]])).standard_error == 0.5
+
+
+@pytest.mark.parametrize("estimator", BOTH)
+def test_items_never_read_are_left_out_and_named(estimator: Callable[..., Estimate]) -> None:
+    found = estimator(of([[0.0, 1.0], [], [1.0, 1.0]]))
+    assert found.value == 0.75
+    assert "2 items that were read (of 3)" in found.target
+    assert found.details["items_missing"] == 1
+    nothing = estimator(of([[], []]), bounds=(0, 1))
+    assert math.isnan(nothing.value)
+    assert math.isnan(nothing.standard_error)
+    assert math.isnan(nothing.confidence_interval().low)
+    assert nothing.n == 0
+
+
+def test_no_variation_claims_no_interval_without_a_declared_range() -> None:
+    readings = of([[1.0] * 3] * 4)
+    for estimator in BOTH:
+        found = estimator(readings)
+        assert found.standard_error == 0.0
+        assert math.isnan(found.confidence_interval().low)
+    fixed = mean_over_fixed_items(readings, bounds=(0, 1)).confidence_interval(0.95)
+    assert fixed.low == pytest.approx(1 - math.sqrt(math.log(40) / 2 / 12))
+    assert fixed.high == 1.0
+    sampled = mean_over_sampled_items(readings, bounds=(0, 1)).confidence_interval(0.95)
+    expected = betting_intervals([1.0] * 4, [4])
+    assert (sampled.low, sampled.high) == (expected.low[0], expected.high[0])
+    one = mean_over_sampled_items(of([[0.0, 1.0]]))
+    assert math.isnan(one.standard_error)
+    assert math.isnan(one.confidence_interval().low)
+
+
+@pytest.mark.parametrize("estimator", BOTH)
+def test_scores_outside_the_declared_range_are_named(estimator: Callable[..., Estimate]) -> None:
+    with pytest.raises(InvalidInputError, match="score 4 is outside bounds"):
+        estimator(of([[4.0, 1.0]]), bounds=(0, 1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, st.sampled_from(list(Allocation)), st.sampled_from([None, (0.0, 1.0)]))
+def test_partial_data_never_crashes(
+    rows: list[list[float]], allocation: Allocation, bounds: tuple[float, float] | None
+) -> None:
+    for estimator in BOTH:
+        found = estimator(of(rows), allocation=allocation, fixed_repeats=2, bounds=bounds)
+        interval = found.confidence_interval(0.9)
+        assert math.isnan(interval.low) or interval.low <= found.value <= interval.high or bounds is not None
+        assert math.isnan(interval.low) or interval.low <= interval.high
+    anytime_mean_over_fixed_items(of(rows)).confidence_interval(0.9)
+
+
+def test_a_thousand_items_of_a_hundred_readings_are_quick() -> None:
+    item, epoch = np.divmod(np.arange(100_000), 100)
+    value = np.random.default_rng(4).random(100_000)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        mean_over_fixed_items(ItemReadings.of(item, epoch, value)).confidence_interval()
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.05  # 2 ms on the machine this was written on
+
+
+def test_anytime_mean_against_brute_force() -> None:
+    rows = np.random.default_rng(5).integers(0, 5, (4, 15)).astype(float)
+    ragged = rows.tolist()
+    ragged[1].append(4.0)  # beyond the last complete round
+    found = anytime_mean_over_fixed_items(of(ragged), bounds=(0, 4))
+    v = 0.0
+    seen: list[float] = []
+    for r in range(15):
+        for i in range(4):
+            overall = (0.5 + sum(seen)) / (len(seen) + 1)
+            guess = (overall + sum(rows[i, :r]) / 4) / (r + 1)
+            v += (rows[i, r] / 4 - guess) ** 2
+            seen.append(rows[i, r] / 4)
+    bets = [0.5**k for k in range(1, 17)]
+
+    def capital(s: float) -> float:
+        return sum(math.exp(b * s - v * (-math.log(1 - b) - b)) for b in bets) / 16
+
+    half = found.confidence_interval(0.5).half_width
+    assert found.value == pytest.approx(rows.mean())
+    assert capital(half / 4 * 60) == pytest.approx(4.0, rel=1e-6)
+    assert (found.n, found.details["readings_unused"], found.validity) == (60, 1, Validity.ANYTIME)
+    assert found.standard_error == pytest.approx(mean_over_fixed_items(of(rows.tolist())).standard_error)
+
+
+def test_anytime_mean_without_a_complete_round_is_the_whole_range() -> None:
+    found = anytime_mean_over_fixed_items(of([[1.0, 1.0], []]))
+    assert math.isnan(found.value)
+    assert (found.confidence_interval().low, found.confidence_interval().high) == (0, 1)

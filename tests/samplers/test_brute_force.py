@@ -1,0 +1,216 @@
+"""Samplers against literal, independent formulas: each decision is an argmax over all items."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Callable
+
+import pytest
+
+from evalbudget import Cell, Design, Reading, Request
+from evalbudget.samplers import EBBernstein, RepeatSampler, Robin, RobinHood
+from evalbudget.samplers.eb_bernstein import VariancePrior
+from evalbudget.testing import gaussian, play
+
+K = 7
+Readings = dict[int, list[float]]
+
+
+class Table:
+    """What is known at one decision, in plain lists."""
+
+    def __init__(self) -> None:
+        self.values: Readings = {i: [] for i in range(K)}
+        self.asked = [0] * K
+
+    def ss(self, i: int) -> float:
+        mean = statistics.fmean(self.values[i])
+        return math.fsum((x - mean) ** 2 for x in self.values[i])
+
+
+def check_every_decision(
+    sampler: RepeatSampler, index: Callable[[Table, int], float], n_requests: int, concurrency: int
+) -> int:
+    """Play; every decision after the warm-up must be a maximum of ``index``. How many were checked."""
+    table, rng, checked = Table(), random.Random(0), 0
+    in_flight: list[Request] = []
+    while sampler.asked < n_requests or in_flight:
+        while len(in_flight) < concurrency and sampler.asked < n_requests:
+            warm = all(len(v) >= sampler.warmup for v in table.values.values())
+            asked = sampler.ask(1)
+            if not asked:
+                break
+            item = asked[0].cell.item
+            if warm:
+                values = [index(table, i) for i in range(K)]
+                assert values[item] == pytest.approx(max(values), rel=1e-9)
+                checked += 1
+            table.asked[item] += 1
+            in_flight.append(asked[0])
+        request = in_flight.pop(rng.randrange(len(in_flight)))
+        value = gaussian(request.cell)
+        table.values[request.cell.item].append(value)
+        sampler.tell([Reading(request, value)])
+    return checked
+
+
+@pytest.mark.parametrize("concurrency", [1, 5])
+def test_robin_against_brute_force(concurrency: int) -> None:
+    variances = [0.5, 0.1, 2.0, 0.0, 1.0, 0.3, 0.7]
+    sampler = Robin(Design.of_items(K), variances=variances)
+    checked = check_every_decision(sampler, lambda t, i: variances[i] / t.asked[i], 150, concurrency)
+    assert checked >= 150 - 2 * K
+
+
+@pytest.mark.parametrize("concurrency", [1, 5])
+def test_robin_with_pilot_against_brute_force(concurrency: int) -> None:
+    def index(t: Table, i: int) -> float:
+        return statistics.variance(t.values[i][:4]) / t.asked[i]
+
+    assert check_every_decision(Robin(Design.of_items(K), pilot=4), index, 150, concurrency) == 150 - 4 * K
+
+
+@pytest.mark.parametrize("concurrency", [1, 5])
+def test_robin_hood_against_brute_force(concurrency: int) -> None:
+    delta = 0.007
+
+    def index(t: Table, i: int) -> float:
+        n = len(t.values[i])
+        v = statistics.pvariance(t.values[i]) / max(1 - math.sqrt(4 * math.log(1 / delta) / n), 1e-3)
+        return v / t.asked[i]
+
+    sampler = RobinHood(Design.of_items(K), delta=delta)
+    assert sampler.warmup == 20  # the paper's t0
+    assert check_every_decision(sampler, index, 300, concurrency) == 300 - 20 * K
+
+
+def prior(variances: list[float], nu: int) -> tuple[float, float]:
+    """m and kappa, from the formulas."""
+    m = statistics.fmean(variances)
+    q = statistics.fmean(s * s * nu / (nu + 2) for s in variances)
+    phi = (q - m * m + statistics.variance(variances) / len(variances)) / m**2
+    return m, 2 + 2 / phi if phi > 0.001 else 2000
+
+
+@pytest.mark.parametrize("concurrency", [1, 5])
+@pytest.mark.parametrize("objective", ["worst-item", "mse", "mean"])
+def test_eb_bernstein_against_brute_force(objective: str, concurrency: int) -> None:
+    weights = [1.0, 2.0, 0.5, 1.0, 1.5, 1.0, 3.0] if objective == "mean" else None
+    t0 = 3
+
+    def index(t: Table, i: int) -> float:
+        m, kappa = prior([statistics.variance(t.values[j][:t0]) for j in range(K)], t0 - 1)
+        v = (kappa * m + t.ss(i)) / (kappa + len(t.values[i]) - 1)
+        n = t.asked[i]
+        if objective == "worst-item":
+            return math.sqrt(v / n) + math.sqrt(math.log(K)) * math.sqrt(m) / n
+        return v * (weights[i] if weights else 1.0) ** 2 / (n * (n + 1))
+
+    sampler = EBBernstein(Design.of_items(K), objective=objective, weights=weights, cross_fit=False)
+    assert check_every_decision(sampler, index, 200, concurrency) == 200 - t0 * K
+
+
+@pytest.mark.parametrize("spread", ["equal", "wide"])
+def test_variance_prior_against_formulas(spread: str) -> None:
+    rng = random.Random(3)
+    scale = (lambda i: 1.0) if spread == "equal" else (lambda i: 3.0**i)
+    variances = [statistics.variance([rng.gauss(0, scale(i)) for _ in range(5)]) for i in range(8)]
+    fitted = VariancePrior.fit(variances, 4)
+    assert (fitted.mean, fitted.strength) == pytest.approx(prior(variances, 4))
+
+
+def test_a_batch_against_water_filling() -> None:
+    """Asking b with V frozen equals n_i(lambda) from bisection."""
+    sampler = EBBernstein(Design.of_items(K))
+    play(sampler, 60)
+    before = list(sampler.counts())
+    ss = [sampler.sum_of_squares(i) for i in range(K)]
+    table = Table()
+    for cell in (Cell(item=i, epoch=e) for i in range(K) for e in range(3)):
+        table.values[cell.item].append(gaussian(cell))
+    m, kappa = prior([statistics.variance(table.values[i]) for i in range(K)], 2)
+    v = [(kappa * m + ss[i]) / (kappa + before[i] - 1) for i in range(K)]
+    c = math.sqrt(math.log(K)) * math.sqrt(m)
+
+    def filled(lam: float) -> list[int]:
+        root = [(math.sqrt(x) + math.sqrt(x + 4 * lam * c)) / (2 * lam) for x in v]
+        return [max(n, math.ceil(r * r)) for n, r in zip(before, root, strict=True)]
+
+    for batch in (1, 10, 100, 1000):
+        low, high = 1e-6, 1e6
+        for _ in range(200):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if sum(filled(middle)) > sum(before) + batch else (low, middle)
+        again = EBBernstein(Design.of_items(K))
+        play(again, 60)
+        counts = list(before)
+        for request in again.ask(batch):
+            counts[request.cell.item] += 1
+        assert counts == filled(high)
+
+
+@pytest.mark.parametrize("objective", ["worst-item", "mse", "mean"])
+@pytest.mark.parametrize("concurrency", [1, 6])
+def test_cross_fit_counts_of_a_half_depend_on_the_other_half_only(objective: str, concurrency: int) -> None:
+    def counts(change: Callable[[int, float], float], half: int) -> list[int]:
+        sampler = EBBernstein(Design.of_items(K), objective=objective, cross_fit=True, seed=2)
+
+        def score(cell: Cell) -> float:
+            return change(cell.item, gaussian(cell)) if cell.epoch % 2 == half else gaussian(cell)
+
+        told = play(sampler, 300, score=score, concurrency=concurrency).readings
+        return [
+            sum(r.request.cell.item == i and r.request.cell.epoch % 2 == half for r in told) for i in range(K)
+        ]
+
+    for half in (0, 1):
+        honest = counts(lambda i, x: x, half)
+        assert max(honest) > min(honest)  # they do depend on something
+        assert counts(lambda i, x: 100 * (i + 1) * x, half) == honest
+        assert counts(lambda i, x: 0.0, half) == honest
+
+
+def test_binary_scores_get_the_larger_bonus() -> None:
+    """c = sqrt(2 ln K) when the warm-up saw two values, sqrt(ln K) when it saw more."""
+
+    def binary(cell: Cell) -> float:
+        return float(random.Random(str(cell)).random() < 0.5)
+
+    def ternary(cell: Cell) -> float:
+        return 0.5 if cell == Cell() else binary(cell)
+
+    for score, factor in ((binary, 2.0), (ternary, 1.0)):
+        mine = EBBernstein(Design.of_items(K), bonus=math.sqrt(factor * math.log(K)))
+        default = EBBernstein(Design.of_items(K))
+        asked = [[e.request for e in play(s, 200, score=score)] for s in (mine, default)]
+        assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("sampler", [EBBernstein, Robin, RobinHood])
+def test_items_that_all_agree_are_asked_in_turn(sampler: type[RepeatSampler]) -> None:
+    plain = sampler(Design.of_items(K))
+    play(plain, 40 * K, score=lambda c: 1.0)
+    assert set(plain.counts()) == {40}
+
+
+def test_one_surprise_after_a_unanimous_warm_up_does_not_take_the_budget() -> None:
+    sampler = EBBernstein(Design.of_items(K))
+    play(sampler, 40 * K, score=lambda c: float(c != Cell(item=2, epoch=5)))
+    assert set(sampler.counts()) == {40}
+
+
+def test_extra_adopted_readings_count_with_their_own_degrees_of_freedom() -> None:
+    """The prior of ten adopted readings each is that of s^2 with nu = 9, not of the warm-up's nu."""
+    sampler = EBBernstein(Design.of_items(K))
+    requests = [sampler.adopt(Cell(item=i, epoch=e)) for e in range(10) for i in range(K)]
+    sampler.tell([Reading(r, gaussian(r.cell)) for r in requests])
+    given = {i: [gaussian(Cell(item=i, epoch=e)) for e in range(10)] for i in range(K)}
+    m, kappa = prior([statistics.variance(given[i]) for i in range(K)], 9)
+    index = [
+        math.sqrt((kappa * m + 9 * statistics.variance(given[i])) / (kappa + 9) / 10)
+        + math.sqrt(math.log(K) * m) / 10
+        for i in range(K)
+    ]
+    assert sampler.ask(1)[0].cell.item == index.index(max(index))

@@ -1,0 +1,104 @@
+"""Every registered sampler, and every option that changes decisions, keeps the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+
+from evalbudget import Design, Sampler
+from evalbudget.plugins import plugins
+from evalbudget.samplers import EBBernstein, RepeatSampler, Robin, RobinHood, Uniform
+from evalbudget.testing import SamplerContract
+
+
+class TestUniform(SamplerContract):
+    def make(self, design: Design, seed: int) -> Sampler:
+        return Uniform(design, seed=seed)
+
+
+class TestRobinPilot(SamplerContract):
+    def make(self, design: Design, seed: int) -> Sampler:
+        return Robin(design, pilot=4, seed=seed)
+
+
+class TestRobinGivenVariances(SamplerContract):
+    def make(self, design: Design, seed: int) -> Sampler:
+        return Robin(design, variances=[float(i % 3) for i in range(design.n_items)], seed=seed)
+
+
+class TestRobinNoVariance(SamplerContract):
+    def make(self, design: Design, seed: int) -> Sampler:
+        return Robin(design, variances=[0.0] * design.n_items, objective="mean", seed=seed)
+
+
+class TestRobinHood(SamplerContract):
+    n_requests = 200
+
+    def make(self, design: Design, seed: int) -> Sampler:
+        return RobinHood(design, seed=seed)
+
+
+class TestRobinHoodShortWarmUp(SamplerContract):
+    def make(self, design: Design, seed: int) -> Sampler:
+        return RobinHood(design, t0=3, seed=seed)
+
+
+class EBContract(SamplerContract):
+    options: ClassVar[dict[str, Any]]
+
+    def make(self, design: Design, seed: int) -> Sampler:
+        return EBBernstein(design, seed=seed, **self.options)
+
+
+class TestEBBernstein(EBContract):
+    options: ClassVar[dict[str, Any]] = {}
+
+
+class TestEBBernsteinCrossFit(EBContract):
+    options: ClassVar[dict[str, Any]] = {"cross_fit": True}
+
+
+class TestEBBernsteinMSE(EBContract):
+    options: ClassVar[dict[str, Any]] = {"objective": "mse"}
+
+
+class TestEBBernsteinMSEAdaptive(EBContract):
+    options: ClassVar[dict[str, Any]] = {"objective": "mse", "cross_fit": False}
+
+
+class TestEBBernsteinMean(EBContract):
+    options: ClassVar[dict[str, Any]] = {"objective": "mean", "warmup": 5}
+
+
+class TestEBBernsteinMeanWeighted(EBContract):
+    def make(self, design: Design, seed: int) -> Sampler:
+        weights = [float(1 + i % 3) for i in range(design.n_items)]
+        return EBBernstein(design, objective="mean", weights=weights, cross_fit=False, seed=seed)
+
+
+class TestEBBernsteinNoBonus(EBContract):
+    options: ClassVar[dict[str, Any]] = {"bonus": 0.0, "max_failures": 1}
+
+
+REPEATS = [name for name, cls in plugins().samplers.items() if issubclass(cls, RepeatSampler)]
+
+
+@pytest.fixture(params=REPEATS)
+def registered(request: pytest.FixtureRequest) -> Callable[[Design, int], Sampler]:
+    cls: Any = plugins().sampler(request.param)
+    return lambda design, seed: cls(design, seed=seed)
+
+
+class TestEveryRegistered(SamplerContract):
+    """With its defaults, whoever brought it."""
+
+    n_requests = 200
+
+    @pytest.fixture(autouse=True)
+    def _use(self, registered: Callable[[Design, int], Sampler]) -> None:
+        self._make = registered
+
+    def make(self, design: Design, seed: int) -> Sampler:
+        return self._make(design, seed)
