@@ -33,6 +33,10 @@ class UnknownNameError(EvalbudgetError, LookupError):
         self.known = tuple(sorted(known))
         super().__init__(f"unknown {kind} {name!r}.{did_you_mean(name, self.known)}")
 
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
+        # an exception is rebuilt from its arguments when it crosses processes, and args holds the message only
+        return type(self), (self.kind, self.name, self.known)
+
 
 class JournalError(EvalbudgetError):
     """A journal that cannot be read, or that another version, seed or design wrote."""

@@ -129,8 +129,9 @@ class BacktestResult:
     objective: str
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """An object with ``rows``, ``pools``, ``min_repeats``, ``objective``; undefined numbers are null."""
-        return json.dumps(_defined(asdict(self)), indent=indent, allow_nan=False, ensure_ascii=False)
+        """The rows as a list of objects with the attributes of :class:`Row`; undefined numbers are null."""
+        rows = [_defined(asdict(row)) for row in self.rows]
+        return json.dumps(rows, indent=indent, allow_nan=False, ensure_ascii=False)
 
     def table(self) -> Table:
         """A rich table that fits 80 columns, with ratios to uniform; it also prints itself as text."""

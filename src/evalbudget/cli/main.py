@@ -9,7 +9,6 @@ import click
 
 from evalbudget._version import __version__
 from evalbudget.cli.backtest import backtest
-from evalbudget.cli.demo import demo
 from evalbudget.cli.plugins import plugins_command
 from evalbudget.errors import EvalbudgetError, did_you_mean
 from evalbudget.plugins import plugins
@@ -77,7 +76,6 @@ def cli() -> None:
 
 
 cli.add_command(backtest)
-cli.add_command(demo)
 cli.add_command(plugins_command)
 
 

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 @hookimpl
 def evalbudget_add_commands(cli: click.Group) -> None:
-    """``evalbudget inspect ...``."""
+    """``evalbudget inspect ...`` and ``evalbudget demo``."""
     from evalbudget_inspect.cli import inspect_command
+    from evalbudget_inspect.demo.command import demo
 
     cli.add_command(inspect_command)
+    cli.add_command(demo)
 
 
 @hookimpl

@@ -1,0 +1,47 @@
+# Everything runs in .venv, which the first target that needs it creates.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint claims benchmarks format clean help
+
+help:
+	@echo "make demo        budgeted against plain epochs, a real inspect run, offline"
+	@echo "make test        lint, types, layering and all tests, as in CI"
+	@echo "make claims      the statistical claims at full replication (an hour on two cores)"
+	@echo "make benchmarks  every figure in docs/, measured again"
+
+$(READY): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-example/pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evalbudget needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --editable plugins/evalbudget-inspect \
+		--editable plugins/evalbudget-example --group dev
+	touch $(READY)
+
+demo: $(READY)
+	$(BIN)/evalbudget demo
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest --numprocesses 2
+
+claims: $(READY)
+	EVALBUDGET_CLAIMS=full $(BIN)/python -m pytest --numprocesses 2 -m claim
+
+benchmarks: $(READY)
+	$(BIN)/python benchmarks/repeats.py all --write-docs
+	$(BIN)/python benchmarks/overhead.py
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

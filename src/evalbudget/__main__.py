@@ -1,0 +1,5 @@
+"""``python -m evalbudget``."""
+
+from evalbudget.cli.main import main
+
+main()
