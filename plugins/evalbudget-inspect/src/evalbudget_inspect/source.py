@@ -16,7 +16,6 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.journal import Event
 from evalbudget.plugins import plugins
 from evalbudget_inspect.allocation import Allocation, Key
 from evalbudget_inspect.config import Config, Repeat
@@ -154,7 +153,7 @@ class BudgetedSource(SampleSource):
         serving = self._servings.setdefault(run.spec.eval_id, _Serving())
         async with serving.lock:
             if serving.refusal is not None:
-                raise serving.refusal
+                raise serving.refusal.with_traceback(None)  # it would grow with every sample refused
             if serving.allocation is None:
                 try:
                     await self._begin(run, serving)
@@ -172,7 +171,7 @@ class BudgetedSource(SampleSource):
             epochs=spec.config.epochs or 1,
             attempts=1 + (spec.config.retry_on_error or 0),
             width=spec.config.max_samples,
-            observe=_observe,
+            observe=plugins().observe,
         )
         for warning in identical_repeats(spec, run.config, self.config.repeat):
             logger.warning(warning)
@@ -239,15 +238,3 @@ def _allocation(serving: _Serving) -> Allocation:
 def _kind(error: EvalError) -> str:
     """The kind of an error, so that like ones are counted together: RuntimeError, not its message."""
     return error.message.partition("(")[0] or "error"
-
-
-_failed_observers: set[str] = set()
-
-
-def _observe(event: Event) -> None:
-    try:
-        plugins().hook.evalbudget_reading_recorded(event=event)
-    except Exception as ex:  # a third party's observer must not end a run that costs money
-        if str(ex) not in _failed_observers:
-            _failed_observers.add(str(ex))
-            logger.warning("a plugin's evalbudget_reading_recorded failed: %s", ex)
