@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.stats import binomtest
 
+from evalbudget import Allocation
 from evalbudget.backtest.pool import Pool
 from evalbudget.design import Design
 from evalbudget.estimators import Estimate, mean_over_fixed_items
@@ -39,7 +40,7 @@ class _Case:
 
 def _plain(sampler: Sampler, run: Run, budget: int) -> Estimate:
     """As if nobody had looked at the scores: the mistake."""
-    return mean_over_fixed_items(run.until(budget), bounds=(0.0, 1.0))
+    return mean_over_fixed_items(run.until(budget), bounds=(0.0, 1.0), allocation=Allocation.FIXED)
 
 
 def _reported(sampler: Sampler, run: Run, budget: int) -> Estimate:

@@ -19,7 +19,9 @@ class Unit(StrEnum):
 
 
 _REMEDY = "write a number of scores (2000), scores per item (20x), money ('$20') or tokens (5Mtok)"
-_NUMBER = r"(?P<number>[0-9][0-9_,]*(?:\.[0-9]*)?|\.[0-9]+)"
+# a comma separates thousands; 1,5 is refused rather than read as 15
+_NUMBER = r"(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*)(?:\.[0-9]*)?|\.[0-9]+)"
+_LARGEST = 1e15  # more than any budget, and still a whole number
 _SCALE = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9}
 _FORMS = (
     (re.compile(rf"{_NUMBER}(?P<scale>[kKmM]?)"), Unit.SCORES, False),
@@ -67,7 +69,7 @@ class Budget:
         if isinstance(text, bool):
             raise BudgetError(f"budget {text!r} is not an amount; {_REMEDY}")
         if isinstance(text, int | float):
-            return cls(float(text))
+            return cls(float(text) if abs(text) < _LARGEST else math.inf)
         stripped = text.strip()
         for form, unit, per_item in _FORMS:
             match = form.fullmatch(stripped)
@@ -75,7 +77,7 @@ class Budget:
                 continue
             number = match["number"].replace("_", "").replace(",", "")
             amount = float(number) * _SCALE[match["scale"].lower()]
-            if per_item:
+            if per_item and amount < _LARGEST:
                 if n_items is None:
                     raise BudgetError(
                         f"budget {text!r} is per item, but the number of items is not known here; "

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pluggy
 
@@ -116,14 +116,22 @@ class Plugins:
         """
         if not path.exists():
             raise InvalidInputError(f"{path} does not exist; give a file or folder of recorded scores")
-        scores: RecordedScores | None = self._manager.hook.evalbudget_open_scores(path=path)
-        if scores is None:
-            raise InvalidInputError(
-                f"{path} is not recorded scores that any installed plugin can read. Known are .npz and .csv "
-                "files in the recorded-scores layout, and the logs of the installed host plugins "
-                "(see: evalbudget plugins)"
-            )
-        return scores
+        # pluggy calls the last registered first, and the built-in, marked trylast, at the end
+        for reader in reversed(self._manager.hook.evalbudget_open_scores.get_hookimpls()):
+            try:
+                scores = cast("RecordedScores | None", reader.function(path))
+            except EvalbudgetError:
+                raise
+            except Exception:  # a third party's code: whatever it raises must not end the others
+                log.exception("plugin %r failed to look at %s", reader.plugin_name, path)
+                continue
+            if scores is not None:
+                return scores
+        raise InvalidInputError(
+            f"{path} is not recorded scores that any installed plugin can read. Known are .npz and .csv "
+            "files in the recorded-scores layout, and the logs of the installed host plugins "
+            "(see: evalbudget plugins)"
+        )
 
     def add_commands(self, cli: click.Group) -> None:
         """Let every plugin add its commands; one that fails is reported, the rest go on."""

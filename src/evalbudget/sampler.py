@@ -67,6 +67,8 @@ class Sampler(ABC):
         self._asked_total = 0
         self._failures: dict[Cell, int] = {}
         self._reads_of_failed: dict[Cell, int] = {}
+        self._read_counts: dict[Cell, int] = {}
+        self._keeps_count = type(self)._reads is Sampler._reads
         self._closed: set[Cell] = set()
 
     # what drivers call
@@ -80,6 +82,11 @@ class Sampler(ABC):
     def asked(self) -> int:
         """How many requests were handed out so far."""
         return self._asked_total
+
+    @property
+    def minimum_readings(self) -> int:
+        """The smallest budget, in scores, that lets this sampler choose anything."""
+        return 1
 
     @property
     def closed(self) -> tuple[Cell, ...]:
@@ -148,6 +155,9 @@ class Sampler(ABC):
             if reading.value is None:
                 self._fail(request.cell)
             else:
+                if self._keeps_count:
+                    key = request.cell._replace(epoch=0)
+                    self._read_counts[key] = self._read_counts.get(key, 0) + 1
                 if self._failures:
                     self._count_read(request.cell)
                 self._learn(request.cell, reading.value)
@@ -198,8 +208,8 @@ class Sampler(ABC):
             self._settle(key)
 
     def _reads(self, key: Cell) -> int:
-        """How often this model, item and rater was read so far; repeats samplers know."""
-        return 0
+        """How often this model, item and rater was read so far; override it if you know anyway."""
+        return self._read_counts.get(key, 0)
 
     def _settle(self, key: Cell) -> None:
         # a function of the counts alone, so that the order of completion does not matter

@@ -111,3 +111,14 @@ def test_ledger_refuses_costs_that_bound_nothing(bad: float) -> None:
         with pytest.raises(BudgetError, match="cost"):
             ledger.promise(bad)
     assert ledger.free == 5
+
+
+@pytest.mark.parametrize("text", ["$1,50", "1,5k", "0,5", "1,23", 10**400, "9" * 400 + "x"])
+def test_decimal_commas_and_absurd_amounts_are_refused(text: str | int) -> None:
+    with pytest.raises(BudgetError):
+        Budget.parse(text, n_items=3)
+
+
+def test_commas_separate_thousands() -> None:
+    assert Budget.parse("1,250").amount == 1250
+    assert Budget.parse("$12,000.50").amount == 12000.5

@@ -109,7 +109,11 @@ def test_fixed_items_after_uniform_allocation(K: int, n: int) -> None:
     R = replications(300, 10_000)
     for world in (skewed(K), lambda rng: worlds.bernoulli(rng.random(K), rng)):
         failed, bias = mean_failures(
-            lambda truth, _: mean_over_fixed_items(worlds.uniform(truth, n), bounds=(0, 1)), world, R
+            lambda truth, _: mean_over_fixed_items(
+                worlds.uniform(truth, n), bounds=(0, 1), allocation=Allocation.FIXED
+            ),
+            world,
+            R,
         )
         binomial_claim(failed, R, at_most=0.07)  # a t interval on skewed scores: .93 or more
         assert abs(bias) < 4
@@ -149,7 +153,9 @@ def test_the_plain_mean_after_adaptive_allocation_is_biased() -> None:
     # the mistake the allocation argument prevents
     R = replications(100, 1000)
     failed, bias = mean_failures(
-        lambda truth, _: mean_over_fixed_items(worlds.adaptive(truth, 12)), skewed(300), R
+        lambda truth, _: mean_over_fixed_items(worlds.adaptive(truth, 12), allocation=Allocation.FIXED),
+        skewed(300),
+        R,
     )
     assert failed > 0.1 * R
     assert bias > 8

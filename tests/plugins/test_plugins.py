@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -233,3 +234,16 @@ def test_commands_of_other_plugins_survive_one_that_fails(install: Install) -> N
     found.add_commands(group)
     assert set(group.commands) == {"hello"}
     assert error(found, "bad") == "RuntimeError: boom"
+
+
+def test_a_reader_that_breaks_leaves_the_others_working(tmp_path: Path) -> None:
+    class Broken:
+        @hookimpl
+        def evalbudget_open_scores(self, path: Path) -> None:
+            raise KeyError("my bug")
+
+    found = Plugins([])
+    found._manager.register(Broken(), name="broken")
+    file = tmp_path / "scores.csv"
+    file.write_text("item,score\na,1\nb,2\n")
+    assert found.open_scores(file).items == ("a", "b")

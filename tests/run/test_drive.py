@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from evalbudget import Cell, Design, Journal, Reading, Request, Sampler, resume
 from evalbudget.errors import BudgetError, InvalidInputError, JournalError, SamplerError
-from evalbudget.journal import Event
+from evalbudget.journal import Event, Header
 from evalbudget.run import JournalFile, drive
 from evalbudget.sampler import Eligible
 from evalbudget.samplers import EBBernstein, Uniform
@@ -278,3 +280,48 @@ def test_a_journal_that_cannot_be_written_ends_the_run(run: Run[Journal], tmp_pa
     file.close()
     with pytest.raises(JournalError, match="cannot be written"):
         run(lambda: drive(sampler, Host(), budget=10, journal=file))
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_cancellation_leaking_from_the_host_fails_one_reading_only(backend: str) -> None:
+    async def answer(request: Request) -> float:
+        await anyio.lowlevel.checkpoint()
+        if request.id == 7:
+            if backend == "trio":
+                with anyio.CancelScope() as scope:
+                    scope.cancel()
+                    await anyio.sleep(1)
+                raise RuntimeError("trio keeps cancellations in their scope")
+            raise asyncio.CancelledError
+        return 1.0
+
+    async def run() -> Journal:
+        return await drive(Uniform(Design.of_items(5)), answer, budget=60, concurrency=6)
+
+    journal = anyio.run(run, backend=backend)
+    assert len(journal.readings) == 60
+    assert [r.request.id for r in journal.readings if r.value is None] == [7]
+
+
+def test_a_journal_of_another_sampler_is_refused() -> None:
+    journal = Journal(Header.of(Uniform(Design.of_items(4), seed=1), "0"))
+
+    async def answer(request: Request) -> float:
+        return 1.0
+
+    async def run() -> Journal:
+        return await drive(EBBernstein(Design.of_items(5), seed=2), answer, budget=60, journal=journal)
+
+    with pytest.raises(JournalError, match="another design"):
+        anyio.run(run)
+
+
+def test_a_budget_below_the_warmup_names_the_minimum() -> None:
+    async def answer(request: Request) -> float:
+        return 1.0
+
+    async def run() -> Journal:
+        return await drive(EBBernstein(Design.of_items(5)), answer, budget=3)
+
+    with pytest.raises(BudgetError, match="give 15 or more"):
+        anyio.run(run)

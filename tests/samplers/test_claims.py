@@ -61,7 +61,7 @@ def test_without_cross_fit_the_benchmark_mean_is_biased(name: str) -> None:
     # what the test above would see
     R = replications(40, 500)
     errors = [
-        mean_over_fixed_items(readings).value - truth
+        mean_over_fixed_items(readings, allocation=Allocation.FIXED).value - truth
         for seed in range(R)
         for truth, readings in list(bought(name, "mean", False, seed))[-1:]
     ]

@@ -32,7 +32,7 @@ def read(path: Path) -> dict[str, NDArray[Any]]:
                 return {name: _array(path, archive, name) for name in archive.files}
     except OSError as ex:
         raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as ex:
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError) as ex:
         if isinstance(ex, InvalidInputError):
             raise
         raise InvalidInputError(f"{path} is damaged or truncated ({ex}); write or download it again") from ex

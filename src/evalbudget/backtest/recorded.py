@@ -273,7 +273,10 @@ def _labels(name: str, array: NDArray[Any]) -> tuple[str, ...]:
     if array.ndim != 1:
         raise InvalidInputError(f"{name} has shape {array.shape}; it must be a list of names")
     if array.dtype.kind == "S":
-        array = np.char.decode(array, "utf-8")
+        try:
+            array = np.char.decode(array, "utf-8")
+        except UnicodeDecodeError as ex:
+            raise InvalidInputError(f"{name} holds bytes that are not UTF-8; save names as strings") from ex
     return tuple(str(label) for label in array.tolist())
 
 

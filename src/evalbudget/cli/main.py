@@ -29,7 +29,10 @@ class _Group(click.Group):
     def _extend(self) -> None:
         if not self._extended:
             self._extended = True
-            plugins().add_commands(self)
+            try:
+                plugins().add_commands(self)
+            except EvalbudgetError as ex:  # --help comes here before invoke() could turn it into a refusal
+                raise Refusal(str(ex)) from ex
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         self._extend()

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from evalbudget.plugins import plugins
@@ -32,7 +33,7 @@ def plugins_command(ctx: click.Context, as_json: bool) -> None:
             table.add_column(column, overflow="fold")
         for info in found.found:
             if info.error is not None:
-                provides = f"[red]failed:[/] {info.error}"
+                provides = f"[red]failed:[/] {escape(info.error)}"
             elif info.disabled:
                 provides = "[yellow]disabled[/]"
             else:

@@ -30,7 +30,7 @@ def anytime_mean_over_fixed_items(
     sampler may have bought them.
 
     2.1 to 2.4 times as wide as the fixed-n interval (100 to 1000 items, 5 to 20 rounds). Readings beyond the
-    last complete round are not used.
+    last complete round are not used; a failed reading leaves its round, and all later ones, incomplete.
 
     Args:
         readings: of one model's items; items never read leave no complete round, and the interval is the

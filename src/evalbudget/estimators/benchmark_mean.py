@@ -38,7 +38,7 @@ Interval = Callable[[float], ConfidenceInterval]
 def mean_over_fixed_items(
     readings: ItemReadings,
     *,
-    allocation: Allocation = Allocation.FIXED,
+    allocation: Allocation,
     fixed_repeats: int = 0,
     bounds: tuple[float, float] | None = None,
 ) -> Estimate:
@@ -66,7 +66,7 @@ def mean_over_fixed_items(
 
     Args:
         readings: of one model's items.
-        allocation: of the sampler that bought them.
+        allocation: of the sampler that bought them (``Sampler.allocation``); a wrong one, a wrong interval.
         fixed_repeats: epochs below this were bought whatever the scores; required under ADAPTIVE.
         bounds: the smallest and the largest possible score.
 
@@ -117,7 +117,7 @@ def mean_over_fixed_items(
 def mean_over_sampled_items(
     readings: ItemReadings,
     *,
-    allocation: Allocation = Allocation.FIXED,
+    allocation: Allocation,
     fixed_repeats: int = 0,
     bounds: tuple[float, float] | None = None,
 ) -> Estimate:
@@ -137,7 +137,7 @@ def mean_over_sampled_items(
 
     Args:
         readings: of one model's items.
-        allocation: of the sampler that bought them.
+        allocation: of the sampler that bought them (``Sampler.allocation``); a wrong one, a wrong interval.
         fixed_repeats: epochs below this were bought whatever the scores; required under ADAPTIVE.
         bounds: the smallest and the largest possible score.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVar
@@ -11,9 +12,9 @@ from typing import TypeAlias, TypeVar
 import anyio
 
 from evalbudget._version import __version__
-from evalbudget.budget import Budget, Ledger
+from evalbudget.budget import Budget, Ledger, Unit
 from evalbudget.design import Reading, Request
-from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError
+from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, SamplerError
 from evalbudget.journal import Event, Header, Journal
 from evalbudget.run.journal_file import JournalFile
 from evalbudget.sampler import Sampler
@@ -63,10 +64,12 @@ async def drive(
         The journal.
 
     Raises:
-        InvalidInputError: ``journal`` is not that of ``sampler``, concurrency below 1, an unusable answer.
-        BudgetError: the budget cannot be parsed, or a reading cost more than was promised for it.
-        SamplerError: the sampler neither asked nor stopped.
-        JournalError: the journal cannot be written.
+        InvalidInputError: ``journal`` does not fit what ``sampler`` was asked, concurrency below 1, an
+            unusable answer.
+        BudgetError: the budget cannot be parsed or is below the sampler's minimum, or a reading cost more
+            than was promised for it.
+        SamplerError: the sampler neither asked nor stopped, or requests were never answered.
+        JournalError: another sampler, seed or design wrote ``journal``, or it cannot be written.
     """
     if concurrency < 1:
         raise InvalidInputError(f"concurrency is {concurrency}; it must be 1 or more")
@@ -97,11 +100,19 @@ class _Run:
         on_event: Observer | None,
     ) -> None:
         self.journal = journal.journal if isinstance(journal, JournalFile) else journal
+        if self.journal.header is not None:
+            self.journal.header.check(sampler)
         recorded = sum(event.reading is None for event in self.journal)
         if recorded != sampler.asked or self.journal.pending != sampler.pending:
             raise InvalidInputError(
                 f"the journal has {recorded} requests, the sampler was asked {sampler.asked}; give drive() a "
                 "fresh sampler with an empty journal, or one resumed from this journal"
+            )
+        least = sampler.minimum_readings
+        if not recorded and ledger.budget.unit is Unit.SCORES and ledger.budget.amount < least:
+            raise BudgetError(
+                f"budget of {ledger.budget} is below the {least} that {sampler.name} needs before it can "
+                f"choose; give {least} or more"
             )
         if isinstance(journal, Journal) and journal.header is None:
             journal.header = Header.of(sampler, __version__)
@@ -133,6 +144,9 @@ class _Run:
                 group.cancel_scope.cancel()
         if self._error is not None:
             raise self._error
+        lost = len(self._sampler.pending) - len(self._waiting)
+        if lost:
+            raise SamplerError(f"{lost} requests were sent and never answered; resume from the journal")
 
     def _send(self, start: Callable[..., object], concurrency: int) -> None:
         """Fill the free slots as far as the budget allows."""
@@ -164,6 +178,11 @@ class _Run:
                 reading = _as_reading(request, await _awaitable(self._answer(request)), promised)
             except EvalbudgetError:
                 raise
+            except anyio.get_cancelled_exc_class() as ex:
+                if anyio.current_effective_deadline() == -math.inf:
+                    raise  # the run is being cancelled
+                # a cancellation that leaked out of the host's own tasks must not end the run in silence
+                reading = Reading(request, None, promised, f"cancelled by the host: {ex!r}")
             except Exception as ex:  # the host's: whatever it is, this score was not had
                 reading = Reading(request, None, promised, f"{type(ex).__name__}: {ex}")
             # no await from here on: a reading that came back is taken in whole, also when cancelled

@@ -75,7 +75,7 @@ class Robin(RepeatSampler):
         self._variances: list[float] = [] if known is None else known.tolist()
 
     def _warmed_up(self) -> None:
-        if not self._variances:
+        if self.options["variances"] is None:
             self._variances = [self.sum_of_squares(arm) / max(1, self.n_read(arm) - 1) for arm in self.arms()]
 
     def _urgency(self, arm: int) -> float:
