@@ -211,6 +211,11 @@ class Allocation:
         return self._width if self._width is not None else self._peak + max(1, self._peak // 8)
 
     @property
+    def n_items(self) -> int:
+        """Items of this run."""
+        return len(self._index)
+
+    @property
     def outstanding(self) -> int:
         """Cells asked and not yet complete."""
         return len(self._flights)

@@ -121,6 +121,11 @@ def _budgeted(name: str) -> click.Command:
         args: tuple[str, ...],
     ) -> None:
         options = dict(_option(text) for text in sampler_options)
+        for reserved in ("task", "sampler", "budget", "repeat", "score", "score_range", "seed"):
+            if reserved in options:
+                raise InvalidInputError(
+                    f"{reserved} is not an option of the sampler; give it by its own flag"
+                )
         if objective is not None:
             options["objective"] = objective
         ours = {
@@ -180,11 +185,8 @@ def _run_host(arguments: list[str]) -> int:
         host_main()
     except SystemExit as ex:
         code = ex.code if isinstance(ex.code, int) else int(ex.code is not None)
-    except PrerequisiteError:
-        refusals = take_refusals()
-        if not refusals:
-            raise  # inspect prints its own
-        raise refusals[0] from None
+    except PrerequisiteError as ex:
+        raise next(iter(take_refusals()), InvalidInputError(str(ex.message))) from None
     finally:
         sys.argv = before
     refusals = take_refusals()

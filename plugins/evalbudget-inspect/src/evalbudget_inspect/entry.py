@@ -34,6 +34,8 @@ def budgeted_entry(**args: Any) -> Task:
     try:
         ours, inner = _split(args)
         spec = ours.pop("task", None)
+        if isinstance(spec, list):  # the host splits values at commas, paths may hold one
+            spec = ",".join(str(part) for part in spec)
         if not isinstance(spec, str) or not spec:
             raise InvalidInputError(
                 "which task? Add -T task=my_task.py (or my_task.py@name, or a registered name)"

@@ -10,6 +10,9 @@ import anyio
 from inspect_ai.log import EvalSample, resolve_sample_attachments
 from inspect_ai.model import ChatMessage, ModelOutput
 from inspect_ai.solver import TaskState
+from inspect_ai.solver._task_state import Choices
+
+from evalbudget_inspect.prior import is_refused
 
 _PATIENCE = 30.0  # seconds
 
@@ -22,12 +25,20 @@ class Kept:
     output: ModelOutput
     store: dict[str, Any]
     metadata: dict[str, Any]
+    choices: Choices
+
+    @classmethod
+    def of(cls, state: TaskState) -> Kept:
+        """As the solvers left it."""
+        kept = cls(state.messages, state.output, dict(state.store.items()), state.metadata, state.choices)
+        return deepcopy(kept)
 
     def restore(self, state: TaskState) -> None:
         """Put the generation into another epoch's state and skip its solvers."""
         state.messages = deepcopy(self.messages)
         state.output = deepcopy(self.output)
         state.metadata = deepcopy(self.metadata)
+        state.choices = deepcopy(self.choices)  # shuffled, and marked by the solver
         for key, value in self.store.items():
             state.store.set(key, deepcopy(value))
         state.completed = True
@@ -44,6 +55,7 @@ class KeptGenerations:
         self._flights: dict[str, tuple[int, anyio.Event]] = {}
         self._expected: dict[str, set[int]] = {}
         self._arrived = anyio.Event()
+        self._answered: set[tuple[str, int]] = set()
 
     def expect(self, item: str, epoch: int) -> None:
         """The host will hand over this finished epoch of an earlier attempt's log, see :meth:`adopt`."""
@@ -57,6 +69,7 @@ class KeptGenerations:
             kept = self._kept.get(item)
             if kept is not None:
                 kept.restore(state)
+                self._answered.add((item, state.epoch))
                 return
             flight = self._flights.get(item)
             if flight is None or flight[0] == state.epoch:
@@ -64,22 +77,31 @@ class KeptGenerations:
                 return
             await flight[1].wait()
 
-    async def keep(self, state: TaskState) -> None:
-        """Called before scoring: keeps what this epoch generated."""
+    def keep(self, state: TaskState) -> bool:
+        """Called before scoring: keeps what this epoch generated.
+
+        Returns:
+            Whether there is an answer to score: not if the epoch's time ran out while it waited for another
+            one to generate.
+        """
         item = str(state.sample_id)
-        if item not in self._kept:
-            self._kept[item] = deepcopy(
-                Kept(state.messages, state.output, dict(state.store.items()), state.metadata)
-            )
-        self.leave(state)
+        flight = self._flights.get(item)
+        if flight is not None and flight[0] == state.epoch:
+            self._kept.setdefault(item, Kept.of(state))
+            self._answered.add((item, state.epoch))
+            self._land(item)
+        return (item, state.epoch) in self._answered
 
     def leave(self, state: TaskState) -> None:
         """Called when an epoch is over, whatever became of it: wakes whoever waits."""
         item = str(state.sample_id)
+        self._answered.discard((item, state.epoch))
         flight = self._flights.get(item)
         if flight is not None and flight[0] == state.epoch:
-            del self._flights[item]
-            flight[1].set()
+            self._land(item)
+
+    def _land(self, item: str) -> None:
+        self._flights.pop(item)[1].set()
 
     async def _handed_over(self, item: str, epoch: int) -> None:
         expected = self._expected.get(item, set())
@@ -90,12 +112,17 @@ class KeptGenerations:
                 await self._arrived.wait()
 
     def adopt(self, sample: EvalSample) -> None:
-        """Keep the generation of a finished epoch from an earlier attempt's log."""
+        """Keep the generation of a finished epoch from an earlier attempt's log.
+
+        Not of multiple choice: the log does not say how the solver shuffled and marked the choices.
+        """
         item = str(sample.id)
         self._expected.get(item, set()).discard(sample.epoch)
         self._arrived.set()
         self._arrived = anyio.Event()
-        if item in self._kept or sample.error is not None:
+        if item in self._kept or sample.error is not None or sample.choices or is_refused(sample.metadata):
             return
         whole = resolve_sample_attachments(sample, "full")
-        self._kept[item] = Kept(whole.messages, whole.output, dict(whole.store), dict(whole.metadata))
+        self._kept[item] = Kept(
+            whole.messages, whole.output, dict(whole.store), dict(whole.metadata), Choices([])
+        )

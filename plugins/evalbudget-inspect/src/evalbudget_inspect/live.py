@@ -11,7 +11,7 @@ from evalbudget_inspect.source import BudgetedSource
 class LiveMetadata(dict[str, Any]):
     """The host deep-copies a scorer's metadata each time it computes metrics; the copy describes the run.
 
-    Per-item intervals are computed once, when everything is read.
+    Per-item intervals are computed only when everything is read.
 
     Args:
         source: whose run to describe.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inspect_ai.log import EvalSample, read_eval_log_sample_summaries_async
+from inspect_ai._util.error import is_cancellation_message
+from inspect_ai.log import EvalSample, EvalSampleSummary, read_eval_log_sample_summaries_async
 
 from evalbudget_inspect.allocation import PriorCell
 from evalbudget_inspect.scoring import METADATA
@@ -40,7 +41,11 @@ async def prior_cells(log_location: str) -> list[PriorCell]:
         summaries = await read_eval_log_sample_summaries_async(log_location)
     except FileNotFoundError:
         return []
-    return [
-        PriorCell((str(s.id), s.epoch), (s.retries or 0) + (not is_refused(s.metadata)), s.error is not None)
-        for s in summaries
-    ]
+    return [_prior(summary) for summary in summaries]
+
+
+def _prior(summary: EvalSampleSummary) -> PriorCell:
+    # what was cancelled in flight left no answer: like after a kill it runs again, and only that counts
+    unpaid = is_refused(summary.metadata) or is_cancellation_message(summary.error)
+    key = (str(summary.id), summary.epoch)
+    return PriorCell(key, (summary.retries or 0) + (not unpaid), summary.error is not None)

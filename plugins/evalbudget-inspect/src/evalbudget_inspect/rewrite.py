@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.entry import named_tasks
 
 ENTRY = "evalbudget_inspect/budgeted"
@@ -29,14 +30,15 @@ def host_arguments(
     if "--help" in args:
         return [list(args)]
     rest, specs = _without_tasks(command, list(args))
+    if _parse(command, rest).get("no_score"):
+        raise InvalidInputError("--no-score leaves no scores to budget; drop it")
     injected: list[str] = []
     for name, value in ours.items():
         injected += ["-T", f"{prefix}{name}={value}"]
-    return [
-        [ENTRY, "-T", f"{prefix}task={spec}", *injected, *rest]
-        for given in specs or ["."]
-        for spec in named_tasks(given)
-    ]
+    tasks = list(dict.fromkeys(spec for given in specs or ["."] for spec in named_tasks(given)))
+    if len(tasks) > 1 and command.name == "eval-set":
+        injected.append("--log-dir-allow-dirty")  # one eval-set per task, all into the same folder
+    return [[ENTRY, "-T", f"{prefix}task={spec}", *injected, *rest] for spec in tasks]
 
 
 def _without_tasks(command: click.Command, args: list[str]) -> tuple[list[str], list[str]]:
@@ -48,7 +50,7 @@ def _without_tasks(command: click.Command, args: list[str]) -> tuple[list[str], 
     while missing and position < len(args):
         if args[position] in missing:
             shorter = args[:position] + args[position + 1 :]
-            left = [s for s in missing if s != args[position]]
+            left = _keep(missing, args[position])
             # a flag's value may read like a task: only what changes nothing else is one
             if _parse(command, shorter) == {**parsed, "tasks": tuple(_keep(parsed["tasks"], args[position]))}:
                 args, missing, parsed = shorter, left, _parse(command, shorter)

@@ -20,7 +20,7 @@ METADATA = "evalbudget"
 """Key of our entries in a host's metadata."""
 
 MetricList = list[Metric | dict[str, list[Metric]]]
-BeforeScoring = Callable[[TaskState], Awaitable[None]]
+BeforeScoring = Callable[[TaskState], Awaitable[bool]]
 
 
 def scorer_names(scorers: Sequence[Scorer]) -> list[str]:
@@ -36,8 +36,7 @@ def with_metrics(
     metric: Metric,
     *,
     metadata: dict[str, Any],
-    before: BeforeScoring | None,
-    skip: Callable[[TaskState], bool],
+    before: BeforeScoring,
 ) -> Scorer:
     """The same scorer under the same name, with one more metric.
 
@@ -45,15 +44,12 @@ def with_metrics(
         base: the task's scorer; it is not changed.
         metric: appended to its metrics.
         metadata: added to what the host logs about the scorer.
-        before: awaited with the state about to be scored.
-        skip: whether a state is not to be scored at all.
+        before: awaited with the state about to be scored; False if it is not to be scored at all.
     """
 
     async def score(state: TaskState, target: Target) -> Score | None:
-        if skip(state):
+        if not await before(state):
             return None
-        if before is not None:
-            await before(state)
         result = await base(state, target)
         if result is None:
             return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 import anyio
 from inspect_ai import SampleSource, Task, enqueue_sample
 from inspect_ai.dataset import Sample
-from inspect_ai.log import EvalError, EvalSample
+from inspect_ai.log import EvalError, EvalSample, resolve_sample_attachments
 from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
@@ -38,6 +39,7 @@ class _Serving:
     kept: KeptGenerations = field(default_factory=KeptGenerations)
     inputs: dict[str, str | list[ChatMessage]] = field(default_factory=dict)
     warned: bool = False
+    scoring: bool = False
 
 
 class BudgetedSource(SampleSource):
@@ -96,9 +98,9 @@ class BudgetedSource(SampleSource):
         allocation = _allocation(serving)
         if self.config.repeat is Repeat.JUDGE:
             serving.kept.adopt(sample)
-        if not isinstance(sample.input, str):
-            serving.inputs.setdefault(str(sample.id), sample.input)
-        value, error = self._read(sample)
+        if self._has_media(str(sample.id)) and str(sample.id) not in serving.inputs:
+            serving.inputs[str(sample.id)] = resolve_sample_attachments(sample, "full").input
+        value, error = self._read(serving, sample)
         key = (str(sample.id), sample.epoch)
         allocation.completed(key, value, attempts=paid_attempts(sample), error=error)
         self._warn_if_identical(serving, allocation)
@@ -128,13 +130,19 @@ class BudgetedSource(SampleSource):
             state.completed = True
             return
         _allocation(serving).started(key)
+        if self._has_media(key[0]):
+            # files are read when a sample starts; what completes later may have been stripped for the log
+            serving.inputs.setdefault(key[0], deepcopy(state.input))
         if self.config.repeat is Repeat.JUDGE:
             await serving.kept.enter(state)
 
-    async def before_scoring(self, state: TaskState) -> None:
-        """Keep the generation, where judges are repeated."""
-        if self.config.repeat is Repeat.JUDGE:
-            await (await self._serving()).kept.keep(state)
+    async def before_scoring(self, state: TaskState) -> bool:
+        """Whether to score this state; keeps the generation, where judges are repeated."""
+        serving = await self._serving()
+        serving.scoring = True
+        if is_refused(state.metadata):
+            return False
+        return self.config.repeat is not Repeat.JUDGE or serving.kept.keep(state)
 
     async def after_scoring(self, state: TaskState) -> None:
         """Let nobody wait for this cell any longer, whatever became of it."""
@@ -150,7 +158,9 @@ class BudgetedSource(SampleSource):
                 "evalbudget does not know which run this is: inspect's task-start hook did not reach it. "
                 "Is the inspect-ai version supported? (evalbudget plugins)"
             )
-        serving = self._servings.setdefault(run.spec.eval_id, _Serving())
+        if run.spec.eval_id not in self._servings:
+            self._servings[run.spec.eval_id] = _Serving()
+        serving = self._servings[run.spec.eval_id]
         async with serving.lock:
             if serving.refusal is not None:
                 raise serving.refusal.with_traceback(None)  # it would grow with every sample refused
@@ -165,7 +175,12 @@ class BudgetedSource(SampleSource):
 
     async def _begin(self, run: Run, serving: _Serving) -> None:
         spec = run.spec
-        serving.allocation = Allocation(
+        if self.config.repeat is Repeat.JUDGE and spec.config.score_on_error:
+            raise InvalidInputError(
+                "--repeat judge scores one generation again and again, and --score-on-error would have it "
+                "score a broken one; drop one of them"
+            )
+        allocation = Allocation(
             self.config,
             [str(i) for i in spec.dataset.sample_ids or []],
             epochs=spec.config.epochs or 1,
@@ -180,7 +195,9 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if not cell.errored:
                     serving.kept.expect(*cell.key)
-        self._enqueue(serving, serving.allocation.begin(prior))
+        keys = allocation.begin(prior)
+        serving.allocation = allocation
+        self._enqueue(serving, keys)
 
     def _ask(self, serving: _Serving) -> bool:
         """Give the host what the sampler wants next; False if that is nothing."""
@@ -204,10 +221,24 @@ class BudgetedSource(SampleSource):
             self._by_id = {str(sample.id): sample for sample in self._task.dataset}
         return self._by_id[item]
 
-    def _read(self, sample: EvalSample) -> tuple[float | None, str | None]:
+    def _has_media(self, item: str) -> bool:
+        """Whether the dataset's own input holds images or the like, perhaps by file name."""
+        messages = self._sample(item).input
+        return not isinstance(messages, str) and any(
+            not isinstance(message.content, str) and any(part.type != "text" for part in message.content)
+            for message in messages
+        )
+
+    def _read(self, serving: _Serving, sample: EvalSample) -> tuple[float | None, str | None]:
         if is_refused(sample.metadata):
             return None, NOT_RUN_AGAIN
         score: Score | None = (sample.scores or {}).get(self._score)
+        if score is None and sample.error is None and not serving.scoring:
+            refusal = InvalidInputError(
+                "scoring is switched off (--no-score), so there are no scores to budget; drop --no-score"
+            )
+            self._refused(refusal)
+            raise refusal
         if score is None:
             return None, _kind(sample.error) if sample.error is not None else f"no score from {self._score!r}"
         try:
@@ -222,7 +253,7 @@ class BudgetedSource(SampleSource):
         return value, None
 
     def _warn_if_identical(self, serving: _Serving, allocation: Allocation) -> None:
-        if serving.warned or allocation.outstanding:
+        if serving.warned or allocation.outstanding or allocation.tally.readings < 2 * allocation.n_items:
             return
         serving.warned = True
         warning = repeats_were_identical(allocation.journal.readings, self.config.repeat)

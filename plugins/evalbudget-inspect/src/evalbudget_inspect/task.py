@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from inspect_ai import Task, task_with
-from inspect_ai.scorer import Scorer
+from inspect_ai.scorer import Metric, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.config import Config
 from evalbudget_inspect.live import LiveMetadata
 from evalbudget_inspect.metrics import budget_estimates
-from evalbudget_inspect.prior import is_refused
 from evalbudget_inspect.refusals import refused
 from evalbudget_inspect.scoring import scorer_names, with_metrics
 from evalbudget_inspect.source import BudgetedSource
@@ -70,10 +69,6 @@ def budgeted(
     name, key = _driving(config.score, names)
     dataset = task.dataset
     source = BudgetedSource(config, list(dataset), score=(name, key), refused=refused)
-    low, high = config.score_range or (None, None)
-    metric = budget_estimates(
-        allocation=config.allocation.value, fixed_repeats=config.fixed_repeats, low=low, high=high
-    )
     adapted = task_with(
         task,
         dataset=source,
@@ -82,18 +77,25 @@ def budgeted(
         scorer=[
             with_metrics(
                 scorer,
-                metric,
+                _metric(config, drives=scorer_name == name),
                 metadata=LiveMetadata(source, drives=scorer_name == name),
-                before=source.before_scoring if position == 0 else None,
-                skip=lambda state: is_refused(state.metadata),
+                before=source.before_scoring,
             )
-            for position, (scorer, scorer_name) in enumerate(zip(scorers, names, strict=True))
+            for scorer, scorer_name in zip(scorers, names, strict=True)
         ],
         name=task.name,
     )
     adapted.dataset = dataset  # keeps the dataset's name and location in the log
     source.serve(adapted)
     return adapted
+
+
+def _metric(config: Config, *, drives: bool) -> Metric:
+    # the declared range is that of the scores that drive; another scorer's zeros must not fall out of it
+    low, high = config.score_range if drives and config.score_range else (None, None)
+    return budget_estimates(
+        allocation=config.allocation.value, fixed_repeats=config.fixed_repeats, low=low, high=high
+    )
 
 
 def _check(task: Task) -> list[Scorer]:
@@ -141,9 +143,11 @@ def _cleanup(
     source: BudgetedSource, base: Callable[[TaskState], Awaitable[None]] | None
 ) -> Callable[[TaskState], Awaitable[None]]:
     async def cleanup(state: TaskState) -> None:
-        await source.after_scoring(state)
-        if base is not None:
-            await base(state)
+        try:
+            await source.after_scoring(state)
+        finally:
+            if base is not None:
+                await base(state)
 
     return cleanup
 
