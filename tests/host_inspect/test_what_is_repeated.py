@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
-from inspect_ai.model import ChatMessageUser, ContentImage, ContentText
+from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, ModelName
 from inspect_ai.scorer import Score, Scorer, Target, accuracy, choice, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, multiple_choice, solver
 
 from evalbudget_inspect import budgeted
+from evalbudget_inspect.keep import KeptGenerations
 
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
@@ -76,18 +77,29 @@ def test_a_broken_generation_is_not_kept(make_task: Any, run: Any) -> None:
     assert "drop one of them" in log.error.message
 
 
-def test_an_epoch_whose_time_ran_out_while_it_waited_has_no_score(make_task: Any, run: Any) -> None:
-    @solver
-    def endless() -> Solver:
-        async def solve(state: TaskState, generate: Generate) -> TaskState:
-            await anyio.sleep(60)
-            return state
+def test_an_epoch_whose_time_ran_out_while_it_waited_has_nothing_to_score() -> None:
+    def state(epoch: int) -> TaskState:
+        return TaskState(ModelName("simulated/writer"), "item", epoch, "question", [])
 
-        return solve
+    async def main() -> None:
+        kept = KeptGenerations()
+        first, second, third = state(1), state(2), state(3)
+        await kept.enter(first)
+        with anyio.move_on_after(0.01) as limit:
+            await kept.enter(second)
+        assert limit.cancelled_caught
+        assert not kept.keep(second)
+        kept.leave(second)
+        first.output.completion = "the answer"
+        assert kept.keep(first)
+        assert kept.keep(first)  # a second scorer of the same epoch
+        kept.leave(first)
+        await kept.enter(third)
+        assert kept.keep(third)
+        assert third.output.completion == "the answer"
+        assert third.completed
 
-    task = budgeted(make_task(1, solver=endless()), repeat="judge", budget=4, sampler="uniform")
-    log = run(task, epochs=4, max_samples=4, time_limit=1)
-    assert [len(sample.scores or {}) for sample in log.samples] == [1, 0, 0, 0]
+    anyio.run(main)
 
 
 def test_no_score_is_refused(make_task: Any, run: Any) -> None:
