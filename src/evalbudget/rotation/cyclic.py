@@ -1,18 +1,19 @@
 r"""``cyclic``: judges in turn (strategy C of the paper), balanced whatever the order of the dataset.
 
-Plain ``item mod K`` gives every item of a kind the same judge when the dataset repeats with period K. So items
-are shuffled within their category, and category c deals the judges in a random order from a start of its own:
+Plain ``item mod K`` gives every item of a kind the same judge when the dataset repeats with period K. So
+items are shuffled within their category, and every category deals the judges from a start of its own:
 
 .. math:: \text{judge} = \pi[(s_c + e N_c + p_i + \lfloor e\, g_c / K \rfloor) \bmod K], \quad
           g_c = \gcd(N_c, K)
 
-for the item at shuffled position p_i of N_c, in epoch e. A category continues in an epoch where the last one
-ended, so after every epoch its counts differ by one at most. The last term moves on by one judge whenever a
-number of complete cycles was dealt, which changes no count but gives every item each judge once in its first K
-generations. (With s_c + p_i + e, as it is often written, two epochs of N_c = 2 items and K = 5 judges ask one
-judge twice and two never.) The starts s_c are chained so that the judges with a call more, category after
-category, follow one another: at the planned number of epochs counts over all categories differ by one at most
-as well.
+for the item at shuffled position p_i of N_c, in epoch e, with a random permutation pi of the judges. A
+category continues in an epoch where the last one ended, so after every epoch its counts differ by one at
+most. The last term moves on by one judge whenever complete cycles were dealt: that changes no count, but
+gives every item each judge once in its first K generations. (With s_c + p_i + e, as it is often written, two
+epochs of N_c = 2 items and K = 5 judges ask one judge twice and two never.)
+
+The starts s_c are chained, so that the judges with one call more follow one another, category after category:
+at the planned number of epochs the counts over all categories differ by one at most as well.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class Cyclic(JudgeSchedule):
     def _row(self, epoch: int) -> IntArray:
         K = self.n_judges
         offset = self._start + epoch * self._size + epoch * self._common // K
-        return self._order[(offset[self.category] + self._position) % K][:, None]
+        judge: IntArray = self._order[(offset[self.category] + self._position) % K]
+        return judge[:, None]
 
 
 def positions_within(group: IntArray, draws: np.random.Generator) -> IntArray:

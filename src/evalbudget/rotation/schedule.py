@@ -105,7 +105,9 @@ class JudgeSchedule(ABC):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the results should know: dropped judges, judges that score nothing."""
-        found = [f"judge {self.judges[j]!r} was dropped; the panel mean is over the others" for j in self.dropped]
+        found = [
+            f"judge {self.judges[j]!r} was dropped; the panel mean is over the others" for j in self.dropped
+        ]
         calls = self.n_items * self.epochs * self.calls_per_generation
         if calls < len(self.active):
             found.append(
