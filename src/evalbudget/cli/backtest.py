@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.cli.output import check_target, write_text
 from evalbudget.plugins import plugins
 
 EXAMPLES = """\b
@@ -110,7 +108,7 @@ def backtest(
 
     to_stdout = json_path == Path("-")
     if json_path is not None and not to_stdout:
-        _check_target(json_path)
+        check_target(json_path)
     names = [plugins().sampler(name) for name in _listed(samplers)]
     recordings = [plugins().open_scores(path) for path in files]
     with _progress() as report:
@@ -132,7 +130,7 @@ def backtest(
         return
     Console().print(result.table())
     if json_path is not None:
-        _write(json_path, result.to_json() + "\n")
+        write_text(json_path, result.to_json() + "\n")
 
 
 def _listed(values: tuple[str, ...]) -> list[str]:
@@ -157,31 +155,3 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
             progress.update(task, completed=done, total=total)
 
         yield report
-
-
-def _check_target(path: Path) -> None:
-    """Refuse before the work rather than after it."""
-    if path.is_dir():
-        raise InvalidInputError(f"--json {path} is a folder; give a file")
-    if not path.parent.is_dir():
-        raise InvalidInputError(f"--json {path}: the folder {path.parent} does not exist; create it first")
-
-
-def _write(path: Path, text: str) -> None:
-    """All or nothing: a temporary file in the same folder, then a rename."""
-    temporary: Path | None = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            temporary = Path(file.name)
-            file.write(text)
-        # a temporary file is private to its owner; a result is as readable as any other file
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
-    except OSError as ex:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        raise InvalidInputError(f"--json {path} cannot be written: {ex.strerror or ex}") from ex

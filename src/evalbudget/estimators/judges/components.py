@@ -19,6 +19,8 @@ from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.judges.bias import fit_judges, judge_moments, pooled_variance
 from evalbudget.estimators.judges.scores import JudgeScores
 
+_MANY = 30  # complete items that are worth more than all items without crossing
+
 _HOW_TO_TELL = {
     "crossed, one generation": "let all judges score two or more generations of each item",
     "rotated": "let all judges score two or more generations of some items (rotation 'all')",
@@ -269,7 +271,7 @@ def _prepare(scores: JudgeScores) -> tuple[JudgeScores, FloatArray | None, int]:
         usable = complete.sum(axis=0)
         worth = usable * np.arange(1, usable.size + 1)
         m = int(np.argmax(worth)) + 1
-        if usable[m - 1] >= 2:
+        if usable[m - 1] >= max(2, min(n // 2, _MANY)):
             return panel, table[complete[:, m - 1], :, :m], n - int(usable[m - 1])
     return panel, None, 0
 
