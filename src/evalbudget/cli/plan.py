@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from evalbudget.cli.output import check_target, write_text
-from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError, UnknownNameError
+from evalbudget.cli.prices import parse_prices
+from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.plugins import plugins
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def plan(
         found = variance_components(_scores(recorded, model, rescale), bootstrap=200)
     except EvalbudgetError as ex:
         raise InvalidInferenceError(f"{pilot}: {ex}") from ex
-    priced = Prices(_prices(prices, found.judges), generation_price)
+    priced = Prices(parse_prices(prices, found.judges), generation_price)
     if usd is not None:
         plans = plan_for_money(found, usd, priced, level=level, max_items=max_items)
     elif half_width is not None:
@@ -123,28 +124,6 @@ def _scores(recorded: RecordedScores, model: str | None, rescaled: bool) -> Any:
     except InvalidInferenceError as ex:
         raise InvalidInferenceError(f"{ex} (--rescale maps observed ranges to 0..1)") from ex
     return scores
-
-
-def _prices(text: str, judges: tuple[str, ...]) -> Any:
-    from evalbudget.rotation.panel import per_judge
-
-    given: dict[str, float] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, number = part.rpartition("=")
-        try:
-            if not equals:
-                raise ValueError
-            price = float(number)
-        except ValueError:
-            raise InvalidInputError(
-                f"--prices has {part!r}; write JUDGE=PRICE, separated by commas, for example gpt=0.004"
-            ) from None
-        if name not in judges:
-            raise UnknownNameError("judge in --prices", name, judges)
-        if name in given:
-            raise InvalidInputError(f"--prices has judge {name!r} twice; give each once")
-        given[name] = price
-    return per_judge("--prices", given or None, judges)
 
 
 def _as_json(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], level: float) -> dict[str, object]:

@@ -187,9 +187,7 @@ def plan_for_half_width(
         return _items_for(found.variance, half_width, level, _groups(found, pilot))
 
     def refuse(found: Sequence[Forecast]) -> str:
-        best = min(
-            _half_width(f.variance, max_items or _MOST_ITEMS, level, _groups(f, pilot)) for f in found
-        )
+        best = min(_half_width(f.variance, max_items or _MOST_ITEMS, level, _groups(f, pilot)) for f in found)
         return (
             f"a half-width of {half_width:g} is out of reach with {max_items} items and up to "
             f"{max(f.generations for f in found)} generations each (best: {best:.3g}); more items are needed"

@@ -14,6 +14,7 @@ class Random(JudgeSchedule):
     """Each generation is scored by a judge drawn with equal chances: unbiased, but not balanced."""
 
     name: ClassVar[str] = "random"
+    weighs_judges: ClassVar[bool] = False
 
     def _row(self, epoch: int) -> IntArray:
         draws = np.random.default_rng([self.seed, 1, epoch])

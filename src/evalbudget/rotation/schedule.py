@@ -52,6 +52,8 @@ class JudgeSchedule(ABC):
 
     name: ClassVar[str]
     fewest_judges: ClassVar[int] = 2
+    weighs_judges: ClassVar[bool] = True
+    """Estimates are means of judge means; False for baselines that are reported as raw means."""
 
     def __init__(
         self,

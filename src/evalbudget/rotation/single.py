@@ -28,6 +28,7 @@ class Single(JudgeSchedule):
     """
 
     name: ClassVar[str] = "single"
+    weighs_judges: ClassVar[bool] = False
     fewest_judges: ClassVar[int] = 1
 
     def __init__(
