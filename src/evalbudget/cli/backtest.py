@@ -25,7 +25,7 @@ Examples:
   evalbudget backtest scores.npz
   evalbudget backtest scores.csv --sampler uniform,eb-bernstein --budget 10x,5000
   evalbudget backtest scores.npz --rater gpt-5 --seeds 50 --json result.json
-  evalbudget backtest scores.npz --rotation cyclic,random,single --budget 500 --seeds 200
+  evalbudget backtest scores.npz --rotation cyclic,random,single --budget 500
   evalbudget backtest scores.npz --objective mean --json - | jq '.rows[].ratio'
 
 \b

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import coo_array
 from scipy.stats import t as student_t
 
 from evalbudget.confidence.bounds import Bounds, FloatArray, IntArray, check_level
@@ -162,14 +163,9 @@ def _within_blocks(panel: JudgeScores, block: IntArray, within: str) -> JudgeFit
     K = panel.n_judges
     _, block = np.unique(block, return_inverse=True)
     size = np.bincount(block)
-    # N'N/size is sparse in (block, judge) pairs: build it from the scores of each block
-    share = np.zeros((K, K))
-    order = np.argsort(block, kind="stable")
-    for m in np.unique(size).tolist():
-        rows = panel.judge[order[np.repeat(size == m, size)]].reshape(-1, m)
-        for a in range(m):
-            for b in range(m):
-                np.add.at(share, (rows[:, a], rows[:, b]), 1.0 / m)
+    one = np.ones(block.size)
+    meets = coo_array((one, (block, panel.judge)), shape=(size.size, K)).tocsr()
+    share = (meets.T @ meets.multiply(1.0 / size[:, None])).toarray()
     laplacian = np.diag(panel.counts.astype(np.float64)) - share
     values, vectors = np.linalg.eigh(laplacian)
     if values[1] < 1e-8 * max(values[-1], 1.0):
@@ -183,14 +179,9 @@ def _within_blocks(panel: JudgeScores, block: IntArray, within: str) -> JudgeFit
     residual = corrected - (np.bincount(block, corrected) / size)[block]
     cell, at = np.unique(panel.item * K + panel.judge, return_inverse=True)
     draw = np.bincount(at, residual)
-    # gram[l, k] = sum over items of draw_il draw_ik
     items, row = np.unique(cell // K, return_inverse=True)
-    if items.size * K <= 20_000_000:
-        dense = np.zeros((items.size, K))
-        dense[row, cell % K] = draw
-        gram = dense.T @ dense
-    else:
-        gram = np.diag(np.bincount(cell % K, draw * draw, K))
+    draws = coo_array((draw, (row, cell % K)), shape=(items.size, K)).tocsr()
+    gram = (draws.T @ draws).toarray()
     n = items.size
     informative = int(np.count_nonzero(np.bincount(panel.item, minlength=panel.n_items) > 1))
     factor = n / max(n - 1, 1)
