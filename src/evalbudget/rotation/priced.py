@@ -57,8 +57,8 @@ def counts_of(shares: FloatArray, n: int) -> IntArray:
 class Priced(JudgeSchedule):
     """Counts proportional to sqrt(v_l/c_l), every judge at least twice if the calls suffice.
 
-    Exact to within one call overall at the planned epochs; within each category a judge's count is within two
-    calls of its share.
+    Exact to within one call overall at the planned epochs; within a category a judge's count is within two
+    calls of its share, per generation.
 
     Args:
         items: as in :class:`JudgeSchedule`.

@@ -147,7 +147,8 @@ class JudgeSchedule(ABC):
     def without(self, judge: str | int) -> Self:
         """The same schedule with a judge dropped: only that judge's calls move to others.
 
-        Every category stays balanced to within one call at the planned epochs.
+        Every category stays as balanced as it was at the planned epochs: equal shares differ by one call at
+        most. Over many small categories together they may differ by two.
 
         Raises:
             UnknownNameError: no such judge.

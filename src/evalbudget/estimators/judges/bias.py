@@ -163,9 +163,11 @@ def _within_blocks(panel: JudgeScores, block: IntArray, within: str) -> JudgeFit
     K = panel.n_judges
     _, block = np.unique(block, return_inverse=True)
     size = np.bincount(block)
-    one = np.ones(block.size)
-    meets = coo_array((one, (block, panel.judge)), shape=(size.size, K)).tocsr()
-    share = (meets.T @ meets.multiply(1.0 / size[:, None])).toarray()
+    meets, weighs = (
+        coo_array((entry, (block, panel.judge)), shape=(size.size, K)).tocsr()
+        for entry in (np.ones(block.size), 1.0 / size[block])
+    )
+    share = (meets.T @ weighs).toarray()
     laplacian = np.diag(panel.counts.astype(np.float64)) - share
     values, vectors = np.linalg.eigh(laplacian)
     if values[1] < 1e-8 * max(values[-1], 1.0):
