@@ -126,6 +126,19 @@ def test_priced_counts_against_the_optimum() -> None:
     assert np.allclose(priced_shares(prices), share)
 
 
+@given(st.integers(2, 20), st.integers(1, 6), st.integers(0, 200), st.integers(0, 99))
+@settings(max_examples=40, deadline=None)
+def test_priced_keeps_its_shares_in_every_category(K: int, C: int, extra: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 2 * K + extra
+    labels = [str(c) for c in rng.integers(C, size=n)]
+    prices = (10 ** rng.uniform(0, 2, K)).tolist()
+    table = counts(Priced(names(n), names(K), prices=prices, categories=labels, seed=seed), 1)
+    share = table.sum(axis=0) / n
+    assert table.sum(axis=0).min() >= 2
+    assert np.abs(table - table.sum(axis=1, keepdims=True) * share).max() <= 2
+
+
 def test_priced_gives_everybody_two_calls_and_knows_variances() -> None:
     schedule = Priced(
         names(30), names(3), prices={"j0": 1, "j1": 1, "j2": 10_000}, variances={"j0": 4, "j1": 1, "j2": 1}
@@ -171,6 +184,9 @@ def test_single_takes_one_judge_by_name_or_by_seed() -> None:
     drawn = {Single(names(1), names(5), seed=s).judges_for(0)[0] for s in range(60)}
     assert drawn == set(range(5))
     assert "knows nothing of its bias" in Single(names(3), ["only"]).notes[0]
+    other = Single(names(50), names(5), judge="j4").without("j4")
+    assert len(set(other.assign().judge.tolist())) == 1
+    assert "'j4' alone" not in other.notes[-1]
 
 
 @pytest.mark.parametrize(

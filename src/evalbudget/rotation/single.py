@@ -48,7 +48,12 @@ class Single(JudgeSchedule):
     @property
     def notes(self) -> tuple[str, ...]:
         """That nothing here averages the judge's bias out."""
-        return (f"judge {self.judges[self.judge]!r} alone: the interval knows nothing of its bias",)
+        judge = self.judges[self.judges_for(0)[0]]
+        return (*super().notes, f"judge {judge!r} alone: the interval knows nothing of its bias")
 
     def _row(self, epoch: int) -> IntArray:
         return np.full((self.n_items, 1), self.judge, dtype=np.int64)
+
+    def _moved(self, row: IntArray, gone: int, epoch: int, calls: IntArray) -> IntArray:
+        drawn = np.random.default_rng([self.seed, 2, len(self.dropped)]).integers(len(self.active))
+        return np.where(row == gone, self.active[int(drawn)], row)

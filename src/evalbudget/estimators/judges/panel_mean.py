@@ -33,6 +33,8 @@ def panel_mean(scores: JudgeScores, *, judges_random: bool = False) -> Estimate:
     Items and generations are random; the judges are these ones, unless ``judges_random``: then the panel is
     taken for a sample of all judges, s_gamma^2/K is added and t has K - 1 degrees of freedom at most.
 
+    How many scores an item has must not depend on the scores; failures may differ between judges.
+
     Judges without scores are left out: the target says so, and ``details["judges_silent"]`` counts them.
 
     Args:
