@@ -26,7 +26,7 @@ _FORMS = (
     (re.compile(rf"{_NUMBER}(?P<scale>)[xX×]"), Unit.SCORES, True),
     (re.compile(rf"(?:\$|USD ?){_NUMBER}(?P<scale>[kKmM]?)"), Unit.USD, False),
     (re.compile(rf"{_NUMBER}(?P<scale>) ?USD"), Unit.USD, False),
-    (re.compile(rf"{_NUMBER} ?(?P<scale>[kKmMgGbB]?) ?tok(?:ens?)?"), Unit.TOKENS, False),
+    (re.compile(rf"{_NUMBER} ?(?P<scale>[kKmMgGbB]?) ?[tT][oO][kK](?:[eE][nN][sS]?)?"), Unit.TOKENS, False),
 )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalbudget.hookspecs import hookimpl
 from evalbudget.rotation import All, Cyclic, Priced, Random, Single
-from evalbudget.samplers import EBBernstein, Robin, RobinHood, Uniform
+from evalbudget.samplers import EBBernstein, RatingKernel, Robin, RobinHood, Uniform
 
 if TYPE_CHECKING:
     from evalbudget.backtest.recorded import RecordedScores
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @hookimpl
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
     """The repeats samplers."""
-    return [Uniform, Robin, RobinHood, EBBernstein]
+    return [Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
 
 
 @hookimpl

@@ -34,7 +34,7 @@ class UnknownNameError(EvalbudgetError, LookupError):
         super().__init__(f"unknown {kind} {name!r}.{did_you_mean(name, self.known)}")
 
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
-        # an exception is rebuilt from its arguments when it crosses processes, and args holds the message only
+        # rebuilt from these when it crosses processes; args would give it the message alone
         return type(self), (self.kind, self.name, self.known)
 
 

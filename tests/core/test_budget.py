@@ -30,6 +30,8 @@ from evalbudget.errors import BudgetError
         ("12.5 USD", 12.5, Unit.USD),
         ("5Mtok", 5_000_000, Unit.TOKENS),
         ("5 Mtok", 5_000_000, Unit.TOKENS),
+        ("5MTok", 5_000_000, Unit.TOKENS),
+        ("2 KTokens", 2000, Unit.TOKENS),
         ("300k tokens", 300_000, Unit.TOKENS),
         ("1Gtok", 1e9, Unit.TOKENS),
         (7, 7, Unit.SCORES),

@@ -156,7 +156,7 @@ def test_the_plain_mean_after_adaptive_allocation_is_biased() -> None:
 
 
 def test_cross_fit_that_follows_growing_evidence_is_biased() -> None:
-    # why the halves' evidence must stop at the warm-up
+    # why a half may follow only what the other is bought whatever the scores
     R = replications(40, 400)
     failed, bias = mean_failures(
         lambda truth, _: mean_over_fixed_items(

@@ -9,7 +9,7 @@ from scipy import stats
 from evalbudget.confidence import betting_intervals
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimators import Coverage, ItemReadings, Validity, betting, eb_t, eb_wilson
-from evalbudget.estimators.pool import PoolVariance
+from evalbudget.estimators.items import pool_variance
 from evalbudget.sampler import Allocation
 
 ROWS = st.lists(st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), max_size=6), min_size=1, max_size=6)
@@ -78,14 +78,14 @@ def test_pool_variance_against_brute_force() -> None:
     m = sum(s2) / 7
     q = sum(s * s * 3 / 5 for s in s2) / 7
     phi = (q - m * m + sum((s - m) ** 2 for s in s2) / 6 / 7) / m**2
-    pool = PoolVariance.fit(of(rows.tolist()).moments)
+    pool = pool_variance(of(rows.tolist()).moments)
     assert (pool.mean, pool.strength, pool.degrees) == pytest.approx((m, 2 + 2 / phi, 21))
 
 
 def test_eb_t_against_formula() -> None:
     rows = np.random.default_rng(2).normal(size=(9, 5)).tolist()
     readings = of(rows)
-    pool = PoolVariance.fit(readings.moments)
+    pool = pool_variance(readings.moments)
     found = eb_t(readings)
     bounds = found.confidence_intervals(0.9)
     for i, row in enumerate(rows):
@@ -106,7 +106,7 @@ def test_eb_t_of_one_item_against_scipy() -> None:
 def test_prior_from_fixed_repeats_only() -> None:
     rows = [[0.0, 1.0, 0.0, 1.0], [0.2, 0.4], [0.5, 0.9, 0.1]]
     found = eb_t(of(rows), fixed_repeats=2)
-    pool = PoolVariance.fit(of([row[:2] for row in rows]).moments)
+    pool = pool_variance(of([row[:2] for row in rows]).moments)
     expected = (pool.strength * pool.mean + np.var(rows[0]) * 4) / (pool.strength + 3)
     assert found.standard_error[0] == pytest.approx((expected / 4) ** 0.5)
 

@@ -15,7 +15,7 @@ from evalbudget.journal import Event
 from evalbudget.plugins import DISABLE, Plugins, get_sampler, plugins
 from evalbudget.samplers import Uniform
 
-BUILT_IN = {"uniform", "robin", "robin-hood", "eb-bernstein"}
+BUILT_IN = {"uniform", "robin", "robin-hood", "eb-bernstein", "rating-kernel"}
 EVENT = Event(Request(0, Cell()))
 
 Found = tuple[Any, EntryPoint]

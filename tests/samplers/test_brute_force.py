@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from evalbudget import Cell, Design, Reading, Request
-from evalbudget.samplers import EBBernstein, RepeatSampler, Robin, RobinHood
-from evalbudget.samplers.eb_bernstein import VariancePrior
+from evalbudget.samplers import EBBernstein, RatingKernel, RepeatSampler, Robin, RobinHood
+from evalbudget.shrinkage import VariancePrior
 from evalbudget.testing import gaussian, play
 
 K = 7
@@ -31,7 +31,11 @@ class Table:
 
 
 def check_every_decision(
-    sampler: RepeatSampler, index: Callable[[Table, int], float], n_requests: int, concurrency: int
+    sampler: RepeatSampler,
+    index: Callable[[Table, int], float],
+    n_requests: int,
+    concurrency: int,
+    score: Callable[[Cell], float] = gaussian,
 ) -> int:
     """Play; every decision after the warm-up must be a maximum of ``index``. How many were checked."""
     table, rng, checked = Table(), random.Random(0), 0
@@ -50,7 +54,7 @@ def check_every_decision(
             table.asked[item] += 1
             in_flight.append(asked[0])
         request = in_flight.pop(rng.randrange(len(in_flight)))
-        value = gaussian(request.cell)
+        value = score(request.cell)
         table.values[request.cell.item].append(value)
         sampler.tell([Reading(request, value)])
     return checked
@@ -112,18 +116,104 @@ def test_eb_bernstein_against_brute_force(objective: str, concurrency: int) -> N
     assert check_every_decision(sampler, index, 200, concurrency) == 200 - t0 * K
 
 
+def rating(cell: Cell) -> float:
+    """1 to 5."""
+    return float(min(5, max(1, round(3 + 2 * gaussian(cell)))))
+
+
+def rating_then_more(cell: Cell) -> float:
+    """A new level every now and then, some of them far away."""
+    return (
+        rating(cell)
+        if cell.epoch < 4 or cell.epoch % 3
+        else 7.5 + cell.epoch * (1e9 if cell.item == 1 else 1)
+    )
+
+
+def binary(cell: Cell) -> float:
+    return float(gaussian(cell) > 0.5)
+
+
+def kernel_posterior(first: Readings, values: list[float]) -> list[tuple[float, float]]:
+    """Levels and probabilities of an item's posterior, straight from the definition."""
+    levels = sorted({x for row in first.values() for x in row})
+    everything = [x for row in first.values() for x in row]
+    g = {a: everything.count(a) / len(everything) for a in levels}
+    pairs = {(a, b): 0.0 for a in levels for b in levels}
+    for row in first.values():
+        for j, a in enumerate(row):
+            for k, b in enumerate(row):
+                if j != k:
+                    pairs[a, b] += 1 / (len(row) * (len(row) - 1))
+    agree = sum(pairs[a, a] for a in levels) / sum(pairs.values())
+    chance = sum(g[a] ** 2 for a in levels)
+    alpha = 1.5 / max((agree - chance) / (1 - chance), 0.005)
+    mass: dict[float, float] = {}
+    middle, half = (levels[0] + levels[-1]) / 2, (levels[-1] - levels[0]) / 2
+    for x in values:
+        far = middle + max(-1000.0, min(1000.0, (x - middle) / half)) * half
+        mass[far] = mass.get(far, 0.0) + 1
+        row_sum = sum(pairs[x, b] + 1e-3 * g[b] for b in levels) if x in levels else 1.0
+        for b in levels:
+            t = (pairs[x, b] + 1e-3 * g[b]) / row_sum if x in levels else g[b]
+            mass[b] = mass.get(b, 0.0) + alpha * t / len(values)
+    total = len(values) + alpha
+    return [(x, p / total) for x, p in mass.items()]
+
+
+@pytest.mark.parametrize("concurrency", [1, 5])
+@pytest.mark.parametrize("objective", ["worst-item", "mse", "mean"])
+@pytest.mark.parametrize("score", [rating, rating_then_more, binary])
+def test_rating_kernel_against_brute_force(
+    score: Callable[[Cell], float], objective: str, concurrency: int
+) -> None:
+    """The posterior as a histogram, with central moments summed over it."""
+    weights = [1.0, 2.0, 0.5, 1.0, 1.5, 1.0, 3.0] if objective == "mean" else None
+    t0 = 4
+    first = {i: [score(Cell(item=i, epoch=e)) for e in range(t0)] for i in range(K)}
+
+    def index(t: Table, i: int) -> float:
+        posterior = kernel_posterior(first, t.values[i])
+        mean = sum(p * x for x, p in posterior)
+        v = sum(p * (x - mean) ** 2 for x, p in posterior)
+        fourth = sum(p * (x - mean) ** 4 for x, p in posterior)
+        n = t.asked[i]
+        if objective == "worst-item":
+            return float((v**2 / n**2 + 8 * fourth / n**3) ** 0.25)
+        return v * (weights[i] if weights else 1.0) ** 2 / (n * (n + 1))
+
+    sampler = RatingKernel(Design.of_items(K), objective=objective, weights=weights, cross_fit=False)
+    assert check_every_decision(sampler, index, 200, concurrency, score) == 200 - t0 * K
+
+
+def test_rating_kernel_on_a_scale_of_many_levels_is_eb_bernstein() -> None:
+    for warmup, same in ((5, True), (4, False)):  # 35 and 28 different scores
+        asked = [
+            [e.request for e in play(cls(Design.of_items(K), warmup=warmup, cross_fit=False, seed=3), 200)]
+            for cls in (EBBernstein, RatingKernel)
+        ]
+        assert (asked[0] == asked[1]) == same
+
+
+@pytest.mark.parametrize("objective", ["worst-item", "mse"])
+def test_rating_kernel_asks_in_turn_while_items_only_differ_from_each_other(objective: str) -> None:
+    sampler = RatingKernel(Design.of_items(K), objective=objective)
+    play(sampler, 40 * K, score=lambda c: float(c.item % 3))
+    assert set(sampler.counts()) == {40}
+
+
 @pytest.mark.parametrize("spread", ["equal", "wide"])
 def test_variance_prior_against_formulas(spread: str) -> None:
     rng = random.Random(3)
     scale = (lambda i: 1.0) if spread == "equal" else (lambda i: 3.0**i)
     variances = [statistics.variance([rng.gauss(0, scale(i)) for _ in range(5)]) for i in range(8)]
-    fitted = VariancePrior.fit(variances, 4)
+    fitted = VariancePrior.fit(variances, [4] * len(variances))
     assert (fitted.mean, fitted.strength) == pytest.approx(prior(variances, 4))
 
 
 def test_a_batch_against_water_filling() -> None:
     """Asking b with V frozen equals n_i(lambda) from bisection."""
-    sampler = EBBernstein(Design.of_items(K))
+    sampler = EBBernstein(Design.of_items(K), cross_fit=False)
     play(sampler, 60)
     before = list(sampler.counts())
     ss = [sampler.sum_of_squares(i) for i in range(K)]
@@ -143,7 +233,7 @@ def test_a_batch_against_water_filling() -> None:
         for _ in range(200):
             middle = math.sqrt(low * high)
             low, high = (middle, high) if sum(filled(middle)) > sum(before) + batch else (low, middle)
-        again = EBBernstein(Design.of_items(K))
+        again = EBBernstein(Design.of_items(K), cross_fit=False)
         play(again, 60)
         counts = list(before)
         for request in again.ask(batch):
@@ -151,16 +241,20 @@ def test_a_batch_against_water_filling() -> None:
         assert counts == filled(high)
 
 
+@pytest.mark.parametrize("sampler", [EBBernstein, RatingKernel])
+@pytest.mark.parametrize("given", [gaussian, rating])
 @pytest.mark.parametrize("objective", ["worst-item", "mse", "mean"])
 @pytest.mark.parametrize("concurrency", [1, 6])
-def test_cross_fit_counts_of_a_half_depend_on_the_other_half_only(objective: str, concurrency: int) -> None:
+def test_cross_fit_counts_of_a_half_depend_on_the_other_half_only(
+    sampler: type[EBBernstein], given: Callable[[Cell], float], objective: str, concurrency: int
+) -> None:
     def counts(change: Callable[[int, float], float], half: int) -> list[int]:
-        sampler = EBBernstein(Design.of_items(K), objective=objective, cross_fit=True, seed=2)
+        s = sampler(Design.of_items(K), objective=objective, cross_fit=True, seed=2)
 
         def score(cell: Cell) -> float:
-            return change(cell.item, gaussian(cell)) if cell.epoch % 2 == half else gaussian(cell)
+            return change(cell.item, given(cell)) if cell.epoch % 2 == half else given(cell)
 
-        told = play(sampler, 300, score=score, concurrency=concurrency).readings
+        told = play(s, 300, score=score, concurrency=concurrency).readings
         return [
             sum(r.request.cell.item == i and r.request.cell.epoch % 2 == half for r in told) for i in range(K)
         ]
@@ -175,20 +269,20 @@ def test_cross_fit_counts_of_a_half_depend_on_the_other_half_only(objective: str
 def test_binary_scores_get_the_larger_bonus() -> None:
     """c = sqrt(2 ln K) when the warm-up saw two values, sqrt(ln K) when it saw more."""
 
-    def binary(cell: Cell) -> float:
+    def coin(cell: Cell) -> float:
         return float(random.Random(str(cell)).random() < 0.5)
 
     def ternary(cell: Cell) -> float:
-        return 0.5 if cell == Cell() else binary(cell)
+        return 0.5 if cell == Cell() else coin(cell)
 
-    for score, factor in ((binary, 2.0), (ternary, 1.0)):
-        mine = EBBernstein(Design.of_items(K), bonus=math.sqrt(factor * math.log(K)))
-        default = EBBernstein(Design.of_items(K))
+    for score, factor in ((coin, 2.0), (ternary, 1.0)):
+        mine = EBBernstein(Design.of_items(K), cross_fit=False, bonus=math.sqrt(factor * math.log(K)))
+        default = EBBernstein(Design.of_items(K), cross_fit=False)
         asked = [[e.request for e in play(s, 200, score=score)] for s in (mine, default)]
         assert asked[0] == asked[1]
 
 
-@pytest.mark.parametrize("sampler", [EBBernstein, Robin, RobinHood])
+@pytest.mark.parametrize("sampler", [EBBernstein, RatingKernel, Robin, RobinHood])
 def test_items_that_all_agree_are_asked_in_turn(sampler: type[RepeatSampler]) -> None:
     plain = sampler(Design.of_items(K))
     play(plain, 40 * K, score=lambda c: 1.0)
@@ -196,14 +290,14 @@ def test_items_that_all_agree_are_asked_in_turn(sampler: type[RepeatSampler]) ->
 
 
 def test_one_surprise_after_a_unanimous_warm_up_does_not_take_the_budget() -> None:
-    sampler = EBBernstein(Design.of_items(K))
+    sampler = EBBernstein(Design.of_items(K), cross_fit=False)
     play(sampler, 40 * K, score=lambda c: float(c != Cell(item=2, epoch=5)))
     assert set(sampler.counts()) == {40}
 
 
 def test_extra_adopted_readings_count_with_their_own_degrees_of_freedom() -> None:
     """The prior of ten adopted readings each is that of s^2 with nu = 9, not of the warm-up's nu."""
-    sampler = EBBernstein(Design.of_items(K))
+    sampler = EBBernstein(Design.of_items(K), cross_fit=False)
     requests = [sampler.adopt(Cell(item=i, epoch=e)) for e in range(10) for i in range(K)]
     sampler.tell([Reading(r, gaussian(r.cell)) for r in requests])
     given = {i: [gaussian(Cell(item=i, epoch=e)) for e in range(10)] for i in range(K)}

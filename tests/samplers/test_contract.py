@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from evalbudget import Design, Sampler
+from evalbudget import Cell, Design, Sampler
 from evalbudget.plugins import plugins
-from evalbudget.samplers import EBBernstein, RepeatSampler, Robin, RobinHood, Uniform
+from evalbudget.samplers import EBBernstein, RatingKernel, RepeatSampler, Robin, RobinHood, Uniform
 from evalbudget.testing import SamplerContract
 
 
@@ -56,8 +56,8 @@ class TestEBBernstein(EBContract):
     options: ClassVar[dict[str, Any]] = {}
 
 
-class TestEBBernsteinCrossFit(EBContract):
-    options: ClassVar[dict[str, Any]] = {"cross_fit": True}
+class TestEBBernsteinAdaptive(EBContract):
+    options: ClassVar[dict[str, Any]] = {"cross_fit": False}
 
 
 class TestEBBernsteinMSE(EBContract):
@@ -79,7 +79,48 @@ class TestEBBernsteinMeanWeighted(EBContract):
 
 
 class TestEBBernsteinNoBonus(EBContract):
-    options: ClassVar[dict[str, Any]] = {"bonus": 0.0, "max_failures": 1}
+    options: ClassVar[dict[str, Any]] = {"bonus": 0.0, "max_failures": 1, "cross_fit": False}
+
+
+class OnRatings(RatingKernel):
+    """Rounds what it is told, so that levels come again."""
+
+    def _learn(self, cell: Cell, value: float) -> None:
+        super()._learn(cell, float(round(3 * value)))
+
+
+class RatingKernelContract(SamplerContract):
+    sampler: ClassVar[type[RatingKernel]] = OnRatings
+    options: ClassVar[dict[str, Any]]
+
+    def make(self, design: Design, seed: int) -> Sampler:
+        return self.sampler(design, seed=seed, **self.options)
+
+
+class TestRatingKernel(RatingKernelContract):
+    options: ClassVar[dict[str, Any]] = {"cross_fit": False}
+
+
+class TestRatingKernelCrossFit(RatingKernelContract):
+    options: ClassVar[dict[str, Any]] = {"cross_fit": True}
+
+
+class TestRatingKernelMSE(RatingKernelContract):
+    options: ClassVar[dict[str, Any]] = {"objective": "mse", "max_failures": 1}
+
+
+class TestRatingKernelMean(RatingKernelContract):
+    options: ClassVar[dict[str, Any]] = {"objective": "mean", "cross_fit": False, "warmup": 2}
+
+
+class TestRatingKernelNewLevelsAllTheTime(RatingKernelContract):
+    sampler: ClassVar[type[RatingKernel]] = RatingKernel
+    options: ClassVar[dict[str, Any]] = {"cross_fit": True}
+
+
+class TestRatingKernelManyLevels(RatingKernelContract):
+    sampler: ClassVar[type[RatingKernel]] = RatingKernel
+    options: ClassVar[dict[str, Any]] = {"warmup": 6, "cross_fit": False}
 
 
 REPEATS = [name for name, cls in plugins().samplers.items() if issubclass(cls, RepeatSampler)]

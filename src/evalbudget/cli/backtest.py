@@ -26,7 +26,7 @@ Examples:
   evalbudget backtest scores.csv --sampler uniform,eb-bernstein --budget 10x,5000
   evalbudget backtest scores.npz --rater gpt-5 --seeds 50 --json result.json
   evalbudget backtest scores.npz --rotation cyclic,random,single --budget 500
-  evalbudget backtest scores.npz --objective mean --json - | jq '.rows[].ratio'
+  evalbudget backtest scores.npz --objective mean --json - | jq '.[].ratio'
 
 \b
 A .csv has the columns item and score and, optionally, model, rater and repeat.

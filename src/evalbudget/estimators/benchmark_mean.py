@@ -8,11 +8,12 @@ Both need to know how the readings were allocated. If an item's count depends on
 biased, and on skewed scales the bias of the benchmark mean reaches several standard errors:
 
 - ``FIXED``: all readings count.
-- ``CROSS_FIT``: even epochs (half A) were counted out by the warm-up scores of odd epochs (half B) and the
-  other way round; each half's mean is unbiased, and so is the average of the two. The evidence must stop at
-  the warm-up: if A's counts follow B's growing evidence while B's follow A's, each depends on its own scores
-  after all (mostly-pass Bernoulli, 1000 items, 6 to 8 readings each: bias of about one standard error either
-  way, coverage .65-.87; with evidence frozen at the warm-up .02 and .95, at no larger error).
+- ``CROSS_FIT``: even epochs (half A) were counted out by the scores of odd epochs (half B) and the other way
+  round; each half's mean is unbiased, and so is the average of the two. Evidence may be only what is bought
+  whatever the scores, as the warm-up is: if A's counts follow all of B's growing evidence while B's follow
+  A's, each depends on its own scores after all (mostly-pass Bernoulli, 1000 items, 6 to 8 readings each: bias
+  of about one standard error either way, coverage .65-.87; with such evidence only, less than .03 and .95, at
+  no larger error).
 - ``ADAPTIVE``: only the first ``fixed_repeats`` readings of each item, bought whatever the scores, count.
 """
 
@@ -22,7 +23,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student_t
 
 from evalbudget.confidence.betting import betting_intervals
 from evalbudget.confidence.bounds import FloatArray, IntArray, Scale
@@ -30,6 +30,7 @@ from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.readings import ItemReadings
 from evalbudget.estimators.result import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.sampler import Allocation
+from evalbudget.shrinkage import t_quantile
 
 Interval = Callable[[float], ConfidenceInterval]
 
@@ -97,7 +98,7 @@ def mean_over_fixed_items(
     def interval(level: float) -> ConfidenceInterval:
         if variance > 0.0:
             df = variance**2 / float(((factor * s2) ** 2 / nu).sum())
-            return _around(used.value, float(student_t.ppf((1 + level) / 2, df)) * error)
+            return _around(used.value, float(t_quantile(level, df)) * error)
         if bounds is None or not n.size:
             return _around(used.value, float("nan"))
         half = (bounds[1] - bounds[0]) * float(np.sqrt(np.log(2 / (1 - level)) * hoeffding))
@@ -156,7 +157,7 @@ def mean_over_sampled_items(
 
     def interval(level: float) -> ConfidenceInterval:
         if spread:
-            return _around(used.value, float(student_t.ppf((1 + level) / 2, K - 1)) * error)
+            return _around(used.value, float(t_quantile(level, K - 1)) * error)
         if bounds is None or K == 0:
             return _around(used.value, float("nan"))
         bet = betting_intervals(np.clip(means, *bounds), [K], level, bounds=bounds)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,49 +11,7 @@ from evalbudget.design import Cell, Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.samplers.objective import Objective
 from evalbudget.samplers.repeats import RepeatSampler, cross_fit_allocation
-
-_MANY = 2000.0
-
-
-@dataclass(frozen=True, slots=True)
-class VariancePrior:
-    r"""Scaled inverse chi-square prior of the items' variances, fitted to a warm-up.
-
-    Attributes:
-        mean: m, the pool's mean variance.
-        strength: kappa, how many degrees of freedom the pool is worth to one item.
-    """
-
-    mean: float
-    strength: float
-
-    @classmethod
-    def fit(cls, variances: Sequence[float], degrees: int | Sequence[int]) -> VariancePrior:
-        r"""Match moments of the sample variances.
-
-        .. math:: q = \overline{s^4 \nu/(\nu+2)}, \quad \varphi = (q - m^2 + \mathrm{Var}(s^2)/K)/m^2,
-                  \quad \kappa = 2 + 2/\varphi
-
-        Args:
-            variances: s_i^2 with n-1, shape (n_items,).
-            degrees: nu, degrees of freedom of each, shape (n_items,) or one for all.
-        """
-        s2 = np.asarray(variances, dtype=float)
-        nu = np.asarray(degrees, dtype=float)
-        if len(s2) == 0:
-            return cls(0.0, _MANY)
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            m = float(s2.mean())
-            if not m * m > 0.0:
-                return cls(m, _MANY)
-            q = float((s2 * s2 * (nu / (nu + 2))).mean())
-            spread = float(s2.var(ddof=1)) / len(s2) if len(s2) > 1 else 0.0
-            phi = (q - m * m + spread) / (m * m)
-        return cls(m, 2.0 + 2.0 / phi if phi > 0.001 else _MANY)
-
-    def posterior_mean(self, sum_of_squares: float, n: int) -> float:
-        r"""V_i = (\kappa m + SS_i) / (\kappa + n_i - 1)."""
-        return (self.strength * self.mean + sum_of_squares) / (self.strength + max(0, n - 1))
+from evalbudget.shrinkage import VariancePrior
 
 
 class EBBernstein(RepeatSampler):
@@ -73,7 +30,8 @@ class EBBernstein(RepeatSampler):
         objective: ``worst-item``, ``mse`` or ``mean``.
         weights: w_i of the benchmark mean, shape (n_items,); equal if None; only ``mean`` uses them.
         cross_fit: count each half of an item's readings out by the other half's scores, so that the benchmark
-            mean stays unbiased; None turns it on for ``mse`` and ``mean``.
+            mean stays unbiased and all readings count for it; None turns it on for ``mse`` and ``mean``. For
+            ``worst-item`` it costs a tenth to a quarter at 10 readings per item, and little from 20 on.
         warmup: readings of each item first; None for 3, or 4 with cross_fit.
         bonus: c; None for sqrt(ln K), or sqrt(2 ln K) once every score of the warm-up was one of two values.
         seed: of the order among equals.
@@ -104,7 +62,7 @@ class EBBernstein(RepeatSampler):
         first = (4 if crossed else 3) if warmup is None else warmup
         least = 4 if crossed else 2
         if first < least:
-            raise InvalidInputError(f"eb-bernstein got warmup={first}; to see variances it needs {least}")
+            raise InvalidInputError(f"{self.name} got warmup={first}; to see variances it needs {least}")
         super().__init__(
             design,
             warmup=first,
@@ -119,7 +77,7 @@ class EBBernstein(RepeatSampler):
             },
         )
         self.allocation = cross_fit_allocation(crossed)
-        self._weights_sq = _squared_weights(weights, design.n_items)
+        self._weights_sq = _squared_weights(self.name, weights, design.n_items)
         self._bonus = bonus
         self._values: list[set[float]] = [set() for _ in range(self._halves)]  # of the warm-up, at most 3
         self._priors: list[VariancePrior] = []
@@ -152,21 +110,21 @@ class EBBernstein(RepeatSampler):
         seen = self.evidence(arm)
         half = seen % self._halves
         prior = self._priors[half]
-        if prior.mean <= 0.0:
+        if not prior.mean > 0.0:
             return -float(n)  # all scores of the warm-up agreed: round-robin
-        v = prior.posterior_mean(self.sum_of_squares(seen), self.n_read(seen))
+        v = prior.posterior_mean(self.sum_of_squares(seen), max(0, self.n_read(seen) - 1))
         if self.objective is Objective.WORST_ITEM:
             return math.sqrt(v / n) + self._linear[half] / n
         return self._weights_sq[arm // self._halves] * v / (n * (n + 1))
 
 
-def _squared_weights(weights: Sequence[float] | None, n_items: int) -> list[float]:
+def _squared_weights(name: str, weights: Sequence[float] | None, n_items: int) -> list[float]:
     if weights is None:
         return [1.0] * n_items
     w = np.asarray(weights, dtype=float)
     if w.shape != (n_items,) or not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
         raise InvalidInputError(
-            f"eb-bernstein got weights of shape {w.shape} for {n_items} items; give one finite number >= 0 "
+            f"{name} got weights of shape {w.shape} for {n_items} items; give one finite number >= 0 "
             "per item, not all zero"
         )
     squared: list[float] = (w * w).tolist()

@@ -84,13 +84,17 @@ class Allocation:
         self._running = 0
         self._peak = 1
         self._observe = observe
+        self._stopped: str | None = None
         self._check_budget(len(items))
 
     def _check_budget(self, n_items: int) -> None:
-        repeats = max(self.epochs * self._attempts, self.sampler.fixed_repeats)
-        if self.budget.amount < n_items * repeats:
+        by_host = n_items * self.epochs * self._attempts
+        by_sampler = n_items * self.sampler.fixed_repeats + self._attempts - 1  # room to ask the last of them
+        minimum = max(by_host, by_sampler)
+        if self.budget.amount < minimum:
+            repeats = self.sampler.fixed_repeats
             why = f"{self.config.sampler} reads each of the {n_items} items {repeats} times before it chooses"
-            if self.epochs * self._attempts > self.sampler.fixed_repeats:
+            if self.epochs * self._attempts > self.config.fixed_repeats:
                 why = f"{n_items} items x {self.epochs} epochs"
                 why += (
                     f" x {self._attempts} attempts (--retry-on-error)"
@@ -98,8 +102,8 @@ class Allocation:
                     else " (--epochs)"
                 )
             raise BudgetError(
-                f"budget of {self.budget} is below the minimum of {n_items * repeats} here: {why}. "
-                f"Raise --budget to {n_items * repeats} or more, or evaluate fewer items with --limit"
+                f"budget of {self.budget} is below the minimum of {minimum} here: {why}. "
+                f"Raise --budget to {minimum} or more, or evaluate fewer items with --limit"
             )
 
     # what happens
@@ -130,11 +134,8 @@ class Allocation:
             if not affordable:
                 self._refused_again.add(cell.key)
                 promise = float(cell.attempts)
-            if affordable or cell.key[1] <= self.epochs:
-                self._take_over(cell.key, promise)
-            else:
-                self.ledger.settle(0.0, promise)
-        return [key for key in others if key in self._flights]
+            self._take_over(cell.key, promise)
+        return others  # what may not run again too: the log keeps only what the host was given
 
     def may_run(self, key: Key) -> bool:
         """Whether the budget covers a cell that errored earlier and that the host runs again."""
@@ -151,18 +152,16 @@ class Allocation:
     def completed(
         self, key: Key, value: float | None, *, attempts: int = 1, error: str | None = None
     ) -> None:
-        """The host is done with this cell, after so many attempts in this and earlier runs."""
+        """The host is done with this cell, after so many paid attempts in this and earlier runs."""
         flight = self._flights.pop(key, None)
         if flight is None:
-            # an operator had a finished cell run again: it is paid for, so it counts
-            if key[0] not in self._index:
-                return
-            flight = self._adopt(key, 0.0)
-            attempts = 1
+            # an operator had a finished cell run again: it is paid for, but what followed from its first
+            # reading cannot be taken back
+            if key[0] in self._index:
+                self.ledger.settle(0.0, 1.0)
+            return
         if flight.started:
             self._running -= 1
-        if key in self._refused_again:
-            attempts -= 1  # refused before it made a call
         self.ledger.settle(flight.promised, float(attempts))
         reading = Reading(flight.request, value, float(attempts), error)
         self.tally.readings += reading.value is not None
@@ -185,8 +184,14 @@ class Allocation:
         self._record(Event(flight.request, reading))
         self.sampler.tell([reading])
 
+    def stop(self, reason: str) -> None:
+        """Ask nothing more; what runs may still complete."""
+        self._stopped = reason
+
     def wanted(self) -> list[Key]:
         """Cells to run next: as many as the host has hands for and the budget pays for."""
+        if self._stopped is not None:
+            return []
         room = self.width - len(self._flights)
         keys: list[Key] = []
         affordable = self.ledger.affordable(self._attempts)
@@ -214,12 +219,16 @@ class Allocation:
     def finished(self) -> bool:
         """Nothing is running and nothing more will be asked."""
         return not self._flights and (
-            self.sampler.stop_reason is not None or self.ledger.affordable(self._attempts) == 0
+            self._stopped is not None
+            or self.sampler.stop_reason is not None
+            or self.ledger.affordable(self._attempts) == 0
         )
 
     @property
     def stop_reason(self) -> str:
         """Why nothing more is asked."""
+        if self._stopped is not None:
+            return self._stopped
         if self.sampler.stop_reason is not None:
             return self.sampler.stop_reason
         return "budget used up" if self.finished else "not finished"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from inspect_ai._control.eval_state import get_eval_state
 from inspect_ai.hooks import Hooks, TaskStart, hooks
 from inspect_ai.log import EvalSpec
+from inspect_ai.model import GenerateConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +18,12 @@ class Run:
     Attributes:
         spec: inspect's description of it: sample ids after slicing, epochs, limits.
         log_location: where its log is written; empty if unknown.
+        config: of generation, the model's own and the task's or the command's on top.
     """
 
     spec: EvalSpec
     log_location: str
+    config: GenerateConfig
 
 
 _run: ContextVar[Run | None] = ContextVar("evalbudget_run", default=None)
@@ -31,6 +34,12 @@ def current_run() -> Run | None:
     return _run.get()
 
 
+def is_cancelled(run: Run) -> bool:
+    """Whether an operator cancels or drains the task: what is asked now will not run."""
+    state = get_eval_state(run.spec.eval_id)
+    return state is not None and state.task_cancel is not None and state.task_cancel.cancel_type is not None
+
+
 @hooks(name="evalbudget", description="Tells evalbudget's samplers which task and model they serve.")
 class RunHooks(Hooks):
     """Leaves the running task's spec where its samples find it."""
@@ -38,4 +47,5 @@ class RunHooks(Hooks):
     async def on_task_start(self, data: TaskStart) -> None:
         """Remember the run in the task's own context."""
         state = get_eval_state(data.eval_id)
-        _run.set(Run(data.spec, state.log_location if state is not None else ""))
+        config = data.spec.model_generate_config.merge(data.plan.config)
+        _run.set(Run(data.spec, state.log_location if state is not None else "", config))

@@ -11,6 +11,8 @@ from inspect_ai.log import EvalSample, resolve_sample_attachments
 from inspect_ai.model import ChatMessage, ModelOutput
 from inspect_ai.solver import TaskState
 
+_PATIENCE = 30.0  # seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -40,10 +42,17 @@ class KeptGenerations:
     def __init__(self) -> None:
         self._kept: dict[str, Kept] = {}
         self._flights: dict[str, tuple[int, anyio.Event]] = {}
+        self._expected: dict[str, set[int]] = {}
+        self._arrived = anyio.Event()
+
+    def expect(self, item: str, epoch: int) -> None:
+        """The host will hand over this finished epoch of an earlier attempt's log, see :meth:`adopt`."""
+        self._expected.setdefault(item, set()).add(epoch)
 
     async def enter(self, state: TaskState) -> None:
         """Called before the solvers: restores the kept generation, or lets this epoch generate."""
         item = str(state.sample_id)
+        await self._handed_over(item, state.epoch)
         while True:
             kept = self._kept.get(item)
             if kept is not None:
@@ -72,9 +81,20 @@ class KeptGenerations:
             del self._flights[item]
             flight[1].set()
 
+    async def _handed_over(self, item: str, epoch: int) -> None:
+        expected = self._expected.get(item, set())
+        expected.discard(epoch)  # it runs, so the host did not take it over: an operator invalidated it
+        # a scanner may hold the hand-over up until this very sample is done: rather generate again than hang
+        with anyio.move_on_after(_PATIENCE):
+            while expected and item not in self._kept:
+                await self._arrived.wait()
+
     def adopt(self, sample: EvalSample) -> None:
         """Keep the generation of a finished epoch from an earlier attempt's log."""
         item = str(sample.id)
+        self._expected.get(item, set()).discard(sample.epoch)
+        self._arrived.set()
+        self._arrived = anyio.Event()
         if item in self._kept or sample.error is not None:
             return
         whole = resolve_sample_attachments(sample, "full")

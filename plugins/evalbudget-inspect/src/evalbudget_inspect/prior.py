@@ -1,10 +1,31 @@
-"""What an earlier attempt of this run already paid for, read from the log the host carries over."""
+"""What earlier attempts of this run already paid for, read from the log the host carries over."""
 
 from __future__ import annotations
 
-from inspect_ai.log import read_eval_log_sample_summaries_async
+from collections.abc import Mapping
+from typing import Any
+
+from inspect_ai.log import EvalSample, read_eval_log_sample_summaries_async
 
 from evalbudget_inspect.allocation import PriorCell
+from evalbudget_inspect.scoring import METADATA
+
+NOT_RUN_AGAIN = "failed before and the budget is used up: not run again"
+
+
+def refuse(metadata: dict[str, Any]) -> None:
+    """Mark a cell, in its sample's metadata, as not run: neither solved nor scored, and free of charge."""
+    metadata[METADATA] = NOT_RUN_AGAIN
+
+
+def is_refused(metadata: Mapping[str, Any]) -> bool:
+    """Whether a cell is marked so."""
+    return metadata.get(METADATA) == NOT_RUN_AGAIN
+
+
+def paid_attempts(sample: EvalSample) -> int:
+    """How often the cell was run, in this and earlier attempts."""
+    return len(sample.error_retries or []) + (not is_refused(sample.metadata))
 
 
 async def prior_cells(log_location: str) -> list[PriorCell]:
@@ -19,4 +40,7 @@ async def prior_cells(log_location: str) -> list[PriorCell]:
         summaries = await read_eval_log_sample_summaries_async(log_location)
     except FileNotFoundError:
         return []
-    return [PriorCell((str(s.id), s.epoch), 1 + (s.retries or 0), s.error is not None) for s in summaries]
+    return [
+        PriorCell((str(s.id), s.epoch), (s.retries or 0) + (not is_refused(s.metadata)), s.error is not None)
+        for s in summaries
+    ]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
-from inspect_ai import list_tasks
 
-from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.entry import named_tasks
 
 ENTRY = "evalbudget_inspect/budgeted"
 
@@ -34,7 +32,11 @@ def host_arguments(
     injected: list[str] = []
     for name, value in ours.items():
         injected += ["-T", f"{prefix}{name}={value}"]
-    return [[ENTRY, "-T", f"{prefix}task={spec}", *injected, *rest] for spec in _single_tasks(specs or ["."])]
+    return [
+        [ENTRY, "-T", f"{prefix}task={spec}", *injected, *rest]
+        for given in specs or ["."]
+        for spec in named_tasks(given)
+    ]
 
 
 def _without_tasks(command: click.Command, args: list[str]) -> tuple[list[str], list[str]]:
@@ -66,25 +68,3 @@ def _parse(command: click.Command, args: list[str]) -> dict[str, Any]:
         command.name, list(args), resilient_parsing=True, auto_envvar_prefix="INSPECT_EVAL"
     )
     return {**context.params, "tasks": tuple(context.params.get("tasks") or ())}
-
-
-def _single_tasks(specs: Sequence[str]) -> list[str]:
-    """Every task the specs name, files by absolute path so that a retry finds them from anywhere."""
-    found: list[str] = []
-    for spec in specs:
-        file, at, name = spec.partition("@")
-        path = Path(file)
-        if at and path.exists():
-            found.append(f"{path.resolve()}@{name}")
-        elif path.exists():
-            base = path.resolve()
-            root = base.parent if base.is_file() else base
-            infos = list_tasks(base.name, root_dir=root) if base.is_file() else list_tasks(root_dir=root)
-            if not infos:
-                raise InvalidInputError(f"no @task found in {spec!r}; give a file that defines one")
-            found += [f"{(root / info.file).resolve()}@{info.name}" for info in infos]
-        elif file.endswith(".py"):
-            raise InvalidInputError(f"task file {file!r} does not exist (looked from {Path.cwd()})")
-        else:
-            found.append(spec)
-    return found

@@ -32,7 +32,12 @@ def scorer_names(scorers: Sequence[Scorer]) -> list[str]:
 
 
 def with_metrics(
-    base: Scorer, metric: Metric, *, metadata: dict[str, Any], before: BeforeScoring | None
+    base: Scorer,
+    metric: Metric,
+    *,
+    metadata: dict[str, Any],
+    before: BeforeScoring | None,
+    skip: Callable[[TaskState], bool],
 ) -> Scorer:
     """The same scorer under the same name, with one more metric.
 
@@ -41,9 +46,12 @@ def with_metrics(
         metric: appended to its metrics.
         metadata: added to what the host logs about the scorer.
         before: awaited with the state about to be scored.
+        skip: whether a state is not to be scored at all.
     """
 
     async def score(state: TaskState, target: Target) -> Score | None:
+        if skip(state):
+            return None
         if before is not None:
             await before(state)
         result = await base(state, target)

@@ -15,14 +15,13 @@ from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
-from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError
-from evalbudget.journal import Event
+from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.plugins import plugins
 from evalbudget_inspect.allocation import Allocation, Key
 from evalbudget_inspect.config import Config, Repeat
-from evalbudget_inspect.context import Run, current_run
+from evalbudget_inspect.context import Run, current_run, is_cancelled
 from evalbudget_inspect.keep import KeptGenerations
-from evalbudget_inspect.prior import prior_cells
+from evalbudget_inspect.prior import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
 from evalbudget_inspect.values import in_range, score_to_float
 from evalbudget_inspect.warn import identical_repeats, repeats_were_identical
 
@@ -100,25 +99,23 @@ class BudgetedSource(SampleSource):
         if not isinstance(sample.input, str):
             serving.inputs.setdefault(str(sample.id), sample.input)
         value, error = self._read(sample)
-        attempts = 1 + len(sample.error_retries or [])
-        allocation.completed((str(sample.id), sample.epoch), value, attempts=attempts, error=error)
+        key = (str(sample.id), sample.epoch)
+        allocation.completed(key, value, attempts=paid_attempts(sample), error=error)
         self._warn_if_identical(serving, allocation)
-        self._enqueue(serving, allocation.wanted())
+        self._ask(serving)
         return None
 
     async def sample_abandoned(self, sample: Sample, epoch: int) -> list[Sample] | None:
-        """A cell the operator cancelled before it ran."""
+        """A cell the operator cancelled before it ran: ask for another one, unless all are cancelled."""
         serving = await self._serving()
-        allocation = _allocation(serving)
-        allocation.abandoned((str(sample.id), epoch))
+        _allocation(serving).abandoned((str(sample.id), epoch))
+        self._ask(serving)
         return None
 
     async def next_samples(self) -> list[Sample] | None:
         """Nothing is in flight: ask for more, or end the task."""
         serving = await self._serving()
-        keys = _allocation(serving).wanted()
-        self._enqueue(serving, keys)
-        return [] if keys else None
+        return [] if self._ask(serving) else None
 
     # called by the task's setup, scorers and cleanup
 
@@ -127,9 +124,9 @@ class BudgetedSource(SampleSource):
         serving = await self._serving()
         key = (str(state.sample_id), state.epoch)
         if not _allocation(serving).may_run(key):
-            raise BudgetError(
-                f"sample {key[0]} epoch {key[1]} failed before and the budget is used up: not run again"
-            )
+            refuse(state.metadata)
+            state.completed = True
+            return
         _allocation(serving).started(key)
         if self.config.repeat is Repeat.JUDGE:
             await serving.kept.enter(state)
@@ -156,7 +153,7 @@ class BudgetedSource(SampleSource):
         serving = self._servings.setdefault(run.spec.eval_id, _Serving())
         async with serving.lock:
             if serving.refusal is not None:
-                raise serving.refusal
+                raise serving.refusal.with_traceback(None)  # it would grow with every sample refused
             if serving.allocation is None:
                 try:
                     await self._begin(run, serving)
@@ -174,11 +171,25 @@ class BudgetedSource(SampleSource):
             epochs=spec.config.epochs or 1,
             attempts=1 + (spec.config.retry_on_error or 0),
             width=spec.config.max_samples,
-            observe=_observe,
+            observe=plugins().observe,
         )
-        for warning in identical_repeats(spec, self.config.repeat):
+        for warning in identical_repeats(spec, run.config, self.config.repeat):
             logger.warning(warning)
-        self._enqueue(serving, serving.allocation.begin(await prior_cells(run.log_location)))
+        prior = await prior_cells(run.log_location)
+        if self.config.repeat is Repeat.JUDGE:
+            for cell in prior:
+                if not cell.errored:
+                    serving.kept.expect(*cell.key)
+        self._enqueue(serving, serving.allocation.begin(prior))
+
+    def _ask(self, serving: _Serving) -> bool:
+        """Give the host what the sampler wants next; False if that is nothing."""
+        allocation, run = _allocation(serving), current_run()
+        if run is not None and is_cancelled(run):
+            allocation.stop("cancelled by the operator")
+        keys = allocation.wanted()
+        self._enqueue(serving, keys)
+        return bool(keys)
 
     def _enqueue(self, serving: _Serving, keys: list[Key]) -> None:
         for item, epoch in keys:
@@ -194,6 +205,8 @@ class BudgetedSource(SampleSource):
         return self._by_id[item]
 
     def _read(self, sample: EvalSample) -> tuple[float | None, str | None]:
+        if is_refused(sample.metadata):
+            return None, NOT_RUN_AGAIN
         score: Score | None = (sample.scores or {}).get(self._score)
         if score is None:
             return None, _kind(sample.error) if sample.error is not None else f"no score from {self._score!r}"
@@ -225,15 +238,3 @@ def _allocation(serving: _Serving) -> Allocation:
 def _kind(error: EvalError) -> str:
     """The kind of an error, so that like ones are counted together: RuntimeError, not its message."""
     return error.message.partition("(")[0] or "error"
-
-
-_failed_observers: set[str] = set()
-
-
-def _observe(event: Event) -> None:
-    try:
-        plugins().hook.evalbudget_reading_recorded(event=event)
-    except Exception as ex:  # a third party's observer must not end a run that costs money
-        if str(ex) not in _failed_observers:
-            _failed_observers.add(str(ex))
-            logger.warning("a plugin's evalbudget_reading_recorded failed: %s", ex)

@@ -13,6 +13,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.config import Config
 from evalbudget_inspect.live import LiveMetadata
 from evalbudget_inspect.metrics import budget_estimates
+from evalbudget_inspect.prior import is_refused
 from evalbudget_inspect.refusals import refused
 from evalbudget_inspect.scoring import scorer_names, with_metrics
 from evalbudget_inspect.source import BudgetedSource
@@ -84,6 +85,7 @@ def budgeted(
                 metric,
                 metadata=LiveMetadata(source, drives=scorer_name == name),
                 before=source.before_scoring if position == 0 else None,
+                skip=lambda state: is_refused(state.metadata),
             )
             for position, (scorer, scorer_name) in enumerate(zip(scorers, names, strict=True))
         ],

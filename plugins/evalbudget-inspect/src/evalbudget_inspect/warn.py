@@ -14,11 +14,10 @@ from evalbudget_inspect.config import Repeat
 _ENOUGH = 5  # items that must agree with themselves before it looks like more than chance
 
 
-def identical_repeats(spec: EvalSpec, repeat: Repeat) -> list[str]:
+def identical_repeats(spec: EvalSpec, config: GenerateConfig, repeat: Repeat) -> list[str]:
     """Warnings from the configuration, before anything is spent."""
     warnings: list[str] = []
     if repeat is Repeat.GENERATION:
-        config = spec.model_generate_config
         if config.temperature == 0 and not spec.model_roles:
             warnings.append(
                 f"model {spec.model} runs at temperature 0: repeats of its answers will hardly differ and "

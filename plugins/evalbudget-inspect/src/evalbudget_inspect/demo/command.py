@@ -21,9 +21,9 @@ TASK = Path(__file__).with_name("story_rating.py")
 REPEATS = 20
 ITEMS = 40
 _NOTE = (
-    "One run of each. Errors are against the simulated judge's true means; intervals are at\n"
-    "95%, average coverage over the items. Last row: calls at which plain epochs expect the\n"
-    "worst-item error of the budgeted run."
+    "The judge is simulated, so the true score of every item is known. Intervals hold for 95%\n"
+    "of the items on average. 'Would need': calls at which plain epochs expect the budgeted\n"
+    "run's mean worst-item error."
 )
 HOST = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge", "--display", "none"]
 
@@ -51,13 +51,14 @@ def demo(keep: Path | None, as_json: bool) -> None:
             logs / "budgeted",
         )
         rows = [
-            outcome_of("plain epochs", plain),
-            outcome_of("budgeted", budgeted),
+            outcome_of("uniform", plain),
+            outcome_of("eb-bernstein", budgeted),
         ]
     if as_json:
         click.echo(json.dumps([asdict(row) for row in rows], indent=2))
     else:
-        console.print(_table(rows), _NOTE, sep="\n\n")
+        console.print(_table(rows))
+        console.print(f"\n{_NOTE}", soft_wrap=True, highlight=False)
         if keep is not None:
             console.print(f"Logs: {keep} (inspect view --log-dir {keep})", highlight=False)
 
@@ -81,15 +82,15 @@ def _run(console: Console, command: list[str], logs: Path) -> Path:
 
 def _table(rows: list[Outcome]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column("")
-    for row in rows:
-        table.add_column(row.name, justify="right")
+    for column in ("", "plain epochs", "budgeted"):
+        table.add_column(column, justify="right" if column else "left")
     for label, cells in (
         ("judge calls", [f"{row.calls:,}" for row in rows]),
-        ("worst-item error", [f"{row.worst_item_error:.2f}" for row in rows]),
-        ("widest item interval", [f"± {row.widest_half_width:.2f}" for row in rows]),
+        ("worst-item error, this run", [f"{row.worst_item_error:.2f}" for row in rows]),
+        ("  mean of 100 simulated runs", [f"{row.expected_worst_item_error:.2f}" for row in rows]),
+        ("  plain epochs would need", ["", f"{rows[-1].uniform_calls_for_same_error:,} calls"]),
+        ("widest item interval, 95%", [f"± {row.widest_half_width:.2f}" for row in rows]),
         ("true score inside", [f"{row.items_covered} of {row.items} items" for row in rows]),
-        ("plain epochs would need", ["", f"{rows[-1].uniform_calls_for_same_error:,} calls"]),
     ):
         table.add_row(label, *cells)
     return table

@@ -1,0 +1,146 @@
+"""Section ``judges``: real ratings of five LLM judges, replayed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from evalbudget.backtest import Average, RecordedScores
+from evalbudget.backtest.pool import pools_of
+from repeats_sections.replays import RECOMMENDED, Errors, compared, worst_item_errors
+from repeats_sections.section import Section, Setting, Table, Target, shown
+
+VARIABLE = "EVALBUDGET_DATA"
+FILE = "judge_repeats.npz"
+MIN_REPEATS = 6
+BUDGETS = ("5x", "10x", "20x", "50x")
+
+TITLE = "Real judges"
+LEAD = (
+    f"{FILE}: ratings 1 to 10 of prompt-response pairs, several per judge; items with at least {MIN_REPEATS} "
+    "parsed ratings. Worst-item error relative to uniform at the same budget: per judge the mean over seeds "
+    "divided by uniform's mean over seeds, then the mean over judges. robin is told the true variances; "
+    "robin-hood cannot start below 20x."
+)
+
+
+def data_folder() -> Path:
+    """Where the recorded scores are."""
+    beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+    return Path(os.environ.get(VARIABLE, beside))
+
+
+def run(setting: Setting) -> Section:
+    path = data_folder() / FILE
+    if not path.is_file():
+        return Section(
+            "judges", TITLE, LEAD, absent=f"{FILE} was not found; set {VARIABLE} to the folder that holds it"
+        )
+    recorded = RecordedScores.load(path)
+    pools = pools_of((recorded,), model=None, rater=None, min_repeats=MIN_REPEATS)
+    if setting.quick:
+        first = RecordedScores(recorded.scores[:, :40], recorded.models, recorded.items[:40], recorded.raters)
+        pools = pools_of((first,), model=None, rater=None, min_repeats=MIN_REPEATS)
+    seeds = setting.replications(20)
+    errors = worst_item_errors(pools, BUDGETS, seeds, setting, "judges")
+    items = ", ".join(f"{pool.rater} {len(pool.items):,}" for pool in pools)
+    return Section(
+        "judges",
+        TITLE,
+        LEAD,
+        (
+            _means(errors, f"{seeds} seeds; ± is one standard error over seeds. Items: {items}."),
+            *(_per_judge(errors, [pool.rater for pool in pools], budget) for budget in BUDGETS[1:]),
+            _absolute(errors),
+        ),
+        _targets(errors),
+        _curves(errors),
+    )
+
+
+def _ratio(errors: Errors, sampler: str, budget: str, to: str = "uniform") -> Average:
+    return Average.ratio(errors[sampler, budget], errors[to, budget])
+
+
+def _means(errors: Errors, note: str) -> Table:
+    rows = [
+        (
+            name,
+            *(shown(_ratio(errors, name, b)) if (name, b) in errors else "-" for b in BUDGETS),
+        )
+        for name in compared(errors)
+    ]
+    return Table("Relative to uniform, mean over judges", ("sampler", *BUDGETS), tuple(rows), note)
+
+
+def _per_judge(errors: Errors, judges: list[str], budget: str) -> Table:
+    names = [name for name in compared(errors) if name != "uniform" and (name, budget) in errors]
+    rows = [
+        (
+            judge,
+            *(
+                shown(Average.ratio(errors[name, budget][[j]], errors["uniform", budget][[j]]))
+                for name in names
+            ),
+        )
+        for j, judge in enumerate(judges)
+    ]
+    return Table(f"Relative to uniform, per judge, at {budget}", ("judge", *names), tuple(rows))
+
+
+def _absolute(errors: Errors) -> Table:
+    rows = [
+        (name, *(shown(Average.of(errors[name, b])) if (name, b) in errors else "-" for b in BUDGETS))
+        for name in compared(errors)
+    ]
+    return Table("Worst-item error in points, mean over judges", ("sampler", *BUDGETS), tuple(rows))
+
+
+def _targets(errors: Errors) -> tuple[Target, ...]:
+    found = []
+    for name in sorted(set(RECOMMENDED) & set(compared(errors))):
+        for budget, most in (("20x", 0.72), ("50x", 0.62)):
+            ratio = _ratio(errors, name, budget)
+            found.append(Target(f"{name} <= {most} at {budget}", shown(ratio), ratio.mean <= most))
+    literal = {budget: _ratio(errors, "robin-hood", budget) for budget in ("20x", "50x")}
+    found.append(
+        Target(
+            "robin-hood within 1.0 ± 0.05 at 20x",
+            shown(literal["20x"]),
+            abs(literal["20x"].mean - 1) <= 0.05,
+        )
+    )
+    found.append(
+        Target("robin-hood .51-.62 at 50x", shown(literal["50x"]), 0.51 <= literal["50x"].mean <= 0.62)
+    )
+    for name in sorted(set(RECOMMENDED) & set(compared(errors))):
+        known = _ratio(errors, name, "20x", to="robin")
+        found.append(
+            Target(f"{name} <= 1.25 x robin at 20x (open problem)", shown(known), known.mean <= 1.25)
+        )
+        differences = errors[name, "50x"] - errors["robin-hood", "50x"]
+        behind = int((differences.mean(axis=1) > 0).sum())
+        clearly = 0
+        if differences.shape[1] > 1:
+            stderr = differences.std(axis=1, ddof=1) / np.sqrt(differences.shape[1])
+            clearly = int((differences.mean(axis=1) > 2 * stderr).sum())
+        found.append(
+            Target(
+                f"{name} behind robin-hood at 50x for no judge (open problem)",
+                f"behind for {behind} of {len(differences)}, by over two standard errors for {clearly}",
+                behind == 0,
+            )
+        )
+    return tuple(found)
+
+
+def _curves(errors: Errors) -> dict[str, list[tuple[float, float, float]]]:
+    curves: dict[str, list[tuple[float, float, float]]] = {}
+    for name in compared(errors):
+        for budget in BUDGETS:
+            if (name, budget) in errors:
+                ratio = _ratio(errors, name, budget)
+                curves.setdefault(name, []).append((float(budget[:-1]), ratio.mean, ratio.stderr))
+    return curves

@@ -1,0 +1,79 @@
+"""docs/repeats.md, rendered from docs/repeats.json: nothing on the page is written by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from repeats_sections.plot import write_plot
+from repeats_sections.section import Section, Table
+
+ORDER = ("judges", "table2", "bias", "sequences", "coverage", "speed")
+JSON, PAGE, PLOT = "repeats.json", "repeats.md", "repeats.png"
+
+_HEAD = """\
+# Repeats: what the samplers reach, and what the intervals hold
+
+Rendered from `{json}` by the commands below; every figure is one that they printed.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A section with what made it."""
+
+    version: str
+    command: str
+    section: Section
+
+
+def read_entries(folder: Path) -> dict[str, Entry]:
+    """The sections written so far, by name."""
+    path = folder / JSON
+    if not path.is_file():
+        return {}
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return {
+        name: Entry(entry["version"], entry["command"], Section.from_json(entry["section"]))
+        for name, entry in found.items()
+    }
+
+
+def write_docs(folder: Path, entries: Mapping[str, Entry]) -> None:
+    """Write the figures, the plot (if matplotlib is installed) and the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ordered = {name: entries[name] for name in ORDER if name in entries}
+    text = json.dumps({name: asdict(entry) for name, entry in ordered.items()}, indent=1)
+    (folder / JSON).write_text(text + "\n", encoding="utf-8")
+    write_plot(folder / PLOT, {name: entry.section for name, entry in ordered.items()})
+    (folder / PAGE).write_text(render(ordered, plotted=(folder / PLOT).is_file()), encoding="utf-8")
+
+
+def render(entries: Mapping[str, Entry], *, plotted: bool) -> str:
+    """The page, as Markdown."""
+    parts = [_HEAD.format(json=JSON)]
+    if plotted:
+        parts.append(f"![Worst-item error against budget]({PLOT})\n")
+    for entry in entries.values():
+        section = entry.section
+        parts.append(f"## {section.title}\n")
+        parts.append(f"```bash\n{entry.command}\n```\n")
+        parts.append(f"evalbudget {entry.version}. {section.lead}\n")
+        parts.extend(_markdown(table) for table in section.tables)
+        if section.targets:
+            rows = tuple(
+                (t.text, t.measured, "reached" if t.reached else "not reached") for t in section.targets
+            )
+            parts.append(_markdown(Table("Targets", ("target", "measured", ""), rows)))
+    return "\n".join(parts)
+
+
+def _markdown(table: Table) -> str:
+    rule = [":---", *["---:"] * (len(table.columns) - 1)]
+    lines = [f"**{table.title}**", ""]
+    lines.extend("| " + " | ".join(row) + " |" for row in (table.columns, tuple(rule), *table.rows))
+    if table.note:
+        lines.extend(["", table.note])
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,67 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from evalbudget import __version__
+from evalbudget.cli import main as cli_main
+from evalbudget.cli.main import cli
+from evalbudget.errors import InvalidInputError
+
+
+def run(*args: str):
+    return CliRunner().invoke(cli, list(args))
+
+
+def test_version() -> None:
+    assert run("--version").output.strip() == f"evalbudget, version {__version__}"
+
+
+def test_help_lists_commands_with_examples() -> None:
+    output = run("--help").output
+    assert "backtest" in output
+    assert "plugins" in output
+    assert "evalbudget backtest logs/" in output
+
+
+def test_unknown_command_suggests_the_nearest() -> None:
+    result = run("backtset")
+    assert result.exit_code == 2
+    assert "Did you mean 'backtest'?" in result.output
+
+
+def test_host_command_without_its_plugin_names_the_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoPlugins:
+        def add_commands(self, cli: object) -> None:
+            pass
+
+    monkeypatch.setattr(cli_main, "plugins", NoPlugins)
+    result = run("lm-eval", "run")
+    assert result.exit_code == 2
+    assert "pip install 'evalbudget[lm-eval]'" in result.output
+
+
+def test_our_errors_are_printed_plainly_with_exit_code_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise InvalidInputError("the remedy")
+
+    monkeypatch.setattr("evalbudget.cli.plugins.plugins", refuse)
+    result = run("plugins")
+    assert result.exit_code == 2
+    assert result.output.strip() == "Error: the remedy"
+
+
+def test_plugins_lists_built_ins_as_json() -> None:
+    result = run("plugins", "--json")
+    found = {info["name"]: info for info in json.loads(result.output)}
+    assert "eb-bernstein" in found["builtin"]["provides"]["samplers"]
+    assert found["builtin"]["version"] == __version__
+
+
+def test_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "evalbudget", "--version"], capture_output=True, text=True, check=True
+    )
+    assert __version__ in done.stdout

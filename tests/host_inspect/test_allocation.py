@@ -1,0 +1,209 @@
+"""The bookkeeping between host and sampler, against a random host that never existed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import pytest
+
+from evalbudget.errors import BudgetError
+from evalbudget_inspect.allocation import Allocation, Key, PriorCell
+from evalbudget_inspect.config import Config
+
+
+@dataclass
+class _Recorded:
+    """What a log holds of one cell."""
+
+    calls: int
+    errored: bool
+    value: float | None
+
+
+@dataclass
+class RandomHost:
+    """Starts, fails, retries, abandons and completes cells in any order, and counts what was paid."""
+
+    rng: random.Random
+    allocation: Allocation
+    attempts: int
+    width: int
+    failing: float
+    abandoning: float
+    log: dict[Key, _Recorded] = field(default_factory=dict)
+    paid: int = 0
+    queue: list[Key] = field(default_factory=list)
+    running: list[Key] = field(default_factory=list)
+    added: set[Key] = field(default_factory=set)
+    in_flight_paid: dict[Key, int] = field(default_factory=dict)
+
+    def begin(self, items: list[str], epochs: int) -> None:
+        prior = [PriorCell(key, cell.calls, cell.errored) for key, cell in self.log.items()]
+        more = self.allocation.begin(prior)
+        seeds = [(item, epoch) for epoch in range(1, epochs + 1) for item in items]
+        self._add(seeds)
+        self._add(more)
+
+    def _add(self, keys: list[Key]) -> None:
+        for key in keys:
+            assert key not in self.added, f"{key} was given to the host twice"
+            self.added.add(key)
+            self.queue.append(key)
+
+    def step(self) -> bool:
+        """One thing happens; False when the host is done."""
+        if self.queue and (len(self.running) < self.width):
+            key = self.queue.pop(self.rng.randrange(len(self.queue)))
+            cell = self.log.get(key)
+            if cell is not None and not cell.errored:  # reused from the earlier attempt's log
+                self.allocation.completed(key, cell.value, attempts=cell.calls)
+            elif self.rng.random() < self.abandoning and cell is None:
+                self.allocation.abandoned(key)
+            elif not self.allocation.may_run(key):
+                assert cell is not None
+                self.allocation.completed(key, None, attempts=cell.calls, error="not run again")
+            else:
+                if self.rng.random() < 0.9:  # else it errors before its setup ran
+                    self.allocation.started(key)
+                self.running.append(key)
+                return True
+        elif self.running:
+            key = self.running.pop(self.rng.randrange(len(self.running)))
+            before = self.log[key].calls if key in self.log else 0
+            calls, failed = 0, True
+            while failed and calls < self.attempts:
+                calls += 1
+                self.paid += 1
+                failed = self.rng.random() < self.failing
+            value = None if failed else self.rng.gauss(0.0, 1.0)
+            self.log[key] = _Recorded(before + calls, failed, value)
+            self.allocation.completed(key, value, attempts=before + calls, error="boom" if failed else None)
+        elif not self.queue:
+            keys = self.allocation.wanted()
+            self._add(keys)
+            return bool(keys)
+        self._add(self.allocation.wanted())
+        return True
+
+
+def _allocation(rng: random.Random, items: list[str], budget: int, epochs: int, attempts: int) -> Allocation:
+    sampler = rng.choice(["uniform", "eb-bernstein"])
+    return Allocation(
+        Config.of(budget=budget, sampler=sampler, seed=rng.randrange(100)),
+        items,
+        epochs=epochs,
+        attempts=attempts,
+        width=rng.choice([None, 1, 3, 50]),
+    )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_host_spends_at_most_the_budget_and_tells_all_once(seed: int) -> None:
+    rng = random.Random(seed)
+    items = [f"i{n}" for n in range(rng.randint(2, 8))]
+    epochs, attempts = rng.randint(1, 5), rng.randint(1, 3)
+    budget = len(items) * max(epochs * attempts, 4) + rng.randint(0, 60)
+    log: dict[Key, _Recorded] = {}
+    paid = 0
+    kills = rng.randint(0, 3)
+    for run in range(kills + 1):
+        allocation = _allocation(random.Random(seed), items, budget, epochs, attempts)
+        host = RandomHost(
+            rng,
+            allocation,
+            attempts,
+            width=rng.choice([1, 3, 20]),
+            failing=rng.choice([0.0, 0.1, 0.6]),
+            abandoning=rng.choice([0.0, 0.0, 0.1]),
+            log=log,
+            paid=paid,
+        )
+        host.begin(items, epochs)
+        stop = rng.randint(0, budget) if run < kills else None
+        steps = 0
+        while host.step():
+            steps += 1
+            assert host.paid <= budget
+            assert allocation.ledger.spent + allocation.ledger.promised <= budget + 1e-9
+            assert steps < 20 * budget, "the run does not end"
+            if steps == stop:
+                break  # kill -9: cells that ran are lost, and so cost nothing that anybody knows of
+        paid = host.paid
+    assert allocation.finished
+    assert not allocation.sampler.pending
+    told = [event.request.id for event in allocation.journal if event.reading is not None]
+    assert len(told) == len(set(told)) == allocation.sampler.asked
+    assert allocation.ledger.spent == sum(cell.calls for cell in log.values())
+    assert allocation.ledger.spent == paid <= budget
+    assert allocation.ledger.promised == 0
+    cells = [event.request.cell for event in allocation.journal if event.reading is None]
+    assert len(cells) == len(set(cells))
+    assert allocation.tally.readings == sum(not cell.errored for cell in log.values())
+    if host.failing == 0 and host.abandoning == 0 and kills == 0:
+        assert paid > budget - attempts
+
+
+def test_a_cell_that_an_operator_has_run_again_is_counted() -> None:
+    allocation = Allocation(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
+    allocation.begin()
+    for item in "ab":
+        allocation.completed((item, 1), 1.0)
+    allocation.completed(("a", 1), 0.0, attempts=2)
+    assert allocation.ledger.spent == 3
+    assert allocation.tally.readings == 2
+    allocation.completed(("not in this run", 1), 0.0)
+    assert allocation.ledger.spent == 3
+
+
+def test_width_follows_what_the_host_runs_at_once() -> None:
+    items = [f"i{n}" for n in range(40)]
+    allocation = Allocation(Config.of(budget=2000, sampler="uniform"), items, epochs=1)
+    allocation.begin()
+    queue = [(item, 1) for item in items]
+    running: list[Key] = []
+    for _ in range(600):
+        while queue and len(running) < 16:
+            running.append(queue.pop(0))
+            allocation.started(running[-1])
+        key = running.pop(0)
+        allocation.completed(key, 0.5)
+        queue += allocation.wanted()
+    assert len(running) + len(queue) >= 16  # all hands are kept busy
+    assert len(queue) <= 4  # and hardly anything is decided before it can run
+
+
+def test_stopped_allocation_asks_nothing_more() -> None:
+    allocation = Allocation(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
+    allocation.begin()
+    allocation.stop("drained by the operator")
+    allocation.completed(("a", 1), 1.0)
+    assert allocation.wanted() == []
+    allocation.abandoned(("b", 1))
+    assert allocation.wanted() == []
+    assert allocation.finished
+    assert allocation.stop_reason == "drained by the operator"
+
+
+WARMUP = Config.of(budget=99).fixed_repeats
+
+
+@pytest.mark.parametrize(
+    ("sampler", "epochs", "attempts", "minimum", "why"),
+    [
+        ("eb-bernstein", 1, 1, 2 * WARMUP, f"reads each of the 2 items {WARMUP} times"),
+        ("eb-bernstein", WARMUP + 2, 1, 2 * WARMUP + 4, "(--epochs)"),
+        ("uniform", 2, 3, 12, "(--retry-on-error)"),
+    ],
+)
+def test_budget_below_the_minimum_says_the_minimum(
+    sampler: str, epochs: int, attempts: int, minimum: int, why: str
+) -> None:
+    config = Config.of(budget=minimum - 1, sampler=sampler)
+    with pytest.raises(BudgetError) as caught:
+        Allocation(config, ["a", "b"], epochs=epochs, attempts=attempts)
+    assert why in str(caught.value)
+    assert f"Raise --budget to {minimum} or more" in str(caught.value)
+    Allocation(
+        Config.of(budget=minimum, sampler=sampler), ["a", "b"], epochs=epochs, attempts=attempts
+    ).begin()

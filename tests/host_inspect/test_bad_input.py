@@ -1,0 +1,237 @@
+"""What cannot be done is refused with the remedy, before anything is spent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from inspect_ai import Task
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import get_model
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
+from inspect_ai.solver import TaskState
+from inspect_ai.util import EarlyStopping
+
+from evalbudget.cli.main import cli
+from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
+from evalbudget_inspect import budgeted
+from evalbudget_inspect.config import Config
+from evalbudget_inspect.refusals import take_refusals
+
+WARMUP = Config.of(budget=99).fixed_repeats
+
+
+@scorer(metrics=[mean()])
+def words() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value="quite good")
+
+    return score
+
+
+@scorer(metrics={"a": [mean()], "b": [mean()]})
+def two_values() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value={"a": 1, "b": 0})
+
+    return score
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"budget": 0}, BudgetError, "above zero"),
+        ({"budget": "-5"}, BudgetError, "above zero"),
+        ({"budget": "0x"}, BudgetError, "above zero"),
+        ({"budget": "many"}, BudgetError, "'many' is not an amount; write a number of scores (2000)"),
+        ({"budget": "12.5"}, BudgetError, "whole number"),
+        ({"budget": "$20"}, BudgetError, "counted in usd"),
+        ({"budget": "5Mtok"}, BudgetError, "counted in tokens"),
+        ({"budget": None}, BudgetError, "no budget given"),
+        ({"budget": 99, "sampler": "eb-bernstien"}, UnknownNameError, "Did you mean 'eb-bernstein'"),
+        ({"budget": 99, "objective": "worst"}, EvalbudgetError, "Did you mean 'worst-item'"),
+        ({"budget": 99, "repeat": "judges"}, UnknownNameError, "Did you mean 'judge'"),
+        ({"budget": 99, "score": "judge_ratings"}, UnknownNameError, "Did you mean 'judge_rating'"),
+        ({"budget": 99, "bonsu": 2}, UnknownNameError, "Did you mean 'bonus'"),
+        ({"budget": 99, "score_range": "10..1"}, InvalidInputError, "for example 1..10"),
+        ({"budget": 99, "score_range": "low"}, InvalidInputError, "for example 1..10"),
+    ],
+)
+def test_arguments(
+    make_task: Any, options: dict[str, Any], error: type[EvalbudgetError], message: str
+) -> None:
+    with pytest.raises(error) as caught:
+        budgeted(make_task(), **options)
+    assert message in str(caught.value)
+
+
+def test_tasks_that_cannot_be_budgeted(make_task: Any) -> None:
+    with pytest.raises(InvalidInputError, match="has no scorer, so there are no scores"):
+        budgeted(Task(dataset=[Sample(input="x")], name="bare"), budget=10)
+    with pytest.raises(InvalidInputError, match="remove early_stopping from the task"):
+        budgeted(make_task(early_stopping=_Stopper()), budget=10)
+    with pytest.raises(InvalidInputError, match="it is budgeted twice"):
+        budgeted(budgeted(make_task(), budget=50), budget=50)
+
+
+class _Stopper(EarlyStopping):
+    async def start_task(self, task: Any, samples: Any, epochs: int) -> str:
+        return "stopper"
+
+    async def schedule_sample(self, id: Any, epoch: int) -> None:  # noqa: A002
+        return None
+
+    async def complete_sample(self, id: Any, epoch: int, scores: Any) -> None:  # noqa: A002
+        return None
+
+    async def complete_task(self) -> dict[str, Any]:
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("budget", "host", "minimum"),
+    [
+        (8 * WARMUP - 1, {}, 8 * WARMUP),
+        (63, {"epochs": 8}, 64),
+        (63, {"epochs": 4, "retry_on_error": 1}, 64),
+        ("1x", {}, 8 * WARMUP),
+    ],
+)
+@pytest.mark.parametrize("tolerant", [True, False])
+def test_a_budget_below_the_warmup_spends_nothing(
+    make_task: Any, run: Any, budget: Any, host: dict[str, Any], minimum: int, tolerant: bool
+) -> None:
+    log = run(budgeted(make_task(), budget=budget), fail_on_error=not tolerant, **host)
+    assert log.status == "error"
+    assert log.error is not None
+    assert f"Raise --budget to {minimum} or more" in log.error.message
+    assert not log.stats.model_usage
+    assert f"Raise --budget to {minimum}" in str(take_refusals()[0])
+
+
+@pytest.mark.parametrize(
+    ("judge", "score", "message"),
+    [
+        (words(), None, "'quite good', which is not a number and none of C, I, P, N"),
+        (two_values(), None, "name the one to allocate by with --score: two_values.a, two_values.b"),
+        (two_values(), "two_values.c", "two_values.a, two_values.b"),
+    ],
+)
+def test_scores_that_are_no_numbers(
+    make_task: Any, run: Any, judge: Scorer, score: str | None, message: str
+) -> None:
+    task = make_task(scorer=judge) if judge is not None else None
+    log = run(budgeted(task, budget=50, score=score), max_samples=1)
+    assert log.status == "error"
+    assert message in str(take_refusals()[0])
+    assert sum(u.total_tokens for u in log.stats.model_usage.values()) <= 2 * 110  # noticed at the first
+
+
+def test_duplicate_ids(make_task: Any, run: Any) -> None:
+    task = make_task()
+    samples = [Sample(id="same", input="x"), Sample(id="same", input="y")]
+    task.dataset = MemoryDataset(samples)
+    with pytest.raises((PrerequisiteError, InvalidInputError, ValueError), match=r"(?i)duplicate"):
+        run(budgeted(task, budget=50))
+
+
+def test_range_limit(make_task: Any, run: Any) -> None:
+    with pytest.raises(PrerequisiteError, match="range"):
+        run(budgeted(make_task(), budget=50), limit=(2, 5))
+
+
+def test_recorded_scores_that_do_not_fit(make_task: Any, run: Any, tmp_path: Path) -> None:
+    import numpy as np
+
+    from evalbudget.backtest import RecordedScores
+
+    file = tmp_path / "scores.npz"
+    RecordedScores(np.ones((1, 2, 1, 3)), ("m",), ("item-0", "item-1"), ("anna",)).save(file)
+    with pytest.raises(UnknownNameError, match="Did you mean 'anna'"):
+        get_model("recorded/ana", file=str(file), memoize=False)
+    with pytest.raises(InvalidInputError, match=r"file=scores\.npz"):
+        get_model("recorded/anna", memoize=False)
+    with pytest.raises(InvalidInputError, match="no-such"):
+        get_model("recorded/anna", file=str(tmp_path / "no-such.npz"), memoize=False)
+    anna = get_model("recorded/anna", file=str(file), memoize=False)
+    log = run(budgeted(make_task(3), budget=30), model_roles={"grader": anna})
+    assert log.status == "error"
+    assert "unknown item in the recorded scores 'item-2'" in log.error.message
+
+
+TWO_TASKS = """\
+from inspect_ai import Task, task
+from evalbudget_inspect.demo.story_rating import story_rating
+
+@task
+def one(stories: int = 3):
+    return story_rating(stories)
+
+@task
+def two():
+    return story_rating(4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ({"budget": 30}, "which task? Add -T task=my_task.py"),
+        ({"task": "{dir}/none.py", "budget": 30}, "does not exist"),
+        ({"task": "{dir}/two.py", "budget": 30}, "holds 2 tasks; name one: "),
+        ({"task": "{dir}/empty.py", "budget": 30}, "no @task found"),
+        ({"task": "{dir}/two.py@three", "budget": 30}, "three"),
+        ({"task": "no_such_package/task", "budget": 30}, "no task found at 'no_such_package/task'"),
+        ({"task": "{dir}/two.py@one"}, "no budget given"),
+        ({"task": "{dir}/two.py@one", "budget": 30, "sampler": "unifrom"}, "Did you mean 'uniform'"),
+    ],
+)
+def test_registry_entry(run: Any, tmp_path: Path, args: dict[str, Any], message: str) -> None:
+    (tmp_path / "two.py").write_text(TWO_TASKS)
+    (tmp_path / "empty.py").write_text("nothing = True\n")
+    given = {k: v.format(dir=tmp_path) if isinstance(v, str) else v for k, v in args.items()}
+    with pytest.raises(PrerequisiteError) as caught:
+        run("evalbudget_inspect/budgeted", task_args=given)
+    assert message in str(caught.value.message)
+
+
+COLLIDES = """\
+from inspect_ai import Task, task
+from evalbudget_inspect.demo.story_rating import story_rating
+
+@task
+def collides(budget: str, stories: int = 9):
+    assert budget == "mine"
+    return story_rating(stories)
+"""
+
+
+def test_the_tasks_own_arguments_may_be_named_like_ours(run: Any, tmp_path: Path) -> None:
+    file = tmp_path / "collides.py"
+    file.write_text(COLLIDES)
+    prefixed = {"evalbudget.task": str(file), "evalbudget.budget": 24, "evalbudget.sampler": "uniform"}
+    log = run("evalbudget_inspect/budgeted", task_args={**prefixed, "budget": "mine", "stories": 3})
+    assert log.status == "success"
+    assert len(log.samples) == 24
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--budget", "$5"], "counted in usd"),
+        (["--sampler", "uniform"], "--sampler needs a --budget"),
+        (["--budget", "40", "--sampler", "unifrm"], "Did you mean 'uniform'"),
+        (["--budget", "40", "--repeat", "judg"], "Did you mean 'judge'"),
+        (["--budget", "40", "--sampler-option", "warmup"], "is not NAME=VALUE"),
+        (["--budget", "40", "--score", "nope"], "unknown score 'nope'"),
+        (["--budget", "5"], f"Raise --budget to {6 * WARMUP} or more"),
+    ],
+)
+def test_command_line_exits_with_2(task_file: Path, tmp_path: Path, args: list[str], message: str) -> None:
+    command = ["inspect", "eval", str(task_file), "--model", "simulated/w", *args]
+    result = CliRunner().invoke(cli, [*command, "--model-role", "grader=simulated/j", "--display", "none"])
+    assert result.exit_code == 2, result.output
+    assert message in result.output

@@ -1,0 +1,236 @@
+"""The budget is exact, whatever the host runs at once and whatever fails."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
+
+from evalbudget_inspect import budgeted
+from evalbudget_inspect.config import Config
+
+
+@solver
+def flaky(calls: Counter[str], *, first: int) -> Solver:
+    """Fails the first so many attempts of every cell of the even items, and counts every attempt."""
+    seen: Counter[tuple[str, int]] = Counter()
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        key = (str(state.sample_id), state.epoch)
+        seen[key] += 1
+        calls[key[0]] += 1
+        if int(key[0].removeprefix("item-")) % 2 == 0 and seen[key] <= first:
+            raise RuntimeError("not now")
+        return await generate(state)
+
+    return solve
+
+
+@pytest.mark.parametrize("max_samples", [1, 3, None, 500])
+@pytest.mark.parametrize("sampler", ["uniform", "eb-bernstein"])
+def test_spends_exactly_the_budget(
+    make_task: Any, run: Any, cells: Any, diagnostics: Any, calls: Any, max_samples: int | None, sampler: str
+) -> None:
+    log = run(budgeted(make_task(), budget=67, sampler=sampler), max_samples=max_samples)
+    assert log.status == "success"
+    assert len(cells(log)) == len(set(cells(log))) == 67
+    assert calls(log, "simulated/judge") == calls(log, "simulated/writer") == 67
+    ours = diagnostics(log)
+    assert ours["spent"] == ours["readings"] == ours["budget_scores"] == 67
+    assert ours["stop_reason"] == "budget used up"
+
+
+def test_noisy_items_are_asked_more(make_task: Any, run: Any, diagnostics: Any) -> None:
+    table = diagnostics(run(budgeted(make_task(), budget="20x"), max_samples=2))["per_item"]
+    counts = dict(zip(table["id"], table["readings"], strict=True))
+    assert min(counts[f"item-{i}"] for i in (0, 3, 6)) > 1.4 * max(
+        counts[f"item-{i}"] for i in (1, 2, 4, 5, 7)
+    )
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_both_async_backends_decide_alike(
+    make_task: Any, run: Any, readings: Any, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    monkeypatch.setenv("INSPECT_ASYNC_BACKEND", backend)
+    log = run(budgeted(make_task(), budget=60, repeat="judge"), max_samples=1)
+    assert log.status == "success"
+    assert len(readings(log)) == 60
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 6])
+def test_epochs_are_minimum_repeats(make_task: Any, run: Any, diagnostics: Any, epochs: int) -> None:
+    warmup = Config.of(budget=99).fixed_repeats
+    ours = diagnostics(run(budgeted(make_task(), budget=56), epochs=epochs))
+    assert sum(ours["per_item"]["readings"]) == 56
+    assert min(ours["per_item"]["readings"]) >= max(warmup, epochs)
+    assert ours["fixed_repeats"] == max(warmup, epochs)
+
+
+def test_limit_and_sample_id_choose_the_items(make_task: Any, run: Any, cells: Any) -> None:
+    limited = run(budgeted(make_task(), budget="10x"), limit=3)
+    assert {item for item, _ in cells(limited)} == {"item-0", "item-1", "item-2"}
+    assert len(cells(limited)) == 30
+    chosen = run(budgeted(make_task(), budget="10x"), sample_id=["item-4", "item-6"])
+    assert {item for item, _ in cells(chosen)} == {"item-4", "item-6"}
+    assert len(cells(chosen)) == 20
+
+
+def test_no_log_samples(make_task: Any, run: Any, metrics: Any, calls: Any) -> None:
+    log = run(budgeted(make_task(), budget=40), log_samples=False)
+    assert log.status == "success"
+    assert calls(log, "simulated/judge") == 40
+    assert metrics(log)["readings"] == 40
+
+
+@pytest.mark.parametrize("retry_on_error", [0, 1, 2])
+@pytest.mark.parametrize("max_samples", [1, None])
+def test_failing_samples_cost_and_never_exceed(
+    make_task: Any, run: Any, readings: Any, diagnostics: Any, retry_on_error: int, max_samples: int | None
+) -> None:
+    attempts: Counter[str] = Counter()
+    task = make_task(6, solver=flaky(attempts, first=1))
+    log = run(
+        budgeted(task, budget=80),
+        fail_on_error=False,
+        retry_on_error=retry_on_error,
+        max_samples=max_samples,
+    )
+    assert log.status == "success"
+    ours = diagnostics(log)
+    assert sum(attempts.values()) == ours["spent"]
+    assert 80 - retry_on_error <= ours["spent"] <= 80
+    assert ours["readings"] == len(readings(log))
+    if retry_on_error == 0:
+        assert ours["closed_items"] == ["item-0", "item-2", "item-4"]
+        assert ours["failures"] == {"RuntimeError": ours["failed"]}
+        assert all(attempts[item] < 9 for item in ours["closed_items"])
+    else:
+        assert ours["failed"] == 0
+        assert ours["closed_items"] == []
+
+
+@pytest.mark.parametrize("repeat", ["generation", "judge"])
+def test_a_judge_that_fails_or_cannot_be_parsed(
+    make_task: Any, run: Any, readings: Any, cells: Any, diagnostics: Any, metrics: Any, repeat: str
+) -> None:
+    log = run(
+        budgeted(make_task(), budget=90, repeat=repeat),
+        judge={"fail": 0.15, "unparsed": 0.15},
+        fail_on_error=False,
+    )
+    assert log.status == "success"
+    ours = diagnostics(log)
+    assert len(cells(log)) == ours["spent"] == 90
+    assert ours["failed"] == 90 - len(readings(log)) > 0
+    assert set(ours["failures"]) == {"RuntimeError", "unscored"}
+    assert metrics(log)["readings"] == ours["readings"] == len(readings(log))
+
+
+def test_nothing_but_failures_ends(make_task: Any, run: Any, diagnostics: Any, cells: Any) -> None:
+    log = run(budgeted(make_task(4), budget=400), judge={"unparsed": 1.0})
+    assert log.status == "success"
+    ours = diagnostics(log)
+    assert ours["readings"] == 0
+    assert ours["closed_items"] == [f"item-{i}" for i in range(4)]
+    assert ours["stop_reason"] == "every item closed after repeated failures"
+    assert len(cells(log)) == ours["failed"] < 100
+
+
+def test_scores_outside_the_declared_range_count_as_failed(
+    make_task: Any, run: Any, readings: Any, diagnostics: Any, metrics: Any
+) -> None:
+    log = run(budgeted(make_task(), budget=60, score_range="2..9"))
+    ours = diagnostics(log)
+    inside = [value for _, _, value in readings(log) if 2 <= value <= 9]
+    assert ours["readings"] == metrics(log)["readings"] == len(inside) < 60
+    assert ours["failures"] == {"score outside the declared range": 60 - len(inside)}
+    anytime = zip(ours["per_item"]["anytime_lower"], ours["per_item"]["anytime_upper"], strict=True)
+    assert all(2 <= low < high <= 9 for low, high in anytime)
+
+
+def test_several_models_each_have_their_own_budget(make_task: Any, tmp_path: Any) -> None:
+    from inspect_ai import eval as host_eval
+    from inspect_ai.model import get_model
+
+    shared = budgeted(make_task(), budget=50)
+    models = [get_model(f"simulated/{name}", memoize=False) for name in "abc"]
+    logs = host_eval(
+        shared,
+        model=models,
+        model_roles={"grader": get_model("simulated/judge", memoize=False)},
+        display="none",
+        log_dir=str(tmp_path),
+        log_realtime=False,
+        ctl_server=False,
+    )
+    assert [log.eval.model for log in logs] == ["simulated/a", "simulated/b", "simulated/c"]
+    for log in logs:
+        assert log.status == "success"
+        assert len(log.samples or []) == 50
+        assert log.eval.task == "rating"
+        assert log.eval.dataset.name == "stories"
+
+
+def test_integer_ids_and_a_dataset_without_ids(make_task: Any, run: Any, cells: Any) -> None:
+    log = run(budgeted(make_task(ids=[3, 1, 2]), budget=30))
+    assert log.status == "success"
+    assert len(set(cells(log))) == 30
+    task = make_task()
+    for sample in task.dataset:
+        sample.id = None
+    log = run(budgeted(task, budget=40))
+    assert log.status == "success"
+    assert len(set(cells(log))) == 40
+
+
+def test_several_solvers_and_a_setup_of_the_tasks_own(make_task: Any, run: Any) -> None:
+    seen: list[str] = []
+
+    @solver
+    def note(what: str) -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            seen.append(what)
+            return state
+
+        return solve
+
+    async def clean(state: TaskState) -> None:
+        seen.append("cleanup")
+
+    task = make_task(2, solver=[note("solver"), generate()], setup=note("setup"), cleanup=clean)
+    log = run(budgeted(task, budget=10), max_samples=1)
+    assert log.status == "success"
+    assert seen == ["setup", "solver", "cleanup"] * 10
+
+
+def test_draining_a_task_ends_it(make_task: Any, run: Any, diagnostics: Any) -> None:
+    from inspect_ai._control.eval_state import get_eval_state
+
+    from evalbudget_inspect.context import current_run
+
+    solved = 0
+
+    @solver
+    def drain() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            nonlocal solved
+            solved += 1
+            here = current_run()
+            if solved == 20 and here is not None:
+                running = get_eval_state(here.spec.eval_id)
+                assert running is not None
+                assert running.task_cancel is not None
+                running.task_cancel.cancel_task("drain")
+            return await generate(state)
+
+        return solve
+
+    log = run(budgeted(make_task(solver=drain()), budget=200), max_samples=2)
+    assert solved <= 22
+    ours = diagnostics(log)
+    assert ours["stop_reason"] == "cancelled by the operator"
+    assert ours["closed_items"] == []
+    assert sum(ours["per_item"]["readings"]) == solved

@@ -1,0 +1,130 @@
+"""Killed in the middle: the host's own eval-retry ends at exactly the budget, with nothing asked twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import eval_retry
+from inspect_ai.log import EvalLog, read_eval_log
+
+BUDGET = 120
+
+
+def _judge(**args: Any) -> str:
+    return "grader=" + json.dumps({"model": "simulated/judge", "model_args": args})
+
+
+def _start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    code = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
+    log_flags = ["--log-dir", str(folder), "--display", "none", "--log-buffer", "1"]
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "inspect", *arguments, *log_flags],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _kill_when(process: subprocess.Popen[bytes], folder: Path, samples: int) -> EvalLog:
+    """Kill -9 as soon as the newest log holds so many samples."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.1)
+        logs = sorted(folder.glob("*.eval"))
+        if not logs:
+            continue
+        try:
+            log = read_eval_log(str(logs[-1]))
+        except Exception:  # it is being written
+            continue
+        if len(log.samples or []) >= samples:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            killed = read_eval_log(str(logs[-1]))
+            assert killed.status == "started"
+            return killed
+    process.kill()
+    raise AssertionError(f"no log with {samples} samples; exit code {process.wait()}")
+
+
+def _cells(log: EvalLog) -> dict[tuple[str, int], Any]:
+    return {
+        (str(s.id), s.epoch): s.scores["judge_rating"].value
+        for s in log.samples or []
+        if s.error is None and s.scores
+    }
+
+
+@pytest.mark.parametrize(("fail", "kills"), [(0.0, [40]), (0.1, [40, 80])])
+def test_a_killed_run_ends_at_the_budget(
+    task_file: Path, tmp_path: Path, diagnostics: Any, fail: float, kills: list[int]
+) -> None:
+    folder = tmp_path / "killed"
+    process = _start(
+        folder,
+        "eval",
+        str(task_file),
+        "--budget",
+        str(BUDGET),
+        "--model",
+        "simulated/writer",
+        "--model-role",
+        _judge(fail=fail, latency=0.05, seed=3),
+        "--no-fail-on-error",
+        "--max-samples",
+        "4",
+    )
+    log = _kill_when(process, folder, kills[0])
+    for samples in kills[1:]:
+        process = _start(folder, "eval-retry", log.location)
+        log = _kill_when(process, folder, samples)
+    options: dict[str, Any] = {"display": "none", "log_realtime": False, "ctl_server": False}
+    done = eval_retry(log, log_dir=str(folder), **options)[0]
+    assert done.status == "success"
+    assert done.eval.task == "rating"
+    samples_of = [(str(s.id), s.epoch) for s in done.samples or []]
+    assert len(samples_of) == len(set(samples_of))
+    before, after = _cells(log), _cells(done)
+    assert before.items() <= after.items()
+    ours = diagnostics(done)
+    attempts = sum(
+        1 * (s.error is None) + len(s.error_retries or []) + (s.error is not None) for s in done.samples or []
+    )
+    assert ours["spent"] == attempts == BUDGET
+    assert ours["readings"] == len(after)
+    if not fail:
+        assert len(samples_of) == BUDGET
+
+
+def test_a_retry_after_the_budget_is_used_up_by_errors_spends_nothing(
+    task_file: Path, run: Any, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"display": "none", "log_realtime": False, "ctl_server": False}
+    log = run(
+        "evalbudget_inspect/budgeted",
+        task_args={"task": str(task_file), "budget": 24, "sampler": "uniform", "evalbudget.max_failures": 9},
+        judge={"fail": 0.3, "seed": 1},
+        fail_on_error=False,
+        epochs=2,
+    )
+    errors = sum(s.error is not None for s in log.samples)
+    assert errors > 0
+    assert len(log.samples) == 24
+    for _ in range(2):  # default fail_on_error: cells that may not run again do not fail the task
+        log.status = "error"
+        again = eval_retry(log, fail_on_error=True, retry_on_error=1, **options)[0]
+        assert again.status == "success"
+        assert _cells(again) == _cells(log)
+        assert len(again.samples or []) == 24
+        entry = again.results.scores[0].metadata["evalbudget"]
+        assert entry["spent"] == 24
+        assert entry["failed"] == errors
+        log = again

@@ -1,0 +1,247 @@
+"""What the log says against what evalbudget says of the log's samples."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from inspect_ai import score as host_score
+from inspect_ai.log import EvalLog, recompute_metrics
+from inspect_ai.scorer import Score, Scorer, Target, accuracy, mean, scorer, stderr, value_to_float
+from inspect_ai.solver import TaskState
+
+from evalbudget import Allocation
+from evalbudget.estimators import ItemReadings, eb_wilson, mean_over_fixed_items, mean_over_sampled_items
+from evalbudget_inspect import budgeted
+from evalbudget_inspect.demo.story_rating import judge_rating
+
+OURS = {"estimate", "stderr", "lower", "upper", "items", "readings"}
+
+
+@scorer(metrics=[mean()])
+def length() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value=len(state.output.completion))
+
+    return score
+
+
+@scorer(metrics={"depth": [mean(), stderr()], "style": [mean()]})
+def rubric() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value={"depth": state.epoch % 3, "style": len(state.output.completion) % 5})
+
+    return score
+
+
+@scorer(metrics={"*": [mean()]})
+def wild_rubric() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value={"depth": state.epoch % 3, "style": 1})
+
+    return score
+
+
+@scorer(metrics=[])
+def label() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value="sounds fine")
+
+    return score
+
+
+@scorer(metrics=[accuracy()])
+def graded() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value="CIPN"[state.epoch % 4])
+
+    return score
+
+
+@scorer(metrics=[mean()])
+def sometimes() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score | None:
+        return None if state.epoch % 2 else Score(value=1.0)
+
+    return score
+
+
+def _table(readings: list[tuple[str, int, float]], names: list[str]) -> ItemReadings:
+    return ItemReadings.of(
+        [names.index(item) for item, _, _ in readings],
+        [epoch - 1 for _, epoch, _ in readings],
+        [value for _, _, value in readings],
+        n_items=len(names),
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"sampler": "uniform"}, Allocation.FIXED),
+        ({"cross_fit": False}, Allocation.ADAPTIVE),
+        ({"cross_fit": True}, Allocation.CROSS_FIT),
+    ],
+)
+def test_metrics_against_the_estimators(
+    make_task: Any,
+    run: Any,
+    metrics: Any,
+    readings: Any,
+    diagnostics: Any,
+    options: dict[str, Any],
+    kind: Allocation,
+) -> None:
+    log: EvalLog = run(budgeted(make_task(), budget=101, **options), judge={"unparsed": 0.05})
+    told, ours = metrics(log), diagnostics(log)
+    table = _table(readings(log), [f"item-{i}" for i in range(8)])
+    repeats = ours["fixed_repeats"]
+    assert ours["allocation"] == kind.value
+    fixed = mean_over_fixed_items(table, allocation=kind, fixed_repeats=repeats)
+    sampled = mean_over_sampled_items(table, allocation=kind, fixed_repeats=repeats)
+    interval, wider = fixed.confidence_interval(0.95), sampled.confidence_interval(0.95)
+    assert told["estimate"] == pytest.approx(fixed.value)
+    assert told["lower"] == pytest.approx(interval.low)
+    assert told["upper"] == pytest.approx(interval.high)
+    assert told["sampled_items_stderr"] == pytest.approx(sampled.standard_error)
+    assert told["sampled_items_lower"] == pytest.approx(wider.low)
+    assert told["sampled_items_upper"] == pytest.approx(wider.high)
+    assert told["items"] == 8
+    assert told["readings"] == table.value.size
+    assert log.results is not None
+    stderrs = [s.metrics["stderr"].value for s in log.results.scores if "estimate" in s.metrics]
+    assert stderrs == [pytest.approx(fixed.standard_error)]
+
+
+def test_per_item_columns_against_the_samples(
+    make_task: Any, run: Any, readings: Any, diagnostics: Any
+) -> None:
+    log = run(budgeted(make_task(), budget=90), judge={"unparsed": 0.05})
+    columns = diagnostics(log)["per_item"]
+    names = [f"item-{i}" for i in range(8)]
+    assert columns["id"] == names
+    found = readings(log)
+    for i, name in enumerate(names):
+        assert columns["readings"][i] == sum(item == name for item, _, _ in found)
+    repeats = diagnostics(log)["fixed_repeats"]
+    estimates = eb_wilson(_table(found, names), fixed_repeats=repeats)
+    assert columns["estimate"] == pytest.approx(estimates.value.tolist(), abs=1e-5)
+    assert columns["lower"] == pytest.approx(estimates.confidence_intervals(0.95).low.tolist(), abs=1e-5)
+
+
+def test_every_score_says_its_epoch(make_task: Any, run: Any) -> None:
+    log = run(budgeted(make_task(3), budget=20))
+    for sample in log.samples:
+        assert sample.scores["judge_rating"].metadata == {"evalbudget": {"epoch": sample.epoch}}
+
+
+def test_metrics_come_after_the_tasks_own_and_its_scorers_stay_as_they_were(
+    make_task: Any, run: Any, metrics: Any
+) -> None:
+    from inspect_ai._util.registry import registry_info
+
+    theirs = judge_rating()
+    before = list(registry_info(theirs).metadata["metrics"])
+    plain = make_task(4, scorer=theirs)
+    log = run(budgeted(make_task(4, scorer=theirs), budget=30))
+    assert registry_info(theirs).metadata["metrics"] == before
+    assert log.results.scores[0].metrics.keys() == {"mean", "stderr"}
+    assert metrics(log).keys() >= OURS
+    unbudgeted = run(plain, epochs=2)
+    assert "estimate" not in metrics(unbudgeted)
+
+
+def test_several_scorers_all_get_metrics(make_task: Any, run: Any, metrics: Any, diagnostics: Any) -> None:
+    task = make_task(4, scorer=[length(), rubric(), wild_rubric(), label(), graded(), judge_rating()])
+    log = run(budgeted(task, budget=40, score="judge_rating"))
+    assert log.status == "success"
+    assert log.results is not None
+    for name in ("length", "graded", "judge_rating", "depth", "style"):
+        assert metrics(log, name)["readings"] == 40, name
+        assert metrics(log, name)["items"] == 4
+    assert "estimate" not in metrics(log, "label")
+    assert diagnostics(log, "judge_rating")["score"] == "judge_rating"
+    assert "per_item" in diagnostics(log, "judge_rating")
+    assert "per_item" not in diagnostics(log, "length")
+
+
+@pytest.mark.parametrize(
+    ("scorers", "score", "drives"),
+    [
+        ([graded(), length()], None, "graded"),
+        ([length(), graded()], "graded", "graded"),
+        ([length(), rubric()], "rubric.depth", "rubric.depth"),
+        ([label(), wild_rubric()], "wild_rubric.depth", "wild_rubric.depth"),
+    ],
+)
+def test_which_score_drives(
+    make_task: Any, run: Any, scorers: list[Scorer], score: str | None, drives: str
+) -> None:
+    log = run(budgeted(make_task(4, scorer=scorers), budget=30, score=score))
+    assert log.status == "success"
+    columns = [
+        s.metadata["evalbudget"]
+        for s in log.results.scores
+        if s.metadata and "per_item" in s.metadata["evalbudget"]
+    ]
+    assert columns
+    values: dict[str, list[float]] = {}
+    for sample in log.samples:
+        kept = sample.scores[drives.partition(".")[0]]
+        value = kept.value["depth"] if "." in drives else value_to_float()(kept.value)
+        values.setdefault(str(sample.id), []).append(value)
+    for entry in columns:
+        assert entry["score"] == drives
+        for name, count in zip(entry["per_item"]["id"], entry["per_item"]["readings"], strict=True):
+            assert count == len(values[name])
+
+
+def test_a_scorer_without_a_score_for_some(make_task: Any, run: Any, diagnostics: Any) -> None:
+    log = run(budgeted(make_task(3, scorer=sometimes()), budget=24))
+    assert log.status == "success"
+    ours = diagnostics(log, "sometimes")
+    assert ours["failures"] == {"no score from 'sometimes'": ours["failed"]}
+    assert ours["readings"] + ours["failed"] == ours["spent"] == 24
+
+
+@pytest.mark.parametrize("reducer", ["mean", "max", ["mean", "mode"], "at_least_2", "pass_at_2"])
+def test_epoch_reducers_of_the_task(make_task: Any, run: Any, metrics: Any, reducer: Any) -> None:
+    from inspect_ai import Epochs
+
+    log = run(budgeted(make_task(3), budget=20), epochs=Epochs(3, reducer))
+    assert log.status == "success"
+    assert metrics(log)["readings"] == 20
+
+
+def test_metrics_given_to_the_task(make_task: Any, run: Any, metrics: Any) -> None:
+    log = run(budgeted(make_task(3, metrics=[mean()]), budget=20))
+    assert metrics(log)["readings"] == 20
+    grouped = make_task(3, scorer=rubric(), metrics={"depth": [mean()]})
+    log = run(budgeted(grouped, budget=20, score="rubric.depth"))
+    assert log.status == "success"
+    assert metrics(log, "depth")["readings"] == 20
+
+
+def test_one_reading_per_item_has_metrics(make_task: Any, run: Any, metrics: Any) -> None:
+    log = run(budgeted(make_task(3), budget=3, sampler="uniform"))
+    assert log.status == "success"
+    told = metrics(log)
+    assert told["readings"] == 3
+    assert all(math.isfinite(value) for value in told.values())
+
+
+def test_the_host_computes_our_metrics_again(make_task: Any, run: Any, metrics: Any) -> None:
+    log = run(budgeted(make_task(4), budget=30))
+    told = metrics(log)
+    again = log.model_copy(deep=True)
+    recompute_metrics(again)
+    assert metrics(again)["estimate"] == pytest.approx(told["estimate"])
+    assert metrics(again)["upper"] == pytest.approx(told["upper"])
+
+
+def test_a_budgeted_log_can_be_scored_by_another_scorer(make_task: Any, run: Any) -> None:
+    log = run(budgeted(make_task(4), budget=30))
+    scored = host_score(log, length(), action="append", display="none")
+    assert scored.status == "success"
+    assert all("length" in (s.scores or {}) for s in scored.samples or [])

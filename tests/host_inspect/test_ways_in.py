@@ -1,0 +1,160 @@
+"""Wrapper, registry entry and flag: one allocation, one result; and logs read back as recorded scores."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from inspect_ai.log import read_eval_log
+from inspect_ai.model import get_model
+
+from evalbudget import Design, Reading
+from evalbudget.backtest import RecordedScores, backtest
+from evalbudget.backtest.pool import Draws, Pool
+from evalbudget.errors import InvalidInputError
+from evalbudget.plugins import plugins
+from evalbudget_inspect import budgeted
+from evalbudget_inspect.config import Config
+from evalbudget_inspect.demo.story_rating import story_rating
+
+EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
+
+
+def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", EVALBUDGET, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+
+def test_three_ways_in_give_the_same_run(
+    task_file: Path, run: Any, tmp_path: Path, readings: Any, metrics: Any
+) -> None:
+    wrapped = run(budgeted(story_rating(6), budget=60), max_samples=1)
+    entry = run(
+        "evalbudget_inspect/budgeted",
+        task_args={"task": str(task_file), "budget": 60, "sampler": "eb-bernstein"},
+        max_samples=1,
+    )
+    models = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge"]
+    folder = tmp_path / "flag"
+    options = ["--max-samples", "1", "--log-dir", str(folder), "--display", "none"]
+    done = _command("inspect", "eval", str(task_file), "--budget", "60", *models, *options)
+    assert done.returncode == 0, done.stderr
+    assert "+ inspect eval evalbudget_inspect/budgeted" in done.stderr
+    flag = read_eval_log(str(next(folder.glob("*.eval"))))
+    assert sorted(readings(wrapped)) == sorted(readings(entry)) == sorted(readings(flag))
+    assert metrics(wrapped) == metrics(entry) == metrics(flag)
+    assert entry.eval.task == flag.eval.task == "rating"
+    assert entry.eval.dataset.name == flag.eval.dataset.name == wrapped.eval.dataset.name == "stories"
+
+
+def test_bad_input_exits_with_2_and_leaves_nothing(task_file: Path, tmp_path: Path) -> None:
+    folder = str(tmp_path / "none")
+    refused = _command("inspect", "eval", str(task_file), "--budget", "-3", "--log-dir", folder)
+    assert refused.returncode == 2
+    assert "above zero" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not Path(folder).exists()
+
+
+def test_detached(task_file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "detached"
+    models = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge"]
+    options = ["--log-dir", str(folder), "--detach"]
+    done = _command("inspect", "eval", str(task_file), "--budget", "60", *models, *options)
+    assert done.returncode == 0, done.stderr
+    deadline = time.monotonic() + 40
+    while time.monotonic() < deadline:
+        for path in folder.glob("*.eval"):
+            log = read_eval_log(str(path))
+            if log.status == "success":
+                assert len(log.samples or []) == 60
+                return
+        time.sleep(0.3)
+    raise AssertionError(f"no finished log in {folder}: {done.stdout} {done.stderr}")
+
+
+# logs as recorded scores
+
+
+def test_a_log_and_a_folder_can_be_backtested(run: Any, tmp_path: Path, readings: Any) -> None:
+    folder = tmp_path / "logs"
+    log = run(budgeted(story_rating(6), budget=60))
+    scores = plugins().open_scores(Path(log.location.removeprefix("file://")))
+    assert scores.models == ("simulated/writer",)
+    assert scores.raters == ("judge_rating",)
+    assert int(np.isfinite(scores.scores).sum()) == 60
+    for item, name in enumerate(scores.items):
+        recorded = np.sort(scores.scores[0, item, 0][np.isfinite(scores.scores[0, item, 0])])
+        assert recorded == pytest.approx(sorted(v for i, _, v in readings(log) if i == name), abs=1e-5)
+    run(budgeted(story_rating(6), budget=60))
+    assert int(np.isfinite(plugins().open_scores(folder).scores).sum()) == 120
+    rows = backtest(plugins().open_scores(folder), samplers=["uniform"], budgets=["5x"], seeds=2, workers=1)
+    assert rows.rows[0].readings == 30
+
+
+def test_logs_that_cannot_be_read_are_named(run: Any, make_task: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    whole = Path(run(budgeted(story_rating(3), budget=30)).location.removeprefix("file://"))
+    truncated = tmp_path / "truncated.eval"
+    truncated.write_bytes(whole.read_bytes()[:900])
+    with pytest.raises(InvalidInputError, match=r"truncated\.eval is not a readable inspect log"):
+        plugins().open_scores(truncated)
+    run(make_task(2))
+    with pytest.raises(InvalidInputError, match="logs of 2 tasks"):
+        plugins().open_scores(folder)
+    bare = run(make_task(2), score=False, log_dir=str(tmp_path / "unscored"))
+    with pytest.raises(InvalidInputError, match="holds no numeric score"):
+        plugins().open_scores(Path(bare.location.removeprefix("file://")))
+
+
+# the recorded judge
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> tuple[Path, RecordedScores]:
+    rng = np.random.default_rng(11)
+    spread = np.where(np.arange(8) % 3 == 0, 4.0, 0.4)[:, None]
+    scores = np.round(5.0 + rng.normal(size=(8, 12)) * spread, 2)[None, :, None, :]
+    file = tmp_path / "scores.npz"
+    made = RecordedScores(scores, ("m",), tuple(f"item-{i}" for i in range(8)), ("anna",))
+    made.save(file)
+    return file, RecordedScores.load(file)
+
+
+def test_the_recorded_judge_against_the_backtest(
+    make_task: Any, run: Any, readings: Any, diagnostics: Any, recorded: tuple[Path, RecordedScores]
+) -> None:
+    file, scores = recorded
+    anna = get_model("recorded/anna", file=str(file), seed=3, template="RATING: {value}", memoize=False)
+    log = run(budgeted(make_task(), budget=100, seed=3), model_roles={"grader": anna}, max_samples=1)
+    assert log.status == "success"
+    pool = Pool.of(scores, 0, 0, min_repeats=1)
+    draws = Draws(pool, 3, 100)
+    told = readings(log)
+    for name, epoch, value in told:
+        assert value == pytest.approx(draws.further(pool.items.index(name), epoch - 1))
+
+    # the same sampler, but for the host's order of the first epoch: dataset order, where a backtest's sampler
+    # starts in an order of its own. What is learned does not depend on it, so the counts agree.
+    sampler = Config.of(budget=100, seed=3).make_sampler(Design(items=pool.items))
+    asked: set[tuple[str, int]] = set()
+    for _ in range(100):
+        (request,) = sampler.ask()
+        item, epoch = request.cell.item, request.cell.epoch
+        asked.add((pool.items[item], epoch + 1))
+        sampler.tell([Reading(request, draws.further(item, epoch))])
+    assert {(name, epoch) for name, epoch, _ in told} == asked
+    counts = diagnostics(log)["per_item"]["readings"]
+    assert counts == list(sampler.counts())  # type: ignore[attr-defined]
+    means = [float(np.mean([v for i, _, v in told if i == name])) for name in pool.items]
+    assert diagnostics(log)["per_item"]["estimate"] == pytest.approx(means, abs=1e-5)
