@@ -10,8 +10,8 @@ from scipy.stats import t as student_t
 
 from evalbudget.confidence.bounds import Bounds, FloatArray, IntArray, check_level
 from evalbudget.errors import InvalidInferenceError
+from evalbudget.estimators.items import pool_variance
 from evalbudget.estimators.judges.scores import JudgeScores
-from evalbudget.estimators.pool import PoolVariance
 from evalbudget.estimators.readings import ItemMoments
 from evalbudget.estimators.result import Coverage, Random
 
@@ -132,7 +132,7 @@ def pooled_variance(panel: JudgeScores) -> tuple[FloatArray, float]:
     pooled = float(squares.sum()) / nu if nu > 0 else float("nan")
     if np.ptp(n) <= 1 or nu == 0:
         return np.full(n.size, pooled), float(nu)
-    strength = PoolVariance.fit(ItemMoments(n, mean, squares)).strength
+    strength = pool_variance(ItemMoments(n, mean, squares)).strength
     own = (strength * pooled + squares) / (strength + n - 1)
     top, bottom = float((own / n).sum()) ** 2, float(((own / n) ** 2 / (strength + n - 1)).sum())
     return own, min(top / bottom, float(nu)) if bottom > 0 else float(nu)
