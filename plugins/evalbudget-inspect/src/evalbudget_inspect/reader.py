@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from inspect_ai.log import EvalLog, EvalSampleSummary, read_eval_log, read_eval_log_sample_summaries
+from inspect_ai.scorer import Score
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.rotating import was_asked
+from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import value_to_number
 
 _SUFFIX = ".eval"
@@ -31,6 +35,9 @@ def open_scores(path: Path) -> RecordedScores | None:
     Models are the evaluated models, raters the scorers, repeats the epochs; several logs of the same task
     and model add up. Samples without a score, and scorers whose values are no numbers, are left out.
 
+    Where judges took turns, raters are the judges, and scorers that asked no judge are left out. Of several
+    scorers that did, the one that drove the sampler counts.
+
     Raises:
         InvalidInputError: a log is truncated or unreadable, logs of several tasks, or no score at all.
     """
@@ -42,8 +49,9 @@ def open_scores(path: Path) -> RecordedScores | None:
     for file in files:
         header, summaries = _read(file)
         tasks.setdefault(header.eval.task, file)
+        judged = _judged(header, summaries)
         for summary in summaries:
-            _add(columns, header, summary, file)
+            _add(columns, header, summary, file, judged)
     if len(tasks) > 1:
         raise InvalidInputError(
             f"{path} holds logs of {len(tasks)} tasks ({', '.join(sorted(tasks))}), whose items are not "
@@ -78,15 +86,36 @@ def _read(file: Path) -> tuple[EvalLog, list[EvalSampleSummary]]:
         ) from ex
 
 
-def _add(columns: _Columns, header: EvalLog, summary: EvalSampleSummary, file: Path) -> None:
+def _judged(header: EvalLog, summaries: Sequence[EvalSampleSummary]) -> str | None:
+    """The series (scorer, or scorer.key) whose raters are judges; None where judges did not take turns."""
+    found: dict[str, None] = {}
+    for summary in summaries:
+        for scorer, score in (summary.scores or {}).items():
+            if was_asked(_entry(score)):
+                found |= dict.fromkeys(series for series, _ in _values(scorer, score.value))
+    told = [(s.metadata or {}).get(METADATA) or {} for s in (header.results.scores if header.results else [])]
+    drives = next((str(ours["score"]) for ours in told if "score" in ours), None)
+    return drives if drives in found else next(iter(found), None)
+
+
+def _entry(score: Score) -> dict[str, Any]:
+    entry = (score.metadata or {}).get(METADATA)
+    return entry if isinstance(entry, dict) else {}
+
+
+def _add(
+    columns: _Columns, header: EvalLog, summary: EvalSampleSummary, file: Path, judged: str | None
+) -> None:
     if summary.error is not None:
         return
     for scorer, score in (summary.scores or {}).items():
-        for rater, value in _values(scorer, score.value):
+        for series, value in _values(scorer, score.value):
+            if judged is not None and (series != judged or "judge" not in _entry(score)):
+                continue
             columns.items.append(str(summary.id))
             columns.scores.append(value)
             columns.models.append(header.eval.model)
-            columns.raters.append(rater)
+            columns.raters.append(series if judged is None else str(_entry(score)["judge"]))
             columns.repeats.append((str(file), summary.epoch))
 
 
