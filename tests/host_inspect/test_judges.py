@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from inspect_ai import Task, eval_retry
+from inspect_ai import score as host_score
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog
 from inspect_ai.model import Model, get_model
-from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
-from inspect_ai.solver import TaskState, generate
+from inspect_ai.scorer import Score, Scorer, Target, mean, model_graded_qa, scorer
+from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
-from evalbudget.estimators.judges import JudgeScores, judge_biases, panel_mean
+from evalbudget.estimators.judges import JudgeScores, judge_biases, panel_mean, variance_components
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import judge_rating
 from evalbudget_inspect.panel_metrics import short_names
@@ -284,3 +285,76 @@ def test_what_cannot_run_is_refused_before_a_call(
 def test_short_names() -> None:
     assert short_names(["openai/gpt-5", "google/gemini"]) == ["gpt-5", "gemini"]
     assert short_names(["openai/m", "azure/m", "x/a[1]"]) == ["openai_m", "azure_m", "a_1_"]
+
+
+@pytest.mark.parametrize(
+    ("options", "design"),
+    [
+        ({"budget": "3x"}, "rotated"),
+        ({"budget": "1x"}, "rotated, one score per item"),
+        ({"budget": "3x", "rotation": "all", "repeat": "judge"}, "crossed, one generation"),
+        ({"budget": "6x", "rotation": "all", "repeat": "judge"}, "crossed"),
+    ],
+)
+def test_a_log_is_a_pilot(run: Any, metrics: Any, options: dict[str, Any], design: str) -> None:
+    log = run(budgeted(task(), judges=panel(), **options))
+    recorded = open_scores(Path(log.location))
+    assert recorded is not None
+    assert sorted(recorded.raters) == sorted(JUDGES)
+    scores = JudgeScores.from_table(recorded.scores[0], judges=recorded.raters)
+    found = variance_components(scores)
+    assert found.design == design
+    assert found["judge"] == pytest.approx(metrics(log)["variance_judge"])
+    assert panel_mean(scores).value == pytest.approx(metrics(log)["estimate"])
+
+
+@solver
+def asks_the_grader() -> Solver:
+    """A solver with a use of its own for the role."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        await get_model(role="grader").generate("Any hints?")
+        return await generate(state)
+
+    return solve
+
+
+def test_model_graded_qa_of_the_host(run: Any, metrics: Any) -> None:
+    strict, lenient = (
+        get_model(f"simulated/{name}", mean=m, bernoulli=True, template="GRADE: {grade}", memoize=False)
+        for name, m in (("strict", 0.0), ("lenient", 1.0))
+    )
+    mine = task(rate=model_graded_qa())
+    mine.solver = asks_the_grader()
+    log = run(budgeted(mine, budget=24, judges=[strict, lenient]))
+    assert log.status == "success"
+    told = metrics(log, "model_graded_qa")
+    assert told["estimate"] == pytest.approx(0.5)
+    assert told["bias_strict"] == pytest.approx(-0.5)
+    assert told["bias_lenient"] == pytest.approx(0.5)
+    for sample in log.samples:  # the solver had the role's own model, the scorer its turn's
+        assert len(sample.model_usage) == 3
+        assert "simulated/judge" in sample.model_usage
+
+
+def test_a_finished_log_can_be_scored_again_by_the_roles_own_judge(run: Any) -> None:
+    mine = budgeted(task(4), budget=8, judges=panel())
+    log = run(mine)
+    own = get_model("simulated/own", mean=1.0, sd=0.0, memoize=False)
+    again = host_score(log, length(), action="append", display="none", model_roles={"grader": own})
+    assert again.status == "success"
+    assert all("length" in (s.scores or {}) for s in again.samples or [])
+
+
+@pytest.mark.parametrize("retry_on_error", [0, 1])
+def test_failures_change_no_seat(run: Any, diagnostics: Any, retry_on_error: int) -> None:
+    shaky = [get_model(name, mean=5.0, fail=0.15, unparsed=0.1, memoize=False) for name in JUDGES]
+    log = run(budgeted(task(), budget=60, judges=shaky), fail_on_error=False, retry_on_error=retry_on_error)
+    assert log.status == "success"
+    calm = seats(run(budgeted(task(), budget=60, judges=panel())))
+    shared = seats(log).keys() & calm.keys()
+    assert len(shared) > 30
+    assert all(seats(log)[cell] == calm[cell] for cell in shared)
+    per_judge = diagnostics(log)["panel"]["per_judge"].values()
+    assert sum(entry["failed"] for entry in per_judge) == diagnostics(log)["failed"] > 0
+    assert all(entry["calls"] > 10 for entry in per_judge)

@@ -111,7 +111,8 @@ def per_item(allocation: Allocation) -> dict[str, Any]:
     """Every item's count, estimate and intervals, as columns.
 
     ``lower`` and ``upper`` cover 95% of the items on average (fixed-n); ``anytime_lower`` and
-    ``anytime_upper``, where the score range is known, hold for each item however often one looks.
+    ``anytime_upper``, where the score range is known, hold for each item however often one looks. Where
+    judges take turns, an item's numbers are of the judges it met: their biases are not taken out.
     """
     readings = [r for r in allocation.journal.readings if r.value is not None]
     names = allocation.sampler.design.items
@@ -133,6 +134,8 @@ def per_item(allocation: Allocation) -> dict[str, Any]:
         "upper": _rounded(average.high),
         "interval": f"{estimates.method}, {estimates.validity.value}, {estimates.coverage.value} coverage",
     }
+    if allocation.config.panel is not None:
+        columns["interval"] += ", of the judges this item met (biases not taken out)"
     if bounds is not None:
         sequence = betting(table, bounds=bounds, allocation=allocation.sampler.allocation)
         guaranteed = sequence.confidence_intervals(LEVEL)
