@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalbudget.hookspecs import hookimpl
+from evalbudget.rotation import All, Cyclic, Priced, Random, Single
 from evalbudget.samplers import EBBernstein, RatingKernel, Robin, RobinHood, Uniform
 
 if TYPE_CHECKING:
     from evalbudget.backtest.recorded import RecordedScores
+    from evalbudget.rotation import JudgeSchedule
     from evalbudget.sampler import Sampler
 
 
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
     """The repeats samplers."""
     return [Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
+
+
+@hookimpl
+def evalbudget_register_scorers() -> Sequence[type[JudgeSchedule]]:
+    """The judge schedules."""
+    return [All, Random, Cyclic, Priced, Single]
 
 
 @hookimpl(trylast=True)

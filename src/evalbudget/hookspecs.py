@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from evalbudget.backtest.recorded import RecordedScores
     from evalbudget.journal import Event
+    from evalbudget.rotation import JudgeSchedule
     from evalbudget.sampler import Sampler
 
 PROJECT = "evalbudget"
@@ -37,6 +38,11 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 @hookspec
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:  # type: ignore[empty-body]
     """Sampler classes, each with a unique ``name``."""
+
+
+@hookspec
+def evalbudget_register_scorers() -> Sequence[type[JudgeSchedule]]:  # type: ignore[empty-body]
+    """Judge schedules (which judge scores which generation), each with a unique ``name``."""
 
 
 @hookspec(firstresult=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from evalbudget.backtest.recorded import RecordedScores
     from evalbudget.journal import Event
+    from evalbudget.rotation import JudgeSchedule
     from evalbudget.sampler import Sampler
 
 log = logging.getLogger(__name__)
@@ -77,6 +78,7 @@ class Plugins:
         self._blind: set[str] = set()  # observers that failed
         self._owner: dict[tuple[str, str], str] = {}
         self.samplers: dict[str, type[Sampler]] = {}
+        self.schedules: dict[str, type[JudgeSchedule]] = {}
         self._add(PluginInfo("builtin", "evalbudget", __version__, builtin.__name__), lambda: builtin)
         off = {part.strip() for part in disabled.split(",") if part.strip()}
         found = _installed() if entry_points is None else entry_points
@@ -107,6 +109,17 @@ class Plugins:
             return self.samplers[name]
         except KeyError:
             raise UnknownNameError("sampler", name, self.samplers) from None
+
+    def schedule(self, name: str) -> type[JudgeSchedule]:
+        """The judge schedule of that name.
+
+        Raises:
+            UnknownNameError: there is none; suggests the nearest.
+        """
+        try:
+            return self.schedules[name]
+        except KeyError:
+            raise UnknownNameError("rotation", name, self.schedules) from None
 
     def open_scores(self, path: Path) -> RecordedScores:
         """Read recorded scores with the first plugin that knows the format.
@@ -167,7 +180,10 @@ class Plugins:
             plugin = load()
             self._manager.register(plugin, name=info.name)
             self._manager.check_pending()
-            provides = {"samplers": self._register(info, plugin, "samplers", self.samplers)}
+            provides = {
+                "samplers": self._register(info, plugin, "samplers", self.samplers),
+                "scorers": self._register(info, plugin, "scorers", self.schedules),
+            }
         except PluginError:
             raise
         except Exception as ex:  # a third party's code: whatever it raises must not end the others
@@ -219,6 +235,15 @@ def get_sampler(name: str) -> type[Sampler]:
         UnknownNameError: there is none; suggests the nearest.
     """
     return plugins().sampler(name)
+
+
+def get_schedule(name: str) -> type[JudgeSchedule]:
+    """The registered judge schedule of that name.
+
+    Raises:
+        UnknownNameError: there is none; suggests the nearest.
+    """
+    return plugins().schedule(name)
 
 
 def _installed() -> list[tuple[Distribution, EntryPoint]]:

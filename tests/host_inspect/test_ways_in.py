@@ -75,12 +75,38 @@ def test_detached(task_file: Path, tmp_path: Path) -> None:
     deadline = time.monotonic() + 40
     while time.monotonic() < deadline:
         for path in folder.glob("*.eval"):
-            log = read_eval_log(str(path))
+            try:
+                log = read_eval_log(str(path))
+            except ValueError:
+                continue  # being written at this moment
             if log.status == "success":
                 assert len(log.samples or []) == 60
                 return
         time.sleep(0.3)
     raise AssertionError(f"no finished log in {folder}: {done.stdout} {done.stderr}")
+
+
+def test_judges_by_flag(task_file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "judged"
+    names = ["simulated/a", "simulated/b", "simulated/c"]
+    prices = ["--judge-prices", "simulated/a=1,simulated/b=2,simulated/c=3"]
+    options = ["--model", "simulated/writer", "--log-dir", str(folder), "--display", "none"]
+    judges = ["--judges", ",".join(names), "--rotation", "cyclic"]
+    done = _command("inspect", "eval", str(task_file), "--budget", "3x", *judges, *prices, *options)
+    assert done.returncode == 0, done.stderr
+    log = read_eval_log(str(next(folder.glob("*.eval"))))
+    assert log.results is not None
+    ours = (log.results.scores[0].metadata or {})["evalbudget"]
+    assert {name: entry["calls"] for name, entry in ours["panel"]["per_judge"].items()} == dict.fromkeys(
+        names, 6
+    )
+    assert ours["panel"]["per_judge"]["simulated/c"]["price"] == 18
+    planned = _command("plan", str(folder), "--half-width", "1.5")
+    assert planned.returncode == 0, planned.stderr
+    assert "rotated" in planned.stdout
+    refused = _command("inspect", "eval", str(task_file), "--budget", "3x", "--judges", "a/x,a/x")
+    assert refused.returncode == 2
+    assert "listed more than once" in refused.stderr
 
 
 # logs as recorded scores

@@ -16,5 +16,16 @@ Example::
 from evalbudget.backtest.engine import backtest
 from evalbudget.backtest.recorded import RecordedScores
 from evalbudget.backtest.result import Average, BacktestResult, PoolInfo, Row
+from evalbudget.backtest.rotation import RotationResult, RotationRow, backtest_rotation
 
-__all__ = ["Average", "BacktestResult", "PoolInfo", "RecordedScores", "Row", "backtest"]
+__all__ = [
+    "Average",
+    "BacktestResult",
+    "PoolInfo",
+    "RecordedScores",
+    "RotationResult",
+    "RotationRow",
+    "Row",
+    "backtest",
+    "backtest_rotation",
+]

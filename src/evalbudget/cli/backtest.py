@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from evalbudget.cli.output import check_target, write_text
+from evalbudget.cli.prices import parse_prices
 from evalbudget.errors import InvalidInputError
 from evalbudget.plugins import plugins
+
+if TYPE_CHECKING:
+    from evalbudget.backtest import BacktestResult, RotationResult
 
 EXAMPLES = """\b
 Examples:
   evalbudget backtest scores.npz
   evalbudget backtest scores.csv --sampler uniform,eb-bernstein --budget 10x,5000
   evalbudget backtest scores.npz --rater gpt-5 --seeds 50 --json result.json
+  evalbudget backtest scores.npz --rotation cyclic,random,single --budget 500
   evalbudget backtest scores.npz --objective mean --json - | jq '.[].ratio'
 
 \b
@@ -39,12 +44,21 @@ A .csv has the columns item and score and, optionally, model, rater and repeat.
     help="Samplers to compare (see: evalbudget plugins).  [default: uniform,eb-bernstein]",
 )
 @click.option(
+    "--rotation",
+    "rotations",
+    metavar="NAME,...",
+    multiple=True,
+    help="Compare judge rotations instead: all, random, cyclic, priced, single. The raters are the judges.",
+)
+@click.option("--prices", metavar="JUDGE=P,...", help="With --rotation: price of one call of each judge.")
+@click.option("--rescale", is_flag=True, help="With --rotation: map each judge's observed range to 0..1.")
+@click.option(
     "--budget",
     "budgets",
     metavar="N|Nx,...",
     multiple=True,
     default=("10x,20x,50x",),
-    help="Readings per pool (5000) or per item (20x).  [default: 10x,20x,50x]",
+    help="Readings per pool (5000) or per item (20x).  [default: 10x,20x,50x; with --rotation 1x]",
 )
 @click.option(
     "--seeds",
@@ -88,9 +102,14 @@ A .csv has the columns item and score and, optionally, model, rater and repeat.
     type=click.Path(path_type=Path, allow_dash=True),
     help="Write the result as JSON; - writes it to stdout instead of the table.",
 )
+@click.pass_context
 def backtest(
+    ctx: click.Context,
     files: tuple[Path, ...],
     samplers: tuple[str, ...],
+    rotations: tuple[str, ...],
+    prices: str | None,
+    rescale: bool,
     budgets: tuple[str, ...],
     seeds: int,
     model: str | None,
@@ -106,11 +125,18 @@ def backtest(
     Each model and rater of FILE is a pool of items of its own; results are means over pools and seeds.
     Readings are drawn from the recorded repeats, the same ones for every sampler.
     """
-    from evalbudget.backtest import backtest as run  # numpy and rich tables take their time: not for --help
-
     to_stdout = json_path == Path("-")
     if json_path is not None and not to_stdout:
-        _check_target(json_path)
+        check_target(json_path)
+    if rotations:
+        _refuse_unused(ctx, "--rotation", _OF_SAMPLERS)
+        recorded = _only(files)
+        asked = _listed(budgets) if _is_given(ctx, "budgets") else ["1x"]
+        _show(_rotation(recorded, _listed(rotations), asked, seeds, model, prices, rescale), json_path)
+        return
+    _refuse_unused(ctx, None, ("prices", "rescale"))
+    from evalbudget.backtest import backtest as run  # numpy and rich tables take their time: not for --help
+
     names = [plugins().sampler(name) for name in _listed(samplers)]
     recordings = [plugins().open_scores(path) for path in files]
     with _progress() as report:
@@ -127,12 +153,64 @@ def backtest(
             workers=workers,
             progress=report,
         )
-    if to_stdout:
+    _show(result, json_path)
+
+
+_OF_SAMPLERS = ("samplers", "rater", "objective", "min_repeats", "batch", "workers")
+
+
+def _rotation(
+    path: Path,
+    rotations: list[str],
+    budgets: list[str],
+    seeds: int,
+    model: str | None,
+    prices: str | None,
+    rescale: bool,
+) -> RotationResult:
+    from evalbudget.backtest import backtest_rotation
+
+    classes = [plugins().schedule(name) for name in rotations]
+    recorded = plugins().open_scores(path)
+    price = None if prices is None else parse_prices(prices, recorded.raters).tolist()
+    with _progress() as report:
+        return backtest_rotation(
+            recorded,
+            classes,
+            budgets,
+            seeds,
+            model=model,
+            prices=price,
+            rescale=rescale,
+            progress=report,
+        )
+
+
+def _only(files: tuple[Path, ...]) -> Path:
+    if len(files) > 1:
+        raise InvalidInputError(f"--rotation takes one FILE, not {len(files)}; run it once per file")
+    return files[0]
+
+
+def _is_given(ctx: click.Context, parameter: str) -> bool:
+    return ctx.get_parameter_source(parameter) is click.core.ParameterSource.COMMANDLINE
+
+
+def _refuse_unused(ctx: click.Context, switch: str | None, parameters: tuple[str, ...]) -> None:
+    """An option that would change nothing is a misunderstanding."""
+    for option in ctx.command.params:
+        if option.name in parameters and _is_given(ctx, option.name):
+            reason = f"has no effect with {switch}; leave it out" if switch else "needs --rotation"
+            raise InvalidInputError(f"{option.opts[0]} {reason}")
+
+
+def _show(result: BacktestResult | RotationResult, json_path: Path | None) -> None:
+    if json_path == Path("-"):
         click.echo(result.to_json())
         return
     Console().print(result.table())
     if json_path is not None:
-        _write(json_path, result.to_json() + "\n")
+        write_text(json_path, result.to_json() + "\n")
 
 
 def _listed(values: tuple[str, ...]) -> list[str]:
@@ -157,31 +235,3 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
             progress.update(task, completed=done, total=total)
 
         yield report
-
-
-def _check_target(path: Path) -> None:
-    """Refuse before the work rather than after it."""
-    if path.is_dir():
-        raise InvalidInputError(f"--json {path} is a folder; give a file")
-    if not path.parent.is_dir():
-        raise InvalidInputError(f"--json {path}: the folder {path.parent} does not exist; create it first")
-
-
-def _write(path: Path, text: str) -> None:
-    """All or nothing: a temporary file in the same folder, then a rename."""
-    temporary: Path | None = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            temporary = Path(file.name)
-            file.write(text)
-        # a temporary file is private to its owner; a result is as readable as any other file
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
-    except OSError as ex:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        raise InvalidInputError(f"--json {path} cannot be written: {ex.strerror or ex}") from ex

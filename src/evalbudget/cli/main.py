@@ -9,6 +9,7 @@ import click
 
 from evalbudget._version import __version__
 from evalbudget.cli.backtest import backtest
+from evalbudget.cli.plan import plan
 from evalbudget.cli.plugins import plugins_command
 from evalbudget.errors import EvalbudgetError, did_you_mean
 from evalbudget.plugins import plugins
@@ -17,6 +18,7 @@ EXAMPLES = """\b
 Examples:
   evalbudget inspect eval my_task.py --model openai/gpt-5 --sampler eb-bernstein --budget 2000
   evalbudget backtest logs/ --sampler uniform,eb-bernstein --budget 10x,20x
+  evalbudget plan pilot.npz --half-width 0.1
   evalbudget plugins
 """
 
@@ -79,6 +81,7 @@ def cli() -> None:
 
 
 cli.add_command(backtest)
+cli.add_command(plan)
 cli.add_command(plugins_command)
 
 

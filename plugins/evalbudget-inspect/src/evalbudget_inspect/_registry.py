@@ -3,7 +3,8 @@
 from evalbudget_inspect.context import RunHooks
 from evalbudget_inspect.entry import budgeted_entry
 from evalbudget_inspect.metrics import budget_estimates
+from evalbudget_inspect.panel_metrics import panel_estimates
 from evalbudget_inspect.providers.recorded import recorded
 from evalbudget_inspect.providers.simulated import simulated
 
-__all__ = ["RunHooks", "budget_estimates", "budgeted_entry", "recorded", "simulated"]
+__all__ = ["RunHooks", "budget_estimates", "budgeted_entry", "panel_estimates", "recorded", "simulated"]

@@ -23,6 +23,8 @@ Examples:
   evalbudget inspect eval my_task.py@one --model a,b --sampler uniform --budget 20x
   evalbudget inspect eval my_task.py --model m --budget 500 --repeat judge \\
       --score model_graded_qa --max-samples 20 -T difficulty=hard
+  evalbudget inspect eval my_task.py --model m --budget 1x \\
+      --judges openai/gpt-5,anthropic/claude-opus-4,google/gemini-3-pro
   evalbudget inspect eval-retry logs/2026-01-01_my-task.eval
   evalbudget inspect view
 
@@ -73,7 +75,11 @@ def _budget_options(command: Any) -> Any:
     for option in reversed(
         [
             click.option("--budget", help="Scores to buy: 2000, or 20x for 20 per item."),
-            click.option("--sampler", help="Registered sampler; eb-bernstein if not given."),
+            click.option(
+                "--sampler",
+                help="Registered sampler; eb-bernstein if not given; uniform with --judges (others repeat "
+                "what varies, and judges that differ look like variation).",
+            ),
             click.option("--objective", help="worst-item (default), mse or mean."),
             click.option(
                 "--repeat",
@@ -86,6 +92,21 @@ def _budget_options(command: Any) -> Any:
                 metavar="LOW..HIGH",
                 help="Smallest and largest possible score, 1..10: gives every item a guaranteed interval.",
             ),
+            click.option(
+                "--judges",
+                metavar="A,B,...",
+                help="Judge models that take turns in the role the task's scorers ask for: another one for "
+                "each item and epoch.",
+            ),
+            click.option(
+                "--rotation", help="cyclic (default), random, priced, single; all with --repeat judge."
+            ),
+            click.option(
+                "--judge-prices",
+                metavar="A=1,B=5,...",
+                help="Price of one call of each judge, for the rotation priced and for the log.",
+            ),
+            click.option("--judge-role", help="Role the scorers ask for; grader if not given."),
             click.option("--sampler-seed", type=int, help="Seed of the sampler; default 0."),
             click.option(
                 "--sampler-option",
@@ -116,6 +137,10 @@ def _budgeted(name: str) -> click.Command:
         repeat: str | None,
         score: str | None,
         score_range: str | None,
+        judges: str | None,
+        rotation: str | None,
+        judge_prices: str | None,
+        judge_role: str | None,
         sampler_seed: int | None,
         sampler_options: tuple[str, ...],
         args: tuple[str, ...],
@@ -134,6 +159,10 @@ def _budgeted(name: str) -> click.Command:
             "repeat": repeat,
             "score": score,
             "score_range": score_range,
+            "judges": judges,
+            "rotation": rotation,
+            "judge_prices": judge_prices,
+            "judge_role": judge_role,
             "seed": sampler_seed,
             **options,
         }
@@ -141,9 +170,9 @@ def _budgeted(name: str) -> click.Command:
         if not given:
             _exit(_run_host([name, *args]))
         if budget is None:
+            flag = next(iter(given)).replace("_", "-")
             raise BudgetError(
-                f"--{next(iter(given))} needs a --budget; write a number of scores (2000) or scores per item "
-                "(20x)"
+                f"--{flag} needs a --budget; write a number of scores (2000) or scores per item (20x)"
             )
         Config.of(
             **{**ours, "repeat": repeat or Repeat.GENERATION}

@@ -12,8 +12,10 @@ from typing import Any
 from evalbudget import Allocation, Budget, Design, Sampler, Unit
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.plugins import get_sampler
+from evalbudget_inspect.panel import Judges, Panel, Prices
 
 DEFAULT_SAMPLER = "eb-bernstein"
+DEFAULT_SAMPLER_OF_PANELS = "uniform"
 
 
 class Repeat(StrEnum):
@@ -45,11 +47,13 @@ class Config:
         seed: of the sampler.
         score_range: the smallest and the largest possible score; None if not declared.
         options: further arguments of the sampler.
+        panel: judges that take turns; None where the task's own judge scores.
 
     Raises:
         UnknownNameError: no such sampler.
         BudgetError: the budget cannot be read, or is not counted in scores.
-        InvalidInputError: the sampler has no such option, or refuses its value.
+        InvalidInputError: the sampler has no such option, or refuses its value; or a panel of judges with a
+            sampler or a repeat that does not go with it.
     """
 
     budget: str | int
@@ -59,6 +63,7 @@ class Config:
     seed: int = 0
     score_range: tuple[float, float] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    panel: Panel | None = None
 
     def __post_init__(self) -> None:
         self.resolve_budget(1_000_000)
@@ -68,6 +73,21 @@ class Config:
                 names = [n for n in known if n not in ("design", "seed", "warmup")]
                 raise UnknownNameError(f"option of sampler {self.sampler!r}", option, names)
         self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
+        if self.panel is not None:
+            self._check_panel(self.panel)
+
+    def _check_panel(self, panel: Panel) -> None:
+        if self.allocation is not Allocation.FIXED:
+            raise InvalidInputError(
+                f"sampler {self.sampler!r} repeats an item the more its scores vary, but with --judges they "
+                "also vary because the judges differ, and a mean over judges needs repeats that do not "
+                f"depend on scores. Use --sampler {DEFAULT_SAMPLER_OF_PANELS}, the default with --judges"
+            )
+        if panel.calls_per_generation > 1 and self.repeat is Repeat.GENERATION:
+            raise InvalidInputError(
+                f"the rotation {panel.rotation!r} has several judges score the same generation, and without "
+                "--repeat judge every score is of a fresh one. Add --repeat judge, or use --rotation cyclic"
+            )
 
     def resolve_budget(self, n_items: int) -> Budget:
         """The budget in scores for this many items."""
@@ -114,24 +134,30 @@ class Config:
         score: str | None = None,
         seed: int | None = None,
         score_range: str | Sequence[float] | None = None,
+        judges: Judges | None = None,
+        rotation: str | None = None,
+        judge_prices: Prices | None = None,
+        judge_role: str | None = None,
         **options: Any,
     ) -> Config:
         """From what a user typed; None means the default.
 
         Raises:
             BudgetError: no budget was given.
-            InvalidInputError: a score range that is none.
+            InvalidInputError: a score range that is none, or a panel that is none.
         """
         if budget is None:
             raise BudgetError("no budget given; write a number of scores (2000) or scores per item (20x)")
+        panel = Panel.of(judges, rotation=rotation, prices=judge_prices, role=judge_role)
         return cls(
             budget=budget,
-            sampler=sampler or DEFAULT_SAMPLER,
+            sampler=sampler or (DEFAULT_SAMPLER if panel is None else DEFAULT_SAMPLER_OF_PANELS),
             repeat=Repeat.named(repeat or Repeat.GENERATION),
             score=score,
             seed=seed or 0,
             score_range=None if score_range is None else parse_range(score_range),
             options={k: v for k, v in options.items() if v is not None},
+            panel=panel,
         )
 
 

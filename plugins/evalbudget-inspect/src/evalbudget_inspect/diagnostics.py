@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 
 from evalbudget.estimators import ItemReadings, betting, eb_wilson
+from evalbudget.estimators.judges import (
+    JudgeScores,
+    diagnose_scales,
+    judge_mean_over_sampled_items,
+    panel_mean,
+)
 from evalbudget_inspect.allocation import Allocation
 from evalbudget_inspect.config import Config
+from evalbudget_inspect.panel_metrics import judge_scores
+from evalbudget_inspect.rotating import Rotation
 
 LEVEL = 0.95
 _DIGITS = 6
@@ -17,7 +25,7 @@ _DIGITS = 6
 
 def asked_for(config: Config, score: str) -> dict[str, Any]:
     """What the user asked for."""
-    return {
+    asked: dict[str, Any] = {
         "sampler": config.sampler,
         "budget": config.budget,
         "repeat": config.repeat.value,
@@ -26,6 +34,12 @@ def asked_for(config: Config, score: str) -> dict[str, Any]:
         "seed": config.seed,
         "options": json.loads(json.dumps(dict(config.options), default=str)),
     }
+    if config.panel is not None:
+        panel = config.panel
+        asked |= {"judges": list(panel.judges), "rotation": panel.rotation, "judge_role": panel.role}
+        if panel.prices is not None:
+            asked["judge_prices"] = dict(zip(panel.judges, panel.prices, strict=True))
+    return asked
 
 
 def outcome(allocation: Allocation) -> dict[str, Any]:
@@ -45,11 +59,60 @@ def outcome(allocation: Allocation) -> dict[str, Any]:
     }
 
 
+def panel_outcome(allocation: Allocation, rotation: Rotation) -> dict[str, Any]:
+    """What each judge was given, failed and used up; what the estimate speaks of, and what to beware of."""
+    panel = rotation.panel
+    readings = [reading for reading in allocation.journal.readings if reading.cost > 0]
+    calls = [
+        (
+            reading.request.cell.item,
+            reading.request.cell.epoch,
+            rotation.judge(reading.request.cell.item, reading.request.cell.epoch),
+            float("nan") if reading.value is None else reading.value,
+        )
+        for reading in readings
+    ]
+    scores = judge_scores(calls, panel.judges, kept=rotation.kept)
+    given = np.bincount([judge for _, _, judge, _ in calls], minlength=len(panel.judges)).tolist()
+    per_judge: dict[str, dict[str, Any]] = {}
+    for j, name in enumerate(panel.judges):
+        usage = rotation.usage[j]
+        per_judge[name] = {"calls": given[j], "failed": int(scores.failed[j]), "tokens": usage.total_tokens}
+        if usage.total_cost is not None:
+            per_judge[name]["cost"] = usage.total_cost
+        if panel.prices is not None:
+            per_judge[name]["price"] = panel.prices[j] * given[j]
+    estimate = (panel_mean if panel.weighs_judges else judge_mean_over_sampled_items)(scores)
+    return {
+        "per_judge": per_judge,
+        "target": estimate.target,
+        "method": f"{estimate.method}; interval {estimate.validity.value}, asymptotic, items sampled",
+        "notes": [*rotation.schedule.notes, *_panel_notes(scores, rotation, allocation.config)],
+    }
+
+
+def _panel_notes(scores: JudgeScores, rotation: Rotation, config: Config) -> list[str]:
+    notes = [] if rotation.unused is None else [rotation.unused]
+    for name, failed in zip(scores.judges, scores.failed.tolist(), strict=True):
+        if failed and name in scores.silent:
+            notes.append(
+                f"judge {name!r} failed in all of its {failed} calls; the estimate is of the others alone"
+            )
+    scales = diagnose_scales(scores)
+    if config.score_range is None and not scales.one_scale:
+        notes.append(
+            f"the judges seem to score on {scales}; a mean over different scales means little: ask all "
+            "judges for the same one, or declare it with --score-range if they are asked for it"
+        )
+    return notes
+
+
 def per_item(allocation: Allocation) -> dict[str, Any]:
     """Every item's count, estimate and intervals, as columns.
 
     ``lower`` and ``upper`` cover 95% of the items on average (fixed-n); ``anytime_lower`` and
-    ``anytime_upper``, where the score range is known, hold for each item however often one looks.
+    ``anytime_upper``, where the score range is known, hold for each item however often one looks. Where
+    judges take turns, an item's numbers are of the judges it met: their biases are not taken out.
     """
     readings = [r for r in allocation.journal.readings if r.value is not None]
     names = allocation.sampler.design.items
@@ -71,6 +134,8 @@ def per_item(allocation: Allocation) -> dict[str, Any]:
         "upper": _rounded(average.high),
         "interval": f"{estimates.method}, {estimates.validity.value}, {estimates.coverage.value} coverage",
     }
+    if allocation.config.panel is not None:
+        columns["interval"] += ", of the judges this item met (biases not taken out)"
     if bounds is not None:
         sequence = betting(table, bounds=bounds, allocation=allocation.sampler.allocation)
         guaranteed = sequence.confidence_intervals(LEVEL)

@@ -17,7 +17,10 @@ from evalbudget_inspect.task import budgeted
 PREFIX = "evalbudget."
 """With any ``-T evalbudget.x=``, only prefixed arguments are ours and all others are the task's own."""
 
-_OURS = ("task", "sampler", "budget", "repeat", "score", "seed", "score_range", "objective")
+_OURS = (
+    *("task", "sampler", "budget", "repeat", "score", "seed", "score_range", "objective"),
+    *("judges", "rotation", "judge_prices", "judge_role"),
+)
 
 
 @task(name="budgeted")
@@ -26,10 +29,11 @@ def budgeted_entry(**args: Any) -> Task:
 
     Args:
         args: ``task`` (file, file@name or registered name) and ``budget`` are needed; ``sampler``,
-            ``repeat``, ``score``, ``seed``, ``score_range`` and ``objective`` as in
-            :func:`~evalbudget_inspect.budgeted`; further options of the sampler as ``evalbudget.<option>``.
-            Everything else goes to the inner task; where a name clashes, prefix ours: ``-T
-            evalbudget.task=my.py -T evalbudget.budget=500 -T budget=the-tasks-own``.
+            ``repeat``, ``score``, ``seed``, ``score_range``, ``objective``, ``judges``, ``rotation``,
+            ``judge_prices`` and ``judge_role`` as in :func:`~evalbudget_inspect.budgeted`; further options of
+            the sampler as ``evalbudget.<option>``. Everything else goes to the inner task; where a name
+            clashes, prefix ours: ``-T evalbudget.task=my.py -T evalbudget.budget=500 -T
+            budget=the-tasks-own``.
     """
     try:
         ours, inner = _split(args)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalbudget_inspect.diagnostics import asked_for, outcome, per_item
+from evalbudget_inspect.diagnostics import asked_for, outcome, panel_outcome, per_item
 from evalbudget_inspect.source import BudgetedSource
 
 
 class LiveMetadata(dict[str, Any]):
     """The host deep-copies a scorer's metadata each time it computes metrics; the copy describes the run.
 
-    Per-item intervals are computed only when everything is read.
+    Per-item intervals and what judges did are computed only when everything is read.
 
     Args:
         source: whose run to describe.
@@ -28,6 +28,9 @@ class LiveMetadata(dict[str, Any]):
         allocation = self._source.allocation
         if allocation is not None and self._drives:
             copy |= outcome(allocation)
+            rotation = self._source.rotation
             if allocation.finished:
                 copy["per_item"] = per_item(allocation)
+            if allocation.finished and rotation is not None:
+                copy["panel"] = panel_outcome(allocation, rotation)
         return copy

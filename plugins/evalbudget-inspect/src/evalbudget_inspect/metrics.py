@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
@@ -39,30 +39,44 @@ def budget_estimates(
     bounds = (low, high) if low is not None and high is not None else None
 
     def compute(scores: list[SampleScore]) -> Value:
-        readings = item_readings(scores, bounds)
-        if readings is None:
-            return {"items": 0.0, "readings": 0.0}
-        kind = Allocation(allocation)
-        fixed = mean_over_fixed_items(readings, allocation=kind, fixed_repeats=fixed_repeats, bounds=bounds)
-        sampled = mean_over_sampled_items(
-            readings, allocation=kind, fixed_repeats=fixed_repeats, bounds=bounds
-        )
-        interval, wider = fixed.confidence_interval(level), sampled.confidence_interval(level)
-        values = {
-            "estimate": fixed.value,
-            "stderr": fixed.standard_error,
-            "lower": interval.low,
-            "upper": interval.high,
-            "sampled_items_stderr": sampled.standard_error,
-            "sampled_items_lower": wider.low,
-            "sampled_items_upper": wider.high,
-            "items": float(readings.n_items),
-            "readings": float(readings.value.size),
-        }
-        # the host drops what is not there, but would print nan: one reading has no error yet
-        return {key: value for key, value in values.items() if np.isfinite(value)}
+        return dict(estimates_of(scores, Allocation(allocation), fixed_repeats, bounds, level))
 
     return compute
+
+
+def estimates_of(
+    scores: Sequence[SampleScore],
+    allocation: Allocation,
+    fixed_repeats: int,
+    bounds: tuple[float, float] | None,
+    level: float,
+) -> dict[str, float]:
+    """The rows of :func:`budget_estimates`."""
+    readings = item_readings(scores, bounds)
+    if readings is None:
+        return {"items": 0.0, "readings": 0.0}
+    fixed = mean_over_fixed_items(readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds)
+    sampled = mean_over_sampled_items(
+        readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds
+    )
+    interval, wider = fixed.confidence_interval(level), sampled.confidence_interval(level)
+    values = {
+        "estimate": fixed.value,
+        "stderr": fixed.standard_error,
+        "lower": interval.low,
+        "upper": interval.high,
+        "sampled_items_stderr": sampled.standard_error,
+        "sampled_items_lower": wider.low,
+        "sampled_items_upper": wider.high,
+        "items": float(readings.n_items),
+        "readings": float(readings.value.size),
+    }
+    return finite(values)
+
+
+def finite(values: Mapping[str, float]) -> dict[str, float]:
+    """What is there: the host drops None but would print nan, and one reading has no error yet."""
+    return {key: value for key, value in values.items() if np.isfinite(value)}
 
 
 def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | None) -> ItemReadings | None:

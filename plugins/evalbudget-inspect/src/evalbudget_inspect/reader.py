@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from inspect_ai.log import EvalLog, EvalSampleSummary, read_eval_log, read_eval_log_sample_summaries
+from inspect_ai.scorer import Score
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.config import Repeat
+from evalbudget_inspect.rotating import was_asked
+from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import value_to_number
 
 _SUFFIX = ".eval"
@@ -23,6 +29,40 @@ class _Columns:
     models: list[str] = field(default_factory=list)
     raters: list[str] = field(default_factory=list)
     repeats: list[object] = field(default_factory=list)
+    generations: list[object] = field(default_factory=list)
+    again: dict[tuple[str, str, str], int] = field(default_factory=dict)
+
+    def of_generations(self, recorded: RecordedScores) -> RecordedScores:
+        """The same scores, with those of one generation, and no others, at the same place among repeats."""
+        places: dict[str, dict[object, int]] = {}
+        place: list[int] = []
+        for model, generation in zip(self.models, self.generations, strict=True):
+            known = places.setdefault(model, {})
+            place.append(known.setdefault(generation, len(known)))
+        scores = np.full((*recorded.scores.shape[:3], max(place) + 1), np.nan)
+        model_of = _positions(self.models, recorded.models)
+        item_of = _positions(self.items, recorded.items)
+        rater_of = _positions(self.raters, recorded.raters)
+        scores[model_of, item_of, rater_of, place] = self.scores
+        return replace(recorded, scores=scores)
+
+
+def _positions(column: Sequence[str], names: Sequence[str]) -> list[int]:
+    number = {name: i for i, name in enumerate(names)}
+    return [number[name] for name in column]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """How judges took turns in one log.
+
+    Attributes:
+        series: scorer, or scorer.key, whose raters are the judges.
+        kept: whether all epochs of an item scored the same generation.
+    """
+
+    series: str
+    kept: bool
 
 
 def open_scores(path: Path) -> RecordedScores | None:
@@ -30,6 +70,9 @@ def open_scores(path: Path) -> RecordedScores | None:
 
     Models are the evaluated models, raters the scorers, repeats the epochs; several logs of the same task
     and model add up. Samples without a score, and scorers whose values are no numbers, are left out.
+
+    Where judges took turns, raters are the judges, and scorers that asked no judge are left out. Of several
+    scorers that did, the one that drove the sampler counts.
 
     Raises:
         InvalidInputError: a log is truncated or unreadable, logs of several tasks, or no score at all.
@@ -39,11 +82,14 @@ def open_scores(path: Path) -> RecordedScores | None:
         return None
     columns = _Columns()
     tasks: dict[str, Path] = {}
+    rotated = False
     for file in files:
         header, summaries = _read(file)
         tasks.setdefault(header.eval.task, file)
-        for summary in summaries:
-            _add(columns, header, summary, file)
+        turns = _turns(header, summaries)
+        rotated |= turns is not None
+        for summary in summaries if turns is None else sorted(summaries, key=lambda s: s.epoch):
+            _add(columns, header, summary, file, turns)
     if len(tasks) > 1:
         raise InvalidInputError(
             f"{path} holds logs of {len(tasks)} tasks ({', '.join(sorted(tasks))}), whose items are not "
@@ -53,13 +99,14 @@ def open_scores(path: Path) -> RecordedScores | None:
         raise InvalidInputError(
             f"{path} holds no numeric score; was the eval run with --no-score or --no-log-samples?"
         )
-    return RecordedScores.from_readings(
+    recorded = RecordedScores.from_readings(
         columns.items,
         columns.scores,
         models=columns.models,
         raters=columns.raters,
         repeats=columns.repeats,
     )
+    return columns.of_generations(recorded) if rotated else recorded
 
 
 def _logs(path: Path) -> list[Path]:
@@ -78,11 +125,42 @@ def _read(file: Path) -> tuple[EvalLog, list[EvalSampleSummary]]:
         ) from ex
 
 
-def _add(columns: _Columns, header: EvalLog, summary: EvalSampleSummary, file: Path) -> None:
+def _turns(header: EvalLog, summaries: Sequence[EvalSampleSummary]) -> _Turns | None:
+    """None where judges did not take turns."""
+    found: dict[str, None] = {}
+    for summary in summaries:
+        for scorer, score in (summary.scores or {}).items():
+            if was_asked(_entry(score)):
+                found |= dict.fromkeys(series for series, _ in _values(scorer, score.value))
+    told = [(s.metadata or {}).get(METADATA) or {} for s in (header.results.scores if header.results else [])]
+    ours = next((entry for entry in told if "score" in entry), {})
+    if not found:
+        return None
+    series = ours["score"] if ours.get("score") in found else next(iter(found))
+    return _Turns(series, ours.get("repeat") == Repeat.JUDGE)
+
+
+def _entry(score: Score) -> dict[str, Any]:
+    entry = (score.metadata or {}).get(METADATA)
+    return entry if isinstance(entry, dict) else {}
+
+
+def _add(
+    columns: _Columns, header: EvalLog, summary: EvalSampleSummary, file: Path, turns: _Turns | None
+) -> None:
     if summary.error is not None:
         return
     for scorer, score in (summary.scores or {}).items():
-        for rater, value in _values(scorer, score.value):
+        for series, value in _values(scorer, score.value):
+            if turns is not None and (series != turns.series or "judge" not in _entry(score)):
+                continue
+            rater = series if turns is None else str(_entry(score)["judge"])
+            generation: object = (str(file), summary.epoch)
+            if turns is not None and turns.kept:  # a judge's second score of it counts as one of another
+                again = columns.again.get((str(file), str(summary.id), rater), 0)
+                columns.again[str(file), str(summary.id), rater] = again + 1
+                generation = (str(file), again)
+            columns.generations.append(generation)
             columns.items.append(str(summary.id))
             columns.scores.append(value)
             columns.models.append(header.eval.model)

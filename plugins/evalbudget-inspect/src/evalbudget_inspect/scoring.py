@@ -1,9 +1,10 @@
-"""The task's own scorers but for two things: scores carry their epoch, results carry our metrics."""
+"""The task's own scorers, but scores carry epoch and judge, results our metrics; judges may take turns."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
 
 from inspect_ai._util.registry import (
     registry_info,
@@ -23,6 +24,17 @@ MetricList = list[Metric | dict[str, list[Metric]]]
 BeforeScoring = Callable[[TaskState], Awaitable[bool]]
 
 
+class JudgeSeat(AbstractContextManager[Any], Protocol):
+    """Entered while a scorer runs: the judge it finds under its role."""
+
+    def entry(self) -> dict[str, Any]:
+        """For the score's metadata."""
+        ...
+
+
+FindSeat = Callable[[TaskState], Awaitable[JudgeSeat | None]]
+
+
 def scorer_names(scorers: Sequence[Scorer]) -> list[str]:
     """The names the host will give these scorers in its log."""
     names: list[str] = []
@@ -37,6 +49,7 @@ def with_metrics(
     *,
     metadata: dict[str, Any],
     before: BeforeScoring,
+    seat: FindSeat | None = None,
 ) -> Scorer:
     """The same scorer under the same name, with one more metric.
 
@@ -45,15 +58,19 @@ def with_metrics(
         metric: appended to its metrics.
         metadata: added to what the host logs about the scorer.
         before: awaited with the state about to be scored; False if it is not to be scored at all.
+        seat: finds the judge of the state about to be scored; None where judges do not take turns.
     """
 
     async def score(state: TaskState, target: Target) -> Score | None:
         if not await before(state):
             return None
-        result = await base(state, target)
+        judge = None if seat is None else await seat(state)
+        with nullcontext() if judge is None else judge:
+            result = await base(state, target)
         if result is None:
             return None
-        ours = {**(result.metadata or {}), METADATA: {"epoch": state.epoch}}
+        entry = {"epoch": state.epoch} | ({} if judge is None else judge.entry())
+        ours = {**(result.metadata or {}), METADATA: entry}
         return result.model_copy(update={"metadata": ours})
 
     info = registry_info(base)

@@ -23,6 +23,7 @@ from evalbudget_inspect.config import Config, Repeat
 from evalbudget_inspect.context import Run, current_run, is_cancelled
 from evalbudget_inspect.keep import KeptGenerations
 from evalbudget_inspect.prior import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
+from evalbudget_inspect.rotating import Rotation, Seat
 from evalbudget_inspect.values import in_range, score_to_float
 from evalbudget_inspect.warn import identical_repeats, repeats_were_identical
 
@@ -35,6 +36,7 @@ class _Serving:
 
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     allocation: Allocation | None = None
+    rotation: Rotation | None = None
     refusal: EvalbudgetError | None = None
     kept: KeptGenerations = field(default_factory=KeptGenerations)
     inputs: dict[str, str | list[ChatMessage]] = field(default_factory=dict)
@@ -82,9 +84,14 @@ class BudgetedSource(SampleSource):
     @property
     def allocation(self) -> Allocation | None:
         """The allocation of the run in whose context this is called."""
-        run = current_run()
-        serving = self._servings.get(run.spec.eval_id) if run is not None else None
+        serving = self._current()
         return serving.allocation if serving is not None else None
+
+    @property
+    def rotation(self) -> Rotation | None:
+        """The judges of the run in whose context this is called; None where they do not take turns."""
+        serving = self._current()
+        return serving.rotation if serving is not None else None
 
     # inspect's SampleSource
 
@@ -100,6 +107,9 @@ class BudgetedSource(SampleSource):
             serving.kept.adopt(sample)
         if self._has_media(str(sample.id)) and str(sample.id) not in serving.inputs:
             serving.inputs[str(sample.id)] = resolve_sample_attachments(sample, "full").input
+        unused = serving.rotation.observe(sample) if serving.rotation is not None else None
+        if unused is not None:
+            logger.warning(unused)
         value, error = self._read(serving, sample)
         key = (str(sample.id), sample.epoch)
         allocation.completed(key, value, attempts=paid_attempts(sample), error=error)
@@ -144,12 +154,23 @@ class BudgetedSource(SampleSource):
             return False
         return self.config.repeat is not Repeat.JUDGE or serving.kept.keep(state)
 
+    async def seat(self, state: TaskState) -> Seat | None:
+        """The judge whose turn it is; None where a log is scored again outside a run."""
+        if current_run() is None:
+            return None
+        rotation = (await self._serving()).rotation
+        return None if rotation is None else rotation.seat(str(state.sample_id), state.epoch)
+
     async def after_scoring(self, state: TaskState) -> None:
         """Let nobody wait for this cell any longer, whatever became of it."""
         if self.config.repeat is Repeat.JUDGE:
             (await self._serving()).kept.leave(state)
 
     # bookkeeping
+
+    def _current(self) -> _Serving | None:
+        run = current_run()
+        return self._servings.get(run.spec.eval_id) if run is not None else None
 
     async def _serving(self) -> _Serving:
         run = current_run()
@@ -180,16 +201,19 @@ class BudgetedSource(SampleSource):
                 "--repeat judge scores one generation again and again, and --score-on-error would have it "
                 "score a broken one; drop one of them"
             )
+        items = [str(i) for i in spec.dataset.sample_ids or []]
         allocation = Allocation(
             self.config,
-            [str(i) for i in spec.dataset.sample_ids or []],
+            items,
             epochs=spec.config.epochs or 1,
             attempts=1 + (spec.config.retry_on_error or 0),
             width=spec.config.max_samples,
             observe=plugins().observe,
         )
-        for warning in identical_repeats(spec, run.config, self.config.repeat):
-            logger.warning(warning)
+        serving.rotation = self._rotation(items, int(allocation.budget.amount))
+        if serving.rotation is None:  # judges that take turns differ, whatever their temperature
+            for warning in identical_repeats(spec, run.config, self.config.repeat):
+                logger.warning(warning)
         prior = await prior_cells(run.log_location)
         if self.config.repeat is Repeat.JUDGE:
             for cell in prior:
@@ -198,6 +222,22 @@ class BudgetedSource(SampleSource):
         keys = allocation.begin(prior)
         serving.allocation = allocation
         self._enqueue(serving, keys)
+
+    def _rotation(self, items: list[str], budget: int) -> Rotation | None:
+        panel = self.config.panel
+        if panel is None or not items:
+            return None
+        rotation = Rotation(
+            panel,
+            items,
+            categories=[str((self._sample(item).metadata or {}).get("category", "")) for item in items],
+            epochs=budget // len(items),
+            kept=self.config.repeat is Repeat.JUDGE,
+            seed=self.config.seed,
+        )
+        for note in rotation.schedule.notes:
+            logger.warning(note)
+        return rotation
 
     def _ask(self, serving: _Serving) -> bool:
         """Give the host what the sampler wants next; False if that is nothing."""

@@ -10,9 +10,11 @@ from inspect_ai.scorer import Metric, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_inspect.config import Config
+from evalbudget_inspect.config import Config, Repeat
 from evalbudget_inspect.live import LiveMetadata
 from evalbudget_inspect.metrics import budget_estimates
+from evalbudget_inspect.panel import Judges, Prices
+from evalbudget_inspect.panel_metrics import panel_estimates
 from evalbudget_inspect.refusals import refused
 from evalbudget_inspect.scoring import scorer_names, with_metrics
 from evalbudget_inspect.source import BudgetedSource
@@ -27,6 +29,10 @@ def budgeted(
     score: str | None = None,
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
+    judges: Judges | None = None,
+    rotation: str | None = None,
+    judge_prices: Prices | None = None,
+    judge_role: str | None = None,
     **options: Any,
 ) -> Task:
     """The same task under a budget: a sampler decides how often each item is asked.
@@ -36,13 +42,20 @@ def budgeted(
     Args:
         task: an inspect task with a dataset and a scorer; it is not edited otherwise.
         budget: scores to buy: ``2000``, or ``"20x"`` for 20 per item.
-        sampler: registered name, for example ``eb-bernstein`` (the default) or ``uniform``.
+        sampler: registered name, for example ``eb-bernstein`` (the default) or ``uniform`` (the default with
+            ``judges``, which go with samplers only whose repeats do not depend on scores).
         repeat: ``generation`` (default): a repeat is a fresh epoch; ``judge``: the first generation of each
             item is kept and scored again.
         score: the scorer whose scores drive the sampler, ``name`` or ``name.key``; default the first.
         seed: of the sampler.
         score_range: the smallest and the largest possible score, ``"1..10"``; with it every item gets a
             guaranteed interval, and a score outside counts as failed. C/I/P/N scores are within 0..1.
+        judges: models that take turns as the judge of an unmodified task: the role its scorers ask for is
+            another one of them for each item and epoch. The estimate is then the mean of the judges' means.
+        rotation: who scores what: ``cyclic`` (the default), ``random``, ``priced``, ``single``, or ``all``
+            with ``repeat="judge"``. Balanced within the sample metadata's ``category``, where there is one.
+        judge_prices: of one call of each judge, ``"a=1,b=5"``: what ``priced`` goes by, and for the log.
+        judge_role: the role the scorers ask for; default ``grader``.
         options: further arguments of the sampler, for example ``objective="mean"``.
 
     Raises:
@@ -62,6 +75,10 @@ def budgeted(
         score=score,
         seed=seed,
         score_range=score_range,
+        judges=judges,
+        rotation=rotation,
+        judge_prices=judge_prices,
+        judge_role=judge_role,
         **options,
     )
     scorers = _check(task)
@@ -80,6 +97,7 @@ def budgeted(
                 _metric(config, drives=scorer_name == name),
                 metadata=LiveMetadata(source, drives=scorer_name == name),
                 before=source.before_scoring,
+                seat=source.seat if config.panel is not None else None,
             )
             for scorer, scorer_name in zip(scorers, names, strict=True)
         ],
@@ -93,8 +111,16 @@ def budgeted(
 def _metric(config: Config, *, drives: bool) -> Metric:
     # the declared range is that of the scores that drive; another scorer's zeros must not fall out of it
     low, high = config.score_range if drives and config.score_range else (None, None)
-    return budget_estimates(
-        allocation=config.allocation.value, fixed_repeats=config.fixed_repeats, low=low, high=high
+    if config.panel is None:
+        return budget_estimates(
+            allocation=config.allocation.value, fixed_repeats=config.fixed_repeats, low=low, high=high
+        )
+    return panel_estimates(
+        judges=list(config.panel.judges),
+        weighs_judges=config.panel.weighs_judges,
+        kept=config.repeat is Repeat.JUDGE,
+        low=low,
+        high=high,
     )
 
 

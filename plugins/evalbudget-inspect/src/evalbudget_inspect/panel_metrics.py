@@ -1,0 +1,149 @@
+"""Our rows where judges take turns: what the panel says, each judge's bias, where the variance comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from inspect_ai.scorer import Metric, SampleScore, Value, metric
+
+from evalbudget import Allocation
+from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.estimators.judges import (
+    JudgeScores,
+    judge_biases,
+    judge_mean_over_sampled_items,
+    panel_mean,
+    variance_components,
+)
+from evalbudget_inspect.metrics import estimates_of, finite
+from evalbudget_inspect.rotating import was_asked
+from evalbudget_inspect.scoring import METADATA
+from evalbudget_inspect.values import in_range, score_to_float
+
+
+@metric(name="evalbudget_panel", scores="unreduced")
+def panel_estimates(
+    judges: list[str],
+    weighs_judges: bool = True,
+    kept: bool = False,
+    low: float | None = None,
+    high: float | None = None,
+    level: float = 0.95,
+) -> Metric:
+    """The panel's mean, and how sure it is.
+
+    ``estimate``, ``stderr``, ``lower`` and ``upper`` take the items for a sample of all that could have been
+    asked, and the judges as given; every judge weighs the same. ``bias_<judge>`` is a judge's deviation from
+    the panel's mean. ``variance_<source>`` and ``share_<source>`` say where the variance of a single score by
+    one of the judges comes from, as far as the rotation tells sources apart. ``judges``, ``items`` and
+    ``readings`` count what was scored.
+
+    A scorer that asks no judge has the rows of a task without a panel.
+
+    Args:
+        judges: names of the panel.
+        weighs_judges: False for the raw mean of the scores, where the rotation is a baseline.
+        kept: every epoch of an item scored the same generation.
+        low: the smallest possible score, if declared.
+        high: the largest possible score, if declared.
+        level: of the intervals.
+    """
+    bounds = (low, high) if low is not None and high is not None else None
+
+    def compute(scores: list[SampleScore]) -> Value:
+        found = panel_scores(scores, judges, bounds, kept=kept)
+        if found is None:
+            return dict(estimates_of(scores, Allocation.FIXED, 1, bounds, level))
+        estimate = panel_mean(found) if weighs_judges else judge_mean_over_sampled_items(found)
+        interval = estimate.confidence_interval(level)
+        values = {
+            "estimate": estimate.value,
+            "stderr": estimate.standard_error,
+            "lower": interval.low,
+            "upper": interval.high,
+            "judges": float(np.count_nonzero(found.counts)),
+            "items": float(np.count_nonzero(found.per_item)),
+            "readings": float(found.value.size),
+        }
+        return dict(finite(values | _biases(found) | _components(found)))
+
+    return compute
+
+
+def panel_scores(
+    scores: Sequence[SampleScore],
+    judges: Sequence[str],
+    bounds: tuple[float, float] | None,
+    *,
+    kept: bool,
+) -> JudgeScores | None:
+    """The scores with their judges; None if no judge gave them, or they are no numbers."""
+    number = {name: i for i, name in enumerate(judges)}
+    items: dict[str, int] = {}
+    calls: list[tuple[int, int, int, float]] = []
+    asked = False
+    for sample in scores:
+        ours = (sample.score.metadata or {}).get(METADATA) or {}
+        if ours.get("judge") not in number:
+            continue
+        asked |= was_asked(ours)
+        try:
+            value = score_to_float(sample.score, sample.scorer or "scorer")
+        except InvalidInputError:
+            return None
+        item = items.setdefault(str(sample.sample_id), len(items))
+        value = value if in_range(value, bounds) else float("nan")
+        calls.append((item, int(ours["epoch"]) - 1, number[ours["judge"]], value))
+    return judge_scores(calls, judges, kept=kept) if asked else None
+
+
+def judge_scores(
+    calls: Sequence[tuple[int, int, int, float]], judges: Sequence[str], *, kept: bool
+) -> JudgeScores:
+    """Calls (item, epoch, judge, value) as scores.
+
+    Where a generation is kept, all its scores are of the one generation, and a judge's second score of it
+    counts as one of another.
+    """
+    if kept:
+        again: dict[tuple[int, int], int] = {}
+        renumbered = []
+        for item, _, judge, value in sorted(calls, key=lambda call: call[:3]):
+            count = again.get((item, judge), 0)
+            again[item, judge] = count + 1
+            renumbered.append((item, count, judge, value))
+        calls = renumbered
+    item_, epoch_, judge_, value_ = zip(*calls, strict=True) if calls else ((), (), (), ())
+    return JudgeScores.of(item_, epoch_, judge_, value_, judges=judges)
+
+
+def short_names(judges: Sequence[str]) -> list[str]:
+    """Names for metrics: without the provider where that is unique, and without brackets and slashes."""
+    last = [name.rsplit("/", 1)[-1] for name in judges]
+    chosen = [short if last.count(short) == 1 else name for name, short in zip(judges, last, strict=True)]
+    plain = [re.sub(r"[^\w.:-]+", "_", name) for name in chosen]
+    return [name if plain.count(name) == 1 else f"{name}_{i + 1}" for i, name in enumerate(plain)]
+
+
+def _biases(scores: JudgeScores) -> dict[str, float]:
+    try:
+        biases = judge_biases(scores)
+    except InvalidInferenceError:
+        return {}  # a single judge has nobody to differ from
+    short = dict(zip(scores.judges, short_names(scores.judges), strict=True))
+    pairs = zip(biases.judges, biases.value.tolist(), strict=True)
+    return {f"bias_{short[name]}": value for name, value in pairs}
+
+
+def _components(scores: JudgeScores) -> dict[str, float]:
+    try:
+        components = variance_components(scores)
+    except InvalidInferenceError:
+        return {}  # too few scores yet
+    named = {c.name: re.sub(r"\W+", "_", c.name.replace("+", "and")) for c in components.components}
+    shares = components.shares()
+    return {f"variance_{named[c.name]}": c.value for c in components.components} | {
+        f"share_{slug}": shares[name] for name, slug in named.items()
+    }

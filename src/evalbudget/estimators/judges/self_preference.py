@@ -1,0 +1,129 @@
+"""Do judges favour themselves? For panels whose judges are also among the models judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evalbudget.confidence.bounds import Bounds, FloatArray, IntArray, check_level
+from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
+from evalbudget.shrinkage import t_quantile
+
+
+@dataclass(frozen=True, slots=True)
+class SelfPreference:
+    """One row per judge that is also a model.
+
+    Attributes:
+        judges: names in the panel.
+        models: the model each of them is.
+        value: how much more the judge gives itself than the other judges give it, beyond what it gives the
+            other models more than they do.
+        standard_error: over items, shape (rows,).
+        n: items that the contrast rests on.
+    """
+
+    judges: tuple[str, ...]
+    models: tuple[str, ...]
+    value: FloatArray
+    standard_error: FloatArray
+    n: IntArray
+
+    def confidence_intervals(self, level: float = 0.95) -> Bounds:
+        """For all rows at once (Bonferroni t); nan where fewer than two items are known."""
+        alpha = (1.0 - check_level(level)) / max(len(self.judges), 1)
+        degrees = np.maximum(self.n - 1, 1)
+        half = t_quantile(1 - alpha, degrees) * self.standard_error
+        return Bounds(self.value - half, self.value + half)
+
+
+def self_preference(
+    scores: ArrayLike,
+    models: Sequence[str],
+    judges: Sequence[str],
+    *,
+    same: Mapping[str, str] | None = None,
+) -> SelfPreference:
+    r"""Self-preference of every judge that is also a judged model, from paired items.
+
+    .. math:: \Delta_l = (x_{ll} - \bar x_{l,-l}) - (\bar x_{-l,l} - \bar x_{-l,-l})
+
+    where the first index is the model and the second the judge; per item, then averaged. A lenient judge and
+    a strong model both cancel.
+
+    Args:
+        scores: shape (models, items, judges) or (models, items, judges, repeats), NaN where missing.
+        models: names.
+        judges: names.
+        same: judge -> model it is; None pairs equal names (also without a provider prefix, ``openai/gpt-5``).
+
+    Raises:
+        InvalidInferenceError: no judge is among the models, or there is only one model or judge.
+        InvalidInputError: scores of another shape.
+        UnknownNameError: ``same`` names a judge or model that is not there.
+    """
+    x = np.asarray(scores, dtype=np.float64)
+    if x.ndim == 3:
+        x = x[..., None]
+    if x.ndim != 4 or x.shape[0] != len(models) or x.shape[2] != len(judges):
+        raise InvalidInputError(
+            f"scores has shape {x.shape}; it must be ({len(models)} models, items, {len(judges)} judges, ...)"
+        )
+    pairs = _pairs(models, judges, same)
+    if len(models) < 2 or len(judges) < 2:
+        raise InvalidInferenceError(
+            f"{len(models)} models and {len(judges)} judges: self-preference is a contrast with other models "
+            "and other judges; give two or more of each"
+        )
+    cell = _mean(x, 3)
+    rows = []
+    for judge, model in pairs:
+        other_judges = [j for j in range(len(judges)) if j != judge]
+        other_models = [m for m in range(len(models)) if m != model]
+        own = cell[model, :, judge] - _mean(cell[other_models][:, :, judge], 0)
+        others = _mean(cell[model][:, other_judges], 1) - _mean(
+            _mean(cell[other_models][:, :, other_judges], 2), 0
+        )
+        contrast = own - others
+        contrast = contrast[~np.isnan(contrast)]
+        n = contrast.size
+        error = float(contrast.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+        rows.append((float(contrast.mean()) if n else float("nan"), error, n))
+    value, error_, count = (np.array(column) for column in zip(*rows, strict=True))
+    return SelfPreference(
+        tuple(judges[j] for j, _ in pairs), tuple(models[m] for _, m in pairs), value, error_, count
+    )
+
+
+def _pairs(
+    models: Sequence[str], judges: Sequence[str], same: Mapping[str, str] | None
+) -> list[tuple[int, int]]:
+    if same is not None:
+        for judge, model in same.items():
+            if judge not in judges:
+                raise UnknownNameError("judge", judge, judges)
+            if model not in models:
+                raise UnknownNameError("model", model, models)
+        return [(tuple(judges).index(j), tuple(models).index(m)) for j, m in same.items()]
+    short = [name.rsplit("/", 1)[-1] for name in models]
+    found = []
+    for j, judge in enumerate(judges):
+        if judge in models:
+            found.append((j, tuple(models).index(judge)))
+        elif short.count(judge.rsplit("/", 1)[-1]) == 1:
+            found.append((j, short.index(judge.rsplit("/", 1)[-1])))
+    if not found:
+        raise InvalidInferenceError(
+            f"none of the judges ({', '.join(judges)}) is among the models ({', '.join(models)}); "
+            "say which is which with same={judge: model}"
+        )
+    return found
+
+
+def _mean(x: FloatArray, axis: int) -> FloatArray:
+    n = np.count_nonzero(~np.isnan(x), axis=axis)
+    total = np.nansum(x, axis=axis)
+    return np.asarray(np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0), dtype=np.float64)

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from evalbudget.backtest import RecordedScores
+from evalbudget.cli.main import cli
+
+
+def save(path: Path, scores: np.ndarray, judges: tuple[str, ...] = ("gpt", "haiku", "mini")) -> Path:
+    models, n = len(scores), scores.shape[1]
+    RecordedScores(
+        scores, tuple(f"m{i}" for i in range(models)), tuple(str(i) for i in range(n)), judges
+    ).save(path)
+    return path
+
+
+def scores(models: int = 1, repeats: int = 3) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return np.asarray(
+        5
+        + rng.normal(size=(models, 60, 1, 1))
+        + rng.normal(size=(models, 60, 1, repeats))
+        + np.array([0.5, -0.3, -0.2])[:, None]
+        + rng.normal(size=(models, 60, 3, repeats))
+    )
+
+
+@pytest.fixture
+def pilot(tmp_path: Path) -> Path:
+    return save(tmp_path / "pilot.npz", scores())
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["plan", *map(str, arguments)])
+
+
+def refused(result: Result, *parts: str) -> None:
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    message = " ".join(result.stderr.split())
+    for part in parts:
+        assert part in message, message
+    assert "Traceback" not in message
+
+
+def test_prints_components_and_a_plan_per_rotation(pilot: Path) -> None:
+    result = run(pilot, "--half-width", "0.2")
+    assert result.exit_code == 0, result.output
+    words = [line.split()[0] for line in result.stdout.splitlines() if line.split()]
+    assert words[-4:] == ["all", "random", "cyclic", "priced"]
+    assert "60 items, 3 judges, crossed" in result.stdout
+
+
+def test_json_has_plans_and_components(pilot: Path, tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    prices = ("--prices", "gpt=5,haiku=1,mini=0.5", "--generation-price", "0.1")
+    result = run(pilot, "--usd", "500", *prices, "--level", ".9", "--max-items", "400", "--json", out)
+    assert result.exit_code == 0, result.output
+    found = json.loads(out.read_text())
+    assert [p["strategy"] for p in found["plans"]] == ["all", "random", "cyclic", "priced"]
+    assert all(p["cost"] <= 500 and p["items"] <= 400 and p["level"] == 0.9 for p in found["plans"])
+    assert sum(c["share"] for c in found["components"]) == pytest.approx(1)
+    assert all(c["lower"] <= c["upper"] for c in found["components"])
+    to_stdout = run(pilot, "--usd", "500", *prices, "--level", ".9", "--max-items", "400", "--json", "-")
+    assert json.loads(to_stdout.stdout) == found
+
+
+def test_reads_csv_and_says_what_a_rotated_pilot_cannot_tell(tmp_path: Path) -> None:
+    x = scores()[0]
+    rows = [f"{i},{'abc'[i % 3]},{x[i, i % 3, 0]}" for i in range(60)]
+    (tmp_path / "pilot.csv").write_text("item,rater,score\n" + "\n".join(rows))
+    result = run(tmp_path / "pilot.csv", "--half-width", "0.3")
+    assert result.exit_code == 0, result.output
+    assert "all: the variance of" in result.stdout
+    assert "rotated, one score per item" in result.stdout
+
+
+def test_bad_input_exits_with_2(pilot: Path, tmp_path: Path) -> None:
+    refused(run(pilot), "give either --half-width")
+    refused(run(pilot, "--usd", "5", "--half-width", "1"), "not both")
+    refused(run(pilot, "--half-width", "-1"), "half-width is -1")
+    refused(run(pilot, "--usd", "0"), "money to spend is 0")
+    refused(run(pilot, "--half-width", "1", "--level", "95"), "level 95")
+    refused(
+        run(pilot, "--usd", "5", "--prices", "gtp=1"), "unknown judge in --prices 'gtp'. Did you mean 'gpt'"
+    )
+    refused(run(pilot, "--usd", "5", "--prices", "gpt:1"), "'gpt:1'; write JUDGE=PRICE")
+    refused(run(pilot, "--usd", "5", "--prices", "gpt=1,gpt=2"), "twice")
+    refused(run(pilot, "--usd", "5", "--prices", "gpt=1"), "no entry for judge 'haiku'")
+    refused(run(pilot, "--usd", "5", "--prices", "gpt=1,haiku=0,mini=1"), "must be above zero")
+    refused(run(pilot, "--usd", "5", "--generation-price", "-1"), "price of a generation is -1")
+    refused(run(pilot, "--usd", "1"), "does not support a plan", "does not buy enough")
+    refused(run(pilot, "--half-width", "1", "--model", "m9"), "unknown model 'm9'")
+    refused(run(pilot, "--half-width", "1", "--json", tmp_path / "no" / "x.json"), "does not exist")
+    refused(run(tmp_path / "none.npz", "--usd", "5"), "none.npz does not exist")
+    two = save(tmp_path / "two.npz", scores(models=2))
+    refused(run(two, "--half-width", "1"), "there are 2 models (m0, m1); choose one with --model")
+    assert run(two, "--half-width", "1", "--model", "m1").exit_code == 0
+    one = save(tmp_path / "one.npz", scores()[:, :, :1], judges=("gpt",))
+    refused(run(one, "--half-width", "1"), "1 judges scored 60 items")
+
+
+def test_scales(tmp_path: Path) -> None:
+    x = scores()
+    x[:, :, 0] *= 10
+    mixed = save(tmp_path / "mixed.npz", x)
+    refused(run(mixed, "--half-width", "1"), "the judges seem to score on different scales", "--rescale")
+    assert run(mixed, "--half-width", "0.1", "--rescale").exit_code == 0
