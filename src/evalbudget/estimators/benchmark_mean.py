@@ -53,6 +53,9 @@ def mean_over_fixed_items(
               \widehat{\mathrm{Var}} = \frac1{4K^2} \sum_i \Bigl(\frac{s_{Ai}^2}{n_{Ai}}
               + \frac{s_{Bi}^2}{n_{Bi}}\Bigr)
 
+    The two halves of an item are slightly correlated, which this leaves out: with few items the cross-fit
+    interval covers a little less than its level.
+
     Student's t interval with Satterthwaite's degrees of freedom. An item (or half) with a single reading
     takes the mean s^2 of those with several; ``details["single"]`` counts them. An item with one half missing
     rests on the other. Items without any reading are left out, the target says so and
