@@ -166,6 +166,13 @@ def test_consecutive_readings_of_an_item_go_to_different_judges() -> None:
         assert set(raters[:3]) == {0, 1, 2}
 
 
+@pytest.mark.parametrize("part", [1, 5, 17, 29])
+def test_judges_are_balanced_within_a_round_too(part: int) -> None:
+    sampler = rotated("uniform", panel(30))
+    calls = Counter(e.request.cell.rater for e in play(sampler, 30 + part) if e.reading is not None)
+    assert max(calls.values()) - min(calls[j] for j in range(3)) <= 1
+
+
 def test_one_judge_that_always_fails_closes_no_item() -> None:
     def score(cell: Cell) -> float | None:
         return None if cell.rater == 1 else gaussian(cell)

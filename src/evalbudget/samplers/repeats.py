@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from types import MappingProxyType
 
 import numpy as np
@@ -99,12 +100,8 @@ class RepeatSampler(Sampler):
         self._warming = True
         self._frozen = False  # the end of the warm-up is final
         self._turn = 0
-        order: list[int] = np.random.default_rng(seed).permutation(design.n_items).tolist()
-        rank = [0] * n_arms
-        for position, item in enumerate(order):
-            for half in range(halves):
-                rank[item * halves + half] = position * halves + half
-        self._heaps = [UrgencyHeap(rank) for _ in range(halves)]
+        self._order: list[int] = np.random.default_rng(seed).permutation(design.n_items).tolist()
+        self._heaps = self._ranked(self._order)
         self._fill()
 
     @property
@@ -132,6 +129,13 @@ class RepeatSampler(Sampler):
             raise SamplerError(f"{self.name} was asked before it was told to rotate judges; rotate first")
         self._judge_of = judge_of
         self.options["rotation"] = rotation
+        # where a budget ends within a round, the judges must have had their turns equally often
+        by_judge: dict[int, list[int]] = {}
+        for item in self._order:
+            by_judge.setdefault(judge_of(item, 0), []).append(item)
+        turns = zip_longest(*by_judge.values())
+        self._heaps = self._ranked([item for turn in turns for item in turn if item is not None])
+        self._fill()
 
     def closes_as(self, cell: Cell) -> Cell:
         """The item, whoever failed on it."""
@@ -338,6 +342,14 @@ class RepeatSampler(Sampler):
             self._fill()
 
     # the heaps
+
+    def _ranked(self, order: list[int]) -> list[UrgencyHeap]:
+        """One heap per half, empty; among equally urgent items the first in the order comes first."""
+        rank = [0] * len(self._n)
+        for position, item in enumerate(order):
+            for half in range(self._halves):
+                rank[item * self._halves + half] = position * self._halves + half
+        return [UrgencyHeap(rank) for _ in range(self._halves)]
 
     def _fill(self) -> None:
         for half, heap in enumerate(self._heaps):
