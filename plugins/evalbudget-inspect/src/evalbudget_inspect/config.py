@@ -12,7 +12,8 @@ from typing import Any
 from evalbudget import Allocation, Budget, Design, Sampler, Unit
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.plugins import get_sampler
-from evalbudget_inspect.panel import Judges, Panel, Prices
+from evalbudget_inspect.judges import Judges
+from evalbudget_inspect.panel import Panel, Prices
 
 DEFAULT_SAMPLER = "eb-bernstein"
 DEFAULT_SAMPLER_OF_PANELS = "uniform"
@@ -138,9 +139,10 @@ class Config:
         rotation: str | None = None,
         judge_prices: Prices | None = None,
         judge_role: str | None = None,
+        rotating: Panel | None = None,
         **options: Any,
     ) -> Config:
-        """From what a user typed; None means the default.
+        """From what a user typed; None means the default. ``rotating`` is the panel of a scorer that has one.
 
         Raises:
             BudgetError: no budget was given.
@@ -148,7 +150,7 @@ class Config:
         """
         if budget is None:
             raise BudgetError("no budget given; write a number of scores (2000) or scores per item (20x)")
-        panel = Panel.of(judges, rotation=rotation, prices=judge_prices, role=judge_role)
+        panel = rotating or Panel.of(judges, rotation=rotation, prices=judge_prices, role=judge_role)
         return cls(
             budget=budget,
             sampler=sampler or (DEFAULT_SAMPLER if panel is None else DEFAULT_SAMPLER_OF_PANELS),
