@@ -131,8 +131,10 @@ def _entries(judges: Any) -> Iterator[JudgeModel]:
                 yield _named(str(name), value)
     elif isinstance(judges, Sequence):
         for entry in judges:
-            if isinstance(entry, Mapping):
-                yield from _entries(entry)
+            if isinstance(entry, Mapping) and not entry.keys() & {"model", "name"}:
+                yield from _entries(entry)  # - cold: {model: ...}
+            elif isinstance(entry, Mapping):
+                yield _of_mapping(entry, None)
             else:
                 yield entry_of(entry)
     else:

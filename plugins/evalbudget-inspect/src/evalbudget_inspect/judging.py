@@ -155,8 +155,8 @@ def _rotating(
             current, judges = await turns.next(state)
             ask = [partial(_ask, scorers[judge], state, target, current, judge) for judge in judges]
             if len(ask) == 1:
-                return await _one(ask[0], panel.judges[judges[0]], state)
-            return await _several(ask, [panel.judges[judge] for judge in judges], state)
+                return await _one(ask[0], panel.judges[judges[0]], state, current)
+            return await _several(ask, [panel.judges[judge] for judge in judges], state, current)
         finally:
             scored_state.reset(before)
 
@@ -198,7 +198,7 @@ async def _ask(
             current.tell(str(state.sample_id), state.epoch, judge, value)
 
 
-async def _one(ask: Ask, judge: str, state: TaskState) -> Score | None:
+async def _one(ask: Ask, judge: str, state: TaskState, current: Pass | None) -> Score | None:
     try:
         result = await ask()
     except (LimitExceededError, TerminateSampleError):
@@ -207,6 +207,8 @@ async def _one(ask: Ask, judge: str, state: TaskState) -> Score | None:
         if current_run() is not None:
             raise  # the host retries samples, and knows which errors to bear
         # where a log is scored, it would throw away what all other judges said
+        if current is not None:
+            current.bear(judge, ex)
         result = Score.unscored(reason="grader_failed", explanation=f"judge {judge!r} failed: {ex!r}")
     if result is None:
         return None
@@ -214,7 +216,9 @@ async def _one(ask: Ask, judge: str, state: TaskState) -> Score | None:
     return result.model_copy(update={"metadata": {**(result.metadata or {}), METADATA: ours}})
 
 
-async def _several(ask: Sequence[Ask], judges: Sequence[str], state: TaskState) -> Score:
+async def _several(
+    ask: Sequence[Ask], judges: Sequence[str], state: TaskState, current: Pass | None
+) -> Score:
     results: dict[str, Score | None] = dict.fromkeys(judges)
     errors: dict[str, Exception] = {}
 
@@ -225,6 +229,8 @@ async def _several(ask: Sequence[Ask], judges: Sequence[str], state: TaskState) 
             raise
         except Exception as ex:  # the other judges of this generation are paid for
             errors[judge] = ex
+            if current is not None:
+                current.bear(judge, ex)
 
     try:
         async with anyio.create_task_group() as group:

@@ -93,6 +93,7 @@ class Pass:
     attempts: list[int] = field(init=False)
     """Calls of each judge, failed ones included."""
     _values: dict[tuple[str, int, int], float] = field(default_factory=dict)
+    _ill: set[str] = field(default_factory=set)
     _arrived: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -127,6 +128,16 @@ class Pass:
         """A judge's reading of a cell, nan if it failed; a cell read again keeps its last reading."""
         self.attempts[judge] += 1
         self._values[item, epoch, judge] = value
+
+    def bear(self, judge: str, error: Exception) -> None:
+        """Say once per judge that its calls fail, where that does not end the scoring."""
+        if judge not in self._ill:
+            self._ill.add(judge)
+            logger.warning(
+                "judge %r failed (%r); what it fails to score is left out and counted in the log",
+                judge,
+                error,
+            )
 
     def report(self) -> dict[str, Any]:
         """For the log."""
