@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from inspect_ai import score as host_score
 from inspect_ai.log import EvalLog, read_eval_log
 
+from evalbudget.cli.main import cli
+from evalbudget_inspect import cyclic_judge
 from evalbudget_inspect.judges import judges_text, read_judges
 
 COLD = {"model": "simulated/a", "temperature": 0, "model_args": {"x": 1, "y": [2, 3]}}
@@ -112,24 +116,24 @@ def test_from_the_command_line_to_a_plan(task_file: Path, tmp_path: Path) -> Non
     told = told_by(again)
     assert (told["calls_strict"], told["calls_kind"], told["readings"]) == (12, 12, 24)
     assert "Well, is" in str((again.samples or [])[0].scores)
-    planned = command("plan again.eval --half-width 0.2 --json -", cwd=tmp_path)
+    planned = CliRunner().invoke(
+        cli, ["plan", str(tmp_path / "again.eval"), "--half-width", "0.2", "--json", "-"]
+    )
     assert sorted(json.loads(planned.stdout)["judges"]) == ["kind", "strict"]
 
 
-def test_streams_deal_the_same_judges(task_file: Path, tmp_path: Path) -> None:
-    command("inspect eval my_task.py --model simulated/writer -T stories=9", cwd=tmp_path)
-    file = next((tmp_path / "logs").glob("*.eval"))
-    found = []
-    for options in ("--stream 1", "--stream 4", ""):
-        command(
-            "inspect score --scorer evalbudget_inspect/cyclic_judge --action append --overwrite "
-            f"-S judges=simulated/a,simulated/b,simulated/c --output-file scored.eval {options}",
-            str(file),
-            cwd=tmp_path,
-        )
-        log = read_eval_log(str(tmp_path / "scored.eval"))
-        found.append(
-            {str(s.id): (s.scores or {})["cyclic_judge"].metadata["evalbudget"]["judge"] for s in log.samples}
-        )
-    assert found[0] == found[1] == found[2]
+def test_a_streamed_log_is_dealt_as_a_whole_one(make_task: Any, run: Any, tmp_path: Path) -> None:
+    log = run(make_task(9))
+    command(
+        "inspect score --scorer evalbudget_inspect/cyclic_judge --action append --stream 2 "
+        "-S judges=simulated/a,simulated/b,simulated/c --output-file scored.eval",
+        log.location,
+        cwd=tmp_path,
+    )
+    whole = host_score(log, cyclic_judge("simulated/a,simulated/b,simulated/c"), display="none")
+    found = [
+        {str(s.id): (s.scores or {})["cyclic_judge"].metadata["evalbudget"]["judge"] for s in log.samples}
+        for log in (read_eval_log(str(tmp_path / "scored.eval")), whole)
+    ]
+    assert found[0] == found[1]
     assert sorted(list(found[0].values()).count(f"simulated/{name}") for name in "abc") == [3, 3, 3]
