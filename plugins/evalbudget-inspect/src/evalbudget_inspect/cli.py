@@ -14,6 +14,7 @@ from inspect_ai._util.error import PrerequisiteError
 from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
 from evalbudget_inspect.config import DEFAULT_SAMPLER_OF_PANELS, Config, Repeat
 from evalbudget_inspect.entry import PREFIX
+from evalbudget_inspect.judges import judges_text, read_judges
 from evalbudget_inspect.refusals import take_refusals
 from evalbudget_inspect.rewrite import host_arguments
 
@@ -98,7 +99,8 @@ def _budget_options(command: Any) -> Any:
                 "--judges",
                 metavar="A,B,...",
                 help="Judge models that take turns in the role the task's scorers ask for: another one for "
-                "each item and epoch.",
+                "each item and epoch. With arguments as for --model-role: "
+                "'cold={model: a, temperature: 0},b'; or a .yaml file of them.",
             ),
             click.option(
                 "--rotation", help="cyclic (default), random, priced, single; all with --repeat judge."
@@ -168,6 +170,8 @@ def _budgeted(name: str) -> click.Command:
             "seed": sampler_seed,
             **options,
         }
+        if judges is not None:
+            ours["judges"] = judges_text(read_judges(judges))
         given = {k: v for k, v in ours.items() if v is not None}
         if not given:
             _exit(_run_host([name, *args]))

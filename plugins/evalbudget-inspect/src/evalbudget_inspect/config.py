@@ -13,7 +13,8 @@ from evalbudget import Allocation, Budget, Design, Sampler, Unit
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.plugins import get_sampler
 from evalbudget.samplers import JudgeOf, RepeatSampler
-from evalbudget_inspect.panel import Judges, Panel, Prices
+from evalbudget_inspect.judges import Judges
+from evalbudget_inspect.panel import Panel, Prices
 
 DEFAULT_SAMPLER = "eb-bernstein"
 DEFAULT_SAMPLER_OF_PANELS = "uniform"
@@ -163,15 +164,16 @@ class Config:
         rotation: str | None = None,
         judge_prices: Prices | None = None,
         judge_role: str | None = None,
+        rotating: Panel | None = None,
         **options: Any,
     ) -> Config:
-        """From what a user typed; None means the default.
+        """From what a user typed; None means the default. ``rotating`` is the panel of a scorer that has one.
 
         Raises:
             BudgetError: no budget was given, and there is something to decide.
             InvalidInputError: a score range that is none, or a panel that is none.
         """
-        panel = Panel.of(judges, rotation=rotation, prices=judge_prices, role=judge_role)
+        panel = rotating or Panel.of(judges, rotation=rotation, prices=judge_prices, role=judge_role)
         return cls(
             budget=budget,
             sampler=sampler or (DEFAULT_SAMPLER if panel is None else DEFAULT_SAMPLER_OF_PANELS),

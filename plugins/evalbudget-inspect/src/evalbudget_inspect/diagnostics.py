@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from evalbudget.estimators import ItemReadings, betting, eb_wilson
-from evalbudget.estimators.judges import JudgeScores, diagnose_scales, judge_corrected
+from evalbudget.estimators.judges import judge_corrected
 from evalbudget_inspect.allocation import Allocation
 from evalbudget_inspect.config import Config
 from evalbudget_inspect.panel_metrics import Call, judge_scores, panel_estimate
+from evalbudget_inspect.panel_report import panel_asked_for, panel_report
 from evalbudget_inspect.rotating import Rotation
 
 LEVEL = 0.95
@@ -30,10 +31,7 @@ def asked_for(config: Config, score: str) -> dict[str, Any]:
         "options": json.loads(json.dumps(dict(config.options), default=str)),
     }
     if config.panel is not None:
-        panel = config.panel
-        asked |= {"judges": list(panel.judges), "rotation": panel.rotation, "judge_role": panel.role}
-        if panel.prices is not None:
-            asked["judge_prices"] = dict(zip(panel.judges, panel.prices, strict=True))
+        asked |= panel_asked_for(config.panel)
     return asked
 
 
@@ -59,29 +57,23 @@ def panel_outcome(allocation: Allocation, rotation: Rotation) -> dict[str, Any]:
     panel = rotation.panel
     calls = _calls(allocation, rotation)
     scores = judge_scores(calls, panel.judges, kept=rotation.kept)
-    given = np.bincount([judge for _, _, judge, _ in calls], minlength=len(panel.judges)).tolist()
-    per_judge: dict[str, dict[str, Any]] = {}
-    for j, name in enumerate(panel.judges):
-        usage = rotation.usage[j]
-        per_judge[name] = {"calls": given[j], "failed": int(scores.failed[j]), "tokens": usage.total_tokens}
-        if usage.total_cost is not None:
-            per_judge[name]["cost"] = usage.total_cost
-        if panel.prices is not None:
-            per_judge[name]["price"] = panel.prices[j] * given[j]
-    estimate = panel_estimate(
-        calls,
-        panel.judges,
-        kept=rotation.kept,
-        weighs_judges=panel.weighs_judges,
-        allocation=allocation.sampler.allocation,
-        fixed_repeats=allocation.sampler.fixed_repeats,
+    unused = [] if rotation.unused is None else [rotation.unused]
+    return panel_report(
+        panel,
+        scores,
+        judge_calls(allocation, rotation),
+        estimate=panel_estimate(
+            calls,
+            panel.judges,
+            kept=rotation.kept,
+            weighs_judges=panel.weighs_judges,
+            allocation=allocation.sampler.allocation,
+            fixed_repeats=allocation.sampler.fixed_repeats,
+        ),
+        usage=rotation.usage,
+        notes=[*rotation.schedule.notes, *rotation.notes, *unused],
+        one_scale=allocation.config.score_range is not None,
     )
-    return {
-        "per_judge": per_judge,
-        "target": estimate.target,
-        "method": f"{estimate.method}; interval {estimate.validity.value}, asymptotic, items sampled",
-        "notes": [*rotation.schedule.notes, *_panel_notes(scores, rotation, allocation.config)],
-    }
 
 
 def _calls(allocation: Allocation, rotation: Rotation) -> list[Call]:
@@ -97,20 +89,11 @@ def _calls(allocation: Allocation, rotation: Rotation) -> list[Call]:
     ]
 
 
-def _panel_notes(scores: JudgeScores, rotation: Rotation, config: Config) -> list[str]:
-    notes = [] if rotation.unused is None else [rotation.unused]
-    for name, failed in zip(scores.judges, scores.failed.tolist(), strict=True):
-        if failed and name in scores.silent:
-            notes.append(
-                f"judge {name!r} failed in all of its {failed} calls; the estimate is of the others alone"
-            )
-    scales = diagnose_scales(scores)
-    if config.score_range is None and not scales.one_scale:
-        notes.append(
-            f"the judges seem to score on {scales}; a mean over different scales means little: ask all "
-            "judges for the same one, or declare it with --score-range if they are asked for it"
-        )
-    return notes
+def judge_calls(allocation: Allocation, rotation: Rotation) -> list[int]:
+    """How often each judge was asked, failed calls included."""
+    judges = [judge for _, _, judge, _ in _calls(allocation, rotation)]
+    counts: list[int] = np.bincount(judges, minlength=len(rotation.panel.judges)).tolist()
+    return counts
 
 
 def per_item(allocation: Allocation, rotation: Rotation | None) -> dict[str, Any]:

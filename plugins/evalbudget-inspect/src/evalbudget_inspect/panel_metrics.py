@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
@@ -19,7 +19,7 @@ from evalbudget.estimators.judges import (
 )
 from evalbudget.estimators.result import Estimate
 from evalbudget_inspect.metrics import estimates_of, finite
-from evalbudget_inspect.rotating import was_asked
+from evalbudget_inspect.rotating import readings_of, was_asked
 from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import in_range, score_to_float
 
@@ -37,6 +37,7 @@ def panel_estimates(
     low: float | None = None,
     high: float | None = None,
     level: float = 0.95,
+    prices: list[float] | None = None,
 ) -> Metric:
     """The panel's mean, and how sure it is.
 
@@ -44,7 +45,9 @@ def panel_estimates(
     asked, and the judges as given; every judge weighs the same. ``bias_<judge>`` is a judge's deviation from
     the panel's mean. ``variance_<source>`` and ``share_<source>`` say where the variance of a single score by
     one of the judges comes from, as far as the rotation tells sources apart. ``judges``, ``items`` and
-    ``readings`` count what was scored.
+    ``readings`` count what was scored. ``calls_<judge>`` counts what a judge was asked, replies that could
+    not be read and calls that ended in an error included (the host's own retries of a request are not);
+    ``cost_<judge>`` is that times the judge's price.
 
     Where repeats depend on scores, the estimate rests on those that may count for it (see
     ``evalbudget.estimators.judges.panel_mean``), and the variances on those bought whatever the scores.
@@ -60,12 +63,17 @@ def panel_estimates(
         low: the smallest possible score, if declared.
         high: the largest possible score, if declared.
         level: of the intervals.
+        prices: of one call of each judge, in the same order; None if unknown.
     """
     bounds = (low, high) if low is not None and high is not None else None
     how = Allocation(allocation)
 
     def compute(scores: list[SampleScore]) -> Value:
+        counts: Calls | None = getattr(compute, _CALLS, None)
         calls = panel_calls(scores, judges, bounds)
+        known = None if counts is None else counts()
+        if calls is None and known is not None and any(known) and not scores:
+            return _calls(judges, known, prices)  # all failed: the host hides what is not scored
         if calls is None:
             return dict(estimates_of(scores, how, fixed_repeats, bounds, level))
         found = judge_scores(calls, judges, kept=kept)
@@ -82,10 +90,36 @@ def panel_estimates(
             "items": float(np.count_nonzero(found.per_item)),
             "readings": float(found.value.size),
         }
+        if known is None:
+            known = (found.counts + found.failed).tolist()
         fixed = found if how is Allocation.FIXED else _first(calls, fixed_repeats, judges, kept)
-        return dict(finite(values | _biases(found) | _components(fixed)))
+        values |= _biases(found) | _components(fixed) | _calls(judges, known, prices)
+        return dict(finite(values))
 
     return compute
+
+
+Calls = Callable[[], Sequence[int] | None]
+_CALLS = "__evalbudget_calls__"
+
+
+def counting(metric: Metric, calls: Calls) -> None:
+    """Tell a panel's metric how often each judge was asked: the host hides from it what is not scored.
+
+    Args:
+        metric: from :func:`panel_estimates`.
+        calls: per judge, those that failed included; None where it is unknown.
+    """
+    setattr(metric, _CALLS, calls)
+
+
+def _calls(judges: Sequence[str], calls: Sequence[int], prices: Sequence[float] | None) -> dict[str, float]:
+    short = short_names(judges)
+    rows = {f"calls_{name}": float(n) for name, n in zip(short, calls, strict=True)}
+    if prices is not None:
+        paid = zip(short, calls, prices, strict=True)
+        rows |= {f"cost_{name}": n * price for name, n, price in paid}
+    return rows
 
 
 def panel_calls(
@@ -98,7 +132,7 @@ def panel_calls(
     asked = False
     for sample in scores:
         ours = (sample.score.metadata or {}).get(METADATA) or {}
-        if ours.get("judge") not in number:
+        if not was_asked(ours) and "judge" not in ours:
             continue
         asked |= was_asked(ours)
         try:
@@ -106,8 +140,10 @@ def panel_calls(
         except InvalidInputError:
             return None
         item = items.setdefault(str(sample.sample_id), len(items))
-        value = value if in_range(value, bounds) else float("nan")
-        calls.append((item, int(ours["epoch"]) - 1, number[ours["judge"]], value))
+        for judge, read in readings_of(ours, value).items():
+            if judge in number:
+                read = read if in_range(read, bounds) else float("nan")
+                calls.append((item, int(ours["epoch"]) - 1, number[judge], read))
     return calls if asked else None
 
 
@@ -115,10 +151,10 @@ def panel_estimate(
     calls: Sequence[Call],
     judges: Sequence[str],
     *,
-    kept: bool,
-    weighs_judges: bool,
-    allocation: Allocation,
-    fixed_repeats: int,
+    kept: bool = False,
+    weighs_judges: bool = True,
+    allocation: Allocation = Allocation.FIXED,
+    fixed_repeats: int = 1,
 ) -> Estimate:
     """The panel's mean as far as the allocation allows."""
     if allocation is Allocation.FIXED:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalSample
-from inspect_ai.model import Model, ModelUsage, get_model, model_roles
+from inspect_ai.model import Model, ModelUsage, model_roles
 from inspect_ai.model._model import init_model_roles
 
-from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.errors import BudgetError
 from evalbudget_inspect.panel import Panel
 from evalbudget_inspect.scoring import METADATA
 
@@ -56,6 +55,47 @@ class Seat:
         init_model_roles(self._before)
 
 
+class Turn:
+    """While it is entered, a scorer that rotates asks this judge: in this context alone, so for one sample.
+
+    Args:
+        owner: of the panel.
+        judge: index into it.
+        name: of the judge.
+    """
+
+    def __init__(self, owner: object, judge: int, name: str) -> None:
+        self.owner = owner
+        self.judge = judge
+        self.name = name
+        self.asked = False
+
+    @classmethod
+    def of(cls, owner: object) -> int | None:
+        """The judge whose turn it is in this context; None if its owner is to choose."""
+        turn = _turn.get()
+        if turn is None or turn.owner is not owner:
+            return None
+        turn.asked = True
+        return turn.judge
+
+    def entry(self) -> dict[str, Any]:
+        """For the score's metadata."""
+        return {"judge": self.name} if self.asked else {"judge": self.name, "asked": False}
+
+    def __enter__(self) -> Self:
+        self._before = _turn.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _turn.reset(self._before)
+
+
+_turn: ContextVar[Turn | None] = ContextVar("evalbudget_turn", default=None)
+
+
 class _Roles(dict[str, Any]):
     """Roles that remember which of them were asked for."""
 
@@ -82,6 +122,7 @@ class Rotation:
         epochs: planned per item.
         kept: every epoch of an item scores the same generation.
         seed: of the schedule.
+        model: the model judged.
 
     Raises:
         BudgetError: the rotation has several judges score a generation, and the budget is too small for it.
@@ -97,8 +138,11 @@ class Rotation:
         epochs: int = 1,
         kept: bool = False,
         seed: int = 0,
+        model: str = "",
     ) -> None:
         self.panel = panel
+        itself = panel.judging_itself(model)
+        self.notes = [] if itself is None else [itself]
         self.kept = kept
         self.schedule = panel.schedule(items, categories=categories, epochs=max(epochs, 1), seed=seed)
         self._calls = self.schedule.calls_per_generation
@@ -111,7 +155,7 @@ class Rotation:
             )
         self._index = {item: i for i, item in enumerate(items)}
         self._turn = np.random.default_rng([seed, 7]).permutation(len(items))
-        self._models = [_resolve(model, panel.role) for model in panel.models]
+        self._models = [model.instance(panel.role) for model in panel.models if panel.owner is None]
         self.usage = [ModelUsage() for _ in panel.judges]
         """Of the role in all samples a judge scored, those of an earlier attempt included."""
         self._scored = 0
@@ -125,9 +169,11 @@ class Rotation:
         judges = self.schedule.judges_for(item, epoch // self._calls)
         return judges[(int(self._turn[item]) + epoch) % len(judges)]
 
-    def seat(self, item: str, epoch: int) -> Seat:
+    def seat(self, item: str, epoch: int) -> Seat | Turn:
         """The judge of a cell, epochs counted from 1 as the host does."""
         judge = self.judge(self._index[item], epoch - 1)
+        if self.panel.owner is not None:
+            return Turn(self.panel.owner, judge, self.panel.judges[judge])
         return Seat(self.panel.role, self.panel.judges[judge], self._models[judge])
 
     def observe(self, sample: EvalSample) -> str | None:
@@ -149,7 +195,7 @@ class Rotation:
     @property
     def unused(self) -> str | None:
         """A warning if something was scored and nobody asked for the role."""
-        if self._asked or not self._scored:
+        if self._asked or not self._scored or self.panel.owner is not None:
             return None
         return (
             f"no scorer of this task asks for the role {self.panel.role!r}, so the judges "
@@ -160,14 +206,12 @@ class Rotation:
 
 def was_asked(entry: Mapping[str, Any] | None) -> bool:
     """Whether our entry in a score's metadata says that a judge gave the score."""
-    return entry is not None and "judge" in entry and bool(entry.get("asked", True))
+    return entry is not None and bool(readings_of(entry)) and bool(entry.get("asked", True))
 
 
-def _resolve(model: str | Model, role: str) -> Model:
-    """An instance of its own, as the host makes for roles: usage would be counted for another otherwise."""
-    try:
-        judge = get_model(model, memoize=False) if isinstance(model, str) else copy(model)
-    except (ValueError, PrerequisiteError) as ex:
-        raise InvalidInputError(f"judge {str(model)!r} cannot be used: {ex}") from ex
-    judge._set_role(role)
-    return judge
+def readings_of(entry: Mapping[str, Any], value: float = float("nan")) -> dict[str, float]:
+    """Who read what: the score's own value by one judge, or one reading each of all judges (nan: failed)."""
+    if "judge" in entry:
+        return {str(entry["judge"]): value}
+    readings = entry.get("readings") or {}
+    return {str(name): float("nan") if read is None else float(read) for name, read in readings.items()}

@@ -21,9 +21,10 @@ from evalbudget.plugins import plugins
 from evalbudget_inspect.allocation import Allocation, Key
 from evalbudget_inspect.config import Config, Repeat
 from evalbudget_inspect.context import Run, current_run, is_cancelled
+from evalbudget_inspect.diagnostics import judge_calls
 from evalbudget_inspect.keep import KeptGenerations
 from evalbudget_inspect.prior import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
-from evalbudget_inspect.rotating import Rotation, Seat
+from evalbudget_inspect.rotating import Rotation, Seat, Turn
 from evalbudget_inspect.values import in_range, score_to_float
 from evalbudget_inspect.warn import identical_repeats, repeats_were_identical
 
@@ -93,6 +94,13 @@ class BudgetedSource(SampleSource):
         serving = self._current()
         return serving.rotation if serving is not None else None
 
+    def judge_calls(self) -> list[int] | None:
+        """How often each judge was asked in the run in whose context this is called."""
+        serving = self._current()
+        if serving is None or serving.allocation is None or serving.rotation is None:
+            return None
+        return judge_calls(serving.allocation, serving.rotation)
+
     # inspect's SampleSource
 
     def initial_samples(self) -> list[Sample]:
@@ -154,7 +162,7 @@ class BudgetedSource(SampleSource):
             return False
         return self.config.repeat is not Repeat.JUDGE or serving.kept.keep(state)
 
-    async def seat(self, state: TaskState) -> Seat | None:
+    async def seat(self, state: TaskState) -> Seat | Turn | None:
         """The judge whose turn it is; None where a log is scored again outside a run."""
         if current_run() is None:
             return None
@@ -203,7 +211,7 @@ class BudgetedSource(SampleSource):
             )
         items = [str(i) for i in spec.dataset.sample_ids or []]
         epochs = spec.config.epochs or 1
-        serving.rotation = self._rotation(items, epochs)
+        serving.rotation = self._rotation(items, epochs, spec.model)
         allocation = Allocation(
             self.config,
             items,
@@ -225,7 +233,7 @@ class BudgetedSource(SampleSource):
         serving.allocation = allocation
         self._enqueue(serving, keys)
 
-    def _rotation(self, items: list[str], epochs: int) -> Rotation | None:
+    def _rotation(self, items: list[str], epochs: int, model: str) -> Rotation | None:
         panel = self.config.panel
         if panel is None or not items:
             return None
@@ -237,8 +245,9 @@ class BudgetedSource(SampleSource):
             epochs=budget // len(items),
             kept=self.config.repeat is Repeat.JUDGE,
             seed=self.config.seed,
+            model=model,
         )
-        for note in rotation.schedule.notes:
+        for note in (*rotation.schedule.notes, *rotation.notes):
             logger.warning(note)
         return rotation
 

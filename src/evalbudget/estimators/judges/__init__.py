@@ -12,7 +12,7 @@ from evalbudget.estimators.judges.difference import PairedScores, pair_scores, p
 from evalbudget.estimators.judges.panel_mean import judge_corrected, judge_mean_over_sampled_items, panel_mean
 from evalbudget.estimators.judges.scales import ScaleDiagnosis, diagnose_scales, require_one_scale, rescale
 from evalbudget.estimators.judges.scores import JudgeScores
-from evalbudget.estimators.judges.self_preference import SelfPreference, self_preference
+from evalbudget.estimators.judges.self_preference import SelfPreference, same_models, self_preference
 from evalbudget.estimators.judges.votes import EffectiveVotes, effective_votes
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "panel_mean",
     "require_one_scale",
     "rescale",
+    "same_models",
     "self_preference",
     "variance_components",
     "variance_components_literal",
