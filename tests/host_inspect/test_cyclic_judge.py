@@ -174,12 +174,16 @@ def panel_in(log: EvalLog, name: str = "cyclic_judge") -> dict[str, Any]:
 
 
 def test_a_judge_that_always_fails_is_dropped_and_reported(run: Any, metrics: Any) -> None:
-    log = run(task(cyclic_judge(graders(kind={"unparsed": 1.0}))), epochs=2)
+    log = run(task(cyclic_judge(graders(kind={"unparsed": 1.0})), items=60), epochs=2, max_samples=2)
     told = metrics(log, "cyclic_judge")
     assert told["judges"] == 2
-    assert told["calls_kind"] == 16
+    assert 8 <= told["calls_kind"] <= 10  # of 40
+    assert told["calls_strict"] + told["calls_fair"] + told["calls_kind"] == 120
+    assert abs(told["calls_strict"] - told["calls_fair"]) <= 2
     assert "bias_kind" not in told
-    assert any("'kind' failed in all of its 16 calls" in note for note in panel_in(log)["notes"])
+    calls = round(told["calls_kind"])
+    assert any(f"'kind' failed in all of its {calls} calls" in note for note in panel_in(log)["notes"])
+    assert any("'kind' was dropped" in note for note in panel_in(log)["notes"])
     assert "2 of 3 judges" in panel_in(log)["target"]
 
 
@@ -305,16 +309,20 @@ def test_a_finished_log_is_judged_again(
 def test_a_failing_judge_does_not_undo_the_others(
     finished: EvalLog, metrics: Any, warnings_of_plugin: list[str]
 ) -> None:
-    for ill, calls in (({"fail": 1.0}, 16), ({"fail": 0.4}, 16)):
+    for ill in ({"fail": 1.0}, {"fail": 0.4}):
         log = host_score(finished, cyclic_judge(graders(kind=ill)), action="append", **SCORE_OPTIONS)
-        assert_balanced(log)
         told = metrics(log, "cyclic_judge")
-        assert told["calls_kind"] == calls
+        if ill["fail"] == 1.0:
+            assert 8 <= told["calls_kind"] < 16
+            assert abs(told["calls_strict"] - told["calls_fair"]) <= 2
+        else:
+            assert_balanced(log)
+            assert told["calls_kind"] == 16
         failed = panel_in(log)["per_judge"]["kind"]["failed"]
         assert told["readings"] == 48 - failed
         assert told["estimate"] == pytest.approx(panel_mean(table(log)).value)
         assert told["judges"] == (2 if ill["fail"] == 1.0 else 3)
-        assert sum("judge 'kind' failed" in text for text in warnings_of_plugin) == 1
+        assert sum("judge 'kind' failed (" in text for text in warnings_of_plugin) == 1
         warnings_of_plugin.clear()
 
 

@@ -293,6 +293,41 @@ def test_a_judge_that_always_fails_is_reported(run: Any, metrics: Any, diagnosti
     assert any("'simulated/kind' failed in all" in note for note in ours["notes"])
 
 
+@pytest.mark.parametrize("sampler", ["uniform", "eb-bernstein"])
+def test_a_dead_judge_is_asked_no_more(
+    run: Any, metrics: Any, diagnostics: Any, warnings_of_plugin: list[str], sampler: str
+) -> None:
+    dead = panel(failing="simulated/kind")
+    log = run(
+        budgeted(task(12), budget=120, judges=dead, sampler=sampler), fail_on_error=False, max_samples=3
+    )
+    ours, told = diagnostics(log), metrics(log)
+    kind = ours["panel"]["per_judge"]["simulated/kind"]
+    assert 8 <= kind["calls"] == kind["failed"] <= 14  # of 40
+    assert ours["spent"] == 120
+    assert any("'simulated/kind' was dropped" in note for note in ours["panel"]["notes"])
+    assert sum("asked no more" in warning for warning in warnings_of_plugin) == 1
+    assert (told["judges"], told["readings"]) == (2, 120 - kind["failed"])
+    assert told["estimate"] == pytest.approx(4.0, abs=0.3)
+
+
+def test_only_calls_count_as_calls(run: Any, diagnostics: Any, metrics: Any) -> None:
+    """Neither cells whose model failed, nor scorers that did without a judge; but every attempt."""
+    log = run(
+        budgeted(task(), budget=60, judges=panel()), writer={"fail": 0.3}, fail_on_error=False, max_samples=4
+    )
+    per_judge = diagnostics(log)["panel"]["per_judge"]
+    scored = Counter(seats(log).values())
+    assert sum(scored.values()) < 60
+    for name in JUDGES:
+        assert (per_judge[name]["calls"], per_judge[name]["failed"]) == (scored[name], 0)
+        assert metrics(log)[f"calls_{name.rsplit('/')[-1]}"] == scored[name]
+    shaky = [get_model(name, mean=5.0, fail=0.3, memoize=False) for name in JUDGES]
+    log = run(budgeted(task(), budget=60, judges=shaky), fail_on_error=False, retry_on_error=1, max_samples=4)
+    per_judge = diagnostics(log)["panel"]["per_judge"]
+    assert sum(entry["calls"] for entry in per_judge.values()) == diagnostics(log)["spent"]
+
+
 def test_a_role_nobody_asks_for_is_warned_about(
     run: Any, metrics: Any, diagnostics: Any, warnings_of_plugin: list[str]
 ) -> None:

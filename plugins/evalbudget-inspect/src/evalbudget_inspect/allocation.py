@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from evalbudget import Budget, Cell, Design, Journal, Ledger, Reading, Request, Sampler
@@ -23,11 +23,13 @@ class PriorCell:
         key: sample id and epoch.
         attempts: how often it was run; all of them cost.
         errored: it will run again.
+        judge: who scored it, where judges take turns and one did.
     """
 
     key: Key
     attempts: int
     errored: bool
+    judge: str | None = None
 
 
 @dataclass(slots=True)
@@ -217,6 +219,11 @@ class Allocation:
     def width(self) -> int:
         """How many cells to keep with the host: what it was told, or a bit more than it ran so far."""
         return self._width if self._width is not None else self._peak + max(1, self._peak // 8)
+
+    @property
+    def items(self) -> Collection[str]:
+        """Ids of the items of this run."""
+        return self._index.keys()
 
     @property
     def n_items(self) -> int:

@@ -61,7 +61,7 @@ def panel_outcome(allocation: Allocation, rotation: Rotation) -> dict[str, Any]:
     return panel_report(
         panel,
         scores,
-        judge_calls(allocation, rotation),
+        rotation.calls,
         estimate=panel_estimate(
             calls,
             panel.judges,
@@ -77,7 +77,12 @@ def panel_outcome(allocation: Allocation, rotation: Rotation) -> dict[str, Any]:
 
 
 def _calls(allocation: Allocation, rotation: Rotation) -> list[Call]:
-    cells = [(r.request.cell, r.value) for r in allocation.journal.readings if r.cost > 0]
+    # a cell that failed before its judge was asked is no failure of the judge
+    cells = [
+        (r.request.cell, r.value)
+        for r in allocation.journal.readings
+        if r.value is not None or rotation.was_called(r.request.cell.item, r.request.cell.epoch)
+    ]
     return [
         (
             cell.item,
@@ -87,13 +92,6 @@ def _calls(allocation: Allocation, rotation: Rotation) -> list[Call]:
         )
         for cell, value in cells
     ]
-
-
-def judge_calls(allocation: Allocation, rotation: Rotation) -> list[int]:
-    """How often each judge was asked, failed calls included."""
-    judges = [judge for _, _, judge, _ in _calls(allocation, rotation)]
-    counts: list[int] = np.bincount(judges, minlength=len(rotation.panel.judges)).tolist()
-    return counts
 
 
 def per_item(allocation: Allocation, rotation: Rotation | None) -> dict[str, Any]:

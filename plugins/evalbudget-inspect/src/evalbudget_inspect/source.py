@@ -16,12 +16,12 @@ from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
+from evalbudget import Allocation as HowAllocated
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.plugins import plugins
 from evalbudget_inspect.allocation import Allocation, Key
 from evalbudget_inspect.config import Config, Repeat
 from evalbudget_inspect.context import Run, current_run, is_cancelled
-from evalbudget_inspect.diagnostics import judge_calls
 from evalbudget_inspect.keep import KeptGenerations
 from evalbudget_inspect.prior import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
 from evalbudget_inspect.rotating import Rotation, Seat, Turn
@@ -99,7 +99,7 @@ class BudgetedSource(SampleSource):
         serving = self._current()
         if serving is None or serving.allocation is None or serving.rotation is None:
             return None
-        return judge_calls(serving.allocation, serving.rotation)
+        return serving.rotation.calls
 
     # inspect's SampleSource
 
@@ -120,6 +120,10 @@ class BudgetedSource(SampleSource):
             logger.warning(unused)
         value, error = self._read(serving, sample)
         key = (str(sample.id), sample.epoch)
+        if serving.rotation is not None and key[0] in allocation.items:
+            dropped = serving.rotation.note(*key, scored=value is not None)
+            if dropped is not None:
+                logger.warning(dropped)
         allocation.completed(key, value, attempts=paid_attempts(sample), error=error)
         self._warn_if_identical(serving, allocation)
         self._ask(serving)
@@ -211,7 +215,12 @@ class BudgetedSource(SampleSource):
             )
         items = [str(i) for i in spec.dataset.sample_ids or []]
         epochs = spec.config.epochs or 1
+        prior = await prior_cells(run.log_location)
         serving.rotation = self._rotation(items, epochs, spec.model)
+        if serving.rotation is not None:
+            for cell in prior:
+                if cell.judge is not None:
+                    serving.rotation.assume(*cell.key, cell.judge)
         allocation = Allocation(
             self.config,
             items,
@@ -224,7 +233,6 @@ class BudgetedSource(SampleSource):
         if serving.rotation is None:  # judges that take turns differ, whatever their temperature
             for warning in identical_repeats(spec, run.config, self.config.repeat):
                 logger.warning(warning)
-        prior = await prior_cells(run.log_location)
         if self.config.repeat is Repeat.JUDGE:
             for cell in prior:
                 if not cell.errored:
@@ -245,6 +253,7 @@ class BudgetedSource(SampleSource):
             epochs=budget // len(items),
             kept=self.config.repeat is Repeat.JUDGE,
             seed=self.config.seed,
+            late=self.config.allocation is HowAllocated.FIXED,
             model=model,
         )
         for note in (*rotation.schedule.notes, *rotation.notes):

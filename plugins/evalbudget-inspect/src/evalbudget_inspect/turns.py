@@ -17,9 +17,9 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.rotation import JudgeSchedule
 from evalbudget_inspect.callers import held_by_caller
 from evalbudget_inspect.context import Run, current_run
+from evalbudget_inspect.dealing import Dealer
 from evalbudget_inspect.panel import Panel
 from evalbudget_inspect.panel_metrics import judge_scores
 from evalbudget_inspect.panel_report import panel_asked_for, panel_report
@@ -101,33 +101,41 @@ class Pass:
         self.attempts = [0] * len(self.panel.judges)
         self._index = {item: i for i, item in enumerate(items)}
         self._ordinal = {item: {epoch: n for n, epoch in enumerate(epochs[item])} for item in items}
-        self.schedule: JudgeSchedule | None = None
+        self._dealer: Dealer | None = None
         if items:
-            self.schedule = self.panel.schedule(
+            schedule = self.panel.schedule(
                 items,
                 categories=[self.cells.categories.get(item, "") for item in items],
                 epochs=max(len(epochs[item]) for item in items),
                 seed=self.seed,
             )
+            self._dealer = Dealer(schedule)
         itself = self.panel.judging_itself(self.cells.model)
-        self.notes = [
-            *(self.schedule.notes if self.schedule is not None else ()),
-            *([itself] if itself else []),
-        ]
+        self._itself = [itself] if itself else []
         for note in self.notes:
             logger.warning(note)
 
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the results should know."""
+        return [*(self._dealer.schedule.notes if self._dealer is not None else ()), *self._itself]
+
     def judges(self, item: str, epoch: int, category: str) -> tuple[int, ...]:
         """Who scores this cell; epochs as the host counts them."""
-        if self.schedule is None or item not in self._index:
+        if self._dealer is None or item not in self._index:
             return self._by_arrival(item, epoch, category)
-        known = self._ordinal[item]
-        return self.schedule.judges_for(self._index[item], known.get(epoch, max(epoch - 1, 0)))
+        place = (self._index[item], self._ordinal[item].get(epoch, max(epoch - 1, 0)))
+        if not any((item, epoch, judge) in self._values for judge in range(len(self.panel.judges))):
+            self._dealer.deal_again(*place)
+        return self._dealer.judges(*place)
 
     def tell(self, item: str, epoch: int, judge: int, value: float) -> None:
         """A judge's reading of a cell, nan if it failed; a cell read again keeps its last reading."""
         self.attempts[judge] += 1
         self._values[item, epoch, judge] = value
+        dropped = None if self._dealer is None else self._dealer.note(judge, scored=not np.isnan(value))
+        if dropped is not None:
+            logger.warning(dropped)
 
     def bear(self, judge: str, error: Exception) -> None:
         """Say once per judge that its calls fail, where that does not end the scoring."""
