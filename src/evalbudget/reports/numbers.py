@@ -1,0 +1,68 @@
+"""How numbers and names are written in tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from evalbudget.tables import PrintableTable
+
+MISSING = "-"
+
+
+def decimals(errors: Iterable[float]) -> int:
+    """Decimals that show two digits of the smallest positive standard error."""
+    known = [error for error in errors if error > 0 and math.isfinite(error)]
+    if not known:
+        return 3
+    return max(0, min(6, 1 - math.floor(math.log10(min(known)))))
+
+
+def number(value: float, places: int, *, sign: bool = False) -> str:
+    """A number, or a dash where there is none."""
+    if not math.isfinite(value):
+        return MISSING
+    return f"{value:{'+' if sign else ''},.{places}f}"
+
+
+def span(low: float, high: float, places: int, *, sign: bool = False) -> str:
+    """An interval, or a dash where there is none."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return MISSING
+    return f"{number(low, places, sign=sign)} to {number(high, places, sign=sign)}"
+
+
+def names(what: Iterable[str], most: int = 5) -> str:
+    """A list for a sentence, cut after some."""
+    listed = list(what)
+    rest = len(listed) - most
+    return ", ".join(listed[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def new_table(title: str, caption: str, columns: Iterable[str]) -> PrintableTable:
+    """A table whose first column, if it holds names, folds; the others hold numbers."""
+    table = PrintableTable(
+        title=Text(title, style="bold"),
+        title_justify="left",
+        caption=Text(caption, style="dim"),
+        caption_justify="left",
+        box=None,
+        padding=(0, 1, 0, 0),
+    )
+    for column in columns:
+        if column in NAMED:
+            table.add_column(column, overflow="fold", min_width=12)
+        else:
+            table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+NAMED = ("model", "judge", "category", "source", "verdict")
+"""Columns of words."""
+
+
+def name_cell(name: str) -> Text:
+    """A name as it is, whatever brackets are in it."""
+    return Text(name)
