@@ -7,6 +7,7 @@ from io import StringIO
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
+from rich.text import Text
 
 WIDTH = 80
 
@@ -20,6 +21,21 @@ class PrintableTable(Table):
     __repr__ = __str__
 
 
+class NotedTable(PrintableTable):
+    """A table with a note below it that is as wide as the terminal, not as the table.
+
+    Attributes:
+        note: plain text; empty for none.
+    """
+
+    note = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from super().__rich_console__(console, options)
+        if self.note:
+            yield Text(self.note, style="dim")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Tables:
     """Several tables, one below the other; prints itself as text.
@@ -28,7 +44,7 @@ class Tables:
         parts: the tables.
     """
 
-    parts: tuple[PrintableTable, ...]
+    parts: tuple[NotedTable, ...]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for number, part in enumerate(self.parts):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import ceil
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from evalbudget.errors import InvalidInferenceError
-from evalbudget.reports.numbers import decimals, name_cell, new_table, number, span
+from evalbudget.reports.numbers import CLAIM, decimals, name_cell, new_table, number, span
 from evalbudget.reports.section import Section
 from evalbudget.reports.study import Study
-from evalbudget.tables import PrintableTable
+from evalbudget.tables import NotedTable
 
 _WIDE = 80
 
@@ -86,13 +87,13 @@ class Categories(Section):
     @property
     def label(self) -> str:
         """Exactly what the intervals claim."""
-        many = f"all {len(self.rows)} means" if len(self.models) > 1 else f"the {len(self.rows)} categories"
+        means = f"all {len(self.rows)} means" if len(self.models) > 1 else "all categories"
         return (
-            "Mean score over all items like those of the category. Random: items (a sample, independent) and "
-            f"repeats. {self.level:.0%} intervals, fixed-n, asymptotic, simultaneous over {many} (Bonferroni)."
+            f"Mean score over all items like those of the category. {CLAIM} {self.level:.0%} "
+            f"{'at once' if len(self.models) == 1 else '±'}: {means} together (Bonferroni)."
         )
 
-    def tables(self) -> tuple[PrintableTable, ...]:
+    def tables(self) -> tuple[NotedTable, ...]:
         """One row per category for a single model; else models by categories, as many tables as fit."""
         places = decimals(row.standard_error for row in self.rows)
         if len(self.models) == 1:
@@ -113,18 +114,16 @@ class Categories(Section):
             for c in self.categories
         }
         longest = min(max(map(len, self.models)), 24) + 1
-        groups: list[list[str]] = [[]]
-        for category in self.categories:
-            if groups[-1] and longest + sum(width[c] for c in groups[-1]) + width[category] > _WIDE:
-                groups.append([])
-            groups[-1].append(category)
+        fit = max(1, (_WIDE - longest) // max(width.values()))
+        n = ceil(len(self.categories) / fit)
+        groups = [part.tolist() for part in np.array_split(np.array(self.categories), n)]
         return tuple(
             self._matrix(group, cells, last=group is groups[-1], first=group is groups[0]) for group in groups
         )
 
     def _matrix(
         self, group: list[str], cells: dict[tuple[str, str], str], *, first: bool, last: bool
-    ) -> PrintableTable:
+    ) -> NotedTable:
         title = "categories" if first else "categories, continued"
         table = new_table(title, self.label if last else "", ["model"])
         for category in group:

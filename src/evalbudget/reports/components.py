@@ -13,7 +13,7 @@ from evalbudget.estimators.judges import VarianceComponents, variance_components
 from evalbudget.reports.numbers import new_table, span
 from evalbudget.reports.section import Section
 from evalbudget.reports.study import Study
-from evalbudget.tables import PrintableTable
+from evalbudget.tables import NotedTable
 
 RESAMPLES = 200
 
@@ -114,12 +114,14 @@ class Components(Section):
         """What the numbers are, and what they cannot tell."""
         one = len(self.models) == 1
         what = (
-            f"{self.level:.0%} intervals: bootstrap over items, each source for itself, fixed-n; the judges are "
-            "these."
+            f"{self.level:.0%} intervals: bootstrap over items, each source for itself, fixed-n."
             if one
             else f"Means over {len(self.models)} models and the range of their estimates; no intervals."
         )
-        text = f"Of a single score by a judge at random; {self.method}, design: {self.design}. {what}"
+        text = (
+            f"Of one score by a judge at random; {self.items:,} items, {self.method}, design: {self.design}. "
+            f"{what}"
+        )
         if not all(row.identified for row in self.rows):
             text += (
                 " Sources joined by + are not identified: this design gives only their sum; two or more "
@@ -134,14 +136,14 @@ class Components(Section):
             text += f" Left out (another design, or too few scores): {', '.join(self.left_out)}."
         return text
 
-    def tables(self) -> tuple[PrintableTable, ...]:
+    def tables(self) -> tuple[NotedTable, ...]:
         """One table."""
         spread = f"{self.level:.0%} interval" if len(self.models) == 1 else "over models"
         table = new_table(
             "where the variance comes from", self.label, ["source", "variance", spread, "share"]
         )
         for row in self.rows:
-            note = " (negative: not told from 0)" if row.variance < 0 else ""
+            note = " (negative: taken for 0)" if row.variance < 0 else ""
             low, high = (f"{end:.3g}" for end in (row.low, row.high))
             known = span(row.low, row.high, 0) != "-"
             share = "-" if np.isnan(row.share) else f"{row.share:.0%}"

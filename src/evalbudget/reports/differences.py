@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 from evalbudget.errors import UnknownNameError
-from evalbudget.reports.numbers import decimals, name_cell, new_table, number, span
+from evalbudget.reports.numbers import CLAIM, decimals, name_cell, new_table, number, span
 from evalbudget.reports.section import Section
 from evalbudget.reports.study import Study
-from evalbudget.tables import PrintableTable
+from evalbudget.tables import NotedTable
 
 HIGHER, LOWER, OPEN = "higher", "lower", "not told apart"
 
@@ -20,7 +20,7 @@ class Difference:
 
     Attributes:
         model: name.
-        difference: its mean less the other's, over the items that both were scored on; nan if they share none.
+        difference: its mean less the other's, over the items of both; nan if they share none.
         standard_error: of it.
         low: of the interval that holds for all rows at once; nan where none is claimed.
         high: of it.
@@ -94,18 +94,17 @@ class Differences(Section):
     def label(self) -> str:
         """Exactly what the intervals claim."""
         paired = "item" if self.judges == 1 else "item, epoch and judge"
-        at_once = (
-            f"the {self.comparisons} comparisons with {self.against}"
+        together = (
+            f"these {self.comparisons} comparisons"
             if self.chosen
             else f"all {self.comparisons:,} pairs, since the leader was found by the same scores"
         )
         return (
-            f"Model less {self.against}, paired by {paired}. Random: items (a sample, independent) and repeats. "
-            f"{self.level:.0%} intervals, fixed-n (read once), asymptotic, simultaneous: they hold together for "
-            f"{at_once} (Bonferroni)."
+            f"Model less {self.against}, paired by {paired}. {CLAIM} {self.level:.0%} at once: {together} "
+            "(Bonferroni)."
         )
 
-    def tables(self) -> tuple[PrintableTable, ...]:
+    def tables(self) -> tuple[NotedTable, ...]:
         """One table."""
         items = {row.items for row in self.rows}
         shared = f"{items.pop():,} shared items. " if len(items) == 1 else ""

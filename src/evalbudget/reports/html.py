@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from evalbudget.reports.picture import draw
-from evalbudget.tables import PrintableTable
+from evalbudget.tables import NotedTable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -65,7 +65,7 @@ def _inline(svg: bytes) -> str:
     return text[text.index("<svg") :].strip()
 
 
-def _table(table: PrintableTable) -> str:
+def _table(table: NotedTable) -> str:
     columns = list(table.columns)
     left = [' class="left"' if column.justify == "left" else "" for column in columns]
     head = "".join(
@@ -78,7 +78,7 @@ def _table(table: PrintableTable) -> str:
         + "</tr>"
         for row in rows
     ]
-    caption = _plain(table.caption) if table.caption else ""
+    caption = escape(table.note)
     return (
         f'<h2>{_plain(table.title or "")}</h2>\n<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n"

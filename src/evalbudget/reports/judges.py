@@ -10,10 +10,10 @@ import numpy as np
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.judges import EffectiveVotes, JudgeScores, effective_votes, judge_biases
 from evalbudget.estimators.result import Coverage
-from evalbudget.reports.numbers import decimals, name_cell, names, new_table, number, span
+from evalbudget.reports.numbers import CLAIM, decimals, name_cell, names, new_table, number, span
 from evalbudget.reports.section import Bar, Chart, Section
 from evalbudget.reports.study import Study
-from evalbudget.tables import PrintableTable
+from evalbudget.tables import NotedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +101,21 @@ class Judges(Section):
     @property
     def label(self) -> str:
         """Exactly what the intervals claim."""
-        over = f" averaged over {self.models} models," if self.models > 1 else ""
+        over = f", averaged over {self.models} models" if self.models > 1 else ""
         return (
-            f"Bias: deviation from the mean of these {len(self.rows)} judges,{over} not from the truth; "
-            f"{self.method}. Random: items (a sample, independent) and repeats; the judges are these. "
-            f"{self.level:.0%} intervals, fixed-n, asymptotic, simultaneous over the judges (Bonferroni)."
+            f"Bias: deviation from the mean of these {len(self.rows)} judges, not from the truth{over}; "
+            f"{self.method}. {CLAIM} {self.level:.0%} at once: all judges together (Bonferroni)."
         )
 
-    def tables(self) -> tuple[PrintableTable, ...]:
+    def tables(self) -> tuple[NotedTable, ...]:
         """One table."""
         lines = [self.label]
         if self.votes is not None:
             bound = "at most " if self.votes.upper_bound else ""
             shared = (
-                "; errors that all judges share do not show" if bound else ", errors against the reference"
+                "; errors that all judges share do not show"
+                if bound
+                else "; errors against the reference, whose own noise counts as shared"
             )
             lines.append(
                 f"Effective votes: the {self.votes.judges} judges are worth {bound}{self.votes.value:.1f} "

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from evalbudget.estimators.result import Estimate
-from evalbudget.reports.numbers import decimals, name_cell, names, new_table, number, span
+from evalbudget.reports.numbers import CLAIM, decimals, name_cell, names, new_table, number, span
 from evalbudget.reports.section import Bar, Chart, Section
 from evalbudget.reports.study import Study
 from evalbudget.sampler import Allocation
-from evalbudget.tables import PrintableTable
+from evalbudget.tables import NotedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +95,16 @@ class Leaderboard(Section):
     def label(self) -> str:
         """Exactly what the intervals claim."""
         who = f", by these {len(self.raters)} judges, each weighing the same" if len(self.raters) > 1 else ""
-        several = len(self.rows) > 1
-        each = "each holds for its own model" if several else "one model"
-        text = (
-            f"Mean score over all items like these {self.items:,}{who}. Random: items (a sample, independent) "
-            f"and repeats. {self.level:.0%} intervals, fixed-n (read once), asymptotic: {each}"
+        text = f"Mean score over all items like these {self.items:,}{who}. {CLAIM} "
+        if len(self.rows) == 1:
+            return text + f"{self.level:.0%} interval: of this model."
+        return text + (
+            f"{self.level:.0%} interval: each model by itself; at once: all {len(self.rows)} models together "
+            f"(Bonferroni). Rank: what the paired differences of all pairs together leave open at "
+            f"{self.level:.0%}; the highest mean is first."
         )
-        if several:
-            text += (
-                f"; 'all at once' holds for all {len(self.rows)} models together (Bonferroni). Ranks: the best "
-                "and the worst that paired differences leave open, for all models together; higher scores rank "
-                "first"
-            )
-        return text + "."
 
-    def tables(self) -> tuple[PrintableTable, ...]:
+    def tables(self) -> tuple[NotedTable, ...]:
         """One table; columns that would say the same in every row go to the caption."""
         rows = self.rows
         same_items = all(row.items == self.items for row in rows)
@@ -119,15 +114,14 @@ class Leaderboard(Section):
         dollars = any(row.usd is not None for row in rows)
         several = len(rows) > 1
         columns = [*(["rank"] if several else []), "model", "mean", "s.e.", f"{self.level:.0%} interval"]
-        columns += ["all at once"] if several else []
+        columns += ["at once"] if several else []
         columns += [] if same_items else ["items"]
         columns += [] if constant else ["readings"]
         columns += ["cost"] if paid else []
         columns += ["usd"] if dollars else []
-        counts = [f"{self.items:,} items each."] if same_items and several else []
-        counts += [f"{self.items:,} items."] if same_items and not several else []
+        counts = [f"{self.items:,} items."] if same_items else []
         if constant:
-            counts.append(f"{readings:,.0f} readings per item." if readings > 1 else "One reading per item.")
+            counts.append(f"{readings:,.0f} reading{'s' * (readings > 1)} per item.")
         table = new_table("leaderboard", " ".join([*counts, self.label, *self.notes]), columns)
         places = decimals(row.standard_error for row in rows)
         for row in rows:

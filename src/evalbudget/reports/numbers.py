@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from statistics import median
 
 from rich.text import Text
 
-from evalbudget.tables import PrintableTable
+from evalbudget.tables import NotedTable
 
 MISSING = "-"
 
+CLAIM = "Random: items (sampled, independent) and repeats; fixed-n, asymptotic."
+"""What every interval over sampled items takes for random, and when it may be read."""
+
 
 def decimals(errors: Iterable[float]) -> int:
-    """Decimals that show two digits of the smallest positive standard error."""
+    """Decimals that show two digits of the median of the positive standard errors."""
     known = [error for error in errors if error > 0 and math.isfinite(error)]
     if not known:
         return 3
-    return max(0, min(6, 1 - math.floor(math.log10(min(known)))))
+    return max(0, min(6, 1 - math.floor(math.log10(median(known)))))
 
 
 def number(value: float, places: int, *, sign: bool = False) -> str:
@@ -41,16 +45,10 @@ def names(what: Iterable[str], most: int = 5) -> str:
     return ", ".join(listed[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def new_table(title: str, caption: str, columns: Iterable[str]) -> PrintableTable:
-    """A table whose first column, if it holds names, folds; the others hold numbers."""
-    table = PrintableTable(
-        title=Text(title, style="bold"),
-        title_justify="left",
-        caption=Text(caption, style="dim"),
-        caption_justify="left",
-        box=None,
-        padding=(0, 1, 0, 0),
-    )
+def new_table(title: str, note: str, columns: Iterable[str]) -> NotedTable:
+    """A table whose columns of words fold; the others hold numbers."""
+    table = NotedTable(title=Text(title, style="bold"), title_justify="left", box=None, padding=(0, 1, 0, 0))
+    table.note = note
     for column in columns:
         if column in NAMED:
             table.add_column(column, overflow="fold", min_width=12)

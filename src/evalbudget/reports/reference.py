@@ -10,11 +10,11 @@ import numpy as np
 from evalbudget.confidence.bounds import FloatArray
 from evalbudget.estimators import ItemReadings, mean_over_sampled_items
 from evalbudget.estimators.judges import diagnose_scales
-from evalbudget.reports.numbers import decimals, name_cell, new_table, number, span
+from evalbudget.reports.numbers import CLAIM, decimals, name_cell, new_table, number, span
 from evalbudget.reports.section import Section
 from evalbudget.reports.study import Study
 from evalbudget.sampler import Allocation
-from evalbudget.tables import PrintableTable
+from evalbudget.tables import NotedTable
 
 PANEL = "mean of the panel"
 _REFERENCE = "reference"
@@ -85,19 +85,15 @@ class AgainstReference(Section):
     def label(self) -> str:
         """Exactly what the intervals claim."""
         text = (
-            f"Bias: score less the mean of up to {self.references} references of the same answer. Random: items "
-            f"(a sample, independent) and repeats; judges and references are these. {self.level:.0%} intervals, "
-            "fixed-n, asymptotic, simultaneous over the rows (Bonferroni). Correlation: over answers, a point "
+            f"Bias: score less the mean of up to {self.references} references of the same answer. {CLAIM} "
+            f"{self.level:.0%} at once: all rows together (Bonferroni). Correlation over answers: a point "
             "estimate."
         )
         if self.odd:
-            text += (
-                " Beware: the reference seems to be on another scale than the judges, and then the bias means "
-                "nothing."
-            )
+            text += " Beware: the reference seems to be on another scale; then the bias means nothing."
         return text
 
-    def tables(self) -> tuple[PrintableTable, ...]:
+    def tables(self) -> tuple[NotedTable, ...]:
         """One table."""
         table = new_table(
             "against the reference",
@@ -167,4 +163,4 @@ def _padded(table: FloatArray, epochs: int) -> FloatArray:
 def _mean_last(table: FloatArray) -> FloatArray:
     n = (~np.isnan(table)).sum(axis=-1)
     mean: FloatArray = np.full(n.shape, np.nan)
-    return np.divide(np.nansum(table, axis=-1), n, out=mean, where=n > 0)
+    return np.asarray(np.divide(np.nansum(table, axis=-1), n, out=mean, where=n > 0))

@@ -172,7 +172,7 @@ def _require_one_scale(study: Study) -> None:
         require_one_scale(Study(pooled).scores(0))
     except InvalidInferenceError as ex:
         raise InvalidInferenceError(
-            f"{ex}. Report on one of them with --rater NAME, or map the ranges they used to 0..1 with --rescale"
+            f"{ex}. Choose one with --rater NAME, or map the ranges they used to 0..1 with --rescale"
         ) from ex
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from evalbudget.reports.study import Study
-from evalbudget.tables import PrintableTable, Tables
+from evalbudget.tables import NotedTable, Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Section(ABC):
         """
 
     @abstractmethod
-    def tables(self) -> tuple[PrintableTable, ...]:
+    def tables(self) -> tuple[NotedTable, ...]:
         """What a terminal shows; fits 80 columns unless names are long."""
 
     @abstractmethod

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.judges import self_preference
-from evalbudget.reports.numbers import decimals, name_cell, new_table, number, span
+from evalbudget.reports.numbers import CLAIM, decimals, name_cell, new_table, number, span
 from evalbudget.reports.section import Section
 from evalbudget.reports.study import Study
-from evalbudget.tables import PrintableTable
+from evalbudget.tables import NotedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,11 @@ class SelfPreferences(Section):
     def label(self) -> str:
         """Exactly what the intervals claim."""
         return (
-            "How much more a judge gives itself than the other judges give it, beyond what it gives the other "
-            f"models more than they do. Random: items (a sample, independent) and repeats. {self.level:.0%} "
-            "intervals, fixed-n, asymptotic, simultaneous over the rows (Bonferroni)."
+            "How much more a judge gives itself than the others give it, beyond what it gives the other "
+            f"models more than they do. {CLAIM} {self.level:.0%} at once: all rows together (Bonferroni)."
         )
 
-    def tables(self) -> tuple[PrintableTable, ...]:
+    def tables(self) -> tuple[NotedTable, ...]:
         """One table."""
         table = new_table(
             "self-preference",

@@ -124,8 +124,8 @@ class Study:
         if purchase.allocation is Allocation.ADAPTIVE and not self.fixed_scores(model).value.size:
             raise InvalidInferenceError(
                 f"every reading of model {self.models[model]!r} was bought because of earlier scores, so "
-                "their mean is biased; report on the metrics of the run itself, or evaluate it with a sampler "
-                "that starts with fixed repeats"
+                "their mean is biased; leave the model out with --model, or evaluate it with a sampler that "
+                "reads every item first"
             )
         if self.is_panel:
             return panel_mean(
@@ -167,7 +167,7 @@ class Study:
         total = sum(np.where(half.n > 0, half.mean, 0.0) for half in halves)
         counts = read.sum(axis=0)
         mean: FloatArray = np.full(counts.shape, np.nan)
-        return np.divide(total, counts, out=mean, where=counts > 0)
+        return np.asarray(np.divide(total, counts, out=mean, where=counts > 0))
 
     def only(self, items: NDArray[np.bool_]) -> Study:
         """The same study of some of the items."""
