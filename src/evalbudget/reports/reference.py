@@ -144,7 +144,7 @@ def _against(name: str, scores: FloatArray, truth: FloatArray, level: float) -> 
 
 
 def _odd(study: Study) -> bool:
-    """The reference taken for one more judge."""
+    """The reference taken for one more judge: the others are on one scale."""
     assert study.recorded.reference is not None
     table = study.fixed_table
     reference = study.recorded.reference.astype(np.float64)[:, :, None, :]
@@ -152,7 +152,7 @@ def _odd(study: Study) -> bool:
     both = np.concatenate([_padded(table, epochs), _padded(reference, epochs)], axis=2)
     one = both.reshape(1, -1, both.shape[2], epochs)
     name = max((_REFERENCE, *study.raters), key=len) + "'"  # no rater's
-    return name in diagnose_scales(study.stacked(one, (*study.raters, name))).odd
+    return not diagnose_scales(study.stacked(one, (*study.raters, name))).one_scale
 
 
 def _padded(table: FloatArray, epochs: int) -> FloatArray:

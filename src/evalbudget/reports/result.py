@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
+from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.estimators.judges import require_one_scale
 from evalbudget.estimators.result import check_level
 from evalbudget.reports.categories import Categories
@@ -25,6 +26,8 @@ from evalbudget.tables import Tables
 
 if TYPE_CHECKING:
     from evalbudget.backtest.recorded import RecordedScores
+
+log = logging.getLogger(__name__)
 
 SECTIONS: tuple[type[Section], ...] = (
     Leaderboard,
@@ -132,8 +135,21 @@ def report(
     study = Study(one, level, against)
     if study.is_panel and not rescale:
         _require_one_scale(study)
-    found = [section for cls in sections if (section := cls.of(study)) is not None]
+    found = [section for cls in sections if (section := _section(cls, study)) is not None]
     return Report(tuple(found), level, one.models, one.raters, len(one.items))
+
+
+def _section(cls: type[Section], study: Study) -> Section | None:
+    try:
+        return cls.of(study)
+    except EvalbudgetError:
+        raise
+    except Exception:
+        if cls in SECTIONS:
+            raise
+        # a third party's code: whatever it raises must not end the others
+        log.exception("section %r failed and is left out of the report", cls.name)
+        return None
 
 
 def _only(recorded: RecordedScores, models: Sequence[str], rater: str | None) -> RecordedScores:
