@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -76,6 +77,7 @@ class Components(Section):
                 )
             except InvalidInferenceError:
                 continue
+        found = {m: f for m, f in found.items() if all(isfinite(c.value) for c in f.components)}
         if not found:
             return None
         design = Counter(f.design for f in found.values()).most_common(1)[0][0]

@@ -97,6 +97,8 @@ class Differences(Section):
         together = (
             f"these {self.comparisons} comparisons"
             if self.chosen
+            else "the only pair"
+            if self.comparisons == 1
             else f"all {self.comparisons:,} pairs, since the leader was found by the same scores"
         )
         return (

@@ -10,7 +10,7 @@ import numpy as np
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.judges import EffectiveVotes, JudgeScores, effective_votes, judge_biases
 from evalbudget.estimators.result import Coverage
-from evalbudget.reports.numbers import CLAIM, decimals, name_cell, names, new_table, number, span
+from evalbudget.reports.numbers import CLAIM, claimed, decimals, name_cell, names, new_table, number, span
 from evalbudget.reports.section import Bar, Chart, Section
 from evalbudget.reports.study import Study
 from evalbudget.tables import NotedTable
@@ -75,8 +75,8 @@ class Judges(Section):
             found = judge_biases(scores)
         except InvalidInferenceError:
             return None
-        own = found.confidence_intervals(study.level, coverage=Coverage.EACH)
-        everyone = found.confidence_intervals(study.level)
+        own = claimed(found.confidence_intervals(study.level, coverage=Coverage.EACH), found.standard_error)
+        everyone = claimed(found.confidence_intervals(study.level), found.standard_error)
         flat = np.moveaxis(study.fixed_table, 2, 0).reshape(len(study.raters), -1)
         mean = {name: float(np.nanmean(x)) for name, x in zip(study.raters, flat, strict=True) if _any(x)}
         rows = [

@@ -119,7 +119,7 @@ class Leaderboard(Section):
         columns += [] if constant else ["readings"]
         columns += ["cost"] if paid else []
         columns += ["usd"] if dollars else []
-        counts = [f"{self.items:,} items."] if same_items else []
+        counts = [f"{self.items:,} item{'s' * (self.items != 1)}."] if same_items else []
         if constant:
             counts.append(f"{readings:,.0f} reading{'s' * (readings > 1)} per item.")
         table = new_table("leaderboard", " ".join([*counts, self.label, *self.notes]), columns)
@@ -196,8 +196,10 @@ def _notes(study: Study, m: int, row: Standing) -> list[str]:
         )
     elif row.allocation == Allocation.CROSS_FIT.value:
         notes.append(f"{row.model}: adaptive repeats in cross-fit halves; all readings count.")
-    if not row.standard_error > 0 and row.items > 1:
+    if row.standard_error == 0.0:
         notes.append(f"{row.model}: all items score the same, which proves no interval.")
+    elif not np.isfinite(row.standard_error):
+        notes.append(f"{row.model}: too few scores to estimate an error.")
     if study.is_panel:
         silent = [j for j, n in zip(study.raters, study.scores(m).counts, strict=True) if n == 0]
         if silent:
@@ -205,6 +207,4 @@ def _notes(study: Study, m: int, row: Standing) -> list[str]:
                 f"{row.model} was not scored by {names(silent)}: its mean is of the other judges, and "
                 "not comparable."
             )
-    elif not np.isfinite(row.standard_error):
-        notes.append(f"{row.model}: a single item leaves no error to estimate.")
     return notes

@@ -6,11 +6,16 @@ import math
 from collections.abc import Iterable
 from statistics import median
 
+import numpy as np
 from rich.text import Text
 
+from evalbudget.confidence.bounds import Bounds, FloatArray
 from evalbudget.tables import NotedTable
 
 MISSING = "-"
+
+NOTHING = 1e-12
+"""A standard error up to this is rounding: equal differences prove no interval."""
 
 CLAIM = "Random: items (sampled, independent) and repeats; fixed-n, asymptotic."
 """What every interval over sampled items takes for random, and when it may be read."""
@@ -18,10 +23,16 @@ CLAIM = "Random: items (sampled, independent) and repeats; fixed-n, asymptotic."
 
 def decimals(errors: Iterable[float]) -> int:
     """Decimals that show two digits of the median of the positive standard errors."""
-    known = [error for error in errors if error > 0 and math.isfinite(error)]
+    known = [error for error in errors if error > NOTHING and math.isfinite(error)]
     if not known:
         return 3
     return max(0, min(6, 1 - math.floor(math.log10(median(known)))))
+
+
+def claimed(bounds: Bounds, errors: FloatArray) -> Bounds:
+    """The bounds; nan where the standard error is 0 and proves nothing."""
+    some = errors > NOTHING
+    return Bounds(np.where(some, bounds.low, np.nan), np.where(some, bounds.high, np.nan))
 
 
 def number(value: float, places: int, *, sign: bool = False) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.judges import self_preference
-from evalbudget.reports.numbers import CLAIM, decimals, name_cell, new_table, number, span
+from evalbudget.reports.numbers import CLAIM, claimed, decimals, name_cell, new_table, number, span
 from evalbudget.reports.section import Section
 from evalbudget.reports.study import Study
 from evalbudget.tables import NotedTable
@@ -59,7 +59,7 @@ class SelfPreferences(Section):
             found = self_preference(study.fixed_table, study.models, study.raters)
         except InvalidInferenceError:
             return None
-        bounds = found.confidence_intervals(study.level)
+        bounds = claimed(found.confidence_intervals(study.level), found.standard_error)
         rows = zip(
             found.judges,
             found.models,
