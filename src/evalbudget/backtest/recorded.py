@@ -272,8 +272,8 @@ class RecordedScores:
             self.raters[r],
             None if self.categories is None else tuple(self.categories[i] for i in kept),
             None if self.reference is None else self.reference[m][:, keep],
-            None if self.purchases is None else self.purchases[m],
-            None if self.epochs is None else self.epochs[m, :, r][:, keep],
+            purchases=None if self.purchases is None else self.purchases[m],
+            epochs=None if self.epochs is None else self.epochs[m, :, r][:, keep],
         )
 
     def __repr__(self) -> str:
