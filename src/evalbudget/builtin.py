@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalbudget.hookspecs import hookimpl
+from evalbudget.reports import SECTIONS
 from evalbudget.rotation import All, Cyclic, Priced, Random, Single
 from evalbudget.samplers import EBBernstein, RatingKernel, Robin, RobinHood, Uniform
 
 if TYPE_CHECKING:
     from evalbudget.backtest.recorded import RecordedScores
+    from evalbudget.reports.section import Section
     from evalbudget.rotation import JudgeSchedule
     from evalbudget.sampler import Sampler
 
@@ -26,6 +28,12 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
 def evalbudget_register_scorers() -> Sequence[type[JudgeSchedule]]:
     """The judge schedules."""
     return [All, Random, Cyclic, Priced, Single]
+
+
+@hookimpl
+def evalbudget_register_reports() -> Sequence[type[Section]]:
+    """The sections of ``evalbudget report``."""
+    return SECTIONS
 
 
 @hookimpl(trylast=True)

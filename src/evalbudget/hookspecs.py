@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from evalbudget.backtest.recorded import RecordedScores
     from evalbudget.journal import Event
+    from evalbudget.reports.section import Section
     from evalbudget.rotation import JudgeSchedule
     from evalbudget.sampler import Sampler
 
@@ -43,6 +44,11 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:  # type: ignore[e
 @hookspec
 def evalbudget_register_scorers() -> Sequence[type[JudgeSchedule]]:  # type: ignore[empty-body]
     """Judge schedules (which judge scores which generation), each with a unique ``name``."""
+
+
+@hookspec
+def evalbudget_register_reports() -> Sequence[type[Section]]:  # type: ignore[empty-body]
+    """Sections of ``evalbudget report``, each with a unique ``name``; they follow those registered before."""
 
 
 @hookspec(firstresult=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from evalbudget.backtest.recorded import RecordedScores
     from evalbudget.journal import Event
+    from evalbudget.reports.section import Section
     from evalbudget.rotation import JudgeSchedule
     from evalbudget.sampler import Sampler
 
@@ -79,6 +80,7 @@ class Plugins:
         self._owner: dict[tuple[str, str], str] = {}
         self.samplers: dict[str, type[Sampler]] = {}
         self.schedules: dict[str, type[JudgeSchedule]] = {}
+        self.reports: dict[str, type[Section]] = {}
         self._add(PluginInfo("builtin", "evalbudget", __version__, builtin.__name__), lambda: builtin)
         off = {part.strip() for part in disabled.split(",") if part.strip()}
         found = _installed() if entry_points is None else entry_points
@@ -183,6 +185,7 @@ class Plugins:
             provides = {
                 "samplers": self._register(info, plugin, "samplers", self.samplers),
                 "scorers": self._register(info, plugin, "scorers", self.schedules),
+                "reports": self._register(info, plugin, "reports", self.reports),
             }
         except PluginError:
             raise

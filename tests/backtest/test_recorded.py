@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evalbudget.backtest import RecordedScores
+from evalbudget import Allocation
+from evalbudget.backtest import Purchase, RecordedScores
 from evalbudget.design import Cell
 from evalbudget.errors import InvalidInputError, UnknownNameError
 
@@ -154,3 +156,44 @@ def test_broken_files_are_named(tmp_path: Path) -> None:
 def test_whole_numbers_become_floats() -> None:
     counts = RecordedScores(np.ones((1, 3, 2, 4), dtype=np.int8), ("m",), ("a", "b", "c"), ("r", "s"))
     assert counts.scores.dtype == np.float32
+
+
+def test_purchases_and_epochs_survive_the_file_and_follow_the_selection(
+    small: RecordedScores, tmp_path: Path
+) -> None:
+    epochs = np.arange(small.scores.size).reshape(small.scores.shape)
+    bought = replace(
+        small,
+        purchases=(Purchase(Allocation.ADAPTIVE, 2, cost=99.0), Purchase(usd=1.25)),
+        epochs=epochs,
+    )
+    bought.save(tmp_path / "bought.npz")
+    again = RecordedScores.load(tmp_path / "bought.npz")
+    assert again.purchases == bought.purchases
+    assert again.epochs is not None
+    assert (again.epochs == epochs).all()
+    part = again.select(model="b", rater="s", min_repeats=5)
+    assert part.purchases == (Purchase(usd=1.25),)
+    assert part.epochs is not None
+    kept = [int(name.split()[1]) for name in part.items]
+    assert (part.epochs == epochs[1:, kept, 1:]).all()
+
+
+def test_purchases_and_epochs_that_do_not_fit_are_refused(small: RecordedScores, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="purchases has 1 entries for 2 models"):
+        replace(small, purchases=(Purchase(),))
+    with pytest.raises(InvalidInputError, match=r"epochs holds int64 values of shape \(2,\)"):
+        replace(small, epochs=np.zeros(2, dtype=np.int64))
+    with pytest.raises(InvalidInputError, match="fixed_repeats of a purchase is -1"):
+        Purchase(fixed_repeats=-1)
+    np.savez(tmp_path / "x.npz", scores=np.ones((1, 2, 1, 1)), allocation=np.array(["adaptve"]))
+    with pytest.raises(UnknownNameError, match=r"unknown allocation 'adaptve'. Did you mean 'adaptive'"):
+        RecordedScores.load(tmp_path / "x.npz")
+    np.savez(
+        tmp_path / "y.npz",
+        scores=np.ones((1, 2, 1, 1)),
+        allocation=np.array(["fixed"]),
+        cost=np.array([1.0, 2.0]),
+    )
+    with pytest.raises(InvalidInputError, match=r"cost has shape \(2,\); it must have one entry per model"):
+        RecordedScores.load(tmp_path / "y.npz")

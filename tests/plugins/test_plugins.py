@@ -14,6 +14,7 @@ from evalbudget import Cell, Request, hookimpl
 from evalbudget.errors import PluginError, UnknownNameError
 from evalbudget.journal import Event
 from evalbudget.plugins import DISABLE, Plugins, get_sampler, plugins
+from evalbudget.reports import SECTIONS, Section
 from evalbudget.samplers import Uniform
 
 BUILT_IN = {"uniform", "robin", "robin-hood", "eb-bernstein", "rating-kernel"}
@@ -60,6 +61,20 @@ def test_built_ins_register_through_the_same_hooks() -> None:
     assert set(found.samplers) == BUILT_IN
     assert [info.name for info in found.found] == ["builtin"]
     assert set(found.found[0].provides["samplers"]) == BUILT_IN
+
+
+def test_reports_register_through_the_hook(install: Install) -> None:
+    class Mine(Section):
+        name = "mine"
+
+    @hookimpl
+    def evalbudget_register_reports() -> list[type[Section]]:
+        return [Mine]
+
+    found = Plugins([install("mine", evalbudget_register_reports=evalbudget_register_reports)])
+    assert list(found.reports) == [cls.name for cls in SECTIONS] + ["mine"]
+    assert found.found[0].provides["reports"] == tuple(cls.name for cls in SECTIONS)
+    assert found.found[1].provides == {"reports": ("mine",)}
 
 
 def test_a_plugin_is_found_and_described(install: Install) -> None:

@@ -14,7 +14,9 @@ Example::
 """
 
 from evalbudget.backtest.engine import backtest
+from evalbudget.backtest.purchase import Purchase
 from evalbudget.backtest.recorded import RecordedScores
+from evalbudget.backtest.rescale import rescale_raters
 from evalbudget.backtest.result import Average, BacktestResult, PoolInfo, Row
 from evalbudget.backtest.rotation import RotationResult, RotationRow, backtest_rotation
 
@@ -22,10 +24,12 @@ __all__ = [
     "Average",
     "BacktestResult",
     "PoolInfo",
+    "Purchase",
     "RecordedScores",
     "RotationResult",
     "RotationRow",
     "Row",
     "backtest",
     "backtest_rotation",
+    "rescale_raters",
 ]

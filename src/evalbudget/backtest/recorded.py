@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalbudget.backtest import _npz
+from evalbudget.backtest.purchase import Purchase
 from evalbudget.design import Cell, Design
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.sampler import Allocation
 
 FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.int64]
 
 _AXES = "(models, items, raters, repeats)"
 
@@ -26,13 +29,18 @@ class RecordedScores:
 
     Attributes:
         scores: shape (models, items, raters, repeats), float32 or float64; NaN where nothing was recorded.
-            The order of a cell's repeats means nothing, and cells may have different numbers of them.
+            Raters score the same generation at the same place among the repeats; the order means nothing
+            else. Cells may have different numbers of repeats.
         models: one name per model, unique.
         items: one name per item, unique.
         raters: one name per rater, unique.
         categories: optional, one label per item.
         reference: optional, the expensive truth (human labels), shape (models, items, n_reference); NaN where
             there is none.
+        purchases: optional, how each model's scores were bought; None: whatever the scores were.
+        epochs: optional, shape of ``scores``: the ordinal, from 0, of each reading among its item's, which
+            says what may count for the mean where the allocation is not FIXED. None: the place among the
+            repeats.
 
     Raises:
         InvalidInputError: an array of another shape or type, names that do not fit or stand twice, scores
@@ -45,6 +53,8 @@ class RecordedScores:
     raters: tuple[str, ...]
     categories: tuple[str, ...] | None = None
     reference: FloatArray | None = None
+    purchases: tuple[Purchase, ...] | None = None
+    epochs: IntArray | None = None
 
     def __post_init__(self) -> None:
         scores = _floats("scores", self.scores)
@@ -72,6 +82,18 @@ class RecordedScores:
                     f"({scores.shape[0]}, {scores.shape[1]}, n_reference)"
                 )
             object.__setattr__(self, "reference", reference)
+        if self.purchases is not None and len(self.purchases) != scores.shape[0]:
+            raise InvalidInputError(
+                f"purchases has {len(self.purchases)} entries for {scores.shape[0]} models; give one each"
+            )
+        if self.epochs is not None:
+            epochs = np.asarray(self.epochs)
+            if epochs.shape != scores.shape or epochs.dtype.kind not in "iu":
+                raise InvalidInputError(
+                    f"epochs holds {epochs.dtype} values of shape {epochs.shape}; give one integer "
+                    f"per score, {scores.shape}"
+                )
+            object.__setattr__(self, "epochs", epochs.astype(np.int64))
 
     # files and tables
 
@@ -80,7 +102,8 @@ class RecordedScores:
         """Read an ``.npz`` file in the recorded-scores layout.
 
         The file holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names
-        where they are missing), ``categories`` and ``reference``. Nothing is ever unpickled.
+        where they are missing), ``categories``, ``reference``, ``epochs`` and, one entry per model,
+        ``allocation``, ``fixed_repeats``, ``cost`` and ``usd``. Nothing is ever unpickled.
 
         Raises:
             InvalidInputError: the file is missing, broken, or holds something else.
@@ -101,7 +124,14 @@ class RecordedScores:
                 for axis, name in enumerate(("models", "items", "raters"))
             }
             categories = _labels("categories", arrays["categories"]) if "categories" in arrays else None
-            return cls(scores, **names, categories=categories, reference=arrays.get("reference"))
+            return cls(
+                scores,
+                **names,
+                categories=categories,
+                reference=arrays.get("reference"),
+                purchases=_purchases(arrays),
+                epochs=arrays.get("epochs"),
+            )
         except InvalidInputError as ex:
             raise InvalidInputError(f"{path}: {ex}") from None
 
@@ -117,6 +147,14 @@ class RecordedScores:
             arrays["categories"] = np.asarray(self.categories)
         if self.reference is not None:
             arrays["reference"] = self.reference
+        if self.epochs is not None:
+            arrays["epochs"] = self.epochs
+        if self.purchases is not None:
+            arrays["allocation"] = np.asarray([p.allocation.value for p in self.purchases])
+            arrays["fixed_repeats"] = np.asarray([p.fixed_repeats for p in self.purchases])
+            for name in ("cost", "usd"):
+                known = [getattr(p, name) for p in self.purchases]
+                arrays[name] = np.asarray([np.nan if value is None else value for value in known])
         _npz.write(Path(path), arrays)
 
     @classmethod
@@ -234,11 +272,36 @@ class RecordedScores:
             self.raters[r],
             None if self.categories is None else tuple(self.categories[i] for i in kept),
             None if self.reference is None else self.reference[m][:, keep],
+            purchases=None if self.purchases is None else self.purchases[m],
+            epochs=None if self.epochs is None else self.epochs[m, :, r][:, keep],
         )
 
     def __repr__(self) -> str:
         m, i, r, _ = self.scores.shape
         return f"<RecordedScores: {m} models x {i} items x {r} raters, {int(self.counts.sum())} scores>"
+
+
+def _purchases(arrays: Mapping[str, NDArray[Any]]) -> tuple[Purchase, ...] | None:
+    if "allocation" not in arrays:
+        return None
+    names = _labels("allocation", arrays["allocation"])
+    n = len(names)
+    columns = {
+        name: np.asarray(arrays.get(name, np.full(n, default)), dtype=np.float64)
+        for name, default in (("fixed_repeats", 0.0), ("cost", np.nan), ("usd", np.nan))
+    }
+    for name, column in columns.items():
+        if column.shape != (n,):
+            raise InvalidInputError(f"{name} has shape {column.shape}; it must have one entry per model")
+    for name in names:
+        if name not in list(Allocation):
+            raise UnknownNameError("allocation", name, [a.value for a in Allocation])
+    return tuple(
+        Purchase(
+            Allocation(name), int(fixed), None if np.isnan(cost) else cost, None if np.isnan(usd) else usd
+        )
+        for name, fixed, cost, usd in zip(names, *(c.tolist() for c in columns.values()), strict=True)
+    )
 
 
 def _floats(name: str, values: ArrayLike) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from evalbudget.backtest._render import PrintableTable
+from evalbudget.tables import PrintableTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from evalbudget.backtest._render import PrintableTable
 from evalbudget.backtest.recorded import RecordedScores
+from evalbudget.backtest.rescale import rescale_raters
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.estimators.judges import (
@@ -26,6 +26,7 @@ from evalbudget.estimators.judges import (
 from evalbudget.estimators.result import check_level
 from evalbudget.rotation import JudgeSchedule
 from evalbudget.rotation.panel import check_panel, per_judge
+from evalbudget.tables import PrintableTable
 
 Progress = Callable[[int, int], None]
 ROTATIONS = ("all", "random", "cyclic", "priced", "single")
@@ -162,7 +163,7 @@ def backtest_rotation(
     judges = check_panel(recorded.raters, needed_by="a backtest of rotation")
     recorded = recorded.select(model=model)
     if rescale:
-        recorded = _rescaled(recorded)
+        recorded = rescale_raters(recorded)
     else:
         flat = recorded.scores.reshape(-1, *recorded.scores.shape[2:])
         require_one_scale(JudgeScores.from_table(flat, judges=judges))
@@ -322,17 +323,3 @@ def _entrants(rotations: Sequence[str | type[JudgeSchedule]]) -> list[type[Judge
         if names.count(name) > 1:
             raise InvalidInputError(f"rotation {name!r} is listed {names.count(name)} times; list it once")
     return classes
-
-
-def _rescaled(recorded: RecordedScores) -> RecordedScores:
-    scores = np.asarray(recorded.scores, dtype=np.float64)
-    low, high = np.nanmin(scores, axis=(0, 1, 3)), np.nanmax(scores, axis=(0, 1, 3))
-    if (low == high).any():
-        name = recorded.raters[int(np.flatnonzero(low == high)[0])]
-        raise InvalidInputError(
-            f"judge {name!r} gave the same score everywhere, so its range cannot be seen; leave it out"
-        )
-    scores = (scores - low[:, None]) / (high - low)[:, None]
-    return RecordedScores(
-        scores, recorded.models, recorded.items, recorded.raters, recorded.categories, recorded.reference
-    )

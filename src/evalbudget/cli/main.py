@@ -11,6 +11,7 @@ from evalbudget._version import __version__
 from evalbudget.cli.backtest import backtest
 from evalbudget.cli.plan import plan
 from evalbudget.cli.plugins import plugins_command
+from evalbudget.cli.report import report
 from evalbudget.errors import EvalbudgetError, did_you_mean
 from evalbudget.plugins import plugins
 
@@ -19,6 +20,7 @@ Examples:
   evalbudget inspect eval my_task.py --model openai/gpt-5 --sampler eb-bernstein --budget 2000
   evalbudget backtest logs/ --sampler uniform,eb-bernstein --budget 10x,20x
   evalbudget plan pilot.npz --half-width 0.1
+  evalbudget report logs/ --picture leaderboard.png
   evalbudget plugins
 """
 
@@ -82,6 +84,7 @@ def cli() -> None:
 
 cli.add_command(backtest)
 cli.add_command(plan)
+cli.add_command(report)
 cli.add_command(plugins_command)
 
 

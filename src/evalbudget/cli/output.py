@@ -9,19 +9,24 @@ from pathlib import Path
 from evalbudget.errors import InvalidInputError
 
 
-def check_target(path: Path) -> None:
+def check_target(path: Path, option: str = "--json") -> None:
     """Refuse before the work rather than after it.
 
     Raises:
         InvalidInputError: the path is a folder, or its folder does not exist.
     """
     if path.is_dir():
-        raise InvalidInputError(f"--json {path} is a folder; give a file")
+        raise InvalidInputError(f"{option} {path} is a folder; give a file")
     if not path.parent.is_dir():
-        raise InvalidInputError(f"--json {path}: the folder {path.parent} does not exist; create it first")
+        raise InvalidInputError(f"{option} {path}: the folder {path.parent} does not exist; create it first")
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, option: str = "--json") -> None:
+    """As :func:`write_bytes`, in UTF-8."""
+    write_bytes(path, text.encode(), option)
+
+
+def write_bytes(path: Path, content: bytes, option: str) -> None:
     """All or nothing: a temporary file in the same folder, then a rename.
 
     Raises:
@@ -29,11 +34,9 @@ def write_text(path: Path, text: str) -> None:
     """
     temporary: Path | None = None
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             temporary = Path(file.name)
-            file.write(text)
+            file.write(content)
         # a temporary file is private to its owner; a result is as readable as any other file
         umask = os.umask(0)
         os.umask(umask)
@@ -42,4 +45,4 @@ def write_text(path: Path, text: str) -> None:
     except OSError as ex:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
-        raise InvalidInputError(f"--json {path} cannot be written: {ex.strerror or ex}") from ex
+        raise InvalidInputError(f"{option} {path} cannot be written: {ex.strerror or ex}") from ex

@@ -26,6 +26,9 @@ def evalbudget_add_commands(cli: click.Group) -> None:
 @hookimpl
 def evalbudget_open_scores(path: Path) -> RecordedScores | None:
     """An inspect log, or a folder of them."""
+    if not (path.is_dir() or path.suffix == ".eval"):
+        return None  # before the host is imported, which takes seconds
+
     from evalbudget_inspect.reader import open_scores
 
     return open_scores(path)

@@ -18,8 +18,10 @@ from inspect_ai.log import (
 )
 from inspect_ai.scorer import Score
 
+from evalbudget import Allocation
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.bought import Bought, Ordinals, bought
 from evalbudget_inspect.config import Repeat
 from evalbudget_inspect.rotating import readings_of, was_asked
 from evalbudget_inspect.scoring import METADATA
@@ -36,10 +38,19 @@ class _Columns:
     raters: list[str] = field(default_factory=list)
     repeats: list[object] = field(default_factory=list)
     generations: list[object] = field(default_factory=list)
+    logs: list[str] = field(default_factory=list)
+    epochs: list[int] = field(default_factory=list)
     again: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
-    def of_generations(self, recorded: RecordedScores) -> RecordedScores:
-        """The same scores, with those of one generation, and no others, at the same place among repeats."""
+    def recorded(self, bought: Mapping[str, Mapping[str, Bought]]) -> RecordedScores:
+        """As an array, with those of one generation, and no others, at the same place among repeats.
+
+        Args:
+            bought: by model and log.
+        """
+        recorded = RecordedScores.from_readings(
+            self.items, self.scores, models=self.models, raters=self.raters, repeats=self.repeats
+        )
         places: dict[str, dict[object, int]] = {}
         place: list[int] = []
         for model, generation in zip(self.models, self.generations, strict=True):
@@ -50,7 +61,16 @@ class _Columns:
         item_of = _positions(self.items, recorded.items)
         rater_of = _positions(self.raters, recorded.raters)
         scores[model_of, item_of, rater_of, place] = self.scores
-        return replace(recorded, scores=scores)
+        ordinals = {model: Ordinals(list(logs.values())) for model, logs in bought.items()}
+        number = {model: {log: i for i, log in enumerate(logs)} for model, logs in bought.items()}
+        epochs = np.zeros(scores.shape, dtype=np.int64)
+        epochs[model_of, item_of, rater_of, place] = [
+            ordinals[model].ordinal(number[model][log], epoch)
+            for model, log, epoch in zip(self.models, self.logs, self.epochs, strict=True)
+        ]
+        purchases = tuple(ordinals[model].purchase for model in recorded.models)
+        told = any(p.allocation is not Allocation.FIXED for p in purchases)
+        return replace(recorded, scores=scores, purchases=purchases, epochs=epochs if told else None)
 
 
 def _positions(column: Sequence[str], names: Sequence[str]) -> list[int]:
@@ -75,7 +95,9 @@ def open_scores(path: Path) -> RecordedScores | None:
     """An inspect ``.eval`` log, or a folder of them; None if the path is neither.
 
     Models are the evaluated models, raters the scorers, repeats the epochs; several logs of the same task
-    and model add up. Samples without a score, and scorers whose values are no numbers, are left out.
+    and model add up; a sample that a retried log took over from an earlier one counts once. Samples without a
+    score, and scorers whose values are no numbers, are left out. Which epochs may count for a mean is told by
+    ``purchases`` and ``epochs``.
 
     Where judges took turns, raters are the judges, and scorers that asked no judge are left out. Of several
     scorers that did, the one that drove the sampler counts, or else the last one: a finished log that was
@@ -89,12 +111,11 @@ def open_scores(path: Path) -> RecordedScores | None:
         return None
     columns = _Columns()
     tasks: dict[str, Path] = {}
-    rotated = False
-    for file in files:
-        header, summaries = _read(file)
+    purchases: dict[str, dict[str, Bought]] = {}
+    for file, header, summaries in _each_once(files):
         tasks.setdefault(header.eval.task, file)
         turns = _turns(header, summaries)
-        rotated |= turns is not None
+        purchases.setdefault(header.eval.model, {})[str(file)] = bought(header, summaries)
         for summary in summaries if turns is None else sorted(summaries, key=lambda s: s.epoch):
             _add(columns, header, summary, file, turns)
     if len(tasks) > 1:
@@ -106,14 +127,7 @@ def open_scores(path: Path) -> RecordedScores | None:
         raise InvalidInputError(
             f"{path} holds no numeric score; was the eval run with --no-score or --no-log-samples?"
         )
-    recorded = RecordedScores.from_readings(
-        columns.items,
-        columns.scores,
-        models=columns.models,
-        raters=columns.raters,
-        repeats=columns.repeats,
-    )
-    return columns.of_generations(recorded) if rotated else recorded
+    return columns.recorded(purchases)
 
 
 def _logs(path: Path) -> list[Path]:
@@ -147,6 +161,19 @@ def _whole(file: Path, summaries: list[EvalSampleSummary]) -> list[EvalSampleSum
         for sample in read_eval_log_samples(str(file), all_samples_required=False)
     }
     return [s.model_copy(update={"scores": scores.get((s.id, s.epoch), s.scores)}) for s in summaries]
+
+
+def _each_once(files: Sequence[Path]) -> list[tuple[Path, EvalLog, list[EvalSampleSummary]]]:
+    """Logs with what no later one holds as well; those that have nothing else left out."""
+    seen: set[str] = set()
+    found = []
+    for file in reversed(files):  # names begin with the time
+        header, summaries = _read(file)
+        fresh = [s for s in summaries if s.uuid is None or s.uuid not in seen]
+        seen.update(s.uuid for s in fresh if s.uuid is not None)
+        if fresh or not summaries:
+            found.append((file, header, fresh))
+    return found[::-1]
 
 
 def _turns(header: EvalLog, summaries: Sequence[EvalSampleSummary]) -> _Turns | None:
@@ -193,6 +220,8 @@ def _add(
                 columns.models.append(header.eval.model)
                 columns.raters.append(rater)
                 columns.repeats.append((str(file), summary.epoch))
+                columns.logs.append(str(file))
+                columns.epochs.append(summary.epoch)
 
 
 def _values(scorer: str, value: object) -> Iterator[tuple[str, float]]:
