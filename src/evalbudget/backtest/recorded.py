@@ -33,6 +33,7 @@ class RecordedScores:
         categories: optional, one label per item.
         reference: optional, the expensive truth (human labels), shape (models, items, n_reference); NaN where
             there is none.
+        one_generation: a cell's repeats are scores of one answer again, not of one answer each.
 
     Raises:
         InvalidInputError: an array of another shape or type, names that do not fit or stand twice, scores
@@ -45,6 +46,7 @@ class RecordedScores:
     raters: tuple[str, ...]
     categories: tuple[str, ...] | None = None
     reference: FloatArray | None = None
+    one_generation: bool = False
 
     def __post_init__(self) -> None:
         scores = _floats("scores", self.scores)
@@ -80,7 +82,8 @@ class RecordedScores:
         """Read an ``.npz`` file in the recorded-scores layout.
 
         The file holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names
-        where they are missing), ``categories`` and ``reference``. Nothing is ever unpickled.
+        where they are missing), ``categories``, ``reference`` and ``one_generation``. Nothing is ever
+        unpickled.
 
         Raises:
             InvalidInputError: the file is missing, broken, or holds something else.
@@ -101,7 +104,14 @@ class RecordedScores:
                 for axis, name in enumerate(("models", "items", "raters"))
             }
             categories = _labels("categories", arrays["categories"]) if "categories" in arrays else None
-            return cls(scores, **names, categories=categories, reference=arrays.get("reference"))
+            kept = bool(np.all(arrays.get("one_generation", False)))
+            return cls(
+                scores,
+                **names,
+                categories=categories,
+                reference=arrays.get("reference"),
+                one_generation=kept,
+            )
         except InvalidInputError as ex:
             raise InvalidInputError(f"{path}: {ex}") from None
 
@@ -117,6 +127,8 @@ class RecordedScores:
             arrays["categories"] = np.asarray(self.categories)
         if self.reference is not None:
             arrays["reference"] = self.reference
+        if self.one_generation:
+            arrays["one_generation"] = np.array(True)
         _npz.write(Path(path), arrays)
 
     @classmethod
@@ -234,6 +246,7 @@ class RecordedScores:
             self.raters[r],
             None if self.categories is None else tuple(self.categories[i] for i in kept),
             None if self.reference is None else self.reference[m][:, keep],
+            self.one_generation,
         )
 
     def __repr__(self) -> str:

@@ -29,7 +29,7 @@ import numpy as np
 from evalbudget.confidence.bounds import FloatArray, IntArray
 from evalbudget.estimators.judges.scores import JudgeScores
 
-_GRID = np.linspace(-7.0, 9.0, 17)  # of logit(rho)
+_GRID = np.linspace(-7.0, 12.0, 20)  # of logit(rho)
 _STEPS = 18  # golden section, to 2e-4 of logit(rho)
 
 

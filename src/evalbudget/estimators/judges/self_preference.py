@@ -91,8 +91,8 @@ def self_preference(
         ]
         if not others:
             raise InvalidInferenceError(
-                f"judge {judges[judge]!r} can only be compared with judges that score themselves; add a model "
-                "that is not a judge, or a judge that is not a model"
+                f"judge {judges[judge]!r} can only be compared with judges that score themselves; add a "
+                "model that is not a judge, or a judge that is not a model"
             )
         at_models, at_judges = (list(index) for index in zip(*others, strict=True))
         own = cell[model, :, judge] - cell[at_models, :, judge]
