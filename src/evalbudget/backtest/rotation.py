@@ -100,11 +100,6 @@ class RotationResult:
                 f"{first.models} models, {first.judges} judges, {first.seeds} seeds. Truth: mean over judges "
                 f"of their recorded means. Items are drawn with replacement. Coverage at {first.level:.0%}."
                 f"{lost}"
-                + (
-                    f" Up to {missing:.1%} of the replays of a row have no interval: misses."
-                    if missing
-                    else ""
-                )
             ),
             caption_justify="left",
             box=None,
