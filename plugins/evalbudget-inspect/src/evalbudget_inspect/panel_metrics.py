@@ -83,7 +83,7 @@ def panel_estimates(
             "readings": float(found.value.size),
         }
         fixed = found if how is Allocation.FIXED else _first(calls, fixed_repeats, judges, kept)
-        return dict(finite(values | _biases(found) | _components(fixed)))
+        return dict(finite(values | _biases(found) | _components(fixed, kept=kept)))
 
     return compute
 
@@ -170,9 +170,9 @@ def _biases(scores: JudgeScores) -> dict[str, float]:
     return {f"bias_{short[name]}": value for name, value in pairs}
 
 
-def _components(scores: JudgeScores) -> dict[str, float]:
+def _components(scores: JudgeScores, *, kept: bool) -> dict[str, float]:
     try:
-        components = variance_components(scores)
+        components = variance_components(scores, one_generation=kept)
     except InvalidInferenceError:
         return {}  # too few scores yet
     named = {c.name: re.sub(r"\W+", "_", c.name.replace("+", "and")) for c in components.components}
