@@ -78,6 +78,24 @@ def test_truth_against_brute_force_and_same_seeds_same_rows() -> None:
     assert backtest_rotation(recorded, [Cyclic, Single], ["1x"], range(3)).rows == found.rows
 
 
+def test_every_recorded_repeat_may_answer() -> None:
+    rng = np.random.default_rng(5)
+    x = 5 + rng.normal(0, 0.1, size=(1, 60, 3, 2)) + np.array([-2.0, 2.0])
+    recorded = RecordedScores(x, ("m",), tuple(map(str, range(60))), ("a", "b", "c"))
+    (row,) = backtest_rotation(recorded, ["cyclic"], ["2x"], 60).rows
+    assert abs(row.bias) < 4 * np.sqrt(row.variance / 60)
+    assert row.without_interval == 0.0
+
+
+def test_replays_without_an_interval_are_told() -> None:
+    x = (np.random.default_rng(2).random((1, 60, 3, 4)) < 0.99).astype(float)
+    recorded = RecordedScores(x, ("m",), tuple(map(str, range(60))), ("a", "b", "c"))
+    found = backtest_rotation(recorded, ["cyclic"], [12], 100)
+    (row,) = found.rows
+    assert 0.5 < row.without_interval <= 1.0 - row.coverage
+    assert f"Up to {row.without_interval:.1%}" in " ".join(str(found.table()).split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
+from evalbudget.rotation import Priced
 
 
 def save(path: Path, scores: np.ndarray, judges: tuple[str, ...] = ("gpt", "haiku", "mini")) -> Path:
@@ -52,7 +54,9 @@ def test_prints_components_and_a_plan_per_rotation(pilot: Path) -> None:
     result = run(pilot, "--half-width", "0.2")
     assert result.exit_code == 0, result.output
     words = [line.split()[0] for line in result.stdout.splitlines() if line.split()]
-    assert words[-4:] == ["all", "random", "cyclic", "priced"]
+    at = words.index("rotation")
+    assert words[at + 1 : at + 5] == ["all", "random", "cyclic", "priced"]
+    assert "--rotation priced --judge-prices gpt=" in " ".join(result.stdout.split())
     assert "60 items, 3 judges, crossed" in result.stdout
 
 
@@ -78,6 +82,56 @@ def test_reads_csv_and_says_what_a_rotated_pilot_cannot_tell(tmp_path: Path) -> 
     assert result.exit_code == 0, result.output
     assert "all: the variance of" in result.stdout
     assert "rotated, one score per item" in result.stdout
+
+
+def rotated(path: Path, n: int, K: int) -> Path:
+    x = np.full((1, n, K, 1), np.nan)
+    x[0, np.arange(n), np.arange(n) % K, 0] = np.random.default_rng(n).normal(size=n)
+    return save(path / "rotated.npz", x, tuple(f"j{k}" for k in range(K)))
+
+
+@pytest.mark.parametrize(("n", "K"), [(4, 2), (6, 3), (5, 5), (6, 5)])
+def test_small_rotated_pilots_plan_or_refuse(tmp_path: Path, n: int, K: int) -> None:
+    result = run(rotated(tmp_path, n, K), "--usd", "500", "--json", "-")
+    if n == K:
+        refused(result, "does not support a plan", "too few to tell")
+    else:
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["design"] == "rotated, one score per item"
+
+
+def test_constant_pilots_are_refused(tmp_path: Path) -> None:
+    constant = save(tmp_path / "constant.npz", np.full((1, 20, 3, 2), 5.0))
+    refused(run(constant, "--usd", "500"), "scores never differ")
+
+
+def test_a_silent_judge_is_told_and_needs_no_price(tmp_path: Path) -> None:
+    x = scores()
+    x[:, :, 2] = np.nan
+    silent = save(tmp_path / "silent.npz", x)
+    for prices in ("gpt=1,haiku=2,mini=3", "gpt=1,haiku=2"):
+        result = run(silent, "--usd", "500", "--prices", prices)
+        assert result.exit_code == 0, result.output
+        assert "no score by mini" in result.stdout
+    assert json.loads(run(silent, "--usd", "500", "--json", "-").stdout)["judges_silent"] == ["mini"]
+
+
+def test_priced_as_deals_the_planned_shares(pilot: Path) -> None:
+    prices = ("--prices", "gpt=5,haiku=1,mini=0.5", "--generation-price", "0.4")
+    found = json.loads(run(pilot, "--usd", "5000", *prices, "--json", "-").stdout)
+    plan = found["plans"][3]
+    schedule = Priced([str(i) for i in range(plan["items"])], found["judges"], prices=found["priced_as"])
+    dealt = np.bincount(schedule.assign().judge) / plan["items"]
+    assert np.allclose(dealt, plan["shares"], atol=0.005)
+
+
+def test_repeats_of_one_generation(pilot: Path, tmp_path: Path) -> None:
+    result = run(pilot, "--half-width", "0.2", "--one-generation")
+    assert "item + generation" in result.stdout
+    kept = replace(RecordedScores.load(pilot), one_generation=True)
+    kept.save(tmp_path / "kept.npz")
+    assert RecordedScores.load(tmp_path / "kept.npz").select(model="m0").one_generation
+    assert run(tmp_path / "kept.npz", "--half-width", "0.2").stdout == result.stdout
 
 
 def test_bad_input_exits_with_2(pilot: Path, tmp_path: Path) -> None:

@@ -413,8 +413,9 @@ def test_short_names() -> None:
     [
         ({"budget": "3x"}, "rotated"),
         ({"budget": "1x"}, "rotated, one score per item"),
+        ({"budget": "2x", "repeat": "judge"}, "one generation"),
         ({"budget": "3x", "rotation": "all", "repeat": "judge"}, "crossed, one generation"),
-        ({"budget": "6x", "rotation": "all", "repeat": "judge"}, "crossed"),
+        ({"budget": "6x", "rotation": "all", "repeat": "judge"}, "crossed, one generation"),
     ],
 )
 def test_a_log_is_a_pilot(run: Any, metrics: Any, options: dict[str, Any], design: str) -> None:
@@ -423,8 +424,10 @@ def test_a_log_is_a_pilot(run: Any, metrics: Any, options: dict[str, Any], desig
     assert recorded is not None
     assert sorted(recorded.raters) == sorted(JUDGES)
     scores = JudgeScores.from_table(recorded.scores[0], judges=recorded.raters)
-    found = variance_components(scores)
+    kept = options.get("repeat") == "judge"
+    found = variance_components(scores, one_generation=kept)
     assert found.design == design
+    assert ("variance_item_and_generation" in metrics(log)) == kept
     assert found["judge"] == pytest.approx(metrics(log)["variance_judge"])
     assert panel_mean(scores).value == pytest.approx(metrics(log)["estimate"])
 

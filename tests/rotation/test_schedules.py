@@ -98,6 +98,51 @@ def test_a_large_dropped_panel_keeps_within_one_overall_with_one_category() -> N
     assert "'j3' was dropped" in schedule.notes[0]
 
 
+def test_dropped_judges_leave_the_panel_balanced_overall() -> None:
+    example = Cyclic(
+        names(17),
+        list("abcdef"),
+        categories=np.random.default_rng(203).integers(6, size=17).tolist(),
+        epochs=2,
+        seed=203,
+    )
+    assert np.ptp(counts(example.without(0), 2).sum(axis=0)[1:]) <= 1
+    rng, spread = np.random.default_rng(0), []
+    for seed in range(300):
+        K, n, epochs = int(rng.integers(3, 8)), int(rng.integers(4, 40)), int(rng.integers(1, 4))
+        labels = rng.integers(int(rng.integers(1, 7)), size=n).tolist()
+        schedule = Cyclic(names(n), names(K), categories=labels, epochs=epochs, seed=seed).without(0)
+        table = counts(schedule, epochs)[:, 1:]
+        assert np.ptp(table, axis=1).max() <= 1
+        spread.append(np.ptp(table.sum(axis=0)))
+    assert max(spread) <= 2
+    assert np.mean(np.array(spread) == 2) < 0.03
+
+
+def test_priced_shares_survive_a_dropped_judge() -> None:
+    schedule = Priced(names(400), names(4), prices=[1, 1, 4, 9], seed=1).without(0)
+    total = counts(schedule, 1).sum(axis=0)[1:]
+    assert np.abs(total - 400 * np.array([6, 3, 2]) / 11).max() <= 1
+
+
+def test_items_meet_new_judges_instead_of_a_dropped_one() -> None:
+    for seed in range(10):
+        schedule = Cyclic(names(20), names(4), epochs=3, seed=seed).without(1)
+        for item in range(20):
+            assert len({schedule.judges_for(item, epoch) for epoch in range(3)}) == 3
+
+
+@pytest.mark.parametrize(("K", "drops"), [(2, 1), (3, 2), (20, 2), (123, 2)])
+def test_dropping_from_100k_items_takes_less_than_a_second(K: int, drops: int) -> None:
+    schedule = Cyclic(names(100_000), names(K), categories=[str(i % 11) for i in range(100_000)])
+    schedule.assign()
+    for judge in range(drops):
+        start = time.perf_counter()
+        schedule = schedule.without(judge)
+        schedule.assign()
+        assert time.perf_counter() - start < 1.0
+
+
 def test_all_asks_everybody_and_random_is_fair() -> None:
     assert All(names(3), names(4)).judges_for(2, 5) == (0, 1, 2, 3)
     assert All(names(3), names(4)).without("j1").judges_for(0) == (0, 2, 3)
@@ -144,6 +189,9 @@ def test_priced_gives_everybody_two_calls_and_knows_variances() -> None:
         names(30), names(3), prices={"j0": 1, "j1": 1, "j2": 10_000}, variances={"j0": 4, "j1": 1, "j2": 1}
     )
     assert counts(schedule, 1).sum(axis=0).tolist() == [19, 9, 2]
+    dear = Priced(names(300), names(3), prices=[1, 2, 3], variances=[1, 2, 1], generation_price=1.0)
+    shares = np.sqrt([1 / 2, 2 / 3, 1 / 4])
+    assert np.abs(counts(dear, 1).sum(axis=0) - 300 * shares / shares.sum()).max() <= 1
     assert counts(Priced(names(2), names(5)), 1).sum() == 2
     assert counts(schedule.without("j0"), 1).sum() == 30
 
@@ -207,6 +255,7 @@ def test_single_takes_one_judge_by_name_or_by_seed() -> None:
         (lambda: Cyclic(names(3), ["a", "b"]).without("a").without("b"), "the only one left"),
         (lambda: Priced(names(3), ["a", "b"], prices=[1, 0]), "prices of judge 'b' is 0"),
         (lambda: Priced(names(3), ["a", "b"], prices={"a": 1}), "no entry for judge 'b'"),
+        (lambda: Priced(names(3), ["a", "b"], generation_price=-1), "generation_price is -1"),
         (lambda: Priced(names(3), ["a", "b"], prices=[1, 2, 3]), "3 entries for 2 judges"),
         (lambda: Priced(names(3), ["a", "b"], variances=[1, float("nan")]), "variances of judge 'b' is nan"),
     ],

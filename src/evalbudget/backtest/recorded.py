@@ -41,6 +41,7 @@ class RecordedScores:
         epochs: optional, shape of ``scores``: the ordinal, from 0, of each reading among its item's, which
             says what may count for the mean where the allocation is not FIXED. None: the place among the
             repeats.
+        one_generation: a cell's repeats are scores of one answer again, not of one answer each.
 
     Raises:
         InvalidInputError: an array of another shape or type, names that do not fit or stand twice, scores
@@ -55,6 +56,7 @@ class RecordedScores:
     reference: FloatArray | None = None
     purchases: tuple[Purchase, ...] | None = None
     epochs: IntArray | None = None
+    one_generation: bool = False
 
     def __post_init__(self) -> None:
         scores = _floats("scores", self.scores)
@@ -102,8 +104,8 @@ class RecordedScores:
         """Read an ``.npz`` file in the recorded-scores layout.
 
         The file holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names
-        where they are missing), ``categories``, ``reference``, ``epochs`` and, one entry per model,
-        ``allocation``, ``fixed_repeats``, ``cost`` and ``usd``. Nothing is ever unpickled.
+        where they are missing), ``categories``, ``reference``, ``epochs``, ``one_generation`` and, one entry
+        per model, ``allocation``, ``fixed_repeats``, ``cost`` and ``usd``. Nothing is ever unpickled.
 
         Raises:
             InvalidInputError: the file is missing, broken, or holds something else.
@@ -124,6 +126,7 @@ class RecordedScores:
                 for axis, name in enumerate(("models", "items", "raters"))
             }
             categories = _labels("categories", arrays["categories"]) if "categories" in arrays else None
+            kept = bool(np.all(arrays.get("one_generation", False)))
             return cls(
                 scores,
                 **names,
@@ -131,6 +134,7 @@ class RecordedScores:
                 reference=arrays.get("reference"),
                 purchases=_purchases(arrays),
                 epochs=arrays.get("epochs"),
+                one_generation=kept,
             )
         except InvalidInputError as ex:
             raise InvalidInputError(f"{path}: {ex}") from None
@@ -155,6 +159,8 @@ class RecordedScores:
             for name in ("cost", "usd"):
                 known = [getattr(p, name) for p in self.purchases]
                 arrays[name] = np.asarray([np.nan if value is None else value for value in known])
+        if self.one_generation:
+            arrays["one_generation"] = np.array(True)
         _npz.write(Path(path), arrays)
 
     @classmethod
@@ -274,6 +280,7 @@ class RecordedScores:
             None if self.reference is None else self.reference[m][:, keep],
             purchases=None if self.purchases is None else self.purchases[m],
             epochs=None if self.epochs is None else self.epochs[m, :, r][:, keep],
+            one_generation=self.one_generation,
         )
 
     def __repr__(self) -> str:

@@ -43,6 +43,7 @@ class RotationRow:
         here. variance: of the estimate over seeds.
         rmse: root of the mean squared error.
         coverage: share of the replays whose interval holds the truth.
+        without_interval: share of the replays that have none; they count as misses in the coverage.
         half_width: of the interval, mean over the replays that have one.
         seeds: replays per model.
         level: of the intervals.
@@ -59,6 +60,7 @@ class RotationRow:
     variance: float
     rmse: float
     coverage: float
+    without_interval: float
     half_width: float
     seeds: int
     level: float
@@ -92,10 +94,13 @@ class RotationResult:
     def table(self) -> Table:
         """A rich table that fits 80 columns; it also prints itself as text."""
         first = self.rows[0]
+        missing = max(row.without_interval for row in self.rows)
+        lost = f" Up to {missing:.1%} of the replays of a row have no interval: misses." if missing else ""
         table = PrintableTable(
             caption=(
                 f"{first.models} models, {first.judges} judges, {first.seeds} seeds. Truth: mean over judges "
                 f"of their recorded means. Items are drawn with replacement. Coverage at {first.level:.0%}."
+                f"{lost}"
             ),
             caption_justify="left",
             box=None,
@@ -285,6 +290,7 @@ def _row(
         variance=float(error.var(axis=1, ddof=1).mean()) if seeds > 1 else float("nan"),
         rmse=float(np.sqrt((error**2).mean())),
         coverage=float(others[:, :, 0].mean()),
+        without_interval=float(np.isnan(width).mean()),
         half_width=float(np.nanmean(width)) if not np.isnan(width).all() else float("nan"),
         seeds=seeds,
         level=level,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from math import isnan
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -19,8 +19,9 @@ from evalbudget.plugins import plugins
 
 if TYPE_CHECKING:
     from evalbudget.backtest.recorded import RecordedScores
-    from evalbudget.estimators.judges import VarianceComponents
-    from evalbudget.planning import Plan, Refusal
+    from evalbudget.confidence.bounds import FloatArray
+    from evalbudget.estimators.judges import JudgeScores, VarianceComponents
+    from evalbudget.planning import Plan, Prices, Refusal
 
 EXAMPLES = """\b
 Examples:
@@ -49,6 +50,11 @@ Prices per call are in dollars; without them every judge call costs 1, and --usd
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the interval.")
 @click.option("--model", metavar="NAME", help="Which model's scores; needed if the pilot has several.")
 @click.option("--max-items", type=click.IntRange(min=2), metavar="N", help="How many items there are.")
+@click.option(
+    "--one-generation",
+    is_flag=True,
+    help="PILOT's repeats are scores of one answer per item, not of one answer each (--repeat judge).",
+)
 @click.option("--rescale", is_flag=True, help="Map every judge's observed range to 0..1 first.")
 @click.option(
     "--json",
@@ -66,6 +72,7 @@ def plan(
     level: float,
     model: str | None,
     max_items: int | None,
+    one_generation: bool,
     rescale: bool,
     json_path: Path | None,
 ) -> None:
@@ -85,10 +92,13 @@ def plan(
         check_target(json_path)
     recorded = plugins().open_scores(pilot)
     try:
-        found = variance_components(_scores(recorded, model, rescale), bootstrap=200)
+        scores = _scores(recorded, model, rescale)
+        found = variance_components(
+            scores, bootstrap=200, one_generation=one_generation or recorded.one_generation
+        )
     except EvalbudgetError as ex:
         raise InvalidInferenceError(f"{pilot}: {ex}") from ex
-    priced = Prices(parse_prices(prices, found.judges), generation_price)
+    priced = Prices(_prices(prices, scores, found), generation_price)
     if usd is not None:
         plans = plan_for_money(found, usd, priced, level=level, max_items=max_items)
     elif half_width is not None:
@@ -96,17 +106,38 @@ def plan(
     if not any(isinstance(p, Plan) for p in plans):
         reasons = "\n".join(f"  {p.strategy}: {p.reason}" for p in plans if not isinstance(p, Plan))
         raise InvalidInferenceError(f"{pilot} does not support a plan:\n{reasons}")
-    text = json.dumps(_as_json(found, plans, level), indent=2, allow_nan=False, ensure_ascii=False)
+    deal = _deal(found, plans, priced)
+    document = _as_json(found, plans, level) | {"judges_silent": list(scores.silent), "priced_as": deal}
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
     if to_stdout:
         click.echo(text)
         return
-    for table in (_components_table(found, level), _plans_table(plans)):
+    for table in (_components_table(found, level, scores.silent), _plans_table(plans, deal)):
         Console().print(table)
     if json_path is not None:
         write_text(json_path, text + "\n")
 
 
-def _scores(recorded: RecordedScores, model: str | None, rescaled: bool) -> Any:
+def _prices(text: str, scores: JudgeScores, found: VarianceComponents) -> FloatArray:
+    """Prices of the judges that scored; those of the silent may be given and are not needed."""
+    named = {part.rpartition("=")[0].strip() for part in text.split(",")}
+    known = tuple(judge for judge in scores.judges if judge in found.judges or judge in named)
+    prices = parse_prices(text, known)
+    return prices[[known.index(judge) for judge in found.judges]]
+
+
+def _deal(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], prices: Prices) -> dict[str, float]:
+    """What to give as prices of the judges so that the rotation ``priced`` deals the planned shares."""
+    from evalbudget.planning import Plan
+
+    if not any(isinstance(p, Plan) and p.strategy == "priced" for p in plans):
+        return {}
+    relative = (prices.per_call + prices.per_generation) / found.judge_variance
+    relative = relative / relative.min()
+    return {j: float(f"{c:.3g}") for j, c in zip(found.judges, relative.tolist(), strict=True)}
+
+
+def _scores(recorded: RecordedScores, model: str | None, rescaled: bool) -> JudgeScores:
     from evalbudget.estimators.judges import JudgeScores, require_one_scale
     from evalbudget.estimators.judges import rescale as rescale_scores
 
@@ -141,10 +172,10 @@ def _as_json(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], level
             {
                 "component": c.name,
                 "identified": c.identified,
-                "variance": c.value,
-                "lower": float(low),
-                "upper": float(high),
-                "share": None if isnan(shares[c.name]) else shares[c.name],
+                "variance": _known(c.value),
+                "lower": _known(float(low)),
+                "upper": _known(float(high)),
+                "share": _known(shares[c.name]),
             }
             for c, low, high in zip(found.components, bounds.low, bounds.high, strict=True)
         ],
@@ -155,13 +186,19 @@ def _as_json(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], level
     }
 
 
-def _components_table(found: VarianceComponents, level: float) -> Table:
+def _known(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _components_table(found: VarianceComponents, level: float, silent: tuple[str, ...]) -> Table:
     bounds, shares = found.confidence_intervals(level), found.shares()
     dropped = f", {found.items_dropped} items with missing scores dropped" if found.items_dropped else ""
     table = Table(
         title=f"pilot: {found.n_items} items, {found.n_judges} judges, {found.design}{dropped}",
         title_justify="left",
         box=None,
+        caption=f"no score by {', '.join(silent)}: planned without" if silent else None,
+        caption_justify="left",
     )
     for column in ("source", "variance", f"{level:.0%} interval", "share"):
         table.add_column(column, justify="left" if column == "source" else "right")
@@ -171,13 +208,13 @@ def _components_table(found: VarianceComponents, level: float) -> Table:
     return table
 
 
-def _plans_table(plans: tuple[Plan | Refusal, ...]) -> Table:
+def _plans_table(plans: tuple[Plan | Refusal, ...], deal: dict[str, float]) -> Table:
     from evalbudget.planning import Plan
 
     table = Table(box=None, caption_justify="left")
     for column in ("rotation", "items", "generations", "judges", "calls", "cost", "half-width"):
         table.add_column(column, justify="left" if column == "rotation" else "right")
-    refused = []
+    notes = []
     for p in plans:
         if isinstance(p, Plan):
             table.add_row(
@@ -190,6 +227,13 @@ def _plans_table(plans: tuple[Plan | Refusal, ...]) -> Table:
                 f"{p.half_width:.4g}",
             )
         else:
-            refused.append(f"{p.strategy}: {p.reason}")
-    table.caption = "\n".join(refused) or None
+            notes.append(f"{p.strategy}: {p.reason}")
+        if isinstance(p, Plan) and p.strategy == "priced":
+            asked = ", ".join(f"{j} {share:.0%}" for j, share in zip(deal, p.shares, strict=True))
+            as_prices = ",".join(f"{judge}={price:g}" for judge, price in deal.items())
+            notes.append(
+                f"priced asks {asked}. Price and variance decide that; what deals it: "
+                f"--rotation priced --judge-prices {as_prices}"
+            )
+    table.caption = "\n".join(notes) or None
     return table

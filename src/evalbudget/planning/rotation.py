@@ -7,31 +7,42 @@ fixed panel, the panel mean over n items has variance V/n with
     V_{\text{all}} &= \sigma^2_\alpha + \frac{\sigma^2_\beta}{m} + \frac{\sigma^2_{\alpha\gamma}}{K}
                       + \frac{\sigma^2_\varepsilon}{mK} \\
     V_{\text{cyclic}} &= \sigma^2_\alpha + \frac{\sigma^2_\beta + \sigma^2_\varepsilon}{m}
-                         + \frac{\sigma^2_{\alpha\gamma}}{\min(m, K)} \\
+                         + \sigma^2_{\alpha\gamma} \frac{\sum_l m_l^2}{m^2}, \quad
+                         m_l \in \{\lfloor m/K \rfloor, \lceil m/K \rceil\} \\
     V_{\text{random}} &= \sigma^2_\alpha + \frac{\sigma^2_\beta + \sigma^2_\varepsilon + \sigma^2_\gamma}{m}
                          + \sigma^2_{\alpha\gamma}\,\frac{1 + (m-1)/K}{m} \\
     V_{\text{priced}} &= \frac1{K^2} \sum_l \frac{v_l}{q_l}, \quad q_l \propto \sqrt{v_l/c_l}
                          \quad (m = 1)
 
-The paper leaves sigma^2_alpha out; it is what most of the items pay for.
+The paper leaves sigma^2_alpha out; it is what most of the items pay for. Counts that do not come out even add
+to the variance as sum_l 1/n_l does. Estimating K judges costs degrees of freedom: n - K with one score per
+item, and with several about what is left of both items and scores,
+
+.. math:: \nu = \bigl[(n - 1)^{-4} + (nm - K)^{-4}\bigr]^{-1/4},
+
+within 10% of the degrees that :func:`~evalbudget.estimators.judges.panel_mean` computes (for n, K, nm from
+5, 8, 10 to 150, 123, 300). Plans have two calls of every judge at least.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import floor, sqrt
+from math import sqrt
 
 import numpy as np
 
 from evalbudget.confidence.bounds import FloatArray, check_level
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
-from evalbudget.estimators.judges.components import Source, VarianceComponents
+from evalbudget.estimators.judges.components import VarianceComponents
+from evalbudget.estimators.judges.sources import Source
+from evalbudget.rotation.priced import counts_of, priced_shares
 from evalbudget.shrinkage import t_quantile
 
 STRATEGIES = ("all", "random", "cyclic", "priced")
 MOST_GENERATIONS = 10
 _MOST_ITEMS = 10**9
+_RANDOM_COST = 1.96  # standard deviations that `random` may cost more than on average
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +78,10 @@ class Forecast:
         strategy: name of the rotation.
         generations: per item.
         calls: judge calls per item.
-        variance: V; that of the estimate over n items is V/n.
+        variance: V; that of the estimate over n items is V/n where all counts come out even.
         cost: of one item.
         shares: of the calls, per judge.
+        uneven: the part of V that is larger where judges' counts do not come out even.
     """
 
     strategy: str
@@ -78,6 +90,7 @@ class Forecast:
     variance: float
     cost: float
     shares: tuple[float, ...]
+    uneven: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +103,8 @@ class Plan:
         generations: per item.
         judges: size of the panel.
         calls: judge calls in all.
-        cost: of calls and generations in all, in the unit of the prices.
+        cost: of calls and generations in all, in the unit of the prices. What does not come out even is
+            charged at the dearest judges; ``random`` is charged what 39 of 40 runs stay below.
         half_width: predicted, of the interval at ``level``.
         level: of the interval.
         shares: of the calls, per judge.
@@ -126,7 +140,8 @@ def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices:
     Raises:
         UnknownNameError: no such strategy.
         InvalidInputError: prices for another number of judges, or generations below 1.
-        InvalidInferenceError: the pilot's design does not identify what the strategy's variance needs.
+        InvalidInferenceError: the pilot's design does not identify what the strategy's variance needs, or its
+            scores do not vary.
     """
     K, m = pilot.n_judges, generations
     if strategy not in STRATEGIES:
@@ -144,14 +159,22 @@ def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices:
     if strategy == "all":
         weight |= {Source.INTERACTION: 1 / K, Source.RESIDUAL: 1 / (m * K)}
     elif strategy == "cyclic":
-        weight |= {Source.INTERACTION: 1 / min(m, K)}
+        turns, more = divmod(m, K)
+        weight |= {Source.INTERACTION: (more * (turns + 1) ** 2 + (K - more) * turns**2) / m**2}
     else:
         weight |= {Source.INTERACTION: (1 + (m - 1) / K) / m, Source.JUDGE: 1 / m}
     weight = {source: w for source, w in weight.items() if source not in pilot.assumed_zero}
     calls = m * K if strategy == "all" else m
     cost = m * prices.per_generation + calls * float(prices.per_call.mean())
     variance = pilot.combine(weight, truncated=True)
-    return Forecast(strategy, m, calls, variance, cost, (1 / K,) * K)
+    if not variance > 0.0:
+        raise InvalidInferenceError(
+            "the pilot's scores never differ, or are too few to tell; a pilot with more items is needed"
+        )
+    uneven = 0.0
+    if strategy == "cyclic":
+        uneven = variance if m == 1 else variance - max(pilot[Source.ITEM], 0.0)
+    return Forecast(strategy, m, calls, variance, cost, (1 / K,) * K, uneven)
 
 
 def plan_for_half_width(
@@ -184,10 +207,11 @@ def plan_for_half_width(
         raise InvalidInputError(f"half-width is {half_width:g}; give a positive one, in units of the scores")
 
     def items_for(found: Forecast) -> int:
-        return _items_for(found.variance, half_width, level, _groups(found, pilot))
+        return _fewest(lambda n: _half_width(found, n, level, pilot) <= half_width, _least(found))
 
     def refuse(found: Sequence[Forecast]) -> str:
-        best = min(_half_width(f.variance, max_items or _MOST_ITEMS, level, _groups(f, pilot)) for f in found)
+        most = max_items or _MOST_ITEMS
+        best = min(_half_width(f, most, level, pilot) for f in found)
         return (
             f"a half-width of {half_width:g} is out of reach with {max_items} items and up to "
             f"{max(f.generations for f in found)} generations each (best: {best:.3g}); more items are needed"
@@ -226,11 +250,14 @@ def plan_for_money(
         raise InvalidInputError(f"the money to spend is {money:g}; give a positive amount")
 
     def items_for(found: Forecast) -> int:
-        affordable = floor(money / found.cost + 1e-9)
+        affordable = _fewest(lambda n: _cost(found, n, prices) > money * (1 + 1e-12), 1) - 1
         return affordable if max_items is None else min(affordable, max_items)
 
     def refuse(found: Sequence[Forecast]) -> str:
-        least = min(f.cost * (_groups(f, pilot) + 1) for f in found)
+        least = min(_cost(f, _least(f), prices) for f in found)
+        if least <= money:
+            few = min(_least(f) for f in found)
+            return f"{max_items} items are too few to tell the judges apart; {few} are needed"
         return f"{money:g} does not buy enough calls for an interval; the least is {least:.4g}"
 
     return _plans(pilot, prices, strategies, level, max_items, items_for, refuse, lambda p: p.half_width)
@@ -253,21 +280,22 @@ def _plans(
         plans = []
         for found in forecasts:
             items = items_for(found)
-            groups = _groups(found, pilot)
-            if items <= groups or (max_items is not None and items > max_items):
+            if items < _least(found) or (max_items is not None and items > max_items):
                 continue
-            half = _half_width(found.variance, items, level, groups)
+            half = _half_width(found, items, level, pilot)
+            calls, cost = items * found.calls, _cost(found, items, prices)
+            shares = _counts(found, items, prices) / calls if strategy == "priced" else found.shares
             plans.append(
                 Plan(
                     strategy,
                     items,
                     found.generations,
                     pilot.n_judges,
-                    items * found.calls,
-                    items * found.cost,
+                    calls,
+                    cost,
                     half,
                     level,
-                    found.shares,
+                    tuple(float(share) for share in shares),
                 )
             )
         if plans:
@@ -301,33 +329,65 @@ def _priced(pilot: VarianceComponents, m: int, prices: Prices) -> Forecast:
             "undefined; use cyclic"
         )
     cost = prices.per_call + prices.per_generation
-    share = np.sqrt(v / cost)
-    share = share / share.sum()
+    share = priced_shares(prices.per_call, v, prices.per_generation)
     variance = float((v / share).sum()) / K**2
     return Forecast("priced", 1, 1, variance, float(share @ cost), tuple(share.tolist()))
 
 
-def _groups(found: Forecast, pilot: VarianceComponents) -> int:
-    """Degrees of freedom that the estimate loses: n - K with one score per item, else n - 1."""
-    return pilot.n_judges if found.calls == 1 and found.strategy != "random" else 1
+def _least(found: Forecast) -> int:
+    """Items that give every judge two calls, or, where judges are not estimated, an interval at all."""
+    if found.strategy in ("all", "random"):
+        return 2
+    return max(-(-2 * len(found.shares) // found.generations), 2)
 
 
-def _half_width(variance: float, items: int, level: float, groups: int) -> float:
-    if items <= groups:
-        return float("inf")
-    return float(t_quantile(level, items - groups)) * sqrt(variance / items)
+def _counts(found: Forecast, items: int, prices: Prices) -> FloatArray:
+    """Calls per judge; one more for the dearest where turns do not come out even. ``random``: expected."""
+    K, calls = len(found.shares), items * found.calls
+    if found.strategy == "priced":
+        return np.asarray(counts_of(np.array(found.shares), calls), dtype=np.float64)
+    if found.strategy != "cyclic":
+        return np.full(K, calls / K)
+    counts = np.full(K, float(calls // K))
+    counts[np.argsort(-prices.per_call, kind="stable")[: calls % K]] += 1.0
+    return counts
 
 
-def _items_for(variance: float, half_width: float, level: float, groups: int) -> int:
-    low, high = groups, groups + 1
-    while _half_width(variance, high, level, groups) > half_width:
+def _cost(found: Forecast, items: int, prices: Prices) -> float:
+    cost = float(_counts(found, items, prices) @ prices.per_call)
+    if found.strategy == "random":
+        cost += _RANDOM_COST * sqrt(items * found.calls * float(prices.per_call.var()))
+    return cost + items * found.generations * prices.per_generation
+
+
+def _half_width(found: Forecast, items: int, level: float, pilot: VarianceComponents) -> float:
+    K, calls, variance = pilot.n_judges, items * found.calls, found.variance / items
+    degrees = items - 1.0
+    if found.strategy in ("cyclic", "priced"):
+        if calls < 2 * K:
+            return float("inf")
+        if found.strategy == "priced":
+            counts = counts_of(np.array(found.shares), calls)
+            variance = float((pilot.judge_variance / counts).sum()) / K**2
+        else:
+            more, less = calls % K, calls // K
+            unevenness = calls * (more / (less + 1) + (K - more) / less) / K**2 - 1.0
+            variance += found.uneven / items * unevenness
+        left = float(calls - K)
+        degrees = left if found.generations == 1 else (degrees**-4 + left**-4) ** -0.25
+    return float(t_quantile(level, degrees)) * sqrt(variance)
+
+
+def _fewest(enough: Callable[[int], bool], low: int) -> int:
+    """The smallest number from ``low`` on that is enough, if more never is less."""
+    if enough(low):
+        return low
+    high = 2 * low
+    while not enough(high):
         low, high = high, high * 2
         if high > _MOST_ITEMS:
             return _MOST_ITEMS
     while high - low > 1:
         middle = (low + high) // 2
-        if _half_width(variance, middle, level, groups) > half_width:
-            low = middle
-        else:
-            high = middle
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return high

@@ -73,7 +73,9 @@ class Components(Section):
         for m, model in enumerate(study.models):
             try:
                 found[model] = variance_components(
-                    study.fixed_scores(m), bootstrap=RESAMPLES if len(study.models) == 1 else 0
+                    study.fixed_scores(m),
+                    bootstrap=RESAMPLES if len(study.models) == 1 else 0,
+                    one_generation=study.recorded.one_generation,
                 )
             except InvalidInferenceError:
                 continue

@@ -63,6 +63,7 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
         reference=reference if references else None,
         purchases=tuple(purchase for purchases in bought for purchase in purchases),
         epochs=epochs if any(part.epochs is not None for part in parts) else None,
+        one_generation=all(part.one_generation for part in parts),
     )
 
 

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from evalbudget.confidence.bounds import FloatArray, IntArray
+from evalbudget.errors import InvalidInputError
 from evalbudget.rotation.cyclic import positions_within
 from evalbudget.rotation.panel import per_judge
 from evalbudget.rotation.schedule import JudgeSchedule
@@ -25,14 +26,17 @@ _FEWEST = 2  # readings of a judge without which its variance is unknown
 PerJudge = Mapping[str, float] | Sequence[float] | None
 
 
-def priced_shares(prices: FloatArray, variances: FloatArray | None = None) -> FloatArray:
+def priced_shares(
+    prices: FloatArray, variances: FloatArray | None = None, generation_price: float = 0.0
+) -> FloatArray:
     """Share of the calls each judge gets, proportional to sqrt(v_l / c_l).
 
     Args:
-        prices: c, of one call (and of the generation, if every call needs a new one), shape (K,).
+        prices: of one call, shape (K,).
         variances: v, within-judge variance of a score, same shape; None if they are equal.
+        generation_price: of the answer that every call needs a new one of; c_l includes it.
     """
-    root = np.sqrt((np.ones_like(prices) if variances is None else variances) / prices)
+    root = np.sqrt((np.ones_like(prices) if variances is None else variances) / (prices + generation_price))
     return np.asarray(root / root.sum(), dtype=np.float64)
 
 
@@ -65,13 +69,15 @@ class Priced(JudgeSchedule):
         judges: as in :class:`JudgeSchedule`.
         prices: of one call of each judge, by name or in the order of the panel; None if equal.
         variances: within-judge variance of a score, likewise, for example from a pilot; None if equal.
+        generation_price: of the answer each call scores, in the unit of the prices; 0 if it costs nothing or
+            is there already.
         categories: as in :class:`JudgeSchedule`.
         epochs: as in :class:`JudgeSchedule`.
         seed: shuffles items and judges.
 
     Raises:
         UnknownNameError: a price or variance of a judge that is not in the panel.
-        InvalidInputError: one that is missing, zero or negative.
+        InvalidInputError: one that is missing, zero or negative, or a negative price of the generation.
     """
 
     name: ClassVar[str] = "priced"
@@ -83,13 +89,18 @@ class Priced(JudgeSchedule):
         *,
         prices: PerJudge = None,
         variances: PerJudge = None,
+        generation_price: float = 0.0,
         categories: Sequence[str] | None = None,
         epochs: int = 1,
         seed: int = 0,
     ) -> None:
         super().__init__(items, judges, categories=categories, epochs=epochs, seed=seed)
         self.prices = per_judge("prices", prices, self.judges)
-        self.shares = priced_shares(self.prices, per_judge("variances", variances, self.judges))
+        if not (np.isfinite(generation_price) and generation_price >= 0.0):
+            raise InvalidInputError(f"generation_price is {generation_price:g}; it must be zero or more")
+        self.shares = priced_shares(
+            self.prices, per_judge("variances", variances, self.judges), generation_price
+        )
         draws = np.random.default_rng([seed, 0])
         counts = counts_of(self.shares, self.n_items * epochs)
         judge = np.repeat(np.arange(self.n_judges), counts)

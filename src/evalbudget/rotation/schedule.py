@@ -12,6 +12,7 @@ import numpy as np
 
 from evalbudget.confidence.bounds import FloatArray, IntArray
 from evalbudget.errors import InvalidInputError
+from evalbudget.rotation.moves import deal_out, spread_over_items
 from evalbudget.rotation.panel import check_panel, judge_index
 
 _NOBODY = -1  # a call that nobody makes any more
@@ -86,6 +87,7 @@ class JudgeSchedule(ABC):
         self._rows: dict[int, IntArray] = {}
         self._whole: JudgeSchedule | None = None  # this schedule before the last judge was dropped
         self._calls: IntArray | None = None
+        self._met: IntArray | None = None
 
     # what hosts call
 
@@ -147,8 +149,9 @@ class JudgeSchedule(ABC):
     def without(self, judge: str | int) -> Self:
         """The same schedule with a judge dropped: only that judge's calls move to others.
 
-        Every category stays as balanced as it was at the planned epochs: equal shares differ by one call at
-        most. Over many small categories together they may differ by two.
+        At the planned epochs every category stays as balanced as it was: equal shares differ by one call at
+        most. Within that, counts over all categories are as equal as moving single calls makes them, and an
+        item meets judges that it has not met before as far as the counts allow.
 
         Raises:
             UnknownNameError: no such judge.
@@ -163,7 +166,7 @@ class JudgeSchedule(ABC):
             )
         smaller = copy(self)
         smaller.dropped = (*self.dropped, index)
-        smaller._whole, smaller._rows, smaller._calls = self, {}, None
+        smaller._whole, smaller._rows, smaller._calls, smaller._met = self, {}, None, None
         return smaller
 
     # what an author writes
@@ -175,25 +178,28 @@ class JudgeSchedule(ABC):
     def _moved(self, row: IntArray, gone: int, epoch: int, calls: IntArray) -> IntArray:
         """The row with the calls of the judge ``gone`` given to others.
 
-        In turn to who has least in the category, relative to its share, then overall.
+        In turn to who has least in the category, relative to its share, then overall, then to whom the item
+        has met least.
 
         Args:
-            row: judges, shape (n_items, calls).
+            row: judges, shape (n_items, calls); the planned epochs side by side, later ones each by itself.
             gone: the judge dropped.
-            epoch: of the row.
+            epoch: of the row, 0 for the planned ones.
             calls: per (category, judge), those known to stay; counted up in place.
         """
-        active, share = np.asarray(self.active), self._shares
-        total = calls.sum(axis=0)
-        tie = np.random.default_rng([self.seed, 3]).permutation(self.n_judges)[active]
         row = row.copy()
-        for item, call in np.argwhere(row == gone).tolist():
-            own = calls[self.category[item]]
-            order = np.lexsort((tie, total[active] / share[active], own[active] / share[active]))
-            choice = int(active[order[0]])
-            row[item, call] = choice
-            own[choice] += 1
-            total[choice] += 1
+        item, call = np.nonzero(row == gone)
+        if item.size:
+            draws = np.random.default_rng([self.seed, 3, len(self.dropped), epoch])
+            active = np.asarray(self.active)
+            own = calls[:, active]
+            moved = deal_out(self.category[item], own, self._shares[active], draws)
+            calls[:, active] = own
+            met = None if self._met is None else self._met[item][:, active]
+            chosen = active[spread_over_items(moved, self.category[item], met, draws)]
+            row[item, call] = chosen
+            if self._met is not None:
+                np.add.at(self._met, (item, chosen), 1)
         return row
 
     @property
@@ -210,17 +216,25 @@ class JudgeSchedule(ABC):
             return self._rows[epoch]
         if self._calls is None:  # every call that stays is known before the first one moves
             self._calls = np.zeros((len(self.categories), self.n_judges), dtype=np.int64)
+            if self.epochs > 1:  # calls per (item, judge); with one each there is nothing to avoid
+                self._met = np.zeros((self.n_items, self.n_judges), dtype=np.int32)
             for planned in range(self.epochs):
                 self._count(self._whole._final(planned), self._calls)
+            planned_rows = np.hstack([self._whole._final(number) for number in range(self.epochs)])
+            moved = self._moved(planned_rows, self.dropped[-1], 0, self._calls)
+            self._rows = dict(enumerate(np.hsplit(moved, self.epochs)))
         while len(self._rows) <= epoch:
             number = len(self._rows)
             row = self._whole._final(number)
-            if number >= self.epochs:
-                self._count(row, self._calls)
+            self._count(row, self._calls)
             self._rows[number] = self._moved(row, self.dropped[-1], number, self._calls)
         return self._rows[epoch]
 
     def _count(self, row: IntArray, calls: IntArray) -> None:
         staying = (row != self.dropped[-1]) & (row != _NOBODY)
         category = np.broadcast_to(self.category[:, None], row.shape)
-        np.add.at(calls, (category[staying], row[staying]), 1)
+        counted = np.bincount(category[staying] * self.n_judges + row[staying], minlength=calls.size)
+        calls += counted.reshape(calls.shape)
+        if self._met is not None:
+            item = np.broadcast_to(np.arange(self.n_items)[:, None], row.shape)
+            np.add.at(self._met, (item[staying], row[staying]), 1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.estimators.judges import JudgeScores
-from evalbudget.rotation import JudgeSchedule
+from evalbudget.rotation import Cyclic, JudgeSchedule
 
 Floats = NDArray[np.float64]
 NAMES = ("a", "b", "c", "d", "e")
@@ -45,3 +45,18 @@ def scored(table: Floats, schedule: JudgeSchedule) -> JudgeScores:
 
 def items(n: int) -> list[str]:
     return [str(i) for i in range(n)]
+
+
+def line(K: int) -> tuple[float, ...]:
+    """Deviations of K judges, from -.8 to .8."""
+    return tuple(np.linspace(-0.8, 0.8, K).tolist())
+
+
+def thin(world: Panel, n: int, calls: int, rng: np.random.Generator) -> tuple[JudgeScores, Floats]:
+    """Cyclic, the last epoch on items at random; and the gamma of the judges that scored."""
+    K, m = len(world.gamma), -(-calls // n)
+    judges = [str(j) for j in range(K)]
+    s = scored(world.table(n, m, rng), Cyclic(items(n), judges, epochs=m, seed=int(rng.integers(2**31))))
+    last = s.epoch == m - 1
+    s = s.where(~last | (rng.permutation(n)[s.item] < calls - n * (m - 1)))
+    return s, np.array(world.gamma)[s.counts > 0]

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.claim
 
 @pytest.mark.parametrize(
     ("cls", "epochs", "expected"),
-    [(Cyclic, 1, 19), (Cyclic, 2, 15), (Cyclic, 3, 12), (All, 1, 23), (All, 2, 18), (Priced, 1, 18)],
+    [(Cyclic, 1, 19), (Cyclic, 2, 16), (Cyclic, 3, 12), (All, 1, 23), (All, 2, 18), (Priced, 1, 18)],
 )
 def test_panel_mean_covers(cls: type[JudgeSchedule], epochs: int, expected: int) -> None:
     R, rng, failed = replications(300, 5000), np.random.default_rng(30), 0

@@ -22,7 +22,10 @@ from evalbudget.estimators.judges import (
     variance_components,
     variance_components_literal,
 )
+from evalbudget.estimators.judges.mixed import MixedFit
+from evalbudget.judge_effects import judge_effects
 from evalbudget.rotation import All, Cyclic, Priced, Single
+from evalbudget.sampler import Allocation
 
 
 def of(item: object, judge: object, value: object, epoch: object = None, **more: object) -> JudgeScores:
@@ -138,18 +141,90 @@ def test_panel_mean_of_next_to_nothing() -> None:
 # biases
 
 
-@pytest.mark.parametrize("m", [2, 3])
-def test_biases_against_least_squares(m: int) -> None:
+def dense(s: JudgeScores, rho: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X, V and the covariance of the judges' levels, as matrices."""
+    X = (s.judge[:, None] == np.arange(s.n_judges)).astype(float)
+    V = np.where(s.item[:, None] == s.item, rho, 0.0)
+    np.fill_diagonal(V, 1.0)
+    return X, V, np.linalg.inv(X.T @ np.linalg.inv(V) @ X)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_levels_against_generalised_least_squares(m: int) -> None:
     s = scored(Panel().table(17, m, np.random.default_rng(5)), Cyclic(items(17), NAMES, epochs=m))
     s = s.where(np.arange(s.value.size) % 11 != 0)
-    design = np.zeros((s.value.size, 17 + 5))
-    design[np.arange(s.value.size), s.item] = 1
-    design[np.arange(s.value.size), 17 + s.judge] = 1
-    beta = np.linalg.lstsq(design, s.value, rcond=None)[0][17:]
+    fit = MixedFit.of(s)
+    X, V, inverse = dense(s, fit.rho)
+    mu = inverse @ X.T @ np.linalg.solve(V, s.value)
+    assert np.allclose(fit.mu, mu)
+    assert np.allclose(fit.inverse, inverse)
+    left = s.value - X @ mu
+    assert fit.variance == pytest.approx(left @ np.linalg.solve(V, left) / (s.value.size - 5))
     found = judge_biases(s)
-    assert found.method == "two-way least squares within items"
-    assert np.allclose(found.value, beta - beta.mean())
+    assert np.allclose(found.value, mu - mu.mean())
     assert found.value.sum() == pytest.approx(0)
+
+    def loss(rho: float) -> float:
+        X, V, inverse = dense(s, rho)
+        P = np.linalg.inv(V) - np.linalg.solve(V, X) @ inverse @ X.T @ np.linalg.inv(V)
+        dets = np.linalg.slogdet(V)[1] - np.linalg.slogdet(inverse)[1]
+        prior = np.log(rho * (1 - rho))
+        return float(dets + (s.value.size - 5) * np.log(s.value @ P @ s.value) - prior)
+
+    if m > 1:  # REML with the prior: no rho on a grid does better
+        assert loss(fit.rho) <= min(loss(rho) for rho in np.linspace(0.02, 0.98, 49)) + 1e-6
+
+
+def test_biases_among_very_different_items_are_least_squares_within_them() -> None:
+    world = Panel(item=1e6, generation=0.0)
+    s = scored(world.table(17, 3, np.random.default_rng(5)), Cyclic(items(17), NAMES, epochs=3))
+    assert np.allclose(judge_biases(s).value, judge_effects(s.item, s.judge, s.value, 5).gamma, atol=1e-3)
+
+
+@pytest.mark.parametrize("allocation", [Allocation.FIXED, Allocation.CROSS_FIT])
+def test_error_of_an_uneven_panel_mean_against_matrices(allocation: Allocation) -> None:
+    s = scored(Panel().table(13, 4, np.random.default_rng(6)), Cyclic(items(13), NAMES, epochs=4))
+    s = s.where((np.arange(s.value.size) % 3 != 0) | (s.judge == 2))
+    rho = MixedFit.of(s).rho
+    X, V, inverse = dense(s, rho)
+    in_item = (s.item == np.arange(13)[:, None]).astype(float)
+    weight = 1.0 / (13 * s.per_item[s.item])
+    if allocation is Allocation.CROSS_FIT:
+        half = 2 * s.item + s.epoch % 2
+        halves = np.array([np.unique(half[s.item == i]).size for i in range(13)])
+        weight = 1.0 / (13 * halves[s.item] * np.bincount(half)[half])
+    levels = inverse @ X.T @ np.linalg.inv(V)
+    deviations = levels - levels.mean(axis=0)
+    c = weight - weight @ X @ deviations  # of every score in the mean of x - gammahat
+    u = in_item * c
+    W = u @ (V - X @ inverse @ X.T) @ u.T
+    squares = float(((u @ (s.value - X @ levels @ s.value)) ** 2).sum())
+    degrees = np.trace(W) ** 2 / (W**2).sum()
+    found = panel_mean(s, allocation=allocation)
+    assert found.value == pytest.approx(float(c @ s.value))
+    assert found.details["degrees"] == pytest.approx(degrees)
+    assert found.standard_error == pytest.approx(np.sqrt(squares * np.trace(u @ V @ u.T) / np.trace(W)))
+    half_width = student_t.ppf(0.975, degrees) * found.standard_error
+    assert found.confidence_interval().half_width == pytest.approx(half_width)
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_a_panel_taken_for_a_sample_of_judges(m: int) -> None:
+    s = scored(Panel().table(40, m, np.random.default_rng(3)), Cyclic(items(40), NAMES, epochs=m))
+    fixed, found, biases = panel_mean(s), panel_mean(s, judges_random=True), judge_biases(s)
+    noise = (biases.standard_error**2).mean()  # its expectation in the mean square of gammahat
+    if m == 1:
+        noise = fixed.standard_error**2 * 4
+    spread = ((biases.value**2).mean() - noise) * 5 / 4
+    assert found.value == fixed.value
+    assert found.standard_error == pytest.approx(np.sqrt(fixed.standard_error**2 + spread / 5), rel=0.005)
+    half = student_t.ppf(0.975, 4) * found.standard_error
+    assert found.confidence_interval().half_width == pytest.approx(half)
+
+
+def test_constant_scores_claim_no_interval_of_biases() -> None:
+    bounds = judge_biases(JudgeScores.from_table(np.ones((6, 5, 2)), judges=NAMES)).confidence_intervals()
+    assert np.isnan(bounds.low).all()
 
 
 def test_biases_of_a_crossed_design_are_means_of_deviations() -> None:
@@ -163,9 +238,11 @@ def test_biases_of_a_crossed_design_are_means_of_deviations() -> None:
     assert (found.confidence_intervals().width > each).all()
 
 
-def test_judges_that_share_no_items_are_compared_by_means() -> None:
+def test_judges_that_share_no_items_are_compared_all_the_same() -> None:
     s = of([0, 0, 1, 1, 2, 2], [0, 1, 2, 3, 0, 1], np.arange(6.0), epoch=[0, 1, 0, 1, 0, 1])
-    assert judge_biases(s).method == "judge means over random items"
+    assert judge_biases(s).method == "generalised least squares, judges compared within and between items"
+    once = judge_biases(s.where(s.epoch == 0))
+    assert once.method == "generalised least squares, judge means over random items"
     with pytest.raises(InvalidInferenceError, match="1 judge gave scores"):
         judge_biases(of([0, 1], [0, 0], [1.0, 2.0]))
 
@@ -244,6 +321,8 @@ def test_items_with_a_missing_score_are_dropped_from_crossed_designs() -> None:
     assert (found.design, found.n_items, found.items_dropped) == ("crossed", 19, 1)
     whole = variance_components(JudgeScores.from_table(np.delete(table, 3, axis=0), judges=NAMES))
     assert [c.value for c in found.components] == [c.value for c in whole.components]
+    first = np.concatenate([np.full((20, 5, 1), np.nan), table], axis=2)  # every first generation failed
+    assert variance_components(JudgeScores.from_table(first, judges=NAMES)).n_items == 19
 
 
 def test_constant_scores_have_no_variance_and_no_f() -> None:
@@ -269,6 +348,9 @@ def test_difference_cancels_the_judges() -> None:
     short = short.where(short.item != 3)
     assert paired_difference(scored(better, schedule), short).details["unpaired"] == 1
     assert paired_difference(scored(better, schedule), short).cost == 80
+    failing = scored(table, schedule)
+    failing = of(failing.item, failing.judge, np.where(failing.item < 3, np.nan, failing.value), n_items=40)
+    assert paired_difference(scored(better, schedule), failing).details["failed"] == 3.0
 
 
 def test_models_that_cannot_be_paired_are_refused() -> None:
@@ -298,7 +380,21 @@ def test_effective_votes_against_theory() -> None:
     assert effective_votes(s).value == pytest.approx(K, rel=0.05)
     assert effective_votes(s).upper_bound
     twins = np.repeat(truth[:, None] + rng.normal(size=(n, 2)), 2, axis=1)
-    assert effective_votes(JudgeScores.from_table(twins[:, :, None], judges="wxyz")).value == pytest.approx(2)
+    among = effective_votes(JudgeScores.from_table(twins[:, :, None], judges="wxyz"))
+    assert among.value == pytest.approx(2, rel=0.01)
+    assert np.isnan(among.correlation)
+
+
+def test_votes_without_truth_in_small_samples() -> None:
+    rng = np.random.default_rng(17)
+    for K, n in ((20, 30), (60, 40)):
+        draws = [
+            effective_votes(JudgeScores.from_table(rng.normal(size=(n, K, 1)), judges=items(K))).value
+            for _ in range(40)
+        ]
+        assert 0.9 * K < np.median(draws) <= K
+    same = rng.normal(6.0, 1.0, size=(50, 1, 1)).repeat(3, axis=1) + np.array([0.1, 0.7, 1.3])[:, None]
+    assert effective_votes(JudgeScores.from_table(same, judges="abc")).value == 1.0
 
 
 def test_votes_need_items_scored_by_all() -> None:
@@ -327,6 +423,49 @@ def test_self_preference_is_found_and_leniency_is_not() -> None:
         self_preference(x, ["org/a", "org/b", "z"], ["a", "b", "c"], same={"b": "org/bb"})
     with pytest.raises(InvalidInputError, match="has shape"):
         self_preference(x[0], ["org/a"], ["a", "b", "c"])
+
+
+def test_self_preference_of_one_judge_does_not_accuse_another() -> None:
+    rng = np.random.default_rng(16)
+    x = rng.normal(0, 0.3, (3, 400, 3))
+    x[0, :, 0] += 1.0  # "a" favours itself, "b" does not
+    found = self_preference(x, ["a", "b", "m"], ["a", "b", "c"])
+    assert np.allclose(found.value, [1.0, 0.0], atol=0.1)
+    double = 0.0
+    for m, k in ((1, 2), (2, 1), (2, 2)):  # every pair of others but "b" on itself
+        double = double + ((x[0, :, 0] - x[0, :, k]) - (x[m, :, 0] - x[m, :, k])) / 3
+    assert found.value[0] == pytest.approx(double.mean())
+    error = double.std(ddof=1) / np.sqrt(400)
+    assert found.confidence_intervals().width[0] == pytest.approx(
+        2 * student_t.ppf(1 - 0.025 / 2, 399) * error
+    )
+    with pytest.raises(InvalidInferenceError, match="judges that score themselves"):
+        self_preference(x[:2, :, :2], ["a", "b"], ["a", "b"])
+
+
+def test_judges_that_are_merely_different_are_on_one_scale() -> None:
+    rng = np.random.default_rng(18)
+
+    def panel(draws: np.ndarray) -> JudgeScores:
+        K, n = draws.shape
+        return of(np.arange(K * n), np.repeat(np.arange(K), n), draws.ravel(), judges=items(K))
+
+    for K in (3, 20, 123):
+        refused = sum(
+            not diagnose_scales(panel(np.clip(np.rint(rng.normal(6, 1.5, (K, 10))), 1, 10))).one_scale
+            for _ in range(40)
+        )
+        assert refused <= 1
+    require_one_scale(panel(rng.normal(0, 0.3, (2, 50)) + np.array([[3.0], [5.0]])))  # bias
+    require_one_scale(
+        panel((rng.random((2, 200)) < np.array([[0.05], [0.5]])).astype(float))
+    )  # harsh, yes or no
+    require_one_scale(panel(rng.normal(0, 1, (2, 50)) * [[0.5], [1.5]] + [[8.0], [6.0]]))  # lenient
+    for low, high in ((1, 10), (1, 100)):
+        unit = rng.random((4, 10))
+        assert not diagnose_scales(panel(np.vstack([unit, low + (high - low) * unit]))).one_scale
+    likert = np.vstack([rng.integers(1, 6, (2, 15)), rng.integers(1, 101, (2, 15))]).astype(float)
+    assert diagnose_scales(panel(likert)).odd == ("0", "1")
 
 
 def test_scales_are_told_apart_and_mapped() -> None:

@@ -93,7 +93,7 @@ def panel_estimates(
         if known is None:
             known = (found.counts + found.failed).tolist()
         fixed = found if how is Allocation.FIXED else _first(calls, fixed_repeats, judges, kept)
-        values |= _biases(found) | _components(fixed) | _calls(judges, known, prices)
+        values |= _biases(found) | _components(fixed, kept=kept) | _calls(judges, known, prices)
         return dict(finite(values))
 
     return compute
@@ -206,9 +206,9 @@ def _biases(scores: JudgeScores) -> dict[str, float]:
     return {f"bias_{short[name]}": value for name, value in pairs}
 
 
-def _components(scores: JudgeScores) -> dict[str, float]:
+def _components(scores: JudgeScores, *, kept: bool) -> dict[str, float]:
     try:
-        components = variance_components(scores)
+        components = variance_components(scores, one_generation=kept)
     except InvalidInferenceError:
         return {}  # too few scores yet
     named = {c.name: re.sub(r"\W+", "_", c.name.replace("+", "and")) for c in components.components}

@@ -112,9 +112,11 @@ def open_scores(path: Path) -> RecordedScores | None:
     columns = _Columns()
     tasks: dict[str, Path] = {}
     purchases: dict[str, dict[str, Bought]] = {}
+    kept = []
     for file, header, summaries in _each_once(files):
         tasks.setdefault(header.eval.task, file)
         turns = _turns(header, summaries)
+        kept.append(turns is not None and turns.kept)
         purchases.setdefault(header.eval.model, {})[str(file)] = bought(header, summaries)
         for summary in summaries if turns is None else sorted(summaries, key=lambda s: s.epoch):
             _add(columns, header, summary, file, turns)
@@ -127,7 +129,7 @@ def open_scores(path: Path) -> RecordedScores | None:
         raise InvalidInputError(
             f"{path} holds no numeric score; was the eval run with --no-score or --no-log-samples?"
         )
-    return columns.recorded(purchases)
+    return replace(columns.recorded(purchases), one_generation=all(kept))
 
 
 def _logs(path: Path) -> list[Path]:

@@ -3,7 +3,6 @@
 from evalbudget.estimators.judges.bias import JudgeBiases, judge_biases
 from evalbudget.estimators.judges.components import (
     Component,
-    Source,
     VarianceComponents,
     variance_components,
     variance_components_literal,
@@ -13,6 +12,7 @@ from evalbudget.estimators.judges.panel_mean import judge_corrected, judge_mean_
 from evalbudget.estimators.judges.scales import ScaleDiagnosis, diagnose_scales, require_one_scale, rescale
 from evalbudget.estimators.judges.scores import JudgeScores
 from evalbudget.estimators.judges.self_preference import SelfPreference, same_models, self_preference
+from evalbudget.estimators.judges.sources import Source
 from evalbudget.estimators.judges.votes import EffectiveVotes, effective_votes
 
 __all__ = [

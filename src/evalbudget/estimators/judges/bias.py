@@ -1,4 +1,4 @@
-"""Each judge's bias against its panel, and the least squares behind every judge-corrected estimate."""
+"""Each judge's bias against its panel, and the fit behind every judge-corrected estimate."""
 
 from __future__ import annotations
 
@@ -9,33 +9,29 @@ import numpy as np
 from evalbudget.confidence.bounds import Bounds, FloatArray, IntArray, check_level
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.items import pool_variance
+from evalbudget.estimators.judges.mixed import MixedFit
 from evalbudget.estimators.judges.scores import JudgeScores
 from evalbudget.estimators.readings import ItemMoments
 from evalbudget.estimators.result import Coverage, Random
-from evalbudget.judge_effects import judge_effects
-from evalbudget.shrinkage import t_quantile
+from evalbudget.shrinkage import VariancePrior, t_quantile
 
-_FEW = 10
+_ENOUGH = 30.0  # degrees of freedom on which a judge's own residuals speak for themselves
+_MANY_SCORES = 100  # of every judge: degrees of freedom then make no difference that shows
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeFit:
-    r"""gammahat, the judges' deviations from the mean of the panel (sum to zero).
+class BiasErrors:
+    """Squared standard errors of gammahat.
 
     Attributes:
-        gamma: shape (K,).
-        covariance: of gamma over samples of items, shape (K, K).
-        degrees: of freedom behind the covariance.
-        method: how, in words.
-        block: number of the item or generation within which judges were compared, per score; None if judges
-            were compared by their means.
+        unbiased: from each judge's own residuals, shape (K,); the model's where they say nothing.
+        variance: for intervals, shape (K,).
+        degrees: behind ``variance``, same shape.
     """
 
-    gamma: FloatArray
-    covariance: FloatArray
-    degrees: float
-    method: str
-    block: IntArray | None
+    unbiased: FloatArray
+    variance: FloatArray
+    degrees: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ class JudgeBiases:
         mean: score each judge gave on average, shape (K,), other items under each.
         random: what the intervals cover; the judges are these ones.
         method: how, in words.
-        degrees: of freedom.
+        degrees: of freedom behind each standard error, shape (K,).
     """
 
     judges: tuple[str, ...]
@@ -62,12 +58,15 @@ class JudgeBiases:
     mean: FloatArray
     random: frozenset[Random]
     method: str
-    degrees: float
+    degrees: FloatArray
 
     def confidence_intervals(
         self, level: float = 0.95, *, coverage: Coverage = Coverage.SIMULTANEOUS
     ) -> Bounds:
         """Intervals for all biases: at once (Bonferroni, the default), or each for itself.
+
+        nan where the standard error is 0 or nan, or rests on less than one degree of freedom: scores that
+        all agree do not prove that others are impossible.
 
         Raises:
             InvalidInputError: the level is not strictly between 0 and 1.
@@ -75,17 +74,22 @@ class JudgeBiases:
         alpha = 1.0 - check_level(level)
         if coverage is Coverage.SIMULTANEOUS:
             alpha /= max(len(self.judges), 1)
-        half = float(t_quantile(1.0 - alpha, self.degrees)) * self.standard_error
+        known = (self.standard_error > 0.0) & (self.degrees >= 1.0)
+        degrees = np.where(known, self.degrees, 1.0)
+        half = np.where(known, t_quantile(1.0 - alpha, degrees) * self.standard_error, np.nan)
         return Bounds(self.value - half, self.value + half)
 
 
 def judge_biases(scores: JudgeScores) -> JudgeBiases:
-    r"""Bias of every judge, as deviation from the panel's mean, with sum-to-zero contrasts.
+    r"""Bias of every judge, as deviation from the panel's mean.
 
-    Judges are compared within generations where all of them were scored by several judges, else within items
-    (two-way least squares: a rank-deficient system, solved for contrasts), else, with one score per item or
-    judges that share no items, by their means over random parts of the items. Errors are clustered by item
-    (sandwich), so an item x judge interaction is covered, unless a judge has fewer than 10 scores.
+    Generalised least squares with judges fixed and items random (:mod:`.mixed`): judges are compared within
+    the items they share as far as items differ, and by their means over items as far as they do not. One
+    score per item gives the judges' means, a crossed design the mean deviations within items.
+
+    Errors come from each judge's own residuals, clustered by item, so noisy judges and an item x judge
+    interaction are covered. On fewer than 30 degrees of freedom they are shrunk towards the pool's as far as
+    the judges look alike (empirical Bayes).
 
     Judges that gave no score are left out.
 
@@ -97,17 +101,46 @@ def judge_biases(scores: JudgeScores) -> JudgeBiases:
         raise InvalidInferenceError(
             f"{panel.n_judges} judge gave scores; a bias is a deviation from a panel of two or more"
         )
-    fit = fit_judges(panel)
+    fit = MixedFit.of(panel)
+    errors = bias_errors(fit)
     return JudgeBiases(
         panel.judges,
         fit.gamma,
-        np.sqrt(np.maximum(np.diag(fit.covariance), 0.0)),
+        np.sqrt(errors.variance),
         panel.counts,
         judge_moments(panel)[0],
         frozenset({Random.ITEMS, Random.REPEATS}),
-        fit.method,
-        fit.degrees,
+        f"generalised least squares, {how_compared(panel)}",
+        errors.degrees,
     )
+
+
+def how_compared(panel: JudgeScores) -> str:
+    """What judges are compared within, in words."""
+    if panel.is_once:
+        return "judge means over random items"
+    return f"judges compared within and between {'generations' if panel.is_crossed else 'items'}"
+
+
+def bias_errors(fit: MixedFit) -> BiasErrors:
+    """Squared standard errors of gammahat, for every judge."""
+    K = fit.panel.n_judges
+    if fit.panel.counts.min() >= _MANY_SCORES:  # what fitting took from the residuals no longer shows
+        own = fit.sandwich() * (fit.panel.counts / (fit.panel.counts - 1))
+        return BiasErrors(own, own, (fit.panel.counts - 1).astype(np.float64))
+    found = [fit.error(fit.weights(fit.contrasts[:, judge])) for judge in range(K)]
+    own = np.array([error.own for error in found])
+    model = np.array([error.model for error in found])
+    degrees = np.array([error.degrees for error in found])
+    known = (degrees >= 1.0) & (model > 0.0)
+    ratio = np.divide(own, model, out=np.ones(K), where=known)
+    strength = VariancePrior.fit(ratio[known], degrees[known]).strength
+    weight = np.where(known, degrees, 0.0)
+    shrunk = model * (strength + weight * ratio) / (strength + weight)
+    alone = known & (degrees >= _ENOUGH)
+    pooled = np.minimum(strength + weight, max(fit.degrees, 0))
+    unbiased = np.where(degrees > 0.0, own, model)
+    return BiasErrors(unbiased, np.where(alone, own, shrunk), np.where(alone, degrees, pooled))
 
 
 def judge_moments(panel: JudgeScores) -> tuple[FloatArray, FloatArray]:
@@ -136,54 +169,3 @@ def pooled_variance(panel: JudgeScores) -> tuple[FloatArray, float]:
     own = (strength * pooled + squares) / (strength + n - 1)
     top, bottom = float((own / n).sum()) ** 2, float(((own / n) ** 2 / (strength + n - 1)).sum())
     return own, min(top / bottom, float(nu)) if bottom > 0 else float(nu)
-
-
-def fit_judges(panel: JudgeScores) -> JudgeFit:
-    """Estimate gamma; every judge of the panel has scores."""
-    if panel.is_crossed:
-        block, within = panel.generation, "within generations"
-    elif not panel.is_once:
-        block, within = panel.item, "within items"
-    else:
-        return _by_means(panel)
-    return _within_blocks(panel, block, within) or _by_means(panel)
-
-
-def _by_means(panel: JudgeScores) -> JudgeFit:
-    K, n = panel.n_judges, panel.counts
-    mean, _ = judge_moments(panel)
-    variance, degrees = pooled_variance(panel)
-    center = np.eye(K) - 1.0 / K
-    covariance = center @ np.diag(variance / n) @ center
-    return JudgeFit(mean - mean.mean(), covariance, max(degrees, 1.0), "judge means over random items", None)
-
-
-def _within_blocks(panel: JudgeScores, block: IntArray, within: str) -> JudgeFit | None:
-    """Two-way least squares, blocks eliminated; None if the judges are not connected through blocks."""
-    from scipy.sparse import coo_array  # takes longer to import than the rest of evalbudget
-
-    K = panel.n_judges
-    _, block = np.unique(block, return_inverse=True)
-    size = np.bincount(block)
-    effects = judge_effects(block, panel.judge, panel.value, K)
-    if not effects.connected:
-        return None
-    gamma, inverse = effects.gamma, effects.inverse
-    # clustered by item: what an item's residuals add to the normal equations is one independent draw
-    corrected = panel.value - gamma[panel.judge]
-    residual = corrected - (np.bincount(block, corrected) / size)[block]
-    cell, at = np.unique(panel.item * K + panel.judge, return_inverse=True)
-    draw = np.bincount(at, residual)
-    items, row = np.unique(cell // K, return_inverse=True)
-    draws = coo_array((draw, (row, cell % K)), shape=(items.size, K)).tocsr()
-    gram = (draws.T @ draws).toarray()
-    n = items.size
-    informative = int(np.count_nonzero(np.bincount(panel.item, minlength=panel.n_items) > 1))
-    factor = n / max(n - 1, 1)
-    covariance = inverse @ gram @ inverse * factor
-    degrees = panel.value.size - size.size - (K - 1)
-    if panel.counts.min() < _FEW and degrees > 0:  # too few draws of some judge for the sandwich
-        covariance = inverse * float((residual * residual).sum()) / degrees
-    return JudgeFit(
-        gamma, covariance, float(max(informative - 1, 1)), f"two-way least squares {within}", block
-    )

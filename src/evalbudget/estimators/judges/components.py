@@ -10,37 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 
 from evalbudget.confidence.bounds import Bounds, FloatArray, check_level
 from evalbudget.errors import InvalidInferenceError
-from evalbudget.estimators.judges.bias import fit_judges, judge_moments, pooled_variance
+from evalbudget.estimators.judges.bias import bias_errors, judge_moments, pooled_variance
+from evalbudget.estimators.judges.mixed import MixedFit
+from evalbudget.estimators.judges.pairs import Pairs, components_of_pairs
 from evalbudget.estimators.judges.scores import JudgeScores
+from evalbudget.estimators.judges.sources import Source
+from evalbudget.shrinkage import t_quantile
 
 _MANY = 30  # complete items that are worth more than all items without crossing
 
+_CROSS = "let all judges score two or more generations of each item (rotation 'all')"
 _HOW_TO_TELL = {
     "crossed, one generation": "let all judges score two or more generations of each item",
+    "one generation": "let all judges score two or more generations of each item",
     "rotated": "let all judges score two or more generations of some items (rotation 'all')",
     "rotated, one score per item": "score two or more generations of each item, by different judges",
+    "one judge per item": "let other judges score the item's generations",
 }
-
-
-class Source(StrEnum):
-    """What makes scores differ."""
-
-    ITEM = "item"
-    """alpha: some items are harder."""
-    GENERATION = "generation"
-    """beta: the model answers differently each time."""
-    INTERACTION = "item x judge"
-    """Judges differ more on some items than on others."""
-    RESIDUAL = "residual"
-    """epsilon: the judge's own noise, and everything else."""
-    JUDGE = "judge"
-    """gamma: some judges are lenient; the mean of gamma_l squared over this panel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +72,8 @@ class VarianceComponents:
     """Components of one model's scores by one panel.
 
     Attributes:
-        design: ``crossed``, ``crossed, one generation``, ``rotated`` or ``rotated, one score per item``.
+        design: ``crossed``, ``crossed, one generation``, ``rotated``, ``rotated, one score per item``,
+            ``one generation`` or ``one judge per item``.
         method: how, in words.
         components: in the order item, generation, item x judge, residual, judge; together they hold every
             source once, except what the method assumes to be zero.
@@ -147,7 +139,7 @@ class VarianceComponents:
                 wanted = [s for s, w in zip(component.sources, weights, strict=True) if w == max(weights)]
                 raise InvalidInferenceError(
                     f"the variance of {' + '.join(wanted)} is needed, but the design ({self.design}) gives "
-                    f"only the sum {component.name}; {_HOW_TO_TELL.get(self.design, 'cross the judges')}"
+                    f"only the sum {component.name}; {_HOW_TO_TELL.get(self.design, _CROSS)}"
                 )
             if weights[0] != 0.0:
                 total += weights[0] * (component.truncated if truncated else component.value)
@@ -163,12 +155,20 @@ class VarianceComponents:
         }
 
     def confidence_intervals(self, level: float = 0.95) -> Bounds:
-        """Percentile bootstrap over items, each component for itself; nan if it was not asked for."""
+        """Percentile bootstrap over items, each component for itself; nan if it was not asked for.
+
+        Percentiles are taken further out as items are fewer, as t is from normal quantiles; with some 20
+        items the intervals of the larger components still fall short of their level.
+        """
+        from scipy.special import ndtr
+
         alpha = 1.0 - check_level(level)
         if not self.draws.size:
             nothing = np.full(len(self.components), np.nan)
             return Bounds(nothing, nothing)
-        low, high = np.quantile(self.draws, [alpha / 2, 1 - alpha / 2], axis=0)
+        n = max(self.n_items, 2)
+        tail = float(ndtr(-float(t_quantile(1.0 - alpha, n - 1.0)) * np.sqrt(n / (n - 1))))
+        low, high = np.quantile(self.draws, [tail, 1 - tail], axis=0)
         return Bounds(low, high)
 
 
@@ -186,10 +186,12 @@ class _Study:
         return np.array([value for _, value in self.parts])
 
 
-def variance_components(scores: JudgeScores, *, bootstrap: int = 0, seed: int = 0) -> VarianceComponents:
+def variance_components(
+    scores: JudgeScores, *, bootstrap: int = 0, seed: int = 0, one_generation: bool = False
+) -> VarianceComponents:
     r"""Variance components with an item x judge interaction, as far as the design tells them apart.
 
-    Crossed (every generation scored by all judges; items with a missing score are dropped), with
+    Crossed (every generation scored by all judges; items without a complete generation are dropped), with
     MS_W = sum (X - X_ij. - X_i.l + X_i..)^2 / (n(m-1)(K-1)):
 
     .. math:: \hat\sigma^2_{\alpha\gamma} = (MS_{SJ} - MS_W)/m, \quad
@@ -199,32 +201,39 @@ def variance_components(scores: JudgeScores, *, bootstrap: int = 0, seed: int = 
     .. math:: \hat\sigma^2_\gamma = \tfrac1K \sum_l \hat\gamma_l^2 - \frac{MS_{SJ}}{nm} \frac{K-1}{K}, \quad
               F = MS_J / MS_{SJ}
 
-    With one generation, item + generation and item x judge + residual. Rotated (one judge per generation),
-    from scores less gammahat: item, and generation + item x judge + residual; with one score per item, only
-    the sum of all four. The judge component is identified in each of them.
+    With one generation, item + generation and item x judge + residual. In other designs (rotated, or with
+    many scores missing) from products of pairs of scores, by which kinds of pairs there are
+    (:mod:`.pairs`): rotated gives item, and generation + item x judge + residual; with one score per item
+    only the sum of all four is told. The judge component is identified in each of them.
 
     Args:
         scores: of one model.
-        bootstrap: resamples of items for intervals; 0 for none.
+        bootstrap: resamples of items for intervals; 0 for none. Those that lose a judge are left out.
         seed: of the bootstrap.
+        one_generation: all scores of an item are of one generation, and epochs only count a judge's scores of
+            it (``--repeat judge``): item and generation are then one source.
 
     Raises:
         InvalidInferenceError: fewer than two judges or two items that can be used.
     """
     panel, table, dropped = _prepare(scores)
     if table is not None:
-        found = _crossed(table)
-        resampled = [_crossed(table[pick]).values for pick in _picks(len(table), bootstrap, seed)]
+        whole = _kept if one_generation and table.shape[2] > 1 else _crossed
+        found = whole(table)
+        resampled = [whole(table[pick]).values for pick in _picks(len(table), bootstrap, seed)]
         method = "ANOVA with item x judge interaction"
     else:
         items = np.flatnonzero(panel.per_item)
-        found = _rotated(panel)
-        resampled = [
-            again.values
-            for pick in _picks(items.size, bootstrap, seed)
-            if (again := _rotated(panel.resample(items[pick]))).design == found.design
-        ]
-        method = "ANOVA of judge-corrected scores"
+        pairs = Pairs.of(panel, one_generation=one_generation)
+        fit = MixedFit.of(panel)
+        found = _uncrossed(fit, pairs)
+        resampled = []
+        for pick in _picks(items.size, bootstrap, seed):
+            again = panel.resample(items[pick])
+            if again.counts.all() and again.value.size > again.n_judges:
+                resampled.append(_uncrossed(MixedFit.of(again, rho=fit.rho), pairs).values)
+        resampled = [values for values in resampled if np.isfinite(values).all()]
+        method = "within-judge variance" if pairs.nothing else "products of pairs of judge-corrected scores"
     return _result(panel, found, method, dropped, resampled)
 
 
@@ -267,12 +276,13 @@ def _prepare(scores: JudgeScores) -> tuple[JudgeScores, FloatArray | None, int]:
         )
     if panel.is_crossed:
         table = panel.table()
-        complete = np.logical_and.accumulate(~np.isnan(table).any(axis=1), axis=1)
-        usable = complete.sum(axis=0)
-        worth = usable * np.arange(1, usable.size + 1)
-        m = int(np.argmax(worth)) + 1
+        complete = np.asarray(np.isfinite(table).all(axis=1))
+        usable = (complete.sum(axis=1)[:, None] > np.arange(complete.shape[1])).sum(axis=0)
+        m = int(np.argmax(usable * np.arange(1, usable.size + 1))) + 1
         if usable[m - 1] >= max(2, min(n // 2, _MANY)):
-            return panel, table[complete[:, m - 1], :, :m], n - int(usable[m - 1])
+            keep = complete.sum(axis=1) >= m
+            first = np.argsort(~complete[keep], axis=1, kind="stable")[:, None, :m]
+            return panel, np.take_along_axis(table[keep], first, axis=2), n - int(usable[m - 1])
     return panel, None, 0
 
 
@@ -360,47 +370,41 @@ def _literal(table: FloatArray) -> _Study:
     )
 
 
-def _rotated(panel: JudgeScores) -> _Study:
-    panel = panel.scoring_panel()  # a resample may have lost a judge
+def _kept(table: FloatArray) -> _Study:
+    """One generation per item: the third axis are scores of it by the same judge again."""
+    n, K, m = table.shape
+    ss = _Squares.of(table)
+    ms_s, ms_sj = ss.item / (n - 1), ss.interaction / ((n - 1) * (K - 1))
+    ms_e = (ss.generation + ss.within) / (n * K * (m - 1))
+    sg = float((ss.gamma**2).mean()) - ms_sj / (n * m) * (K - 1) / K
+    parts = (
+        ((Source.ITEM, Source.GENERATION), (ms_s - ms_sj) / (m * K)),
+        ((Source.INTERACTION,), (ms_sj - ms_e) / m),
+        ((Source.RESIDUAL,), ms_e),
+        ((Source.JUDGE,), sg),
+    )
+    f = _ratio(ss.judge / (K - 1), ms_sj)
+    return _Study("crossed, one generation", parts, n, m, f, (K - 1, (n - 1) * (K - 1)))
+
+
+def _uncrossed(fit: MixedFit, pairs: Pairs) -> _Study:
+    panel = fit.panel
     counts = panel.per_item[panel.per_item > 0]
     n, N, K = counts.size, int(counts.sum()), panel.n_judges
-    everything = (Source.ITEM, Source.GENERATION, Source.INTERACTION, Source.RESIDUAL)
-    if panel.is_once:
+    if pairs.nothing:
         mean, _ = judge_moments(panel)
         own, _ = pooled_variance(panel)
-        total = float(own.mean())
-        gamma = mean - mean.mean()
-        sg = float((gamma**2).mean()) - float((own / panel.counts).sum()) / K * (K - 1) / K
+        total, gamma = float(own.mean()), mean - mean.mean()
+        noise = float((own / panel.counts).mean()) * (K - 1) / K
         f = _ratio(float((panel.counts * (mean - panel.value.mean()) ** 2).sum()) / (K - 1), total)
-        parts: tuple[tuple[tuple[Source, ...], float], ...] = ((everything, total), ((Source.JUDGE,), sg))
-        return _Study("rotated, one score per item", parts, n, 1.0, f, (K - 1, N - K))
-    fit = fit_judges(panel)
-    corrected = panel.value - fit.gamma[panel.judge]
-    _, within_raw = _between_and_within(panel, panel.value)
-    between, within = _between_and_within(panel, corrected)
-    df = max(N - n - (K - 1), 1)
-    ms_w = within / df
-    m0 = (N - float((counts**2).sum()) / N) / max(n - 1, 1)
-    sg = float((fit.gamma**2).mean()) - float(np.trace(fit.covariance)) / K
-    return _Study(
-        "rotated",
-        (
-            ((Source.ITEM,), (between / max(n - 1, 1) - ms_w) / m0),
-            ((Source.GENERATION, Source.INTERACTION, Source.RESIDUAL), ms_w),
-            ((Source.JUDGE,), sg),
-        ),
-        n,
-        N / n,
-        _ratio((within_raw - within) / (K - 1), ms_w),
-        (K - 1, df),
-    )
-
-
-def _between_and_within(panel: JudgeScores, value: FloatArray) -> tuple[float, float]:
-    counts = np.maximum(panel.per_item, 1)
-    mean = np.bincount(panel.item, value, panel.n_items) / counts
-    within = float(((value - mean[panel.item]) ** 2).sum())
-    return float((panel.per_item * (mean - value.mean()) ** 2).sum()), within
+        values, degrees = np.array([total]), N - K
+    else:
+        values, gamma = components_of_pairs(fit, pairs), fit.gamma
+        noise = float(bias_errors(fit).unbiased.mean())
+        f, degrees = _ratio(fit.wald() / (K - 1), fit.variance), max(N - n - (K - 1), 1)
+    parts = [*zip(pairs.partition, values.tolist(), strict=True)]
+    parts.append(((Source.JUDGE,), float((gamma**2).mean()) - noise))
+    return _Study(pairs.design, tuple(parts), n, N / n, f, (K - 1, degrees))
 
 
 def _ratio(top: float, bottom: float) -> float:

@@ -6,7 +6,8 @@ import numpy as np
 
 from evalbudget.confidence.bounds import FloatArray
 from evalbudget.errors import InvalidInferenceError
-from evalbudget.estimators.judges.bias import fit_judges, judge_moments, pooled_variance
+from evalbudget.estimators.judges.bias import bias_errors, how_compared, judge_moments, pooled_variance
+from evalbudget.estimators.judges.mixed import MixedFit
 from evalbudget.estimators.judges.scores import JudgeScores
 from evalbudget.estimators.readings import ItemReadings
 from evalbudget.estimators.result import ConfidenceInterval, Coverage, Estimate, Random, Validity
@@ -31,12 +32,14 @@ def panel_mean(
 
     with s^2 pooled within judges and t on n - K degrees of freedom; where counts differ by more than one,
     each judge's own s_l^2 and Satterthwaite's degrees. With several scores per item, r_i is the mean over the
-    item's scores of x - gammahat,
+    item's scores of x - gammahat, and
 
-    .. math:: \hat\theta = \frac1n \sum_i r_i, \quad \widehat{\mathrm{Var}} = \frac{s_r^2}{n}
-              + w^\top \widehat{\mathrm{Cov}}(\hat\gamma)\, w
+    .. math:: \hat\theta = \frac1n \sum_i r_i = \sum_s c_s x_s
 
-    where w is what imbalance is left in the judges' shares; it vanishes in balanced designs.
+    with gammahat by generalised least squares (judges fixed, items random; see :mod:`.mixed`), so judges need
+    not be connected through items. Its variance comes from the items' residuals :math:`\sum_s c_s \hat e_s`,
+    with the degrees of freedom that fitting K judges leaves (Satterthwaite): s_r^2/n on n - 1 in balanced
+    designs, about n m - K where judges are many. Every item weighs the same, however many scores it has.
 
     Items and generations are random; the judges are these ones, unless ``judges_random``: then the panel is
     taken for a sample of all judges, s_gamma^2/K is added and t has K - 1 degrees of freedom at most.
@@ -54,8 +57,8 @@ def panel_mean(
         fixed_repeats: epochs below this were bought whatever the scores; required under ADAPTIVE.
 
     Returns:
-        Estimate, fixed-n, asymptotic. nan without scores; the standard error is nan where a single score or
-        item leaves nothing to estimate it from, and no interval is claimed where it is 0.
+        Estimate, fixed-n, asymptotic. nan without scores; the standard error is nan where less than one
+        degree of freedom is left to estimate it from, and no interval is claimed where it is 0.
 
     Raises:
         InvalidInferenceError: ``judges_random`` with scores of a single judge; or allocation is ADAPTIVE and
@@ -63,7 +66,7 @@ def panel_mean(
     """
     used, how_used = _usable(scores, allocation, fixed_repeats)
     panel = used.scoring_panel()
-    K, n_scored = panel.n_judges, int(np.count_nonzero(used.per_item))
+    K = panel.n_judges
     if not panel.value.size:
         return _estimate(scores, panel, float("nan"), float("nan"), 1.0, "no scores", judges_random)
     if judges_random and K < 2:
@@ -76,13 +79,17 @@ def panel_mean(
         v, degrees = pooled_variance(panel)
         value, variance = float(mean.mean()), float((v / panel.counts).sum()) / K**2
         method, gamma = "mean of judge means, one score per item", mean - mean.mean()
-        gamma_noise = np.diag(v / panel.counts)
+        noise = float((v / panel.counts).mean()) * (K - 1) / K
     else:
-        value, variance, gamma, gamma_noise, how = _several(panel, n_scored, allocation)
-        degrees, method = float(n_scored - 1), f"mean of judge-corrected item means, {how}"
+        fit = MixedFit.of(panel)
+        weight = fit.panel_weights(_item_weights(panel, allocation))
+        value, gamma = float(weight @ panel.value), fit.gamma
+        found = fit.error(weight)
+        variance, degrees = found.own, found.degrees
+        noise = float(bias_errors(fit).unbiased.mean()) if judges_random else 0.0
+        method = f"mean of judge-corrected item means, {how_compared(panel)}"
     method += how_used
     if judges_random:
-        noise = float(np.trace(gamma_noise)) / K * (K - 1) / K
         spread = max(float((gamma**2).mean()) - noise, 0.0) * K / (K - 1)
         variance, degrees = variance + spread / K, min(degrees, K - 1.0)
     error = float(np.sqrt(variance)) if degrees >= 1.0 else float("nan")
@@ -101,8 +108,7 @@ def judge_corrected(scores: JudgeScores) -> ItemReadings:
         Readings with the epochs of the scores; where several judges scored a generation, numbered anew.
     """
     panel = scores.scoring_panel()
-    gamma = fit_judges(panel).gamma if panel.n_judges > 1 else np.zeros(panel.n_judges)
-    value = panel.value - gamma[panel.judge] if panel.value.size else panel.value
+    value = panel.value - MixedFit.of(panel).gamma[panel.judge] if panel.value.size else panel.value
     epoch = panel.epoch
     if panel.value.size and np.bincount(panel.generation).max() > 1:
         epoch = np.arange(panel.item.size) - (np.cumsum(panel.per_item) - panel.per_item)[panel.item]
@@ -147,31 +153,15 @@ def _usable(scores: JudgeScores, allocation: Allocation, fixed_repeats: int) -> 
     return scores.where(scores.epoch < fixed_repeats), how
 
 
-def _item_means(panel: JudgeScores, value: FloatArray, allocation: Allocation) -> FloatArray:
-    """Mean of each item that has any; under cross-fit of its half-means. Shape (items with a score,)."""
+def _item_weights(panel: JudgeScores, allocation: Allocation) -> FloatArray:
+    """Weight of every score in the mean over items of their means; under cross-fit of their half-means."""
+    items = np.count_nonzero(panel.per_item)
     if allocation is not Allocation.CROSS_FIT:
-        counts = panel.per_item
-        return np.asarray((np.bincount(panel.item, value, panel.n_items) / np.maximum(counts, 1))[counts > 0])
+        return np.asarray(1.0 / (items * panel.per_item[panel.item]))
     half = 2 * panel.item + panel.epoch % 2
     counts = np.bincount(half, minlength=2 * panel.n_items)
-    means = np.bincount(half, value, 2 * panel.n_items) / np.maximum(counts, 1)
     halves = (counts.reshape(-1, 2) > 0).sum(axis=1)
-    return np.asarray((means.reshape(-1, 2).sum(axis=1) / np.maximum(halves, 1))[halves > 0])
-
-
-def _several(
-    panel: JudgeScores, n: int, allocation: Allocation
-) -> tuple[float, float, FloatArray, FloatArray, str]:
-    fit = fit_judges(panel) if panel.n_judges > 1 else None
-    gamma = np.zeros(1) if fit is None else fit.gamma
-    r = _item_means(panel, panel.value - gamma[panel.judge], allocation)
-    variance = float(r.var(ddof=1)) / n if n > 1 else float("nan")
-    if fit is None:
-        return float(r.mean()), variance, gamma, np.zeros((1, 1)), "one judge"
-    calls = (_item_means(panel, (panel.judge == j).astype(float), allocation) for j in range(panel.n_judges))
-    imbalance = np.array([share.mean() for share in calls]) - 1.0 / panel.n_judges
-    variance += float(imbalance @ fit.covariance @ imbalance)
-    return float(r.mean()), variance, gamma, fit.covariance, fit.method
+    return np.asarray(1.0 / (items * halves[panel.item] * counts[half]))
 
 
 def _estimate(

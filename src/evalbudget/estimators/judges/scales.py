@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evalbudget.confidence.bounds import FloatArray, IntArray, Scale
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.estimators.judges.scores import JudgeScores
 
-_RATIO = 2.0
+_RATIO = 2.0  # of ranges
+_SPREAD = 1.75  # of standard deviations
+_SIZE = 1.5  # of root mean squares
+_CHANCE = 0.05
 _FEWEST = 10
 
 
@@ -49,12 +53,16 @@ class ScaleDiagnosis:
 
 
 def diagnose_scales(scores: JudgeScores) -> ScaleDiagnosis:
-    """Compare the ranges of the judges' scores.
+    """Compare the spread and the size of the judges' scores.
 
-    A judge with 10 or more scores is odd if they span less than half of the widest range among the judges
-    while others span more, or if they lie outside it. A judge that gives one and the same score everywhere is
-    odd only outside the widest range. A harsh judge that uses less than half of the scale looks the same as
-    one on another scale: declare the scale then (:func:`rescale` with ``ranges``), or leave the check out.
+    A judge with 10 or more scores is odd if, against the judge whose scores spread most, all of this holds:
+    its scores span less than half as much; their standard deviation is smaller by a factor of 1.75, and their
+    root mean square by one of 1.5, both beyond what sampling explains (5%, over all pairs of judges). So
+    mere bias, a lenient judge near the top of the scale and a range that is narrow by chance are not odd. A
+    judge that gives one and the same score everywhere is odd only outside the widest judge's range.
+
+    A harsh judge that uses less than half of the scale looks the same as one on another scale: declare the
+    scale then (:func:`rescale` with ``ranges``), or leave the check out.
     """
     K = scores.n_judges
     low, high = np.full(K, np.nan), np.full(K, np.nan)
@@ -67,13 +75,52 @@ def diagnose_scales(scores: JudgeScores) -> ScaleDiagnosis:
     enough = scores.counts >= _FEWEST
     odd: list[str] = []
     if enough.any() and np.nanmax(span[enough]) > 0:
-        widest = int(np.nanargmax(np.where(enough, span, -1.0)))
+        spread = _Spread.of(scores)
+        widest = int(np.argmax(np.where(enough, spread.deviation, -1.0)))
+        smaller = spread.smaller_than(widest)
         for j in np.flatnonzero(enough).tolist():
             outside = low[j] > high[widest] or high[j] < low[widest]
             narrow = span[j] > 0 and span[j] * _RATIO < span[widest]
-            if outside or narrow:
+            if (narrow and smaller[j]) or (outside and span[j] == 0):
                 odd.append(scores.judges[j])
     return ScaleDiagnosis(scores.judges, low, high, scores.counts, tuple(odd))
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """Standard deviation and root mean square of each judge's scores, and the errors of their logarithms."""
+
+    n: FloatArray
+    deviation: FloatArray
+    size: FloatArray
+    size_error: FloatArray
+
+    @classmethod
+    def of(cls, scores: JudgeScores) -> _Spread:
+        K, n = scores.n_judges, np.maximum(scores.counts, 1).astype(np.float64)
+        mean = np.bincount(scores.judge, scores.value, K) / n
+        centred = scores.value - mean[scores.judge]
+        deviation = np.sqrt(np.bincount(scores.judge, centred**2, K) / np.maximum(n - 1, 1))
+        square = np.bincount(scores.judge, scores.value**2, K) / n
+        left = scores.value**2 - square[scores.judge]
+        error = np.sqrt(np.bincount(scores.judge, left**2, K) / np.maximum(n - 1, 1) / n)
+        relative = np.divide(error, 2.0 * square, out=np.zeros(K), where=square > 0)
+        return cls(n, deviation, np.sqrt(square), relative)
+
+    def smaller_than(self, widest: int) -> NDArray[np.bool_]:
+        """Which judges' scores are smaller in spread and in size, beyond chance."""
+        from scipy.special import ndtri
+
+        z = float(ndtri(1.0 - _CHANCE / self.n.size**2))
+        with np.errstate(divide="ignore"):
+            spread = np.log(self.deviation[widest]) - np.log(self.deviation)
+            size = np.log(self.size[widest]) - np.log(self.size)
+        spread_error = np.sqrt(0.5 / np.maximum(self.n - 1, 1) + 0.5 / (self.n[widest] - 1))
+        size_error = np.hypot(self.size_error, self.size_error[widest])
+        found = (spread > np.maximum(np.log(_SPREAD), z * spread_error)) & (
+            size > np.maximum(np.log(_SIZE), z * size_error)
+        )
+        return np.asarray(found)
 
 
 def require_one_scale(scores: JudgeScores) -> None:

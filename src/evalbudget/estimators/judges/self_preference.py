@@ -49,10 +49,11 @@ def self_preference(
 ) -> SelfPreference:
     r"""Self-preference of every judge that is also a judged model, from paired items.
 
-    .. math:: \Delta_l = (x_{ll} - \bar x_{l,-l}) - (\bar x_{-l,l} - \bar x_{-l,-l})
+    .. math:: \Delta_l = \operatorname*{mean}_{(m, k)} \; (x_{ll} - x_{lk}) - (x_{ml} - x_{mk})
 
-    where the first index is the model and the second the judge; per item, then averaged. A lenient judge and
-    a strong model both cancel.
+    where the first index is the model and the second the judge, over the other models m and other judges k
+    that are not the same; per item, then averaged. A lenient judge and a strong model cancel in every term,
+    and no other judge's score of itself is in any.
 
     Args:
         scores: shape (models, items, judges) or (models, items, judges, repeats), NaN where missing.
@@ -61,7 +62,8 @@ def self_preference(
         same: judge -> model it is; None pairs equal names (also without a provider prefix, ``openai/gpt-5``).
 
     Raises:
-        InvalidInferenceError: no judge is among the models, or there is only one model or judge.
+        InvalidInferenceError: no judge is among the models, there is only one model or judge, or every
+            comparison would rest on another judge's score of itself.
         InvalidInputError: scores of another shape.
         UnknownNameError: ``same`` names a judge or model that is not there.
     """
@@ -81,13 +83,21 @@ def self_preference(
     cell = _mean(x, 3)
     rows = []
     for judge, model in pairs:
-        other_judges = [j for j in range(len(judges)) if j != judge]
-        other_models = [m for m in range(len(models)) if m != model]
-        own = cell[model, :, judge] - _mean(cell[other_models][:, :, judge], 0)
-        others = _mean(cell[model][:, other_judges], 1) - _mean(
-            _mean(cell[other_models][:, :, other_judges], 2), 0
-        )
-        contrast = own - others
+        others = [
+            (m, k)
+            for m in range(len(models))
+            for k in range(len(judges))
+            if m != model and k != judge and (k, m) not in pairs and (k, model) not in pairs
+        ]
+        if not others:
+            raise InvalidInferenceError(
+                f"judge {judges[judge]!r} can only be compared with judges that score themselves; add a "
+                "model that is not a judge, or a judge that is not a model"
+            )
+        at_models, at_judges = (list(index) for index in zip(*others, strict=True))
+        own = cell[model, :, judge] - cell[at_models, :, judge]
+        theirs = cell[model][:, at_judges].T - cell[at_models, :, at_judges]
+        contrast = _mean(own - theirs, 0)
         contrast = contrast[~np.isnan(contrast)]
         n = contrast.size
         error = float(contrast.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")

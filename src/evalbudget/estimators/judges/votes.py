@@ -11,6 +11,8 @@ from evalbudget.confidence.bounds import FloatArray
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.estimators.judges.scores import JudgeScores
 
+_ROUNDING = 1e-20  # of the mean square: variance that differences of equal judges get from rounding
+
 
 @dataclass(frozen=True, slots=True)
 class EffectiveVotes:
@@ -19,7 +21,7 @@ class EffectiveVotes:
     Attributes:
         value: between 1 and the number of judges.
         judges: how many there are.
-        correlation: of the judges' errors, mean over pairs.
+        correlation: of the judges' errors, mean over pairs; nan without truth, where errors are not seen.
         upper_bound: no truth was given, so errors that all judges share do not show.
         n_items: items used: those that all judges scored.
     """
@@ -40,9 +42,18 @@ def effective_votes(scores: JudgeScores, *, truth: ArrayLike | None = None) -> E
     .. math:: K_{\mathrm{eff}} = \frac{\overline{\mathrm{Var}(e_l)}}{\mathrm{Var}(\bar e)}
               = \frac{K}{1 + (K-1)\bar\rho}
 
-    Without it, the panel's mean stands for the truth: with C the covariance of the deviations from it,
-    K_eff = 1 + (tr C)^2 / tr C^2, which is K for independent judges and 1 + (number of kinds - 1) for kinds
-    of identical ones. Errors common to all judges do not show: an upper bound.
+    Without it, the panel's mean stands for the truth: with Sigma the covariance of the deviations from it,
+    K_eff = 1 + (tr Sigma)^2 / tr Sigma^2, which is K for independent judges and 1 + (number of kinds - 1) for
+    kinds of identical ones. Errors common to all judges do not show: an estimate of an upper bound. tr C^2 of
+    the sample covariance C, on nu degrees, is too large by about (tr C)^2/nu, which would make 12 votes of 20
+    independent judges on 30 items; so
+
+    .. math:: \widehat{\mathrm{tr}\,\Sigma^2} = \frac{\nu^2}{(\nu-1)(\nu+2)}
+              \left[\mathrm{tr}\, C^2 - \frac{(\mathrm{tr}\, C)^2}{\nu}\right], \quad
+              \widehat{(\mathrm{tr}\,\Sigma)^2} = (\mathrm{tr}\, C)^2
+              - \frac2\nu \widehat{\mathrm{tr}\,\Sigma^2},
+
+    unbiased for normal scores.
 
     Args:
         scores: of one model.
@@ -83,10 +94,16 @@ def _among_themselves(x: FloatArray) -> EffectiveVotes:
     n, K = x.shape
     deviation = x - x.mean(axis=1, keepdims=True)
     deviation = deviation - deviation.mean(axis=0)
-    covariance = deviation.T @ deviation / (n - 1)
+    nu = n - 1
+    covariance = deviation.T @ deviation / nu
     trace, square = float(np.trace(covariance)), float((covariance**2).sum())
-    value = 1.0 + (trace**2 / square if square > 0.0 else 0.0)
-    return EffectiveVotes(min(value, float(K)), K, _correlation(deviation), True, n)
+    value = 1.0
+    if trace > _ROUNDING * float((x * x).mean()):
+        true_square = nu**2 / ((nu - 1) * (nu + 2)) * (square - trace**2 / nu)
+        squared_trace = trace**2 - 2.0 / nu * true_square
+        # the rank of the deviations is K - 1 at most, so the ratio is too; more than that is noise
+        value += squared_trace / max(true_square, squared_trace / (K - 1))
+    return EffectiveVotes(value, K, float("nan"), True, n)
 
 
 def _correlation(error: FloatArray) -> float:
