@@ -200,3 +200,21 @@ def test_scores_that_never_differ_are_refused() -> None:
     assert all(
         isinstance(p, Refusal) and "never differ" in p.reason for p in plan_for_money(constant, 100, EQUAL)
     )
+
+
+def test_plans_know_the_degrees_that_fitting_judges_costs() -> None:
+    K, world = 15, Panel(item=5.0, gamma=line(15))
+    judges = [str(j) for j in range(K)]
+    found = variance_components(
+        JudgeScores.from_table(world.table(200, 3, np.random.default_rng(0)), judges=judges)
+    )
+    plan = plan_for_money(found, 30, Prices(np.ones(K)), strategies=["cyclic"], max_items=15)[0]
+    assert isinstance(plan, Plan)
+    assert (plan.items, plan.generations) == (15, 2)
+    error = np.sqrt(forecast(found, "cyclic", 2, Prices(np.ones(K))).variance / 15)
+    rng, schedule = np.random.default_rng(1), Cyclic(items(15), judges, epochs=2)
+    degrees = np.mean(
+        [panel_mean(scored(world.table(15, 2, rng), schedule)).details["degrees"] for _ in range(30)]
+    )
+    assert degrees < 13
+    assert plan.half_width / error == pytest.approx(student_t.ppf(0.975, degrees), rel=0.012)
