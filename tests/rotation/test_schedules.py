@@ -125,6 +125,14 @@ def test_priced_shares_survive_a_dropped_judge() -> None:
     assert np.abs(total - 400 * np.array([6, 3, 2]) / 11).max() <= 1
 
 
+def test_judges_of_one_price_share_what_does_not_come_out_even() -> None:
+    labels = [str(i % 40) for i in range(400)]
+    schedule = Priced(names(400), names(4), prices=[1, 1, 4, 4], categories=labels, seed=1).without(0)
+    table = counts(schedule, 1)[:, 1:]
+    assert np.abs(table[:, 1] - table[:, 2]).max() > 0  # some category cannot treat them alike
+    assert abs(int(table[:, 1].sum() - table[:, 2].sum())) <= 2
+
+
 def test_items_meet_new_judges_instead_of_a_dropped_one() -> None:
     for seed in range(10):
         schedule = Cyclic(names(20), names(4), epochs=3, seed=seed).without(1)
