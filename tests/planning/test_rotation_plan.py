@@ -200,3 +200,18 @@ def test_scores_that_never_differ_are_refused() -> None:
     assert all(
         isinstance(p, Refusal) and "never differ" in p.reason for p in plan_for_money(constant, 100, EQUAL)
     )
+
+
+@pytest.mark.parametrize(("n", "m"), [(30, 1), (15, 2)])
+def test_plans_know_the_degrees_that_fitting_judges_costs(n: int, m: int) -> None:
+    K, world, prices = 15, Panel(item=5.0, gamma=line(15)), Prices(np.ones(15))
+    judges, rng = [str(j) for j in range(K)], np.random.default_rng(0)
+    found = variance_components(JudgeScores.from_table(world.table(200, 3, rng), judges=judges))
+    plan = plan_for_money(found, 30, prices, strategies=["cyclic"], max_items=n)[0]
+    assert isinstance(plan, Plan)
+    assert (plan.items, plan.generations) == (n, m)
+    error = np.sqrt(forecast(found, "cyclic", m, prices).variance / n)
+    bought = (scored(world.table(n, m, rng), Cyclic(items(n), judges, epochs=m)) for _ in range(30))
+    degrees = np.mean([panel_mean(s).details["degrees"] for s in bought])
+    assert degrees < {1: 15.5, 2: 13}[m]
+    assert plan.half_width / error == pytest.approx(student_t.ppf(0.975, degrees), rel=0.006)

@@ -108,7 +108,7 @@ def test_dropped_judges_leave_the_panel_balanced_overall() -> None:
     )
     assert np.ptp(counts(example.without(0), 2).sum(axis=0)[1:]) <= 1
     rng, spread = np.random.default_rng(0), []
-    for seed in range(300):
+    for seed in range(1000):
         K, n, epochs = int(rng.integers(3, 8)), int(rng.integers(4, 40)), int(rng.integers(1, 4))
         labels = rng.integers(int(rng.integers(1, 7)), size=n).tolist()
         schedule = Cyclic(names(n), names(K), categories=labels, epochs=epochs, seed=seed).without(0)
@@ -116,13 +116,21 @@ def test_dropped_judges_leave_the_panel_balanced_overall() -> None:
         assert np.ptp(table, axis=1).max() <= 1
         spread.append(np.ptp(table.sum(axis=0)))
     assert max(spread) <= 2
-    assert np.mean(np.array(spread) == 2) < 0.03
+    assert spread.count(2) <= 20  # where staying calls leave no better; 25 if calls only go to who has least
 
 
 def test_priced_shares_survive_a_dropped_judge() -> None:
     schedule = Priced(names(400), names(4), prices=[1, 1, 4, 9], seed=1).without(0)
     total = counts(schedule, 1).sum(axis=0)[1:]
     assert np.abs(total - 400 * np.array([6, 3, 2]) / 11).max() <= 1
+
+
+def test_judges_of_one_price_share_what_does_not_come_out_even() -> None:
+    labels = [str(i % 40) for i in range(400)]
+    schedule = Priced(names(400), names(4), prices=[1, 1, 4, 4], categories=labels, seed=1).without(0)
+    table = counts(schedule, 1)[:, 1:]
+    assert np.abs(table[:, 1] - table[:, 2]).max() > 0  # some category cannot treat them alike
+    assert abs(int(table[:, 1].sum() - table[:, 2].sum())) <= 2
 
 
 def test_items_meet_new_judges_instead_of_a_dropped_one() -> None:

@@ -69,8 +69,10 @@ def _even_out(calls: IntArray, dealt: IntArray) -> None:
     K = calls.shape[1]
     for _ in range(8 * K):
         total = calls.sum(axis=0)
-        high = int(np.argmax(total))
-        path = _path(calls, dealt, high, total)
+        with_many = np.flatnonzero(total >= total.min() + 2)
+        with_many = with_many[np.argsort(-total[with_many], kind="stable")]
+        paths = (_path(calls, dealt, high, total) for high in with_many.tolist())
+        path = next((found for found in paths if found), [])
         if not path:
             return
         for giver, taker in pairwise(path):
