@@ -179,7 +179,8 @@ def test_a_judge_that_always_fails_is_dropped_and_reported(run: Any, metrics: An
     assert told["judges"] == 2
     assert 8 <= told["calls_kind"] <= 10  # of 40
     assert told["calls_strict"] + told["calls_fair"] + told["calls_kind"] == 120
-    assert abs(told["calls_strict"] - told["calls_fair"]) <= 2
+    # what the dead judge was asked in vain would have been somebody's turn
+    assert abs(told["calls_strict"] - told["calls_fair"]) <= told["calls_kind"]
     assert "bias_kind" not in told
     calls = round(told["calls_kind"])
     assert any(f"'kind' failed in all of its {calls} calls" in note for note in panel_in(log)["notes"])
@@ -314,7 +315,7 @@ def test_a_failing_judge_does_not_undo_the_others(
         told = metrics(log, "cyclic_judge")
         if ill["fail"] == 1.0:
             assert 8 <= told["calls_kind"] < 16
-            assert abs(told["calls_strict"] - told["calls_fair"]) <= 2
+            assert abs(told["calls_strict"] - told["calls_fair"]) <= told["calls_kind"]
         else:
             assert_balanced(log)
             assert told["calls_kind"] == 16

@@ -45,8 +45,18 @@ def deal_out(category: IntArray, calls: IntArray, shares: FloatArray, draws: np.
         _even_out(calls, dealt)
     order = np.argsort(category, kind="stable")
     judge = np.empty(category.size, dtype=np.int64)
-    judge[order] = np.repeat(np.tile(np.arange(shares.size), len(calls)), dealt.ravel())
+    judge[order] = _interleaved(dealt, tie)
     return judge
+
+
+def _interleaved(dealt: IntArray, tie: IntArray) -> IntArray:
+    """Judges in turn within each category, so that any stretch has its share of all of them."""
+    counts = dealt.ravel()
+    group = np.repeat(np.arange(counts.size), counts)
+    ordinal = np.arange(group.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    category, judge = np.divmod(group, dealt.shape[1])
+    due = (ordinal + 0.5) / counts[group]
+    return np.asarray(judge[np.lexsort((tie[judge], due, category))], dtype=np.int64)
 
 
 def _fill(calls: IntArray, shares: FloatArray, asked: IntArray) -> IntArray:
