@@ -51,10 +51,10 @@ def bought(sampler: RepeatSampler, schedule: Cyclic, draw: Draw) -> JudgeScores:
 @pytest.mark.parametrize(
     ("world", "name", "cross_fit", "expected"),
     [
-        pytest.param(mostly_pass, "eb-bernstein", True, 12, id="bernoulli-cross-fit"),
-        pytest.param(mostly_pass, "eb-bernstein", False, 8, id="bernoulli-adaptive"),
+        pytest.param(mostly_pass, "eb-bernstein", True, 4, id="bernoulli-cross-fit"),
+        pytest.param(mostly_pass, "eb-bernstein", False, 6, id="bernoulli-adaptive"),
         pytest.param(ratings, "eb-bernstein", True, 8, id="ratings-cross-fit"),
-        pytest.param(ratings, "rating-kernel", False, 7, id="ratings-adaptive"),
+        pytest.param(ratings, "rating-kernel", False, 6, id="ratings-adaptive"),
     ],
 )
 def test_the_panel_mean_after_adaptive_repeats(
