@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalbudget.hookspecs import hookimpl
 from evalbudget.rotation import All, Cyclic, Priced, Random, Single
-from evalbudget.samplers import EBBernstein, RatingKernel, Robin, RobinHood, Uniform
+from evalbudget.samplers import UCBE, EBBernstein, RatingKernel, Robin, RobinHood, Uniform, UniformRacing
 
 if TYPE_CHECKING:
     from evalbudget.backtest.recorded import RecordedScores
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @hookimpl
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
-    """The repeats samplers."""
-    return [Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
+    """The samplers of repeats and those of models."""
+    return [Uniform, Robin, RobinHood, EBBernstein, RatingKernel, UniformRacing, UCBE]
 
 
 @hookimpl

@@ -2,10 +2,27 @@
 
 from evalbudget.samplers.eb_bernstein import EBBernstein
 from evalbudget.samplers.objective import Objective
+from evalbudget.samplers.racing import Cells, Outcome, OutcomeKind, RacingSampler
 from evalbudget.samplers.rating_kernel import RatingKernel
 from evalbudget.samplers.repeats import RepeatSampler
 from evalbudget.samplers.robin import Robin
 from evalbudget.samplers.robin_hood import RobinHood
+from evalbudget.samplers.ucb_e import UCBE
 from evalbudget.samplers.uniform import Uniform
+from evalbudget.samplers.uniform_racing import UniformRacing
 
-__all__ = ["EBBernstein", "Objective", "RatingKernel", "RepeatSampler", "Robin", "RobinHood", "Uniform"]
+__all__ = [
+    "UCBE",
+    "Cells",
+    "EBBernstein",
+    "Objective",
+    "Outcome",
+    "OutcomeKind",
+    "RacingSampler",
+    "RatingKernel",
+    "RepeatSampler",
+    "Robin",
+    "RobinHood",
+    "Uniform",
+    "UniformRacing",
+]

@@ -1,0 +1,67 @@
+"""Every sampler that races models keeps the contract of samplers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+
+from evalbudget import Design, Sampler
+from evalbudget.plugins import plugins
+from evalbudget.samplers import UCBE, UniformRacing
+from evalbudget.testing import SamplerContract
+
+
+class RacingContract(SamplerContract):
+    n_models = 4
+    n_items = 20
+    asks_everything = False
+    repeats = False
+    score_range = (0.0, 1.0)
+    sampler: ClassVar[Any]
+    options: ClassVar[dict[str, Any]] = {"batch": 3}
+
+    def make(self, design: Design, seed: int) -> Sampler:
+        made: Sampler = self.sampler(design, seed=seed, **self.options)
+        return made
+
+
+class TestUniform(RacingContract):
+    sampler = UniformRacing
+    asks_everything = True
+
+
+class TestUniformInALongStep(RacingContract):
+    sampler = UniformRacing
+    options: ClassVar[dict[str, Any]] = {"batch": 40, "max_failures": 1}
+    asks_everything = True
+
+
+class TestUCBE(RacingContract):
+    sampler = UCBE
+
+
+class TestUCBEOneAtATime(RacingContract):
+    sampler = UCBE
+    options: ClassVar[dict[str, Any]] = {"batch": 1, "a": 0.1, "max_failures": 1}
+
+
+class TestUCBEOnAnotherScale(RacingContract):
+    sampler = UCBE
+    score_range = (-10.0, 10.0)
+    options: ClassVar[dict[str, Any]] = {"batch": 7, "score_range": (-10.0, 10.0)}
+
+
+class TestEveryRegistered(RacingContract):
+    """With its defaults, whoever brought it."""
+
+    n_items = 120
+    n_requests = 400
+
+    @pytest.fixture(autouse=True, params=sorted(plugins().racers))
+    def _use(self, request: pytest.FixtureRequest) -> None:
+        self._class: Callable[..., Sampler] = plugins().racers[request.param]
+
+    def make(self, design: Design, seed: int) -> Sampler:
+        return self._class(design, seed=seed)
