@@ -10,15 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from evalbudget.confidence.bounds import FloatArray, IntArray
 from evalbudget.errors import InvalidInputError
-from evalbudget.prediction.logistic import fit_row, sigmoid
-from evalbudget.prediction.prior import fit_prior, prior_of_factors
-from evalbudget.prediction.training import train
+from evalbudget.prediction.logistic import fit_row, fit_rows, sigmoid
+from evalbudget.prediction.prior import prior_of_factors
+from evalbudget.prediction.selection import choose, fit, fold_of
+
+
+@dataclass(frozen=True, eq=False)
+class _White:
+    """Coordinates z in which the prior is standard normal: u = m + scale z.
+
+    Attributes:
+        V: item factors, shape (n_items, rank).
+        offset: logits of the average model, shape (n_items,).
+        scale: P = inv(scale scale^T), shape (rank, rank).
+        inverse: of scale.
+    """
+
+    V: FloatArray
+    offset: FloatArray
+    scale: FloatArray
+    inverse: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +50,7 @@ class FactorModel:
         prior_mean: m, shape (rank,).
         prior_precision: P, positive definite, shape (rank, rank).
         U: the history's models, shape (n_models, rank); none if they are not known.
+        folds: models trained without a part of history, with that part's scores; what calibration rests on.
     """
 
     items: tuple[str, ...]
@@ -39,11 +58,28 @@ class FactorModel:
     prior_mean: FloatArray
     prior_precision: FloatArray
     U: FloatArray = field(repr=False)
+    folds: tuple[Fold, ...] = field(default=(), repr=False)
 
     @property
     def n_items(self) -> int:
         """Number of items."""
         return len(self.items)
+
+    @cached_property
+    def prior_covariance(self) -> FloatArray:
+        """Inverse of the prior precision, shape (rank, rank)."""
+        return self._white.scale @ self._white.scale.T
+
+    @cached_property
+    def _white(self) -> _White:
+        lower = np.linalg.cholesky(self.prior_precision)
+        scale: FloatArray = np.asarray(np.linalg.inv(lower).T, dtype=np.float64)
+        return _White(
+            np.ascontiguousarray(self.V @ scale),
+            self.V @ self.prior_mean,
+            scale,
+            np.asarray(lower.T, np.float64),
+        )
 
     @property
     def rank(self) -> int:
@@ -61,7 +97,24 @@ class FactorModel:
         Returns:
             u, shape (rank,); the prior mean if nothing was answered.
         """
-        return fit_row(self.V[item], score, self.prior_mean, self.prior_precision, start)
+        if not item.size:
+            return self.prior_mean.copy()
+        white = self._white
+        begin = np.zeros(self.rank) if start is None else white.inverse @ (start - self.prior_mean)
+        return self.prior_mean + white.scale @ fit_row(white.V[item], white.offset[item], score, begin)
+
+    def fit_rows(self, item: IntArray, scores: FloatArray) -> FloatArray:
+        """The factors of many models that answered the same items, such as anchors.
+
+        Args:
+            item: indices, shape (n,).
+            scores: in [0, 1], nan where missing, shape (n_models, n).
+
+        Returns:
+            Shape (n_models, rank).
+        """
+        white = self._white
+        return self.prior_mean + fit_rows(white.V[item], white.offset[item], scores) @ white.scale.T
 
     def predict(self, u: FloatArray, item: IntArray | None = None) -> FloatArray:
         """Expected scores of a model with factors u.
@@ -100,11 +153,15 @@ class FactorModel:
         """
         table = _check_scores(scores)
         names = _check_items(items, table.shape[1])
-        rank = 2 if rank is None else rank
-        trained = train(table, min(rank, table.shape[0] - 1), 1.0 if ridge is None else ridge)
-        spread = np.r_[1.0, 0.25, np.ones(trained.V.shape[1] - 2)]
-        prior = fit_prior(table, trained.V, trained.U, spread)
-        return cls(names, trained.V, prior.mean, prior.precision, prior.U)
+        choice = choose(table, seed=seed, rank=rank, ridge=ridge)
+        fold = fold_of(table.shape[0], np.random.default_rng(seed))
+        folds = []
+        for k in np.unique(fold) if table.shape[0] > 1 else ():
+            V, prior = fit(table[fold != k], choice.rank, choice.ridge)
+            part = cls(names, V, prior.mean, prior.precision, prior.U)
+            folds.append(Fold(part, table[fold == k].astype(np.float32)))
+        V, prior = fit(table, choice.rank, choice.ridge)
+        return cls(names, V, prior.mean, prior.precision, prior.U, tuple(folds))
 
     @classmethod
     def of_factors(
@@ -141,6 +198,19 @@ class FactorModel:
         return match_items(self, ids).model
 
 
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Factors trained without some of history's models, and what those scored.
+
+    Attributes:
+        model: trained on the others.
+        scores: of the models left out, nan where missing, shape (n_left_out, n_items).
+    """
+
+    model: FactorModel
+    scores: NDArray[np.float32]
+
+
 @dataclass(frozen=True)
 class Match:
     """Outcome of matching a model's items with a benchmark's.
@@ -175,9 +245,19 @@ def match_items(model: FactorModel, ids: Sequence[str], *, min_share: float = 0.
             shared,
             f"history ignored: it has {shared} of the {len(ids)} items, fewer than {min_share:.0%}",
         )
-    V = np.where((index >= 0)[:, None], model.V[index], model.V.mean(axis=0))
-    matched = replace(model, items=tuple(ids), V=V)
-    return Match(matched, shared, f"history has {shared} of the {len(ids)} items")
+    return Match(
+        _reindexed(model, tuple(ids), index), shared, f"history has {shared} of the {len(ids)} items"
+    )
+
+
+def _reindexed(model: FactorModel, ids: tuple[str, ...], index: IntArray) -> FactorModel:
+    known = index >= 0
+    V = np.where(known[:, None], model.V[index], model.V.mean(axis=0))
+    folds = []
+    for fold in model.folds:
+        scores = np.where(known, fold.scores[:, index], np.nan).astype(np.float32)
+        folds.append(Fold(_reindexed(fold.model, ids, index), scores))
+    return replace(model, items=ids, V=V, folds=tuple(folds))
 
 
 def _check_scores(scores: ArrayLike) -> FloatArray:
