@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 
 from evalbudget.hookspecs import hookimpl
 from evalbudget.rotation import All, Cyclic, Priced, Random, Single
-from evalbudget.samplers import UCBE, EBBernstein, RatingKernel, Robin, RobinHood, Uniform, UniformRacing
+from evalbudget.samplers import (
+    LUCB,
+    UCBE,
+    EBBernstein,
+    RatingKernel,
+    Robin,
+    RobinHood,
+    SequentialHalving,
+    SuccessiveRejects,
+    Uniform,
+    UniformRacing,
+)
 
 if TYPE_CHECKING:
     from evalbudget.backtest.recorded import RecordedScores
@@ -19,7 +30,9 @@ if TYPE_CHECKING:
 @hookimpl
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
     """The samplers of repeats and those of models."""
-    return [Uniform, Robin, RobinHood, EBBernstein, RatingKernel, UniformRacing, UCBE]
+    repeats: list[type[Sampler]] = [Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
+    models: list[type[Sampler]] = [UniformRacing, UCBE, LUCB, SuccessiveRejects, SequentialHalving]
+    return [*repeats, *models]
 
 
 @hookimpl

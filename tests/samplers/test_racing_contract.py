@@ -9,7 +9,7 @@ import pytest
 
 from evalbudget import Design, Sampler
 from evalbudget.plugins import plugins
-from evalbudget.samplers import UCBE, UniformRacing
+from evalbudget.samplers import LUCB, UCBE, SequentialHalving, SuccessiveRejects, UniformRacing
 from evalbudget.testing import SamplerContract
 
 
@@ -51,6 +51,28 @@ class TestUCBEOnAnotherScale(RacingContract):
     sampler = UCBE
     score_range = (-10.0, 10.0)
     options: ClassVar[dict[str, Any]] = {"batch": 7, "score_range": (-10.0, 10.0)}
+
+
+class TestSuccessiveRejects(RacingContract):
+    sampler = SuccessiveRejects
+    n_models = 6
+    options: ClassVar[dict[str, Any]] = {"budget": 100}
+
+
+class TestSequentialHalving(RacingContract):
+    sampler = SequentialHalving
+    n_models = 6
+    options: ClassVar[dict[str, Any]] = {"budget": 100, "max_failures": 1}
+
+
+class TestLUCB(RacingContract):
+    sampler = LUCB
+    options: ClassVar[dict[str, Any]] = {"batch": 2, "delta": 0.5}
+
+
+class TestLUCBWithMargin(RacingContract):
+    sampler = LUCB
+    options: ClassVar[dict[str, Any]] = {"batch": 5, "delta": 0.5, "epsilon": 0.8}
 
 
 class TestEveryRegistered(RacingContract):

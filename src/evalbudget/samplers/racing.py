@@ -373,6 +373,7 @@ class RacingSampler(Sampler):
                 if self._unsettled:
                     return self._step
                 self._finish(self._step)
+                continue
             planned = self._plan()
             if planned is None:
                 return None  # ask() sees to it that there is a reason
