@@ -12,6 +12,8 @@ from evalbudget.samplers import (
     LUCB,
     UCBE,
     EBBernstein,
+    NaivePooling,
+    Pulse,
     RatingKernel,
     Robin,
     RobinHood,
@@ -31,7 +33,15 @@ if TYPE_CHECKING:
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
     """The samplers of repeats and those of models."""
     repeats: list[type[Sampler]] = [Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
-    models: list[type[Sampler]] = [UniformRacing, UCBE, LUCB, SuccessiveRejects, SequentialHalving]
+    models: list[type[Sampler]] = [
+        UniformRacing,
+        UCBE,
+        NaivePooling,
+        Pulse,
+        LUCB,
+        SuccessiveRejects,
+        SequentialHalving,
+    ]
     return [*repeats, *models]
 
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from evalbudget import Design, Sampler
 from evalbudget.plugins import plugins
-from evalbudget.samplers import LUCB, UCBE, SequentialHalving, SuccessiveRejects, UniformRacing
+from evalbudget.prediction import FactorModel
+from evalbudget.samplers import (
+    LUCB,
+    UCBE,
+    NaivePooling,
+    Pulse,
+    SequentialHalving,
+    SuccessiveRejects,
+    UniformRacing,
+)
+from evalbudget.samplers.pooling import PoolingSampler
 from evalbudget.testing import SamplerContract
 
 
@@ -75,6 +85,33 @@ class TestLUCBWithMargin(RacingContract):
     options: ClassVar[dict[str, Any]] = {"batch": 5, "delta": 0.5, "epsilon": 0.8}
 
 
+class WithHistory(RacingContract):
+    def make(self, design: Design, seed: int) -> Sampler:
+        made: Sampler = self.sampler(design, predictor=history(design), seed=seed, **self.options)
+        return made
+
+
+class TestNaivePooling(WithHistory):
+    sampler = NaivePooling
+    options: ClassVar[dict[str, Any]] = {"batch": 3, "tau": 2}
+
+
+class TestPulse(WithHistory):
+    sampler = Pulse
+    options: ClassVar[dict[str, Any]] = {"batch": 3, "tau": 2}
+
+
+class TestPulseOneAtATime(WithHistory):
+    sampler = Pulse
+    options: ClassVar[dict[str, Any]] = {"batch": 1, "tau": 5, "a": 0.1}
+
+
+def history(design: Design) -> FactorModel:
+    rng = np.random.default_rng(3)
+    V = np.column_stack([np.ones(design.n_items), rng.standard_normal(design.n_items)])
+    return FactorModel.of_factors(V, design.items, rng.standard_normal((20, 2)))
+
+
 class TestEveryRegistered(RacingContract):
     """With its defaults, whoever brought it."""
 
@@ -83,7 +120,8 @@ class TestEveryRegistered(RacingContract):
 
     @pytest.fixture(autouse=True, params=sorted(plugins().racers))
     def _use(self, request: pytest.FixtureRequest) -> None:
-        self._class: Callable[..., Sampler] = plugins().racers[request.param]
+        self._class: Any = plugins().racers[request.param]
 
     def make(self, design: Design, seed: int) -> Sampler:
-        return self._class(design, seed=seed)
+        needs = {"predictor": history(design)} if issubclass(self._class, PoolingSampler) else {}
+        return self._class(design, seed=seed, **needs)

@@ -2,7 +2,9 @@
 
 from evalbudget.samplers.eb_bernstein import EBBernstein
 from evalbudget.samplers.lucb import LUCB
+from evalbudget.samplers.naive_pooling import NaivePooling
 from evalbudget.samplers.objective import Objective
+from evalbudget.samplers.pulse import Pulse
 from evalbudget.samplers.racing import Cells, Outcome, OutcomeKind, RacingSampler
 from evalbudget.samplers.rating_kernel import RatingKernel
 from evalbudget.samplers.repeats import RepeatSampler
@@ -19,9 +21,11 @@ __all__ = [
     "UCBE",
     "Cells",
     "EBBernstein",
+    "NaivePooling",
     "Objective",
     "Outcome",
     "OutcomeKind",
+    "Pulse",
     "RacingSampler",
     "RatingKernel",
     "RepeatSampler",

@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evalbudget.confidence.bounds import FloatArray, IntArray
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.draws import ModelDraws
 from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.sampler import Eligible, Kind, Option, Sampler
+
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 _UNSEEN, _ASKED, _READ, _CLOSED = range(4)
 _LOST_AFTER = 8  # cells in a row that failed for good: the model is down, not the items
@@ -275,6 +278,9 @@ class RacingSampler(Sampler):
     def _plan(self) -> Step | None:
         """The next step, from finished steps only, changing nothing; None after setting ``stop_reason``."""
 
+    def _begun(self, step: Step) -> None:
+        """Freeze what must not know the step's scores; its cells count as drawn already."""
+
     def _finished(self, step: Step) -> None:
         """Take in a finished step; its counts and sums are up to date."""
 
@@ -307,6 +313,11 @@ class RacingSampler(Sampler):
         with np.errstate(invalid="ignore"):
             return self._sum / np.where(self._n_read > 0, self._n_read, np.nan)
 
+    def is_read(self, model: int, item: IntArray) -> BoolArray:
+        """Which of the items have a score of this model."""
+        read: BoolArray = self._status[model, item] == _READ
+        return read
+
     def _remaining(self) -> IntArray:
         """Models in the race."""
         return np.flatnonzero(self._in)
@@ -315,7 +326,7 @@ class RacingSampler(Sampler):
         """Models in the race that have items left."""
         return np.flatnonzero(self._in & (self._drawn < self._n_items))
 
-    def _first(self, value: FloatArray, among: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> int:
+    def _first(self, value: FloatArray, among: BoolArray) -> int:
         """The largest value, ties by the seed."""
         best = np.flatnonzero(among & (value == value[among].max()))
         return int(best[np.argmin(self._rank[best])])
@@ -394,6 +405,7 @@ class RacingSampler(Sampler):
             for index in np.flatnonzero(settled).tolist():
                 counts = self._step_read if read[index] else self._step_closed
                 counts[int(model[index])] += 1
+        self._begun(step)
 
     def _finish(self, step: Step) -> None:
         model, item = step.model, step.item
