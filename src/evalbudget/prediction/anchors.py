@@ -11,8 +11,7 @@ O(n_items * rank). Models differ in level, so the gain is averaged over several 
 
 This trusts the factors, and with a short history it picks the items whose factors are wrong in the most
 promising way. Spread anchors (one typical item per stratum of difficulty) do not. :func:`best_anchors` takes
-what predicts history's held-out models better. On alpacaeval_models, 26 models as history, 16 anchors: error of
-the mean .092 A-optimal, .071 spread.
+what predicts history's held-out models better.
 """
 
 from __future__ import annotations

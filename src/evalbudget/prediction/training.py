@@ -2,9 +2,9 @@ r"""Training of item factors from history by alternating bounded steps.
 
 .. math:: \eta_{ij} = a_i + d_j + p_i \cdot q_j, \quad p_i \sim N(0, I), \quad q_j \sim N(0, I/\rho)
 
-rho is the ridge. The levels a_i and the easiness d_j have a weak ridge of their own around their means, which
-keeps rows and columns of equal scores, and separable data, finite. Items step given models and models given
-items, from a start by principal components of the residuals; no step raises the objective.
+rho is the ridge. The levels a_i and the easiness d_j have a weak ridge of their own around 0 and the overall
+level, which keeps rows and columns of equal scores, and separable data, finite. Items step given models and
+models given items, from a start by principal components of the residuals; no step raises the objective.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def train(scores: FloatArray, rank: int, ridge: float, *, sweeps: int = _SWEEPS)
     items = np.column_stack([d, q])
     of_models = np.diag(np.r_[_WEAK, np.ones(rank)])
     of_items = np.diag(np.r_[_WEAK, np.full(rank, ridge)])
+    centre = np.r_[float(overall), np.zeros(rank)]
     before = np.full(min(m * n, 4096), np.inf)
     probe = np.linspace(0, m * n - 1, before.size).astype(np.int64)
     for _ in range(sweeps):
         X = np.column_stack([np.ones(n), items[:, 1:]])
-        models = bounded_step(scores, X, items[:, 0], np.r_[0.0, np.zeros(rank)], of_models, models)
+        models = bounded_step(scores, X, items[:, 0], np.zeros(1 + rank), of_models, models)
         X = np.column_stack([np.ones(m), models[:, 1:]])
-        centre = np.r_[items[:, 0].mean(), np.zeros(rank)]
         items = bounded_step(transposed, X, models[:, 0], centre, of_items, items)
         i, j = np.divmod(probe, n)
         now = sigmoid(models[i, 0] + items[j, 0] + (models[i, 1:] * items[j, 1:]).sum(axis=1))
