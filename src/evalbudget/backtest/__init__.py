@@ -14,6 +14,8 @@ Example::
 """
 
 from evalbudget.backtest.engine import backtest
+from evalbudget.backtest.race import backtest_race
+from evalbudget.backtest.race_result import RaceResult, RaceRow
 from evalbudget.backtest.recorded import RecordedScores
 from evalbudget.backtest.result import Average, BacktestResult, PoolInfo, Row
 from evalbudget.backtest.rotation import RotationResult, RotationRow, backtest_rotation
@@ -22,10 +24,13 @@ __all__ = [
     "Average",
     "BacktestResult",
     "PoolInfo",
+    "RaceResult",
+    "RaceRow",
     "RecordedScores",
     "RotationResult",
     "RotationRow",
     "Row",
     "backtest",
+    "backtest_race",
     "backtest_rotation",
 ]
