@@ -47,7 +47,7 @@ def choose(scores: FloatArray, *, seed: int, rank: int | None = None, ridge: flo
     """
     rng = np.random.default_rng(seed)
     m, n = scores.shape
-    largest = max(m - 1, 0)
+    largest = _largest(scores)
     if m < _FEWEST or (rank is not None and ridge is not None):
         return Choice(min(rank or 0, largest), 1.0 if ridge is None else ridge, {})
     models = np.sort(rng.permutation(m)[:_MODELS])
@@ -63,11 +63,23 @@ def choose(scores: FloatArray, *, seed: int, rank: int | None = None, ridge: flo
         return error[rank, ridge]
 
     # a factor needs at least three models to show up in both parts
-    ranks = [r for r in RANKS if r <= models.size // 3] if rank is None else [min(rank, largest)]
+    ranks = (
+        [r for r in RANKS if r <= min(models.size // 3, largest)] if rank is None else [min(rank, largest)]
+    )
     at = 1.0 if ridge is None else ridge
-    best = min(ranks, key=lambda r: attempt(r, at))
+    best, worse = ranks[0], 0
+    for r in ranks:
+        better = attempt(r, at) <= attempt(best, at)
+        best, worse = (r, 0) if better else (best, worse + 1)
+        # the error has one valley, and high ranks cost most
+        if worse == 2:
+            break
     ridges = RIDGES if ridge is None and best else (at,)
     return Choice(best, min(ridges, key=lambda x: attempt(best, x)), error)
+
+
+def _largest(scores: FloatArray) -> int:
+    return max(int(min(scores.shape)) - 1, 0)
 
 
 def fold_of(n_models: int, rng: np.random.Generator) -> IntArray:
@@ -77,7 +89,7 @@ def fold_of(n_models: int, rng: np.random.Generator) -> IntArray:
 
 def fit(scores: FloatArray, rank: int, ridge: float) -> tuple[FloatArray, Prior]:
     """Item factors and the models' prior at a given rank and ridge."""
-    trained = train(scores, min(rank, max(scores.shape[0] - 1, 0)), ridge)
+    trained = train(scores, min(rank, _largest(scores)), ridge)
     spread = np.r_[1.0, 0.25, np.ones(trained.V.shape[1] - 2)]
     return trained.V, fit_prior(scores, trained.V, trained.U, spread)
 

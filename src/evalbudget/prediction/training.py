@@ -38,7 +38,7 @@ def train(scores: FloatArray, rank: int, ridge: float, *, sweeps: int = _SWEEPS)
 
     Args:
         scores: in [0, 1] or nan, shape (n_models, n_items).
-        rank: number of columns of q, at most n_models - 1.
+        rank: number of columns of q, below the number of models and of items.
         ridge: rho > 0.
         sweeps: at most so many; stops earlier when predictions move by less than .001.
     """
