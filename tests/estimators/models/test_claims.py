@@ -188,6 +188,15 @@ def test_real_factors_against_theory() -> None:
     assert np.mean(widths) < 0.95
 
 
+@pytest.mark.parametrize(("b", "p", "expected"), [(1, 0.5, 1), (1, 0.97, 0), (16, 0.5, 0)])
+def test_literal_interval_at_a_fixed_number_of_batches(b: int, p: float, expected: int) -> None:
+    R = replications(300, 10_000)
+    scores, f = bernoulli(p, N, 3), np.full(N, p)
+    failed = sum(misses(pulse_mean(draw(scores, f, 96, batch=b, seed=k)), scores.mean()) for k in range(R))
+    binomial_claim(failed, R, at_most=0.05)
+    pinned(failed, expected)
+
+
 @pytest.mark.parametrize("predictions", PREDICTIONS)
 def test_averages_are_unbiased(predictions: str) -> None:
     R = replications(2000, 40_000)
