@@ -14,6 +14,7 @@ Example::
 """
 
 from evalbudget.backtest.engine import backtest
+from evalbudget.backtest.history import factors_of, history_of
 from evalbudget.backtest.race import backtest_race
 from evalbudget.backtest.race_result import RaceResult, RaceRow
 from evalbudget.backtest.recorded import RecordedScores
@@ -33,4 +34,6 @@ __all__ = [
     "backtest",
     "backtest_race",
     "backtest_rotation",
+    "factors_of",
+    "history_of",
 ]

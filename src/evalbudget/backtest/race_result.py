@@ -82,7 +82,7 @@ class RaceResult:
             caption=self._caption(covers), caption_justify="left", box=None, padding=(0, 1, 0, 0)
         )
         table.add_column("sampler", overflow="fold")
-        columns = ["budget", "p(best)", f"p(within\n{first.epsilon:g})", "simple\nregret", "evalua-\ntions"]
+        columns = ["budget", "p(best)", "p(top)", "simple\nregret", "evalua-\ntions"]
         for column in [*columns, *(["coverage", "half-\nwidth"] if covers else []), "seconds"]:
             table.add_column(column, justify="right")
         previous = first
@@ -105,7 +105,10 @@ class RaceResult:
 
     def _caption(self, covers: bool) -> str:
         first = self.rows[0]
-        parts = [f"{self.models} models x {self.items:,} items, {first.seeds} seeds."]
+        parts = [
+            f"{self.models} models x {self.items:,} items, {first.seeds} seeds. "
+            f"p(top): the model named is within {first.epsilon:g} of the best."
+        ]
         if self.missing:
             parts.append(f"{self.missing:,} cells have no recorded score: they fail and cost.")
         if self.history:
