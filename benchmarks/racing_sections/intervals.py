@@ -95,10 +95,7 @@ def coverage(quick: bool, seeds: int | None = None) -> Found:
             order = rng.permutation(n).astype(np.float64)
             looks = [drawn(values, prediction, order, t, batch) for t in range(batch, n + 1, batch)]
             for name in ("betting", "empirical-bernstein"):
-                intervals = [
-                    benchmark_mean(look, sequence=name).confidence_interval(0.95)  # type: ignore[arg-type]
-                    for look in looks
-                ]
+                intervals = [benchmark_mean(look, sequence=name).confidence_interval(0.95) for look in looks]
                 wrong[name] += any(not (i.low - 1e-9 <= truth <= i.high + 1e-9) for i in intervals)
         shares = {name: 1.0 - count / runs for name, count in wrong.items()}
         rows.append((world, *(f"{share:.3f}" for share in shares.values())))
@@ -111,8 +108,8 @@ def coverage(quick: bool, seeds: int | None = None) -> Found:
             )
         )
     return Found(
-        f"{n} items read to the end, a look after every {batch}, {runs} random orders; an order counts as right "
-        "if every single interval holds the mean.",
+        f"{n} items read to the end, a look after every {batch}, {runs} random orders; an order counts as "
+        "right if every single interval holds the mean.",
         ("scores", "betting", "empirical Bernstein"),
         tuple(rows),
         tuple(targets),

@@ -36,7 +36,7 @@ def with_gap(scores: Floats, gap: float, n_models: int) -> Floats:
     rng = np.random.default_rng(100)
     others = rng.permutation(behind[1:])[: n_models - 2]
     chosen = np.concatenate([order[:1], behind[:1], others])
-    return scores[rng.permutation(chosen)]
+    return np.asarray(scores[rng.permutation(chosen)], dtype=np.float64)
 
 
 def grid_of(scores: Floats) -> Grid:
@@ -84,7 +84,7 @@ def identification(quick: bool, seeds: int | None = None) -> Found:
         grid = grid_of(with_gap(test, gap, 1000))
         least = 64 * len(grid.models) if not quick else 2000
         for name in SAMPLERS:
-            budgets = list(range(step, last + 1, step)) if name == "race" else list(range(least, last + 1, step))
+            budgets = list(range(step if name == "race" else least, last + 1, step))
             found = identified(grid, name, factors, budgets, runs)
             calls[gap, name] = first_reliable(budgets, found[:, 0])
             shown = f"{calls[gap, name]:,.0f}" if np.isfinite(calls[gap, name]) else f"over {last:,}"
@@ -94,8 +94,8 @@ def identification(quick: bool, seeds: int | None = None) -> Found:
     below = [1.0 - calls[gap, "pulse"] / calls[gap, "ucb-e"] for gap in GAPS]
     worst = all(calls[gap, "naive-pooling"] >= max(calls[gap, n] for n in SAMPLERS[:3]) for gap in GAPS)
     return Found(
-        f"{len(grid.models)} models x {n_items:,} items of the tempered leaderboard (logits / {TEMPER:g}, one "
-        f"Bernoulli draw), {len(history)} other models as history, batch 64 (race: its own), {runs} seeds.",
+        f"{len(grid.models)} models x {n_items:,} items of the tempered leaderboard (logits / {TEMPER:g}, "
+        f"one Bernoulli draw), {len(history)} other models as history, batch 64 (race: its own), {runs} seeds.",
         ("gap", "sampler", "evaluations to 95%", "seconds"),
         tuple(rows),
         (
@@ -114,6 +114,8 @@ def identification(quick: bool, seeds: int | None = None) -> Found:
                 ", ".join(f"{share:+.0%}" for share in below),
                 max(below) >= 0.2,
             ),
-            Target("the paper: Naive-Pooling worst", "in every setting" if worst else "not everywhere", worst),
+            Target(
+                "the paper: Naive-Pooling worst", "in every setting" if worst else "not everywhere", worst
+            ),
         ),
     )

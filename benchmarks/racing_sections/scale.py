@@ -36,9 +36,10 @@ def one(name: str, n_models: int, n_items: int, evaluations: int) -> dict[str, f
     options: dict[str, object] = {} if name in ("ucb-e", "uniform") else {"predictor": factors}
     if name != "race":
         options["batch"] = 64
+    cls = get_sampler(name, Kind.MODELS)  # loads the plugins
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = perf_counter()
-    sampler = get_sampler(name, Kind.MODELS)(design, seed=1, **options)  # type: ignore[arg-type]
+    sampler = cls(design, seed=1, **options)  # type: ignore[arg-type]
     assert isinstance(sampler, RacingSampler)
     while sampler.asked < evaluations:
         cells = sampler.next_cells(evaluations - sampler.asked)
@@ -47,7 +48,12 @@ def one(name: str, n_models: int, n_items: int, evaluations: int) -> dict[str, f
         sampler.learn(cells, scores[cells.model, cells.item].astype(np.float64))
     seconds = perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"seconds": seconds, "before": before / 2**20, "peak": after / 2**20, "asked": float(sampler.asked)}
+    return {
+        "seconds": seconds,
+        "before": before / 2**20,
+        "peak": after / 2**20,
+        "asked": float(sampler.asked),
+    }
 
 
 def scale(quick: bool, seeds: int | None = None) -> Found:
@@ -57,9 +63,9 @@ def scale(quick: bool, seeds: int | None = None) -> Found:
     environment["PYTHONPATH"] = os.pathsep.join(
         [str(Path(__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     )
-    rows, targets, seconds = [], [], {}
+    rows, targets = [], []
     for name in NAMES:
-        code = f"import json; from racing_sections.scale import one; print(json.dumps(one({name!r}, {m}, {n}, {T})))"
+        code = f"from racing_sections.scale import one; import json; print(json.dumps(one{name, m, n, T}))"
         best: dict[str, float] | None = None
         for _ in range(1 if quick else 3):
             run = subprocess.run(
@@ -69,7 +75,6 @@ def scale(quick: bool, seeds: int | None = None) -> Found:
             if best is None or found["seconds"] < best["seconds"]:
                 best = found
         assert best is not None
-        seconds[name] = best["seconds"]
         rows.append(
             (
                 name,

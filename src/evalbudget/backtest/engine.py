@@ -95,7 +95,7 @@ def backtest(
         for seed in seed_list
         for group in _groups(contestant, amounts[p])
     ]
-    stage = _Stage(pools, entrants, target.value, batch)
+    stage = ReplayStage(pools, entrants, target.value, batch)
     outcomes: dict[tuple[int, int, int, int], Outcome] = {}
     for job, result in zip(jobs, run_all(stage, jobs, workers=workers, progress=progress), strict=True):
         for amount, outcome in zip(job.budgets, result, strict=True):
@@ -115,7 +115,7 @@ def backtest(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
+class ReplayStage:
     """What all jobs share."""
 
     pools: tuple[Pool, ...]
@@ -124,6 +124,7 @@ class _Stage:
     batch: int
 
     def run(self, job: Job) -> tuple[Outcome, ...]:
+        """Do one job."""
         return replay(
             self.pools[job.pool],
             self.contestants[job.contestant],

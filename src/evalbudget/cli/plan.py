@@ -116,6 +116,12 @@ def _scores(recorded: RecordedScores, model: str | None, rescaled: bool) -> Any:
             f"{', ...' if len(recorded.models) > 5 else ''}); choose one with --model"
         )
     one = recorded.select(model=model)
+    if len(one.raters) == 1:
+        raise InvalidInferenceError(
+            f"{one.raters[0]!r} is the only rater, and which judges it asked is not known: a plan needs the "
+            "scores of two judges or more. Have several judge the log again: inspect score LOG --scorer "
+            "evalbudget_inspect/cyclic_judge -S judges=a,b,c"
+        )
     scores = JudgeScores.from_table(one.scores[0], judges=one.raters)
     if rescaled:
         return rescale_scores(scores)

@@ -2,9 +2,19 @@
 
 from evalbudget_inspect.context import RunHooks
 from evalbudget_inspect.entry import budgeted_entry
+from evalbudget_inspect.judging import cyclic_judge, rotate
 from evalbudget_inspect.metrics import budget_estimates
 from evalbudget_inspect.panel_metrics import panel_estimates
 from evalbudget_inspect.providers.recorded import recorded
 from evalbudget_inspect.providers.simulated import simulated
 
-__all__ = ["RunHooks", "budget_estimates", "budgeted_entry", "panel_estimates", "recorded", "simulated"]
+__all__ = [
+    "RunHooks",
+    "budget_estimates",
+    "budgeted_entry",
+    "cyclic_judge",
+    "panel_estimates",
+    "recorded",
+    "rotate",
+    "simulated",
+]

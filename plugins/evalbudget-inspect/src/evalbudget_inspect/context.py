@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from inspect_ai import Task
 from inspect_ai._control.eval_state import get_eval_state
 from inspect_ai.hooks import Hooks, TaskStart, hooks
 from inspect_ai.log import EvalSpec
 from inspect_ai.model import GenerateConfig
+from inspect_ai.solver import TaskState
+
+from evalbudget_inspect.callers import held_by_caller
+from evalbudget_inspect.scoring import rotates
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +25,20 @@ class Run:
         spec: inspect's description of it: sample ids after slicing, epochs, limits.
         log_location: where its log is written; empty if unknown.
         config: of generation, the model's own and the task's or the command's on top.
+        categories: of samples whose metadata holds a ``category``, by id; only where a scorer rotates judges.
     """
 
     spec: EvalSpec
     log_location: str
     config: GenerateConfig
+    categories: Mapping[str, str] = field(default_factory=dict)
 
 
 _run: ContextVar[Run | None] = ContextVar("evalbudget_run", default=None)
+
+
+scored_state: ContextVar[TaskState | None] = ContextVar("evalbudget_scored_state", default=None)
+"""What one of our scorers is scoring: where a log is scored, the host itself does not say."""
 
 
 def current_run() -> Run | None:
@@ -48,4 +60,15 @@ class RunHooks(Hooks):
         """Remember the run in the task's own context."""
         state = get_eval_state(data.eval_id)
         config = data.spec.model_generate_config.merge(data.plan.config)
-        _run.set(Run(data.spec, state.log_location if state is not None else "", config))
+        location = state.log_location if state is not None else ""
+        _run.set(Run(data.spec, location, config, _categories(held_by_caller(Task))))
+
+
+def _categories(task: Task | None) -> dict[str, str]:
+    if task is None or not any(rotates(scorer) for scorer in task.scorer or []):
+        return {}
+    return {
+        str(sample.id): str(sample.metadata["category"])
+        for sample in task.dataset
+        if sample.metadata is not None and "category" in sample.metadata
+    }

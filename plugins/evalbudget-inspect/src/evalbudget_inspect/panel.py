@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import inspect as introspection
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
-from inspect_ai.model import Model
+from dataclasses import dataclass, replace
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.estimators.judges import same_models
 from evalbudget.plugins import plugins
 from evalbudget.rotation import JudgeSchedule
 from evalbudget.rotation.panel import per_judge
+from evalbudget_inspect.judges import JudgeModel, Judges, read_judges
 
 DEFAULT_ROTATION = "cyclic"
 DEFAULT_ROLE = "grader"
 
-Judges = str | Sequence[str | Model]
 Prices = str | Sequence[str] | Mapping[str, float]
 
 
@@ -25,11 +24,12 @@ class Panel:
     """Judges, and who of them scores what.
 
     Attributes:
-        judges: names, as in the log's usage.
-        models: one per judge, in the same order: what inspect's ``get_model`` takes.
+        judges: names.
+        models: one per judge, in the same order; empty where the judges are scorers.
         rotation: registered schedule.
         role: the role by which the task's scorers ask for their judge.
         prices: of one call of each judge, in the same order; None if not given.
+        owner: the scorer that asks these judges by itself; None where they take turns in the role.
 
     Raises:
         UnknownNameError: no such rotation, or a price for a judge that is not in the panel.
@@ -37,10 +37,11 @@ class Panel:
     """
 
     judges: tuple[str, ...]
-    models: tuple[str | Model, ...]
+    models: tuple[JudgeModel, ...]
     rotation: str = DEFAULT_ROTATION
     role: str = DEFAULT_ROLE
     prices: tuple[float, ...] | None = None
+    owner: object | None = None
 
     def __post_init__(self) -> None:
         self.schedule(["any"])  # refuse what is no good now, not in the middle of a run
@@ -88,14 +89,40 @@ class Panel:
                         f"{flag} is for judges that take turns; name them with --judges a,b,c"
                     )
             return None
-        models = judges.split(",") if isinstance(judges, str) else list(judges)
-        models = [model.strip() if isinstance(model, str) else model for model in models]
-        names = tuple(str(model) for model in models)
-        panel = cls(names, tuple(models), rotation or DEFAULT_ROTATION, role or DEFAULT_ROLE)
+        models = read_judges(judges)
+        panel = cls(
+            tuple(judge.name for judge in models), models, rotation or DEFAULT_ROTATION, role or DEFAULT_ROLE
+        )
+        return panel.at(prices)
+
+    def at(self, prices: Prices | None) -> Panel:
+        """The same panel at these prices.
+
+        Raises:
+            UnknownNameError: a price for a judge that is not in the panel.
+            InvalidInputError: a judge without a price, or a price that is none.
+        """
         if prices is None:
-            return panel
-        paid = tuple(per_judge("judge prices", parse_prices(prices), names).tolist())
-        return cls(names, panel.models, panel.rotation, panel.role, paid)
+            return self
+        paid = per_judge("judge prices", parse_prices(prices), self.judges).tolist()
+        return replace(self, prices=tuple(paid))
+
+    @property
+    def model_names(self) -> dict[str, str]:
+        """The model behind each judge, as inspect names it; empty where the judges are scorers."""
+        return {judge.name: str(judge.model) for judge in self.models}
+
+    def judging_itself(self, model: str) -> str | None:
+        """A warning if the model judged is among the judges."""
+        names = self.model_names
+        same = same_models(list(names.values()), [model])
+        own = [judge for judge, behind in names.items() if behind in same]
+        if not own:
+            return None
+        return (
+            f"judge {', '.join(map(repr, own))} is the model judged ({model}) and may favour itself: its "
+            "bias_ row shows how far it is from the others, on this model alone; compare with other models"
+        )
 
 
 def parse_prices(prices: Prices) -> Mapping[str, float]:

@@ -48,4 +48,6 @@ def _prior(summary: EvalSampleSummary) -> PriorCell:
     # what was cancelled in flight left no answer: like after a kill it runs again, and only that counts
     unpaid = is_refused(summary.metadata) or is_cancellation_message(summary.error)
     key = (str(summary.id), summary.epoch)
-    return PriorCell(key, (summary.retries or 0) + (not unpaid), summary.error is not None)
+    entries = [(score.metadata or {}).get(METADATA) for score in (summary.scores or {}).values()]
+    judge = next((str(e["judge"]) for e in entries if isinstance(e, Mapping) and "judge" in e), None)
+    return PriorCell(key, (summary.retries or 0) + (not unpaid), summary.error is not None, judge)

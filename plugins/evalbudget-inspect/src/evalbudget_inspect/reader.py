@@ -9,13 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from inspect_ai.log import EvalLog, EvalSampleSummary, read_eval_log, read_eval_log_sample_summaries
+from inspect_ai.log import (
+    EvalLog,
+    EvalSampleSummary,
+    read_eval_log,
+    read_eval_log_sample_summaries,
+    read_eval_log_samples,
+)
 from inspect_ai.scorer import Score
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.config import Repeat
-from evalbudget_inspect.rotating import was_asked
+from evalbudget_inspect.rotating import readings_of, was_asked
 from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import value_to_number
 
@@ -72,7 +78,8 @@ def open_scores(path: Path) -> RecordedScores | None:
     and model add up. Samples without a score, and scorers whose values are no numbers, are left out.
 
     Where judges took turns, raters are the judges, and scorers that asked no judge are left out. Of several
-    scorers that did, the one that drove the sampler counts.
+    scorers that did, the one that drove the sampler counts, or else the last one: a finished log that was
+    scored again speaks for the judges who did it.
 
     Raises:
         InvalidInputError: a log is truncated or unreadable, logs of several tasks, or no score at all.
@@ -117,12 +124,29 @@ def _logs(path: Path) -> list[Path]:
 
 def _read(file: Path) -> tuple[EvalLog, list[EvalSampleSummary]]:
     try:
-        return read_eval_log(str(file), header_only=True), read_eval_log_sample_summaries(str(file))
+        header = read_eval_log(str(file), header_only=True)
+        return header, _whole(file, read_eval_log_sample_summaries(str(file)))
     except Exception as ex:  # the host raises whatever its zip and JSON readers raise
         raise InvalidInputError(
             f"{file} is not a readable inspect log ({type(ex).__name__}: {ex}); if the run was killed, "
             "finish it with inspect eval-retry"
         ) from ex
+
+
+def _whole(file: Path, summaries: list[EvalSampleSummary]) -> list[EvalSampleSummary]:
+    """Summaries with the readings of large panels: the host cuts metadata above a thousand characters."""
+    cut = any(
+        isinstance((score.metadata or {}).get(METADATA), str)
+        for summary in summaries
+        for score in (summary.scores or {}).values()
+    )
+    if not cut:
+        return summaries
+    scores = {
+        (sample.id, sample.epoch): sample.scores
+        for sample in read_eval_log_samples(str(file), all_samples_required=False)
+    }
+    return [s.model_copy(update={"scores": scores.get((s.id, s.epoch), s.scores)}) for s in summaries]
 
 
 def _turns(header: EvalLog, summaries: Sequence[EvalSampleSummary]) -> _Turns | None:
@@ -136,7 +160,7 @@ def _turns(header: EvalLog, summaries: Sequence[EvalSampleSummary]) -> _Turns | 
     ours = next((entry for entry in told if "score" in entry), {})
     if not found:
         return None
-    series = ours["score"] if ours.get("score") in found else next(iter(found))
+    series = ours["score"] if ours.get("score") in found else list(found)[-1]
     return _Turns(series, ours.get("repeat") == Repeat.JUDGE)
 
 
@@ -152,20 +176,23 @@ def _add(
         return
     for scorer, score in (summary.scores or {}).items():
         for series, value in _values(scorer, score.value):
-            if turns is not None and (series != turns.series or "judge" not in _entry(score)):
+            if turns is not None and series != turns.series:
                 continue
-            rater = series if turns is None else str(_entry(score)["judge"])
-            generation: object = (str(file), summary.epoch)
-            if turns is not None and turns.kept:  # a judge's second score of it counts as one of another
-                again = columns.again.get((str(file), str(summary.id), rater), 0)
-                columns.again[str(file), str(summary.id), rater] = again + 1
-                generation = (str(file), again)
-            columns.generations.append(generation)
-            columns.items.append(str(summary.id))
-            columns.scores.append(value)
-            columns.models.append(header.eval.model)
-            columns.raters.append(rater)
-            columns.repeats.append((str(file), summary.epoch))
+            read = {series: value} if turns is None else readings_of(_entry(score), value)
+            for rater, reading in read.items():
+                if not math.isfinite(reading):
+                    continue
+                generation: object = (str(file), summary.epoch)
+                if turns is not None and turns.kept:  # a judge's second score of it counts as one of another
+                    again = columns.again.get((str(file), str(summary.id), rater), 0)
+                    columns.again[str(file), str(summary.id), rater] = again + 1
+                    generation = (str(file), again)
+                columns.generations.append(generation)
+                columns.items.append(str(summary.id))
+                columns.scores.append(reading)
+                columns.models.append(header.eval.model)
+                columns.raters.append(rater)
+                columns.repeats.append((str(file), summary.epoch))
 
 
 def _values(scorer: str, value: object) -> Iterator[tuple[str, float]]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalSample
-from inspect_ai.model import Model, ModelUsage, get_model, model_roles
+from inspect_ai.model import Model, ModelUsage, model_roles
 from inspect_ai.model._model import init_model_roles
 
-from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.errors import BudgetError
+from evalbudget.rotation import JudgeSchedule
+from evalbudget_inspect.dealing import Dealer
 from evalbudget_inspect.panel import Panel
 from evalbudget_inspect.scoring import METADATA
 
@@ -27,13 +29,15 @@ class Seat:
         role: bound to the judge.
         name: of the judge.
         model: the judge.
+        called: told at the end if somebody asked for the judge.
     """
 
-    def __init__(self, role: str, name: str, model: Model) -> None:
+    def __init__(self, role: str, name: str, model: Model, called: Callable[[], None]) -> None:
         self.name = name
         self._role = role
         self._model = model
         self._roles = _Roles()
+        self._called = called
 
     @property
     def asked(self) -> bool:
@@ -54,6 +58,53 @@ class Seat:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         init_model_roles(self._before)
+        if self.asked:
+            self._called()
+
+
+class Turn:
+    """While it is entered, a scorer that rotates asks this judge: in this context alone, so for one sample.
+
+    Args:
+        owner: of the panel.
+        judge: index into it.
+        name: of the judge.
+        called: told at the end if the judge was asked.
+    """
+
+    def __init__(self, owner: object, judge: int, name: str, called: Callable[[], None]) -> None:
+        self.owner = owner
+        self.judge = judge
+        self.name = name
+        self.asked = False
+        self._called = called
+
+    @classmethod
+    def of(cls, owner: object) -> int | None:
+        """The judge whose turn it is in this context; None if its owner is to choose."""
+        turn = _turn.get()
+        if turn is None or turn.owner is not owner:
+            return None
+        turn.asked = True
+        return turn.judge
+
+    def entry(self) -> dict[str, Any]:
+        """For the score's metadata."""
+        return {"judge": self.name} if self.asked else {"judge": self.name, "asked": False}
+
+    def __enter__(self) -> Self:
+        self._before = _turn.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _turn.reset(self._before)
+        if self.asked:
+            self._called()
+
+
+_turn: ContextVar[Turn | None] = ContextVar("evalbudget_turn", default=None)
 
 
 class _Roles(dict[str, Any]):
@@ -82,6 +133,8 @@ class Rotation:
         epochs: planned per item.
         kept: every epoch of an item scores the same generation.
         seed: of the schedule.
+        model: the model judged.
+        late: a cell's judge may still change when it is scored; otherwise only when it is asked for.
 
     Raises:
         BudgetError: the rotation has several judges score a generation, and the budget is too small for it.
@@ -97,22 +150,33 @@ class Rotation:
         epochs: int = 1,
         kept: bool = False,
         seed: int = 0,
+        model: str = "",
+        late: bool = False,
     ) -> None:
         self.panel = panel
+        self._late = late
+        itself = panel.judging_itself(model)
+        self.notes = [] if itself is None else [itself]
         self.kept = kept
-        self.schedule = panel.schedule(items, categories=categories, epochs=max(epochs, 1), seed=seed)
-        self._calls = self.schedule.calls_per_generation
+        schedule = panel.schedule(items, categories=categories, epochs=max(epochs, 1), seed=seed)
+        self._dealer = Dealer(schedule)
+        self._calls = schedule.calls_per_generation
         if epochs < self._calls:
             raise BudgetError(
                 f"the rotation {panel.rotation!r} has {self._calls} judges score each of the {len(items)} "
-                f"items, which takes {self._calls * len(items)} scores. Raise --budget to that, evaluate "
-                "fewer items with --limit, or use --rotation cyclic"
+                f"items, which takes {self._calls * len(items)} scores. Raise --budget to that (or --epochs "
+                f"to {self._calls}, without a budget), evaluate fewer items with --limit, or use --rotation "
+                "cyclic"
             )
         self._index = {item: i for i, item in enumerate(items)}
         self._turn = np.random.default_rng([seed, 7]).permutation(len(items))
-        self._models = [_resolve(model, panel.role) for model in panel.models]
+        self._models = [model.instance(panel.role) for model in panel.models if panel.owner is None]
         self.usage = [ModelUsage() for _ in panel.judges]
         """Of the role in all samples a judge scored, those of an earlier attempt included."""
+        self.calls = [0] * len(panel.judges)
+        """How often scorers asked each judge, whatever came of it, those of an earlier attempt included."""
+        self._seated: set[tuple[int, int]] = set()
+        self._called: set[tuple[int, int]] = set()
         self._scored = 0
         self._asked = False
 
@@ -121,13 +185,45 @@ class Rotation:
 
         Where several judges are to score each generation, consecutive epochs of a kept one get them all.
         """
+        if self._calls == 1:
+            return self._dealer.judges(item, epoch)[0]
         judges = self.schedule.judges_for(item, epoch // self._calls)
         return judges[(int(self._turn[item]) + epoch) % len(judges)]
 
-    def seat(self, item: str, epoch: int) -> Seat:
+    @property
+    def schedule(self) -> JudgeSchedule:
+        """Who is to score what, without judges that were dropped."""
+        return self._dealer.schedule
+
+    def assume(self, item: str, epoch: int, judge: str) -> None:
+        """An earlier attempt had this cell scored by this judge, epochs counted from 1."""
+        if self._calls == 1 and item in self._index and judge in self.panel.judges:
+            self._dealer.assume(self._index[item], epoch - 1, self.panel.judges.index(judge))
+
+    def note(self, item: str, epoch: int, *, scored: bool) -> str | None:
+        """What came of a cell, epochs counted from 1; a warning if its judge is dropped for it."""
+        cell = (self._index[item], epoch - 1)
+        return self._dealer.note(self.judge(*cell), scored=scored) if cell in self._called else None
+
+    def seat(self, item: str, epoch: int) -> Seat | Turn:
         """The judge of a cell, epochs counted from 1 as the host does."""
-        judge = self.judge(self._index[item], epoch - 1)
-        return Seat(self.panel.role, self.panel.judges[judge], self._models[judge])
+        cell = (self._index[item], epoch - 1)
+        self._seated.add(cell)
+        if self._late:
+            self._dealer.deal_again(*cell)
+        judge = self.judge(*cell)
+        name, called = self.panel.judges[judge], partial(self._count, cell)
+        if self.panel.owner is not None:
+            return Turn(self.panel.owner, judge, name, called)
+        return Seat(self.panel.role, name, self._models[judge], called)
+
+    def was_called(self, item: int, epoch: int) -> bool:
+        """Whether somebody asked for the judge of this cell, epochs counted from 0."""
+        return (item, epoch) in self._called
+
+    def _count(self, cell: tuple[int, int]) -> None:
+        self._called.add(cell)
+        self.calls[self.judge(*cell)] += 1
 
     def observe(self, sample: EvalSample) -> str | None:
         """Take note of a finished cell; a warning if by now some scorer should have asked for a judge."""
@@ -137,6 +233,11 @@ class Rotation:
         if used is not None:
             self.usage[self.judge(self._index[str(sample.id)], sample.epoch - 1)] += used
         entries = [(score.metadata or {}).get(METADATA) for score in (sample.scores or {}).values()]
+        cell = (self._index[str(sample.id)], sample.epoch - 1)
+        if cell not in self._seated:  # of an earlier attempt
+            for entry in entries:
+                if was_asked(entry):
+                    self._count(cell)
         if not entries:
             return None
         self._scored += 1
@@ -148,7 +249,7 @@ class Rotation:
     @property
     def unused(self) -> str | None:
         """A warning if something was scored and nobody asked for the role."""
-        if self._asked or not self._scored:
+        if self._asked or not self._scored or self.panel.owner is not None:
             return None
         return (
             f"no scorer of this task asks for the role {self.panel.role!r}, so the judges "
@@ -159,14 +260,12 @@ class Rotation:
 
 def was_asked(entry: Mapping[str, Any] | None) -> bool:
     """Whether our entry in a score's metadata says that a judge gave the score."""
-    return entry is not None and "judge" in entry and bool(entry.get("asked", True))
+    return entry is not None and bool(readings_of(entry)) and bool(entry.get("asked", True))
 
 
-def _resolve(model: str | Model, role: str) -> Model:
-    """An instance of its own, as the host makes for roles: usage would be counted for another otherwise."""
-    try:
-        judge = get_model(model, memoize=False) if isinstance(model, str) else copy(model)
-    except (ValueError, PrerequisiteError) as ex:
-        raise InvalidInputError(f"judge {str(model)!r} cannot be used: {ex}") from ex
-    judge._set_role(role)
-    return judge
+def readings_of(entry: Mapping[str, Any], value: float = float("nan")) -> dict[str, float]:
+    """Who read what: the score's own value by one judge, or one reading each of all judges (nan: failed)."""
+    if "judge" in entry:
+        return {str(entry["judge"]): value}
+    readings = entry.get("readings") or {}
+    return {str(name): float("nan") if read is None else float(read) for name, read in readings.items()}

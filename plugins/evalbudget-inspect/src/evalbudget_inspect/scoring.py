@@ -24,6 +24,19 @@ MetricList = list[Metric | dict[str, list[Metric]]]
 BeforeScoring = Callable[[TaskState], Awaitable[bool]]
 
 
+_ROTATES = "__evalbudget_rotates__"
+
+
+def mark_rotating(scorer: Scorer, owner: object) -> None:
+    """Note that a scorer has judges take turns by itself, and who deals them."""
+    setattr(scorer, _ROTATES, owner)
+
+
+def rotates(scorer: Scorer) -> Any:
+    """Who deals the judges of a scorer that has them take turns; None for any other scorer."""
+    return getattr(scorer, _ROTATES, None)
+
+
 class JudgeSeat(AbstractContextManager[Any], Protocol):
     """Entered while a scorer runs: the judge it finds under its role."""
 
@@ -45,20 +58,22 @@ def scorer_names(scorers: Sequence[Scorer]) -> list[str]:
 
 def with_metrics(
     base: Scorer,
-    metric: Metric,
+    metric: Metric | None,
     *,
-    metadata: dict[str, Any],
+    metadata: dict[str, Any] | None,
     before: BeforeScoring,
     seat: FindSeat | None = None,
+    alone: bool = False,
 ) -> Scorer:
     """The same scorer under the same name, with one more metric.
 
     Args:
         base: the task's scorer; it is not changed.
-        metric: appended to its metrics.
-        metadata: added to what the host logs about the scorer.
+        metric: appended to its metrics; None for no more.
+        metadata: what the host is to log about the scorer under our key; None for what it logs anyway.
         before: awaited with the state about to be scored; False if it is not to be scored at all.
         seat: finds the judge of the state about to be scored; None where judges do not take turns.
+        alone: the metric takes the place of the scorer's own.
     """
 
     async def score(state: TaskState, target: Target) -> Score | None:
@@ -69,7 +84,8 @@ def with_metrics(
             result = await base(state, target)
         if result is None:
             return None
-        entry = {"epoch": state.epoch} | ({} if judge is None else judge.entry())
+        own = (result.metadata or {}).get(METADATA) or {}  # of a scorer that rotates
+        entry = ({} if judge is None else judge.entry()) | own | {"epoch": state.epoch}
         ours = {**(result.metadata or {}), METADATA: entry}
         return result.model_copy(update={"metadata": ours})
 
@@ -81,8 +97,10 @@ def with_metrics(
             name=info.name,
             metadata={
                 **info.metadata,
-                SCORER_METRICS: _append(info.metadata[SCORER_METRICS], metric),
-                METADATA: metadata,
+                SCORER_METRICS: info.metadata[SCORER_METRICS]
+                if metric is None
+                else shaped(info.metadata[SCORER_METRICS], metric, alone=alone),
+                **({} if metadata is None else {METADATA: metadata}),
             },
         ),
     )
@@ -90,11 +108,28 @@ def with_metrics(
     return score
 
 
-def _append(metrics: MetricList | dict[str, list[Metric]], metric: Metric) -> Any:
-    """Where the task's metrics are by key of a dict score, ours is too."""
+def shaped(
+    metrics: MetricList | dict[str, list[Metric]], metric: Metric, *, alone: bool = False
+) -> MetricList | dict[str, list[Metric]]:
+    """Metrics with ours: where a scorer's metrics are by key of a dict score, ours is too.
+
+    Args:
+        metrics: a scorer's own.
+        metric: appended.
+        alone: ours in place of them.
+    """
+
+    def group(own: Sequence[Metric]) -> list[Metric]:
+        return [metric] if alone else [*own, metric]
+
     if isinstance(metrics, dict):
-        return {key: [*group, metric] for key, group in metrics.items()}
-    grouped: MetricList = [_append(m, metric) if isinstance(m, dict) else m for m in metrics]
-    if any(not isinstance(m, dict) for m in metrics) or not metrics:
+        return {key: group(own) for key, own in metrics.items()}
+    plain = [m for m in metrics if not isinstance(m, dict)]
+    grouped: MetricList = [
+        {key: group(own) for key, own in m.items()} if isinstance(m, dict) else m
+        for m in metrics
+        if isinstance(m, dict) or not alone
+    ]
+    if plain or not metrics:
         grouped.append(metric)
     return grouped

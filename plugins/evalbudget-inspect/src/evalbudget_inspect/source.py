@@ -16,6 +16,7 @@ from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
+from evalbudget import Allocation as HowAllocated
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.plugins import plugins
 from evalbudget_inspect.allocation import Allocation, Key
@@ -23,7 +24,7 @@ from evalbudget_inspect.config import Config, Repeat
 from evalbudget_inspect.context import Run, current_run, is_cancelled
 from evalbudget_inspect.keep import KeptGenerations
 from evalbudget_inspect.prior import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
-from evalbudget_inspect.rotating import Rotation, Seat
+from evalbudget_inspect.rotating import Rotation, Seat, Turn
 from evalbudget_inspect.values import in_range, score_to_float
 from evalbudget_inspect.warn import identical_repeats, repeats_were_identical
 
@@ -93,6 +94,13 @@ class BudgetedSource(SampleSource):
         serving = self._current()
         return serving.rotation if serving is not None else None
 
+    def judge_calls(self) -> list[int] | None:
+        """How often each judge was asked in the run in whose context this is called."""
+        serving = self._current()
+        if serving is None or serving.allocation is None or serving.rotation is None:
+            return None
+        return serving.rotation.calls
+
     # inspect's SampleSource
 
     def initial_samples(self) -> list[Sample]:
@@ -112,6 +120,10 @@ class BudgetedSource(SampleSource):
             logger.warning(unused)
         value, error = self._read(serving, sample)
         key = (str(sample.id), sample.epoch)
+        if serving.rotation is not None and key[0] in allocation.items:
+            dropped = serving.rotation.note(*key, scored=value is not None)
+            if dropped is not None:
+                logger.warning(dropped)
         allocation.completed(key, value, attempts=paid_attempts(sample), error=error)
         self._warn_if_identical(serving, allocation)
         self._ask(serving)
@@ -154,7 +166,7 @@ class BudgetedSource(SampleSource):
             return False
         return self.config.repeat is not Repeat.JUDGE or serving.kept.keep(state)
 
-    async def seat(self, state: TaskState) -> Seat | None:
+    async def seat(self, state: TaskState) -> Seat | Turn | None:
         """The judge whose turn it is; None where a log is scored again outside a run."""
         if current_run() is None:
             return None
@@ -202,19 +214,25 @@ class BudgetedSource(SampleSource):
                 "score a broken one; drop one of them"
             )
         items = [str(i) for i in spec.dataset.sample_ids or []]
+        epochs = spec.config.epochs or 1
+        prior = await prior_cells(run.log_location)
+        serving.rotation = self._rotation(items, epochs, spec.model)
+        if serving.rotation is not None:
+            for cell in prior:
+                if cell.judge is not None:
+                    serving.rotation.assume(*cell.key, cell.judge)
         allocation = Allocation(
             self.config,
             items,
-            epochs=spec.config.epochs or 1,
+            epochs=epochs,
             attempts=1 + (spec.config.retry_on_error or 0),
             width=spec.config.max_samples,
             observe=plugins().observe,
+            judge_of=None if serving.rotation is None else serving.rotation.judge,
         )
-        serving.rotation = self._rotation(items, int(allocation.budget.amount))
         if serving.rotation is None:  # judges that take turns differ, whatever their temperature
             for warning in identical_repeats(spec, run.config, self.config.repeat):
                 logger.warning(warning)
-        prior = await prior_cells(run.log_location)
         if self.config.repeat is Repeat.JUDGE:
             for cell in prior:
                 if not cell.errored:
@@ -223,10 +241,11 @@ class BudgetedSource(SampleSource):
         serving.allocation = allocation
         self._enqueue(serving, keys)
 
-    def _rotation(self, items: list[str], budget: int) -> Rotation | None:
+    def _rotation(self, items: list[str], epochs: int, model: str) -> Rotation | None:
         panel = self.config.panel
         if panel is None or not items:
             return None
+        budget = int(self.config.resolve_budget(len(items), without=epochs * len(items)).amount)
         rotation = Rotation(
             panel,
             items,
@@ -234,8 +253,10 @@ class BudgetedSource(SampleSource):
             epochs=budget // len(items),
             kept=self.config.repeat is Repeat.JUDGE,
             seed=self.config.seed,
+            late=self.config.allocation is HowAllocated.FIXED,
+            model=model,
         )
-        for note in rotation.schedule.notes:
+        for note in (*rotation.schedule.notes, *rotation.notes):
             logger.warning(note)
         return rotation
 

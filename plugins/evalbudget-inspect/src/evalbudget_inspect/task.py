@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from inspect_ai import Task, task_with
@@ -11,19 +11,20 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.config import Config, Repeat
+from evalbudget_inspect.judges import Judges
 from evalbudget_inspect.live import LiveMetadata
 from evalbudget_inspect.metrics import budget_estimates
-from evalbudget_inspect.panel import Judges, Prices
-from evalbudget_inspect.panel_metrics import panel_estimates
+from evalbudget_inspect.panel import Panel, Prices
+from evalbudget_inspect.panel_metrics import counting, panel_estimates
 from evalbudget_inspect.refusals import refused
-from evalbudget_inspect.scoring import scorer_names, with_metrics
+from evalbudget_inspect.scoring import rotates, scorer_names, with_metrics
 from evalbudget_inspect.source import BudgetedSource
 
 
 def budgeted(
     task: Task,
     *,
-    budget: str | int,
+    budget: str | int | None = None,
     sampler: str | None = None,
     repeat: str | None = None,
     score: str | None = None,
@@ -41,9 +42,10 @@ def budgeted(
 
     Args:
         task: an inspect task with a dataset and a scorer; it is not edited otherwise.
-        budget: scores to buy: ``2000``, or ``"20x"`` for 20 per item.
+        budget: scores to buy: ``2000``, or ``"20x"`` for 20 per item. With ``judges`` it may be left out:
+            then the epochs that inspect runs are all there is.
         sampler: registered name, for example ``eb-bernstein`` (the default) or ``uniform`` (the default with
-            ``judges``, which go with samplers only whose repeats do not depend on scores).
+            ``judges``). Samplers see the scores of ``judges`` with the judges' deviations taken out.
         repeat: ``generation`` (default): a repeat is a fresh epoch; ``judge``: the first generation of each
             item is kept and scored again.
         score: the scorer whose scores drive the sampler, ``name`` or ``name.key``; default the first.
@@ -68,6 +70,12 @@ def budgeted(
         def my_eval():
             return budgeted(base_task(), sampler="eb-bernstein", budget=2000)
     """
+    scorers = _check(task)
+    names = scorer_names(scorers)
+    name, key = _driving(score, names)
+    turns = {n: rotates(scorer) for n, scorer in zip(names, scorers, strict=True)}
+    panels = {n: found.panel for n, found in turns.items() if found is not None}
+    _check_panels(panels, judges=judges, rotation=rotation, judge_prices=judge_prices, judge_role=judge_role)
     config = Config.of(
         budget=budget,
         sampler=sampler,
@@ -79,11 +87,9 @@ def budgeted(
         rotation=rotation,
         judge_prices=judge_prices,
         judge_role=judge_role,
+        rotating=panels.get(name),
         **options,
     )
-    scorers = _check(task)
-    names = scorer_names(scorers)
-    name, key = _driving(config.score, names)
     dataset = task.dataset
     source = BudgetedSource(config, list(dataset), score=(name, key), refused=refused)
     adapted = task_with(
@@ -92,13 +98,7 @@ def budgeted(
         setup=[_setup(source), *_as_list(task.setup)],
         cleanup=_cleanup(source, task.cleanup),
         scorer=[
-            with_metrics(
-                scorer,
-                _metric(config, drives=scorer_name == name),
-                metadata=LiveMetadata(source, drives=scorer_name == name),
-                before=source.before_scoring,
-                seat=source.seat if config.panel is not None else None,
-            )
+            _scorer(scorer, config, source, drives=scorer_name == name)
             for scorer, scorer_name in zip(scorers, names, strict=True)
         ],
         name=task.name,
@@ -106,6 +106,33 @@ def budgeted(
     adapted.dataset = dataset  # keeps the dataset's name and location in the log
     source.serve(adapted)
     return adapted
+
+
+def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: bool) -> Scorer:
+    if rotates(scorer) is not None and not drives:  # it deals its own judges and reports on them
+        return with_metrics(scorer, None, metadata=None, before=source.before_scoring)
+    metric = _metric(config, drives=drives)
+    if drives and config.panel is not None:
+        counting(metric, source.judge_calls)
+    return with_metrics(
+        scorer,
+        metric,
+        metadata=LiveMetadata(source, drives=drives),
+        before=source.before_scoring,
+        seat=source.seat if config.panel is not None else None,
+        alone=rotates(scorer) is not None,
+    )
+
+
+def _check_panels(panels: Mapping[str, Panel], **given: object) -> None:
+    """The judges of a scorer that rotates are dealt by the budget, and are not to take turns twice."""
+    for scorer in panels:
+        for option, value in given.items():
+            if value is not None:
+                raise InvalidInputError(
+                    f"scorer {scorer!r} has its own judges take turns already: drop "
+                    f"--{option.replace('_', '-')} and say it to the scorer"
+                )
 
 
 def _metric(config: Config, *, drives: bool) -> Metric:
@@ -119,8 +146,11 @@ def _metric(config: Config, *, drives: bool) -> Metric:
         judges=list(config.panel.judges),
         weighs_judges=config.panel.weighs_judges,
         kept=config.repeat is Repeat.JUDGE,
+        allocation=config.allocation.value,
+        fixed_repeats=config.fixed_repeats,
         low=low,
         high=high,
+        prices=None if config.panel.prices is None else list(config.panel.prices),
     )
 
 

@@ -9,10 +9,10 @@ from evalbudget.estimators.judges.components import (
     variance_components_literal,
 )
 from evalbudget.estimators.judges.difference import PairedScores, pair_scores, paired_difference
-from evalbudget.estimators.judges.panel_mean import judge_mean_over_sampled_items, panel_mean
+from evalbudget.estimators.judges.panel_mean import judge_corrected, judge_mean_over_sampled_items, panel_mean
 from evalbudget.estimators.judges.scales import ScaleDiagnosis, diagnose_scales, require_one_scale, rescale
 from evalbudget.estimators.judges.scores import JudgeScores
-from evalbudget.estimators.judges.self_preference import SelfPreference, self_preference
+from evalbudget.estimators.judges.self_preference import SelfPreference, same_models, self_preference
 from evalbudget.estimators.judges.votes import EffectiveVotes, effective_votes
 
 __all__ = [
@@ -28,12 +28,14 @@ __all__ = [
     "diagnose_scales",
     "effective_votes",
     "judge_biases",
+    "judge_corrected",
     "judge_mean_over_sampled_items",
     "pair_scores",
     "paired_difference",
     "panel_mean",
     "require_one_scale",
     "rescale",
+    "same_models",
     "self_preference",
     "variance_components",
     "variance_components_literal",

@@ -98,6 +98,18 @@ def self_preference(
     )
 
 
+def same_models(judges: Sequence[str], models: Sequence[str]) -> dict[str, str]:
+    """Judges that are also judged, and the model each is: equal names, also without a provider's prefix."""
+    short = [name.rsplit("/", 1)[-1] for name in models]
+    found: dict[str, str] = {}
+    for judge in judges:
+        if judge in models:
+            found[judge] = judge
+        elif short.count(judge.rsplit("/", 1)[-1]) == 1:
+            found[judge] = models[short.index(judge.rsplit("/", 1)[-1])]
+    return found
+
+
 def _pairs(
     models: Sequence[str], judges: Sequence[str], same: Mapping[str, str] | None
 ) -> list[tuple[int, int]]:
@@ -108,13 +120,10 @@ def _pairs(
             if model not in models:
                 raise UnknownNameError("model", model, models)
         return [(tuple(judges).index(j), tuple(models).index(m)) for j, m in same.items()]
-    short = [name.rsplit("/", 1)[-1] for name in models]
-    found = []
-    for j, judge in enumerate(judges):
-        if judge in models:
-            found.append((j, tuple(models).index(judge)))
-        elif short.count(judge.rsplit("/", 1)[-1]) == 1:
-            found.append((j, short.index(judge.rsplit("/", 1)[-1])))
+    found = [
+        (tuple(judges).index(judge), tuple(models).index(model))
+        for judge, model in same_models(judges, models).items()
+    ]
     if not found:
         raise InvalidInferenceError(
             f"none of the judges ({', '.join(judges)}) is among the models ({', '.join(models)}); "

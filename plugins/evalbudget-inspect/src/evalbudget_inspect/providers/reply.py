@@ -8,6 +8,7 @@ from inspect_ai.model import ModelOutput, ModelUsage
 from inspect_ai.solver._task_state import sample_state
 
 from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.context import scored_state
 
 TEMPLATE = "RATING: {value:g}"
 UNPARSED = "I cannot rate this."
@@ -28,7 +29,7 @@ def asked_cell(model: str) -> AskedCell:
     Raises:
         InvalidInputError: it is called outside of a sample.
     """
-    state = sample_state()
+    state = sample_state() or scored_state.get()
     if state is None:
         raise InvalidInputError(f"model {model} answers per sample; it cannot be called outside of an eval")
     return AskedCell(str(state.sample_id), state.epoch, state.metadata)

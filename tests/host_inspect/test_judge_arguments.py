@@ -1,0 +1,139 @@
+"""Judges with arguments, from Python, the command line and files; whole commands as users type them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from inspect_ai import score as host_score
+from inspect_ai.log import EvalLog, read_eval_log
+
+from evalbudget.cli.main import cli
+from evalbudget_inspect import cyclic_judge
+from evalbudget_inspect.judges import judges_text, read_judges
+
+COLD = {"model": "simulated/a", "temperature": 0, "model_args": {"x": 1, "y": [2, 3]}}
+COLD_YAML = "{model: simulated/a, temperature: 0, model_args: {x: 1, y: [2, 3]}}"
+FILE = """\
+- {name: cold, model: simulated/a, temperature: 0, model_args: {mean: 3, sd: 0.1}}
+- name: warm
+  model: simulated/a
+  temperature: 1.5
+  model_args: {mean: 6, sd: 0.1}
+"""
+RUN = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        f"cold={COLD_YAML},simulated/b",
+        f"{{cold: {COLD_YAML}, simulated/b: simulated/b}}",
+        json.dumps([{"name": "cold", **COLD}, "simulated/b"]),
+        [{"cold": COLD}, "simulated/b"],
+    ],
+)
+def test_forms_of_one_panel(given: Any) -> None:
+    cold, plain = read_judges(given)
+    assert cold.spec() == {"name": "cold", **COLD}
+    assert plain.is_plain
+    again = read_judges(judges_text([cold, plain]))
+    assert [judge.spec() for judge in again] == [cold.spec(), "simulated/b"]
+    judge = cold.instance("grader")
+    assert judge.config.temperature == 0
+    assert judge.role == "grader"
+
+
+def test_names_stay_as_they_were_typed() -> None:
+    assert judges_text(read_judges("a/x, b/y")) == "a/x,b/y"
+    assert [judge.name for judge in read_judges("strict=a/x,b/y")] == ["strict", "b/y"]
+
+
+def command(line: str, *more: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    found = subprocess.run(
+        [sys.executable, "-c", RUN, *shlex.split(line), *more],
+        cwd=cwd,
+        env={**os.environ, "INSPECT_DISPLAY": "plain", "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    return found
+
+
+def told_by(log: EvalLog) -> dict[str, float]:
+    assert log.results is not None
+    return {name: m.value for s in log.results.scores for name, m in s.metrics.items()}
+
+
+def test_from_the_command_line_to_a_plan(task_file: Path, tmp_path: Path) -> None:
+    """Judges of a file on an unmodified task; the log judged again by others; a plan from that."""
+    (tmp_path / "judges.yaml").write_text(FILE)
+    ran = command(
+        "inspect eval my_task.py --model simulated/writer --budget 2x -T stories=6 "
+        "--judges judges.yaml --judge-prices cold=1,warm=3",
+        cwd=tmp_path,
+    )
+    assert '"name": "cold"' in ran.stderr  # inspect is given the judges themselves: the file may change
+    file = next((tmp_path / "logs").glob("*.eval"))
+    log = read_eval_log(str(file))
+    told = told_by(log)
+    assert [told[f"{row}_{name}"] for row in ("calls", "cost") for name in ("cold", "warm")] == [6, 6, 6, 18]
+    assert "bias_cold" in told
+    seen = {
+        (event.model, event.config.temperature)
+        for sample in log.samples or []
+        for event in sample.events
+        if event.event == "model" and event.role == "grader"
+    }
+    assert seen == {("simulated/a", 0), ("simulated/a", 1.5)}
+    assert log.results is not None
+    ours = (log.results.scores[0].metadata or {})["evalbudget"]
+    assert ours["judge_models"]["warm"]["temperature"] == 1.5
+
+    grades = {"bernoulli": True, "template": "GRADE: {grade}"}
+    judges = [
+        {"name": name, "model": f"simulated/{name}", "model_args": {"mean": mean, **grades}}
+        for name, mean in (("strict", 0.3), ("kind", 0.8))
+    ]
+    command(
+        "inspect score --scorer evalbudget_inspect/cyclic_judge -S rotation=all "
+        "-S 'template=Well, is {answer} good? {instructions}' "
+        "--action overwrite --output-file again.eval --stream 3",
+        *("-S", f"judges={json.dumps(judges)}", str(file)),
+        cwd=tmp_path,
+    )
+    again = read_eval_log(str(tmp_path / "again.eval"))
+    told = told_by(again)
+    assert (told["calls_strict"], told["calls_kind"], told["readings"]) == (12, 12, 24)
+    assert "Well, is" in str((again.samples or [])[0].scores)
+    planned = CliRunner().invoke(
+        cli, ["plan", str(tmp_path / "again.eval"), "--half-width", "0.2", "--json", "-"]
+    )
+    assert sorted(json.loads(planned.stdout)["judges"]) == ["kind", "strict"]
+
+
+def test_a_streamed_log_is_dealt_as_a_whole_one(make_task: Any, run: Any, tmp_path: Path) -> None:
+    log = run(make_task(9))
+    command(
+        "inspect score --scorer evalbudget_inspect/cyclic_judge --action append --stream 2 "
+        "-S judges=simulated/a,simulated/b,simulated/c --output-file scored.eval",
+        log.location,
+        cwd=tmp_path,
+    )
+    whole = host_score(log, cyclic_judge("simulated/a,simulated/b,simulated/c"), display="none")
+    found = [
+        {str(s.id): (s.scores or {})["cyclic_judge"].metadata["evalbudget"]["judge"] for s in log.samples}
+        for log in (read_eval_log(str(tmp_path / "scored.eval")), whole)
+    ]
+    assert found[0] == found[1]
+    assert sorted(list(found[0].values()).count(f"simulated/{name}") for name in "abc") == [3, 3, 3]
