@@ -36,8 +36,8 @@ class Race(RacingSampler):
     - a score less its prediction is a model's effect plus an item's plus noise; items are random effects,
       so that models are compared on the items they share as far as predictions leave item effects at all;
     - the mean of a model is what it scored on the items it read and what the effects say of the others. With
-      history its posterior is that, weighed against the prior, whose shift and spread are learned on the way;
-      without, it is that alone;
+      history it is weighed against the prior, whose shift and spread are learned on the way, until it says
+      more than the prior; then, and without history, it stands alone;
     - with history the challengers are those with the largest mean + ``bonus`` standard deviations, without
       it those with the smallest distance to the leader in standard deviations; leader or challenger,
       whichever is known less well, is asked next. A model's readings at most double, and a step has ``batch``
@@ -338,9 +338,11 @@ class Race(RacingSampler):
             )
         self._spread = spread
         prior = forecast.mean + shift
+        # the prior says whom to look at; once the data say more, a wrong prior must not outlast them
         trust = np.where(told, spread / (spread + variance), 0.0)
+        trust[told & (variance < spread)] = 1.0
         self._mean = prior + trust * np.where(told, mean - prior, 0.0)
-        self._variance = spread * (1.0 - trust)
+        self._variance = np.where(trust < 1.0, spread * (1.0 - trust), variance)
 
     def _decided(self, leader: int, delta: float) -> Outcome | None:
         others = self._in.copy()

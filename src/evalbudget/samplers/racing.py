@@ -446,7 +446,11 @@ class RacingSampler(Sampler):
         )
 
     def _is_suspect(self, model: int) -> bool:
-        return self._step_closed[model] >= _LOST_AFTER and not self._step_read[model]
+        """Whether the last cells of the model that came back all failed for good."""
+        if self._step_closed[model] < _LOST_AFTER:
+            return False
+        status = self._status[model, self._order(model)[: int(self._drawn[model])]]
+        return bool((status[status >= _READ][-_LOST_AFTER:] == _CLOSED).all())
 
     def _give_up(self, model: int) -> None:
         """Do not ask the rest of the step of a model that is down; it leaves when the step is finished."""
