@@ -95,7 +95,7 @@ def identification(quick: bool, seeds: int | None = None) -> Found:
     worst = all(calls[gap, "naive-pooling"] >= max(calls[gap, n] for n in SAMPLERS[:3]) for gap in GAPS)
     return Found(
         f"{len(grid.models)} models x {n_items:,} items of the tempered leaderboard (logits / {TEMPER:g}, "
-        f"one Bernoulli draw), {len(history)} other models as history, batch 64 (race: its own), {runs} seeds.",
+        f"one Bernoulli draw), {len(history)} other models as history, batch 64, {runs} seeds.",
         ("gap", "sampler", "evaluations to 95%", "seconds"),
         tuple(rows),
         (
