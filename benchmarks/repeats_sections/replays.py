@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.backtest.contestant import Contestant, contestants
+from evalbudget.backtest.engine import ReplayStage
 from evalbudget.backtest.pool import Draws, Pool
-from evalbudget.backtest.workers import Job, Stage, run_all
+from evalbudget.backtest.workers import Job, run_all
 from evalbudget.budget import Budget
 from evalbudget.design import Reading
 from evalbudget.plugins import plugins
@@ -87,7 +88,7 @@ def _replay(
         return np.empty((seeds, 0))
     if entrant.build(pool, objective="worst-item", seed=0, budget=amounts[-1]).allocation is Allocation.FIXED:
         return fixed_errors(pool, entrant, amounts, seeds)
-    stage = Stage((pool,), (entrant,), "worst-item", 1)
+    stage = ReplayStage((pool,), (entrant,), "worst-item", 1)
     jobs = [Job(0, 0, seed, amounts) for seed in range(seeds)]
     outcomes = run_all(stage, jobs, workers=workers, progress=progress)
     return np.array([[outcome.worst_item_error for outcome in result] for result in outcomes])

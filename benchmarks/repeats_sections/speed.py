@@ -11,7 +11,8 @@ from time import perf_counter, process_time
 from typing import Any
 
 from evalbudget.backtest.contestant import contestants
-from evalbudget.backtest.workers import Job, Stage, run_all
+from evalbudget.backtest.engine import ReplayStage
+from evalbudget.backtest.workers import Job, run_all
 from evalbudget.design import Design, Reading
 from evalbudget.plugins import get_sampler
 from evalbudget.sampler import Sampler
@@ -135,7 +136,7 @@ def _backtest(setting: Setting) -> tuple[Table, list[Target]]:
     targets: list[Target] = []
     names = ("uniform", *recommended(setting))
     for c, name in enumerate(names):
-        stage = Stage((pool,), contestants([name], {}), "worst-item", 1)
+        stage = ReplayStage((pool,), contestants([name], {}), "worst-item", 1)
         jobs = [Job(0, 0, seed, (readings,)) for seed in range(seeds)]
         started = perf_counter()
         run_all(

@@ -19,6 +19,7 @@ class Unit(StrEnum):
 
 
 _REMEDY = "write a number of scores (2000), scores per item (20x), money ('$20') or tokens (5Mtok)"
+_SHARE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?%")
 # a comma separates thousands; 1,5 is refused rather than read as 15
 _NUMBER = r"(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*)(?:\.[0-9]*)?|\.[0-9]+)"
 _LARGEST = 1e15  # more than any budget, and still a whole number
@@ -54,12 +55,15 @@ class Budget:
             raise BudgetError(f"budget {self.amount:g} must be a whole number of scores; {_REMEDY}")
 
     @classmethod
-    def parse(cls, text: str | int | float | Budget, *, n_items: int | None = None) -> Budget:
-        """Read ``2000``, ``2k``, ``20x`` (per item), ``$20`` or ``5Mtok``.
+    def parse(
+        cls, text: str | int | float | Budget, *, n_items: int | None = None, n_cells: int | None = None
+    ) -> Budget:
+        """Read ``2000``, ``2k``, ``20x`` (per item), ``5%`` (of all cells), ``$20`` or ``5Mtok``.
 
         Args:
             text: what the user wrote.
             n_items: how many items ``x`` multiplies.
+            n_cells: how many cells (models x items) ``%`` is a share of.
 
         Raises:
             BudgetError: the text is none of these forms, not above zero, or ``x`` has no items to multiply.
@@ -85,6 +89,15 @@ class Budget:
                     )
                 amount = math.floor(amount * n_items + 1e-9)
             return cls(amount, unit)
+        share = _SHARE.fullmatch(stripped)
+        if share is not None:
+            if n_cells is None:
+                raise BudgetError(
+                    f"budget {text!r} is a share of all models x items, but nothing is raced here; {_REMEDY}"
+                )
+            if float(share["number"]) > 100.0:
+                raise BudgetError(f"budget {text!r} is more than there is; {_REMEDY}")
+            return cls(math.floor(float(share["number"]) * n_cells / 100.0 + 1e-9))
         if re.fullmatch(r"-.*", stripped):
             raise BudgetError(f"budget {text!r} must be above zero; {_REMEDY}")
         raise BudgetError(f"budget {text!r} is not an amount; {_REMEDY}")

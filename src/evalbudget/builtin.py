@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING
 from evalbudget.hookspecs import hookimpl
 from evalbudget.reports import SECTIONS
 from evalbudget.rotation import All, Cyclic, Priced, Random, Single
-from evalbudget.samplers import EBBernstein, RatingKernel, Robin, RobinHood, Uniform
+from evalbudget.samplers import (
+    LUCB,
+    UCBE,
+    EBBernstein,
+    NaivePooling,
+    Pulse,
+    Race,
+    RatingKernel,
+    Robin,
+    RobinHood,
+    SequentialHalving,
+    SuccessiveRejects,
+    Uniform,
+    UniformRacing,
+)
 
 if TYPE_CHECKING:
     from evalbudget.backtest.recorded import RecordedScores
@@ -20,8 +34,19 @@ if TYPE_CHECKING:
 
 @hookimpl
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
-    """The repeats samplers."""
-    return [Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
+    """The samplers of repeats and those of models."""
+    repeats: list[type[Sampler]] = [Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
+    models: list[type[Sampler]] = [
+        UniformRacing,
+        UCBE,
+        NaivePooling,
+        Pulse,
+        Race,
+        LUCB,
+        SuccessiveRejects,
+        SequentialHalving,
+    ]
+    return [*repeats, *models]
 
 
 @hookimpl

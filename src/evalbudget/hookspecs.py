@@ -38,7 +38,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:  # type: ignore[empty-body]
-    """Sampler classes, each with a unique ``name``."""
+    """Sampler classes, each with a ``name`` that is unique among those of its ``kind``."""
 
 
 @hookspec

@@ -16,6 +16,7 @@ import pluggy
 from evalbudget import builtin, hookspecs
 from evalbudget._version import __version__
 from evalbudget.errors import EvalbudgetError, InvalidInputError, PluginError, UnknownNameError
+from evalbudget.sampler import Kind
 
 if TYPE_CHECKING:
     import click
@@ -79,6 +80,7 @@ class Plugins:
         self._blind: set[str] = set()  # observers that failed
         self._owner: dict[tuple[str, str], str] = {}
         self.samplers: dict[str, type[Sampler]] = {}
+        self.racers: dict[str, type[Sampler]] = {}
         self.schedules: dict[str, type[JudgeSchedule]] = {}
         self.reports: dict[str, type[Section]] = {}
         self._add(PluginInfo("builtin", "evalbudget", __version__, builtin.__name__), lambda: builtin)
@@ -101,16 +103,23 @@ class Plugins:
         """The pluggy hook relay, for callers of hooks that have no method here."""
         return self._manager.hook
 
-    def sampler(self, name: str) -> type[Sampler]:
+    def sampler(self, name: str, kind: Kind | None = None) -> type[Sampler]:
         """The sampler class of that name.
+
+        Args:
+            name: as registered; samplers of different kinds may share one.
+            kind: what it must spread its budget over; None for any, repeats before models.
 
         Raises:
             UnknownNameError: there is none; suggests the nearest.
         """
-        try:
-            return self.samplers[name]
-        except KeyError:
-            raise UnknownNameError("sampler", name, self.samplers) from None
+        tables = {Kind.REPEATS: self.samplers, Kind.MODELS: self.racers}
+        sought = [table for key, table in tables.items() if kind in (None, key)]
+        for table in sought:
+            if name in table:
+                return table[name]
+        what = "sampler" if kind is None else f"sampler of {kind.value}"
+        raise UnknownNameError(what, name, {known for table in sought for known in table})
 
     def schedule(self, name: str) -> type[JudgeSchedule]:
         """The judge schedule of that name.
@@ -183,9 +192,9 @@ class Plugins:
             self._manager.register(plugin, name=info.name)
             self._manager.check_pending()
             provides = {
-                "samplers": self._register(info, plugin, "samplers", self.samplers),
-                "scorers": self._register(info, plugin, "scorers", self.schedules),
-                "reports": self._register(info, plugin, "reports", self.reports),
+                **self._register_samplers(info, plugin),
+                "scorers": self._register(info, self._classes(plugin, "scorers"), "scorer", self.schedules),
+                "reports": self._register(info, self._classes(plugin, "reports"), "report", self.reports),
             }
         except PluginError:
             raise
@@ -194,9 +203,16 @@ class Plugins:
             return
         self._found[info.name] = replace(info, provides={k: v for k, v in provides.items() if v})
 
-    def _register(
-        self, info: PluginInfo, plugin: object, kind: str, table: dict[str, Any]
-    ) -> tuple[str, ...]:
+    def _register_samplers(self, info: PluginInfo, plugin: object) -> dict[str, tuple[str, ...]]:
+        classes = cast("Sequence[type[Sampler]]", self._classes(plugin, "samplers"))
+        racers = [cls for cls in classes if getattr(cls, "kind", None) is Kind.MODELS]
+        repeats = [cls for cls in classes if cls not in racers]
+        return {
+            "samplers": self._register(info, repeats, "sampler", self.samplers),
+            "samplers of models": self._register(info, racers, "sampler of models", self.racers),
+        }
+
+    def _classes(self, plugin: object, kind: str) -> Sequence[_Named]:
         implementation = getattr(plugin, f"evalbudget_register_{kind}", None)
         if implementation is None:
             return ()
@@ -207,15 +223,20 @@ class Plugins:
                 raise InvalidInputError(
                     f"evalbudget_register_{kind} must return classes with a name; got {cls!r}"
                 )
+        return classes
+
+    def _register(
+        self, info: PluginInfo, classes: Sequence[_Named], what: str, table: dict[str, Any]
+    ) -> tuple[str, ...]:
         for cls in classes:
             if cls.name in table:
-                first = self._found[self._owner[kind, cls.name]]
+                first = self._found[self._owner[what, cls.name]]
                 raise PluginError(
-                    f"{kind[:-1]} {cls.name!r} is registered twice: by {first.distribution} and by "
+                    f"{what} {cls.name!r} is registered twice: by {first.distribution} and by "
                     f"{info.distribution}. Uninstall one, or set {DISABLE}={info.name}"
                 )
             table[cls.name] = cls
-            self._owner[kind, cls.name] = info.name
+            self._owner[what, cls.name] = info.name
         return tuple(cls.name for cls in classes)
 
     def _fail(self, name: str, ex: Exception) -> None:
@@ -231,13 +252,17 @@ def plugins() -> Plugins:
     return Plugins(disabled=os.environ.get(DISABLE, ""))
 
 
-def get_sampler(name: str) -> type[Sampler]:
+def get_sampler(name: str, kind: Kind | None = None) -> type[Sampler]:
     """The registered sampler class of that name.
+
+    Args:
+        name: as registered; samplers of different kinds may share one.
+        kind: what it must spread its budget over; None for any, repeats before models.
 
     Raises:
         UnknownNameError: there is none; suggests the nearest.
     """
-    return plugins().sampler(name)
+    return plugins().sampler(name, kind)
 
 
 def get_schedule(name: str) -> type[JudgeSchedule]:

@@ -26,6 +26,15 @@ class Allocation(StrEnum):
     """Counts depend on the same scores that are averaged: only the first ``fixed_repeats`` are unbiased."""
 
 
+class Kind(StrEnum):
+    """What a sampler spreads its budget over; with the name it identifies a registered sampler."""
+
+    REPEATS = "repeats"
+    """Repeats of the items of one model."""
+    MODELS = "models"
+    """Items of several models, each cell once: which model is best."""
+
+
 class Sampler(ABC):
     """Decides which score to buy next.
 
@@ -45,6 +54,7 @@ class Sampler(ABC):
     """
 
     name: ClassVar[str]
+    kind: ClassVar[Kind] = Kind.REPEATS
     allocation: Allocation = Allocation.ADAPTIVE  # what may be assumed of a sampler that says nothing
 
     def __init__(

@@ -15,7 +15,8 @@ from evalbudget.errors import PluginError, UnknownNameError
 from evalbudget.journal import Event
 from evalbudget.plugins import DISABLE, Plugins, get_sampler, plugins
 from evalbudget.reports import SECTIONS, Section
-from evalbudget.samplers import Uniform
+from evalbudget.sampler import Kind
+from evalbudget.samplers import UCBE, Uniform, UniformRacing
 
 BUILT_IN = {"uniform", "robin", "robin-hood", "eb-bernstein", "rating-kernel"}
 EVENT = Event(Request(0, Cell()))
@@ -61,6 +62,7 @@ def test_built_ins_register_through_the_same_hooks() -> None:
     assert set(found.samplers) == BUILT_IN
     assert [info.name for info in found.found] == ["builtin"]
     assert set(found.found[0].provides["samplers"]) == BUILT_IN
+    assert set(found.found[0].provides["samplers of models"]) == set(found.racers)
 
 
 def test_reports_register_through_the_hook(install: Install) -> None:
@@ -203,6 +205,26 @@ def test_unknown_names_get_a_hint(name: str, hint: str) -> None:
     with pytest.raises(UnknownNameError) as raised:
         get_sampler(name)
     assert str(raised.value).startswith(f"unknown sampler {name!r}. {hint}")
+
+
+def test_a_name_and_a_kind_identify_a_sampler() -> None:
+    assert get_sampler("uniform") is get_sampler("uniform", Kind.REPEATS) is Uniform
+    assert get_sampler("uniform", Kind.MODELS) is UniformRacing
+    assert get_sampler("ucb-e") is get_sampler("ucb-e", Kind.MODELS) is UCBE
+    with pytest.raises(UnknownNameError, match="unknown sampler of models 'eb-bernstein'"):
+        get_sampler("eb-bernstein", Kind.MODELS)
+    with pytest.raises(UnknownNameError, match="unknown sampler of repeats 'ucb-e'"):
+        get_sampler("ucb-e", Kind.REPEATS)
+
+
+def test_one_name_may_be_registered_once_per_kind(install: Install) -> None:
+    of_models = type("OfModels", (UniformRacing,), {"name": "mine"})
+    both = install("good", evalbudget_register_samplers=registers(sampler("mine"), of_models))
+    found = Plugins([both])
+    assert found.sampler("mine", Kind.MODELS) is of_models
+    assert found.found[-1].provides == {"samplers": ("mine",), "samplers of models": ("mine",)}
+    with pytest.raises(PluginError, match="sampler of models 'mine' is registered twice"):
+        Plugins([both, install("again", evalbudget_register_samplers=registers(of_models))])
 
 
 def test_observers_see_events_and_cannot_disturb(install: Install, caplog: pytest.LogCaptureFixture) -> None:

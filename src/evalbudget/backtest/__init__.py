@@ -14,7 +14,10 @@ Example::
 """
 
 from evalbudget.backtest.engine import backtest
+from evalbudget.backtest.history import factors_of, history_of
 from evalbudget.backtest.purchase import Purchase
+from evalbudget.backtest.race import backtest_race
+from evalbudget.backtest.race_result import RaceResult, RaceRow
 from evalbudget.backtest.recorded import RecordedScores
 from evalbudget.backtest.rescale import rescale_raters
 from evalbudget.backtest.result import Average, BacktestResult, PoolInfo, Row
@@ -25,11 +28,16 @@ __all__ = [
     "BacktestResult",
     "PoolInfo",
     "Purchase",
+    "RaceResult",
+    "RaceRow",
     "RecordedScores",
     "RotationResult",
     "RotationRow",
     "Row",
     "backtest",
+    "backtest_race",
     "backtest_rotation",
+    "factors_of",
+    "history_of",
     "rescale_raters",
 ]

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalbudget.backtest.pool import Pool
+from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError, UnknownNameError, did_you_mean
-from evalbudget.sampler import Sampler
+from evalbudget.sampler import Kind, Sampler
 
 _OURS = ("design", "seed")
 
@@ -50,14 +51,25 @@ class Contestant:
             "variances": pool.variances.tolist(),
             "budget": budget,
         }
+        return self.construct(pool.design, seed=seed, known=known)
+
+    def construct(self, design: Design, *, seed: int, known: Mapping[str, Any]) -> Sampler:
+        """A fresh sampler that is given what it has parameters for."""
         given = {name: value for name, value in known.items() if name in self.accepts}
-        return self.sampler(pool.design, **{**given, "seed": seed, **self.options})
+        return self.sampler(design, **{**given, "seed": seed, **self.options})
 
 
 def contestants(
-    samplers: Sequence[str | type[Sampler]], options: Mapping[str, Mapping[str, Any]]
+    samplers: Sequence[str | type[Sampler]],
+    options: Mapping[str, Mapping[str, Any]],
+    kind: Kind = Kind.REPEATS,
 ) -> tuple[Contestant, ...]:
     """Look names up and check options.
+
+    Args:
+        samplers: names or classes.
+        options: further arguments by name of sampler.
+        kind: what the samplers spread their budget over.
 
     Raises:
         UnknownNameError: no such sampler, or options for one that does not take part.
@@ -67,7 +79,7 @@ def contestants(
         raise InvalidInputError(
             "no samplers to compare; give at least one, for example uniform and eb-bernstein"
         )
-    classes = [_named(s) if isinstance(s, str) else s for s in samplers]
+    classes = [_named(s, kind) if isinstance(s, str) else s for s in samplers]
     names = [cls.name for cls in classes]
     for name in names:
         if names.count(name) > 1:
@@ -93,8 +105,8 @@ def _contestant(cls: type[Sampler], options: Mapping[str, Any]) -> Contestant:
     return Contestant(cls, dict(options), accepts)
 
 
-def _named(name: str) -> type[Sampler]:
+def _named(name: str, kind: Kind) -> type[Sampler]:
     # the only place that needs the plugins, which in turn need this package to name the type of a recording
     from evalbudget.plugins import get_sampler
 
-    return get_sampler(name)
+    return get_sampler(name, kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 from evalbudget.backtest.contestant import Contestant, contestants
 from evalbudget.backtest.pool import Pool, pools_of
 from evalbudget.backtest.recorded import RecordedScores
-from evalbudget.backtest.replay import Outcome
+from evalbudget.backtest.replay import Outcome, replay
 from evalbudget.backtest.result import RATIO_OF, Average, BacktestResult, PoolInfo, Row
-from evalbudget.backtest.workers import Job, Progress, Stage, run_all
+from evalbudget.backtest.workers import Job, Progress, run_all
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.sampler import Sampler
@@ -75,7 +76,7 @@ def backtest(
     target = Objective.named(objective)
     recordings = (recorded,) if isinstance(recorded, RecordedScores) else tuple(recorded)
     entrants = contestants((samplers,) if isinstance(samplers, str) else samplers, sampler_options)
-    seed_list = _seeds(seeds)
+    seed_list = checked_seeds(seeds)
     if batch < 1:
         raise InvalidInputError(f"batch is {batch}; it must be 1 or more")
     if workers is not None and workers < 1:
@@ -94,7 +95,7 @@ def backtest(
         for seed in seed_list
         for group in _groups(contestant, amounts[p])
     ]
-    stage = Stage(pools, entrants, target.value, batch)
+    stage = ReplayStage(pools, entrants, target.value, batch)
     outcomes: dict[tuple[int, int, int, int], Outcome] = {}
     for job, result in zip(jobs, run_all(stage, jobs, workers=workers, progress=progress), strict=True):
         for amount, outcome in zip(job.budgets, result, strict=True):
@@ -111,6 +112,27 @@ def backtest(
         rows.extend(_row(name, grids, text, budget, target, pools) for name in grids)
     infos = tuple(PoolInfo(p.model, p.rater, len(p.items), p.dropped, p.unrecorded) for p in found)
     return BacktestResult(tuple(rows), infos, min_repeats, target.value)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayStage:
+    """What all jobs share."""
+
+    pools: tuple[Pool, ...]
+    contestants: tuple[Contestant, ...]
+    objective: str
+    batch: int
+
+    def run(self, job: Job) -> tuple[Outcome, ...]:
+        """Do one job."""
+        return replay(
+            self.pools[job.pool],
+            self.contestants[job.contestant],
+            seed=job.seed,
+            budgets=job.budgets,
+            objective=self.objective,
+            batch=self.batch,
+        )
 
 
 def _row(
@@ -183,7 +205,8 @@ def _groups(contestant: Contestant, amounts: Sequence[int]) -> list[tuple[int, .
     return [(amount,) for amount in increasing] if contestant.plans_with_budget else [increasing]
 
 
-def _seeds(seeds: Iterable[int] | int) -> list[int]:
+def checked_seeds(seeds: Iterable[int] | int) -> list[int]:
+    """The seeds of all replays; InvalidInputError if there are none, or not of the kind."""
     if isinstance(seeds, int) and seeds < 1:
         raise InvalidInputError(f"seeds is {seeds}; give at least 1")
     result = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]

@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from types import ModuleType
+from typing import Any, Protocol, TypeVar
 
 from evalbudget.backtest.contestant import Contestant
-from evalbudget.backtest.pool import Pool
-from evalbudget.backtest.replay import Outcome, replay
 from evalbudget.errors import EvalbudgetError
 
 Progress = Callable[[int, int], None]
@@ -35,30 +34,24 @@ class Job:
     budgets: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+Found = TypeVar("Found")
+Found_co = TypeVar("Found_co", covariant=True)
+
+
+class Stage(Protocol[Found_co]):
     """What all jobs share; sent to each worker once."""
 
-    pools: tuple[Pool, ...]
-    contestants: tuple[Contestant, ...]
-    objective: str
-    batch: int
+    @property
+    def contestants(self) -> Sequence[Contestant]:
+        """Who takes part."""
 
-    def run(self, job: Job) -> tuple[Outcome, ...]:
+    def run(self, job: Job) -> Found_co:
         """Do one job."""
-        return replay(
-            self.pools[job.pool],
-            self.contestants[job.contestant],
-            seed=job.seed,
-            budgets=job.budgets,
-            objective=self.objective,
-            batch=self.batch,
-        )
 
 
 def run_all(
-    stage: Stage, jobs: Sequence[Job], *, workers: int | None, progress: Progress | None
-) -> list[tuple[Outcome, ...]]:
+    stage: Stage[Found], jobs: Sequence[Job], *, workers: int | None, progress: Progress | None
+) -> list[Found]:
     """Do all jobs; the answer does not depend on the number of workers.
 
     Args:
@@ -82,12 +75,12 @@ def run_all(
 
 
 def _in_processes(
-    stage: Stage, jobs: Sequence[Job], workers: int, progress: Progress | None
-) -> list[tuple[Outcome, ...]]:
+    stage: Stage[Found], jobs: Sequence[Job], workers: int, progress: Progress | None
+) -> list[Found]:
     executor = ProcessPoolExecutor(workers, get_context("spawn"), _enter, (stage,))
     try:
         with _main_hidden():
-            futures: list[Future[tuple[Outcome, ...]]] = [executor.submit(_work, job) for job in jobs]
+            futures: list[Future[Any]] = [executor.submit(_work, job) for job in jobs]
         for done, future in enumerate(as_completed(futures), 1):
             future.result()  # fail at once, not after all the others
             if progress is not None:
@@ -102,7 +95,7 @@ def _in_processes(
         executor.shutdown(cancel_futures=True)
 
 
-def _number_of_workers(stage: Stage, jobs: Sequence[Job], workers: int | None) -> int:
+def _number_of_workers(stage: Stage[Any], jobs: Sequence[Job], workers: int | None) -> int:
     if not all(_importable(contestant) for contestant in stage.contestants):
         return 1
     if workers is None:
@@ -137,15 +130,15 @@ def _main_hidden() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-_stage: Stage | None = None
+_stage: Stage[Any] | None = None
 
 
-def _enter(stage: Stage) -> None:
+def _enter(stage: Stage[Any]) -> None:
     global _stage  # the initializer of a worker process has nowhere else to leave it
     _stage = stage
 
 
-def _work(job: Job) -> tuple[Outcome, ...]:
+def _work(job: Job) -> Any:
     if _stage is None:
         raise EvalbudgetError("a worker of the backtest was not set up; use workers=1")
     return _stage.run(job)

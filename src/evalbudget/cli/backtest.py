@@ -12,13 +12,14 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from evalbudget.cli.backtest_race import race_on
 from evalbudget.cli.output import check_target, write_text
 from evalbudget.cli.prices import parse_prices
 from evalbudget.errors import InvalidInputError
 from evalbudget.plugins import plugins
 
 if TYPE_CHECKING:
-    from evalbudget.backtest import BacktestResult, RotationResult
+    from evalbudget.backtest import BacktestResult, RaceResult, RotationResult
 
 EXAMPLES = """\b
 Examples:
@@ -26,6 +27,8 @@ Examples:
   evalbudget backtest scores.csv --sampler uniform,eb-bernstein --budget 10x,5000
   evalbudget backtest scores.npz --rater gpt-5 --seeds 50 --json result.json
   evalbudget backtest scores.npz --rotation cyclic,random,single --budget 500
+  evalbudget backtest models.npz --sampler uniform,ucb-e,race --budget 5%,10%
+  evalbudget backtest models.npz --sampler race,pulse --history earlier.npz
   evalbudget backtest scores.npz --objective mean --json - | jq '.[].ratio'
 
 \b
@@ -41,7 +44,8 @@ A .csv has the columns item and score and, optionally, model, rater and repeat.
     metavar="NAME,...",
     multiple=True,
     default=("uniform,eb-bernstein",),
-    help="Samplers to compare (see: evalbudget plugins).  [default: uniform,eb-bernstein]",
+    help="Samplers to compare (see: evalbudget plugins); those that race models race the models of FILE.  "
+    "[default: uniform,eb-bernstein; of races uniform,race]",
 )
 @click.option(
     "--rotation",
@@ -55,11 +59,25 @@ A .csv has the columns item and score and, optionally, model, rater and repeat.
 @click.option(
     "--budget",
     "budgets",
-    metavar="N|Nx,...",
+    metavar="N|Nx|N%,...",
     multiple=True,
     default=("10x,20x,50x",),
-    help="Readings per pool (5000) or per item (20x).  [default: 10x,20x,50x; with --rotation 1x]",
+    help="Readings per pool (5000) or per item (20x); of races also a share of models x items (5%).  "
+    "[default: 10x,20x,50x; with --rotation 1x; of races 5%,10%,20%]",
 )
+@click.option("--history", metavar="PATH", help="Races: scores of earlier models, or a file of factors.")
+@click.option(
+    "--score-range", metavar="LOW..HIGH", help="Races: smallest and largest possible score.  [default: 0..1]"
+)
+@click.option(
+    "--epsilon",
+    metavar="E",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="Races: how far below the best is still near enough, as a share of the score range.",
+)
+@click.option("--no-intervals", is_flag=True, help="Races: leave intervals out, which takes less time.")
 @click.option(
     "--seeds",
     metavar="N",
@@ -91,8 +109,8 @@ A .csv has the columns item and score and, optionally, model, rater and repeat.
     metavar="N",
     type=click.IntRange(min=1),
     default=1,
-    show_default=True,
-    help="Readings asked before any is answered.",
+    help="Readings asked before any is answered; of races, items per decision.  [default: 1; of races the "
+    "sampler's own]",
 )
 @click.option("--workers", metavar="N", type=click.IntRange(min=1), help="Processes; chosen otherwise.")
 @click.option(
@@ -111,6 +129,10 @@ def backtest(
     prices: str | None,
     rescale: bool,
     budgets: tuple[str, ...],
+    history: str | None,
+    score_range: str | None,
+    epsilon: float,
+    no_intervals: bool,
     seeds: int,
     model: str | None,
     rater: str | None,
@@ -122,8 +144,10 @@ def backtest(
 ) -> None:
     """Replay recorded scores: which sampler gets how close with how many readings?
 
-    Each model and rater of FILE is a pool of items of its own; results are means over pools and seeds.
-    Readings are drawn from the recorded repeats, the same ones for every sampler.
+    Samplers of repeats: each model and rater of FILE is a pool of items of its own; results are means over
+    pools and seeds. Readings are drawn from the recorded repeats, the same ones for every sampler.
+
+    Samplers of models (race, ucb-e, ...): who finds the best model of FILE with how many evaluations?
     """
     to_stdout = json_path == Path("-")
     if json_path is not None and not to_stdout:
@@ -135,6 +159,28 @@ def backtest(
         _show(_rotation(recorded, _listed(rotations), asked, seeds, model, prices, rescale), json_path)
         return
     _refuse_unused(ctx, None, ("prices", "rescale"))
+    asked = _listed(budgets)
+    if _is_race(ctx, _listed(samplers), asked):
+        _refuse_unused(ctx, "a race", ("model", "objective", "min_repeats"))
+        models = plugins().open_scores(_only(files, "a race"))
+        with _progress() as report:
+            result_of_race = race_on(
+                models,
+                _listed(samplers) if _is_given(ctx, "samplers") else ["uniform", "race"],
+                asked if _is_given(ctx, "budgets") else ["5%", "10%", "20%"],
+                seeds=seeds,
+                rater=rater,
+                score_range=score_range,
+                batch=batch if _is_given(ctx, "batch") else None,
+                history=history,
+                epsilon=epsilon,
+                intervals=not no_intervals,
+                workers=workers,
+                progress=report,
+            )
+        _show(result_of_race, json_path)
+        return
+    _refuse_unused(ctx, None, _OF_RACES, "a sampler that races models (evalbudget plugins lists them)")
     from evalbudget.backtest import backtest as run  # numpy and rich tables take their time: not for --help
 
     names = [plugins().sampler(name) for name in _listed(samplers)]
@@ -156,7 +202,16 @@ def backtest(
     _show(result, json_path)
 
 
-_OF_SAMPLERS = ("samplers", "rater", "objective", "min_repeats", "batch", "workers")
+_OF_RACES = ("history", "score_range", "epsilon", "no_intervals")
+_OF_SAMPLERS = ("samplers", "rater", "objective", "min_repeats", "batch", "workers", *_OF_RACES)
+
+
+def _is_race(ctx: click.Context, samplers: list[str], budgets: list[str]) -> bool:
+    """Whether models are raced: some sampler does nothing else, or an option speaks of a race."""
+    known = plugins()
+    if any(name in known.racers and name not in known.samplers for name in samplers):
+        return True
+    return any(budget.endswith("%") for budget in budgets) or any(_is_given(ctx, name) for name in _OF_RACES)
 
 
 def _rotation(
@@ -186,9 +241,9 @@ def _rotation(
         )
 
 
-def _only(files: tuple[Path, ...]) -> Path:
+def _only(files: tuple[Path, ...], what: str = "--rotation") -> Path:
     if len(files) > 1:
-        raise InvalidInputError(f"--rotation takes one FILE, not {len(files)}; run it once per file")
+        raise InvalidInputError(f"{what} takes one FILE, not {len(files)}; run it once per file")
     return files[0]
 
 
@@ -196,15 +251,17 @@ def _is_given(ctx: click.Context, parameter: str) -> bool:
     return ctx.get_parameter_source(parameter) is click.core.ParameterSource.COMMANDLINE
 
 
-def _refuse_unused(ctx: click.Context, switch: str | None, parameters: tuple[str, ...]) -> None:
+def _refuse_unused(
+    ctx: click.Context, switch: str | None, parameters: tuple[str, ...], needs: str = "--rotation"
+) -> None:
     """An option that would change nothing is a misunderstanding."""
     for option in ctx.command.params:
         if option.name in parameters and _is_given(ctx, option.name):
-            reason = f"has no effect with {switch}; leave it out" if switch else "needs --rotation"
+            reason = f"has no effect with {switch}; leave it out" if switch else f"needs {needs}"
             raise InvalidInputError(f"{option.opts[0]} {reason}")
 
 
-def _show(result: BacktestResult | RotationResult, json_path: Path | None) -> None:
+def _show(result: BacktestResult | RotationResult | RaceResult, json_path: Path | None) -> None:
     if json_path == Path("-"):
         click.echo(result.to_json())
         return

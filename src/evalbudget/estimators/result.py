@@ -13,6 +13,8 @@ class Random(StrEnum):
     """What would differ if the evaluation were done again: the sources of error an interval covers."""
 
     REPEATS = "repeats"
+    DRAWS = "draws"
+    """Which items of the benchmark were asked; the benchmark itself is given."""
     ITEMS = "items"
     JUDGES = "judges"
     LABELS = "labels"

@@ -8,13 +8,13 @@ import math
 import random
 import time
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from evalbudget.design import Cell, Design, Reading, Request
-from evalbudget.errors import JournalError, SamplerError
+from evalbudget.errors import InvalidInputError, JournalError, SamplerError
 from evalbudget.journal import Event, Journal, resume
 from evalbudget.sampler import Allocation, Sampler
 from evalbudget.testing.play import Score, gaussian, play
@@ -29,6 +29,8 @@ class SamplerContract:
         n_raters: of the design.
         n_requests: of one run; enough to get past the warm-up.
         asks_everything: every model, item and rater is asked until it is read, or closed after failures.
+        repeats: a model, item and rater that was read may be asked and adopted again.
+        score_range: smallest and largest score it takes, others are refused; None for any finite score.
     """
 
     n_items: ClassVar[int] = 6
@@ -36,6 +38,8 @@ class SamplerContract:
     n_raters: ClassVar[int] = 1
     n_requests: ClassVar[int] = 90
     asks_everything: ClassVar[bool] = True
+    repeats: ClassVar[bool] = True
+    score_range: ClassVar[tuple[float, float] | None] = None
 
     def make(self, design: Design, seed: int) -> Sampler:
         """A fresh sampler; the same for the same arguments."""
@@ -52,8 +56,27 @@ class SamplerContract:
     def fresh(self, *, played: int = 0, seed: int = 0) -> Sampler:
         """A sampler that has played ``played`` requests."""
         sampler = self.make(self.design(), seed)
-        play(sampler, played)
+        self.play(sampler, played)
         return sampler
+
+    def score(self, cell: Cell) -> float:
+        """A score that the sampler takes, different from cell to cell."""
+        score = gaussian(cell)
+        if self.score_range is None:
+            return score
+        low, high = self.score_range
+        return low + (high - low) / (1.0 + math.exp(-4.0 * score))
+
+    def score_or_failure(self, cell: Cell) -> float | None:
+        """As :meth:`score`, but some cells fail, those of item 1 more often."""
+        failing = random.Random(f"fails {cell}").random() < (0.6 if cell.item == 1 else 0.15)
+        return None if failing else self.score(cell)
+
+    def play(
+        self, sampler: Sampler, n_requests: int, *, score: Score | None = None, **options: Any
+    ) -> Journal:
+        """As :func:`~evalbudget.testing.play`, with scores that the sampler takes."""
+        return play(sampler, n_requests, score=score or self.score, **options)
 
     # what it says of itself
 
@@ -71,7 +94,7 @@ class SamplerContract:
     @pytest.mark.parametrize("concurrency", [1, 7])
     def test_same_seed_and_calls_give_same_decisions(self, concurrency: int) -> None:
         runs = [
-            play(self.fresh(seed=5), self.n_requests, concurrency=concurrency, order=random.Random(1))
+            self.play(self.fresh(seed=5), self.n_requests, concurrency=concurrency, order=random.Random(1))
             for _ in range(2)
         ]
         assert runs[0].events == runs[1].events
@@ -96,7 +119,9 @@ class SamplerContract:
                 assert straight.stop_reason == shuffled.stop_reason
                 break
             rng.shuffle(left)
-            told = [Reading(request, _sometimes_failing(request.cell)) for request in left[len(left) // 3 :]]
+            told = [
+                Reading(request, self.score_or_failure(request.cell)) for request in left[len(left) // 3 :]
+            ]
             del left[len(left) // 3 :]
             straight.tell(sorted(told, key=lambda r: r.request.id))
             for reading in told:
@@ -105,7 +130,7 @@ class SamplerContract:
 
     def test_global_random_state_is_untouched(self) -> None:
         before = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
-        play(self.fresh(), self.n_requests)
+        self.play(self.fresh(), self.n_requests)
         assert before == (random.getstate(), repr(np.random.get_state()))  # noqa: NPY002
 
     def test_global_random_state_is_not_used(self) -> None:
@@ -115,18 +140,18 @@ class SamplerContract:
             for seed in (1, 2):
                 random.seed(seed)
                 np.random.seed(seed)  # noqa: NPY002
-                journals.append(play(self.fresh(), self.n_requests))
+                journals.append(self.play(self.fresh(), self.n_requests))
         finally:
             random.setstate(state[0])
             np.random.set_state(state[1])  # noqa: NPY002
         assert journals[0].events == journals[1].events
 
     def test_decisions_do_not_depend_on_the_clock(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        now = play(self.fresh(), self.n_requests)
+        now = self.play(self.fresh(), self.n_requests)
         with monkeypatch.context() as patch:
             for clock in ("time", "monotonic", "perf_counter"):
                 patch.setattr(time, clock, lambda: 1e6)
-            later = play(self.fresh(), self.n_requests)
+            later = self.play(self.fresh(), self.n_requests)
         assert now.events == later.events
 
     # requests
@@ -135,8 +160,8 @@ class SamplerContract:
     def test_requests_are_in_the_design_numbered_and_never_twice(self, seed: int) -> None:
         rng = random.Random(seed)
         sampler = self.fresh(seed=seed)
-        journal = play(
-            sampler, self.n_requests, concurrency=rng.randrange(1, 20), order=rng, score=_sometimes_failing
+        journal = self.play(
+            sampler, self.n_requests, concurrency=rng.randrange(1, 20), order=rng, score=self.score_or_failure
         )
         requests = [event.request for event in journal if event.reading is None]
         assert [request.id for request in requests] == list(range(len(requests)))
@@ -177,13 +202,13 @@ class SamplerContract:
     # failures
 
     def test_nan_is_a_failure_like_none(self) -> None:
-        assert self._decisions(lambda c: None if c.item == 1 else gaussian(c)) == self._decisions(
-            lambda c: math.nan if c.item == 1 else gaussian(c)
+        assert self._decisions(lambda c: None if c.item == 1 else self.score(c)) == self._decisions(
+            lambda c: math.nan if c.item == 1 else self.score(c)
         )
 
     def test_a_cell_that_always_fails_closes_and_is_reported(self) -> None:
         sampler = self.fresh()
-        journal = play(sampler, self.n_requests, score=lambda c: None if c.item == 0 else gaussian(c))
+        journal = self.play(sampler, self.n_requests, score=lambda c: None if c.item == 0 else self.score(c))
         tries: dict[Cell, int] = {}
         for reading in journal.readings:
             if reading.value is None:
@@ -202,14 +227,14 @@ class SamplerContract:
         first = sampler.ask(1)[0]
         sampler.tell([Reading(first, None)])
         key = sampler.closes_as(first.cell)
-        journal = play(sampler, self.n_requests)
+        journal = self.play(sampler, self.n_requests)
         again = key in {sampler.closes_as(event.request.cell) for event in journal}
         assert again == (sampler.max_failures > 1)
 
     @pytest.mark.parametrize("concurrency", [1, 50])
     def test_when_everything_fails_it_stops_with_a_reason(self, concurrency: int) -> None:
         sampler = self.fresh()
-        play(sampler, 100 * self.n_requests, score=lambda _: None, concurrency=concurrency)
+        self.play(sampler, 100 * self.n_requests, score=lambda _: None, concurrency=concurrency)
         assert sampler.stop_reason
         assert sampler.closed
         assert sampler.ask(1) == ()
@@ -232,13 +257,28 @@ class SamplerContract:
         ],
     )
     def test_any_finite_scores_are_taken(self, score: Score) -> None:
+        low, high = self.score_range or (-math.inf, math.inf)
         sampler = self.fresh()
-        play(sampler, self.n_requests, score=score, concurrency=3)
+        self.play(
+            sampler, self.n_requests, score=lambda c: min(high, max(low, score(c) or 0.0)), concurrency=3
+        )
         assert sampler.asked == self.n_requests or sampler.stop_reason is not None
+
+    def test_scores_outside_the_range_are_refused_and_stay_pending(self) -> None:
+        if self.score_range is None:
+            pytest.skip("takes any finite score")
+        low, high = self.score_range
+        sampler = self.fresh()
+        (request,) = sampler.ask(1)
+        for outside in (high + (high - low), low - 0.01 * (high - low)):
+            with pytest.raises(InvalidInputError, match="score_range"):
+                sampler.tell([Reading(request, outside)])
+            assert sampler.pending == (request,)
+        sampler.tell([Reading(request, high)])
 
     def test_one_item(self) -> None:
         sampler = self.make(self.design(n_items=1), 0)
-        play(sampler, self.n_requests)
+        self.play(sampler, self.n_requests)
         assert sampler.asked == self.n_requests or sampler.stop_reason is not None
 
     @pytest.mark.parametrize("n", [0, 1, 2])
@@ -255,7 +295,7 @@ class SamplerContract:
         while sampler.asked < self.n_requests:
             if pending and rng.random() < 0.5:
                 request = pending.pop(rng.randrange(len(pending)))
-                sampler.tell([Reading(request, _sometimes_failing(request.cell))])
+                sampler.tell([Reading(request, self.score_or_failure(request.cell))])
                 continue
             asked = sampler.ask(rng.randrange(1, 6))  # raises SamplerError when stuck
             pending += asked
@@ -269,7 +309,8 @@ class SamplerContract:
     def test_eligible_is_honoured(self, played: float) -> None:
         sampler = self.fresh(played=int(played * self.n_requests))
         assert sampler.ask(3, eligible=lambda cell: False) == ()
-        assert sampler.stop_reason is None
+        if sampler.stop_reason is not None:
+            assert self.fresh(played=sampler.asked).ask(1) == (), "stopped because nothing was eligible"
         for item in range(self.n_items):
             asked = sampler.ask(2, eligible=lambda cell, item=item: cell.item == item)  # type: ignore[misc]
             assert all(request.cell.item == item for request in asked)
@@ -285,7 +326,7 @@ class SamplerContract:
         assert request == Request(0, cell, request.propensity)
         assert sampler.pending == (request,)
         sampler.tell([Reading(request, 0.5)])
-        journal = play(sampler, self.n_requests)
+        journal = self.play(sampler, self.n_requests)
         assert all(event.request.cell != cell for event in journal)
         assert journal.events[0].request.id == 1
 
@@ -295,8 +336,8 @@ class SamplerContract:
     def test_resumed_from_its_journal_it_goes_on_the_same(self, concurrency: int) -> None:
         for n in (1, self.n_requests // 4, self.n_requests // 2):
             original = self.fresh()
-            journal = play(
-                original, n, concurrency=concurrency, order=random.Random(n), score=_sometimes_failing
+            journal = self.play(
+                original, n, concurrency=concurrency, order=random.Random(n), score=self.score_or_failure
             )
             for request in original.ask(3):
                 journal.ask(request)
@@ -304,13 +345,18 @@ class SamplerContract:
             resume(again, journal)
             assert again.pending == original.pending == journal.pending
             assert again.closed == original.closed
-            assert play(again, self.n_requests).events == play(original, self.n_requests).events
+            assert self.play(again, self.n_requests).events == self.play(original, self.n_requests).events
 
     def test_resumed_after_eligible_and_adopted_requests(self) -> None:
         original, journal = self.fresh(), Journal()
         for number in range(2 * self.n_items):
             if number % 3 == 0:
-                request = original.adopt(Cell(item=number % self.n_items, epoch=100 + number))
+                cell = Cell(item=number % self.n_items, epoch=100 + number)
+                if not self.repeats and any(
+                    e.request.cell._replace(epoch=cell.epoch) == cell for e in journal
+                ):
+                    continue
+                request = original.adopt(cell)
                 journal.ask(request, adopted=True)
             else:
                 asked = original.ask(1, eligible=lambda cell, n=number: cell.item == n % self.n_items)  # type: ignore[misc]
@@ -318,15 +364,15 @@ class SamplerContract:
                     continue
                 request = asked[0]
                 journal.ask(request, restricted=True)
-            reading = Reading(request, gaussian(request.cell))
+            reading = Reading(request, self.score(request.cell))
             original.tell([reading])
             journal.tell(reading)
         again = self.fresh()
         resume(again, journal)
-        assert play(again, self.n_requests).events == play(original, self.n_requests).events
+        assert self.play(again, self.n_requests).events == self.play(original, self.n_requests).events
 
     def test_a_tampered_journal_is_refused(self) -> None:
-        events = play(self.fresh(), self.n_requests // 2).events
+        events = self.play(self.fresh(), self.n_requests // 2).events
         first, told = events[0], events[1]
         cell = first.request.cell
         elsewhere = cell._replace(epoch=cell.epoch + 1000)
@@ -340,7 +386,7 @@ class SamplerContract:
                 resume(self.fresh(), Journal(events=bad))
 
     def test_a_journal_of_another_seed_or_design_is_refused(self) -> None:
-        journal = play(self.fresh(seed=1), 3)
+        journal = self.play(self.fresh(seed=1), 3)
         with pytest.raises(JournalError, match="seed"):
             resume(self.fresh(seed=2), journal)
         with pytest.raises(JournalError, match="another design"):
@@ -350,10 +396,5 @@ class SamplerContract:
             resume(used, journal)
 
     def _decisions(self, score: Score) -> list[Request]:
-        journal = play(self.fresh(), self.n_requests, score=score)
+        journal = self.play(self.fresh(), self.n_requests, score=score)
         return [event.request for event in journal if event.reading is None]
-
-
-def _sometimes_failing(cell: Cell) -> float | None:
-    failing = random.Random(f"fails {cell}").random() < (0.6 if cell.item == 1 else 0.15)
-    return None if failing else gaussian(cell)

@@ -1,0 +1,34 @@
+"""Measures races of models and the intervals behind them; renders docs/racing.md.
+
+Usage::
+
+    python benchmarks/racing.py matrices widths
+    python benchmarks/racing.py all --write-docs
+    python benchmarks/racing.py all --quick
+"""
+
+from __future__ import annotations
+
+from racing_sections.intervals import coverage, widths
+from racing_sections.leaderboard import identification
+from racing_sections.matrices import matrices
+from racing_sections.scale import scale
+from sections import Page, command
+
+PAGE = Page(
+    name="racing",
+    title="Racing models: evaluations to find the best, and what the intervals hold",
+    sections={
+        "identification": identification,
+        "matrices": matrices,
+        "widths": widths,
+        "coverage": coverage,
+        "scale": scale,
+    },
+    need_data=("identification", "matrices"),
+)
+
+main = command(PAGE)
+
+if __name__ == "__main__":
+    main()

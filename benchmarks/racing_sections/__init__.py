@@ -1,0 +1,1 @@
+"""Sections of ``benchmarks/racing.py``: functions ``(quick, seeds) -> Found``."""

@@ -1,0 +1,102 @@
+"""The command line of benchmarks made of sections, and the page that shows what they printed."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from judges_sections.found import DATA, ROOT, Found, Target
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Page:
+    """A benchmark.
+
+    Attributes:
+        name: of its script, and of its page in docs/.
+        title: of the page.
+        sections: functions of ``quick`` and, if they take it, ``seeds``.
+        need_data: sections that read recorded scores.
+    """
+
+    name: str
+    title: str
+    sections: Mapping[str, Callable[..., Found]]
+    need_data: tuple[str, ...] = ()
+
+
+def command(page: Page, data: Callable[[], Path] = lambda: DATA) -> click.Command:
+    """``python benchmarks/NAME.py [SECTIONS] [--quick] [--write-docs]``."""
+
+    @click.command(context_settings={"help_option_names": ["-h", "--help"]})
+    @click.argument("sections", nargs=-1, type=click.Choice([*page.sections, "all"]))
+    @click.option("--quick", is_flag=True, help="Tiny sizes: shows that everything runs, measures nothing.")
+    @click.option("--seeds", type=click.IntRange(min=2), help="Replications; each section's own otherwise.")
+    @click.option(
+        "--write-docs", "write", is_flag=True, help=f"Update these sections of docs/{page.name}.md."
+    )
+    @click.option("--docs", type=click.Path(path_type=Path), default=ROOT / "docs", help="Where to write.")
+    def main(sections: tuple[str, ...], quick: bool, seeds: int | None, write: bool, docs: Path) -> None:
+        """Run SECTIONS (default: all) and print their tables."""
+        chosen = list(page.sections) if not sections or "all" in sections else list(dict.fromkeys(sections))
+        out = Console(width=None if Console().is_terminal else 130)
+        for name in chosen:
+            if name in page.need_data and not data().is_dir():
+                out.print(f"{name}: not measured, no recorded scores in {data()}; set EVALBUDGET_DATA")
+                continue
+            run, options = page.sections[name], ""
+            if seeds is None or "seeds" not in inspect.signature(run).parameters:
+                found = run(quick)
+            else:
+                found, options = run(quick, seeds), f" --seeds {seeds}"
+            _print(out, name, found)
+            if write:
+                options += " --quick" if quick else ""
+                _write(page, docs, name, f"python benchmarks/{page.name}.py {name}{options}", found)
+
+    return main
+
+
+def _print(out: Console, name: str, found: Found) -> None:
+    table = Table(title=name, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in found.columns:
+        table.add_column(column)
+    for row in found.rows:
+        table.add_row(*row)
+    out.print(found.lead, markup=False)
+    out.print(table)
+    for line in (*found.notes, *map(_told, found.targets)):
+        out.print(line, markup=False)
+    out.print()
+
+
+def _told(target: Target) -> str:
+    return f"{target.text}: {'reached' if target.reached else 'not reached'} ({target.measured})"
+
+
+def _write(page: Page, docs: Path, name: str, told: str, found: Found) -> None:
+    """Keep the figures as JSON, and render all of them."""
+    docs.mkdir(parents=True, exist_ok=True)
+    file = docs / f"{page.name}.json"
+    kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    kept[name] = {"command": told, **asdict(found)}
+    kept = {section: kept[section] for section in page.sections if section in kept}
+    file.write_text(json.dumps(kept, indent=1, ensure_ascii=False, default=bool) + "\n", encoding="utf-8")
+    parts = [
+        f"# {page.title}\n",
+        "Rendered by the commands below; every figure is one they printed. Nothing here is edited by hand.\n",
+    ]
+    for section, entry in kept.items():
+        parts.append(f"## {section}\n\n`{entry['command']} --write-docs`\n\n{entry['lead']}\n")
+        lines = [entry["columns"], ["---"] * len(entry["columns"]), *entry["rows"]]
+        parts.append("\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n")
+        parts.extend(f"{note}\n" for note in entry["notes"])
+        parts.append("\n".join(f"- {_told(Target(**target))}" for target in entry["targets"]) + "\n")
+    (docs / f"{page.name}.md").write_text("\n".join(parts), encoding="utf-8")

@@ -1,0 +1,84 @@
+"""``evalbudget backtest`` with samplers that race models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.plugins import plugins
+
+if TYPE_CHECKING:
+    from evalbudget.backtest import RaceResult, RecordedScores
+    from evalbudget.prediction import FactorModel
+
+
+def race_on(
+    recorded: RecordedScores,
+    samplers: list[str],
+    budgets: list[str],
+    *,
+    seeds: int,
+    rater: str | None,
+    score_range: str | None,
+    batch: int | None,
+    history: str | None,
+    epsilon: float,
+    intervals: bool,
+    workers: int | None,
+    progress: Callable[[int, int], None],
+) -> RaceResult:
+    """Race the models of a recording, with what a user typed."""
+    from evalbudget.backtest import backtest_race  # numpy takes its time: not for --help
+
+    bounds = None if score_range is None else parse_range(score_range)
+    return backtest_race(
+        recorded,
+        samplers,
+        budgets,
+        seeds,
+        rater=rater,
+        score_range=bounds,
+        batch=batch,
+        history=None if history is None else _history(Path(history), recorded, rater, bounds),
+        epsilon=epsilon,
+        intervals=intervals,
+        workers=workers,
+        progress=progress,
+    )
+
+
+def _history(
+    path: Path, recorded: RecordedScores, rater: str | None, bounds: tuple[float, float] | None
+) -> FactorModel:
+    from evalbudget.backtest import factors_of, history_of
+
+    factors = factors_of(path, recorded.items)
+    if factors is not None:
+        return factors
+    raters = recorded.raters if rater is None else (rater,)
+    earlier = plugins().open_scores(path)
+    try:
+        return history_of(earlier, raters=raters, without=recorded.models, score_range=bounds or (0.0, 1.0))
+    except InvalidInputError as ex:
+        raise InvalidInputError(f"--history {path}: {ex}") from None
+
+
+def parse_range(text: str) -> tuple[float, float]:
+    """Read ``1..10``.
+
+    Raises:
+        InvalidInputError: it is not two numbers, the smaller first.
+    """
+    parts = text.replace("..", ",").split(",")
+    try:
+        low, high = (float(part) for part in parts)
+    except ValueError:
+        low = high = 0.0
+    if not low < high:
+        raise InvalidInputError(
+            f"score range {text!r} is not a range; write the smallest and the largest possible score, "
+            "for example 1..10"
+        )
+    return low, high

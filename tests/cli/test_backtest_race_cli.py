@@ -1,0 +1,70 @@
+"""``evalbudget backtest`` with samplers that race models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from evalbudget.backtest import RecordedScores
+from evalbudget.cli.main import cli
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EVALBUDGET_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    scores = (rng.random((5, 60, 1, 1)) < np.linspace(0.3, 0.8, 5)[:, None, None, None]).astype(np.float32)
+    names = tuple(f"m{i}" for i in range(5)), tuple(f"i{i}" for i in range(60)), ("exact",)
+    RecordedScores(scores, *names).save(tmp_path / "models.npz")
+    return tmp_path / "models.npz"
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, ["backtest", *map(str, arguments)])
+
+
+def test_a_racing_sampler_races(models: Path) -> None:
+    result = invoke(models, "--sampler", "uniform,ucb-e", "--budget", "20%,50%", "--batch", 4, "--seeds", 3)
+    assert result.exit_code == 0, result.output
+    assert "p(best)" in result.output
+    assert "5 models x 60 items, 3 seeds" in result.output
+    assert max(map(len, result.output.splitlines())) <= 80
+
+
+def test_a_share_of_the_grid_makes_it_a_race(models: Path) -> None:
+    result = invoke(models, "--sampler", "uniform", "--budget", "20%", "--seeds", 2, "--json", "-")
+    (row,) = json.loads(result.output)
+    assert (row["sampler"], row["budget"], row["evaluations"]) == ("uniform", 60, 60)
+
+
+def test_history(models: Path, tmp_path: Path) -> None:
+    recorded = RecordedScores.load(models)
+    earlier = tuple(f"old {i}" for i in range(5))
+    RecordedScores(recorded.scores, earlier, recorded.items, recorded.raters).save(tmp_path / "earlier.npz")
+    options = ("--sampler", "pulse", "--budget", "50%", "--batch", 4, "--seeds", 2, "--no-intervals")
+    result = invoke(models, *options, "--history", tmp_path / "earlier.npz")
+    assert result.exit_code == 0, result.output
+    assert "History has 60 of the 60 items" in " ".join(result.output.split())
+    np.savez(tmp_path / "factors.npz", V=np.ones((60, 1)), items=np.array(recorded.items))
+    assert invoke(models, *options, "--history", tmp_path / "factors.npz").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--sampler", "ucb-e,eb-bernstein"), "unknown sampler of models 'eb-bernstein'"),
+        (("--sampler", "ucb-e", "--objective", "mean"), "--objective has no effect with a race"),
+        (("--sampler", "eb-bernstein", "--epsilon", "0.1"), "unknown sampler of models 'eb-bernstein'"),
+        (("--sampler", "ucb-e", "--score-range", "high"), "is not a range"),
+        (("--sampler", "ucb-e", "--history", "nowhere.npz"), "nowhere.npz does not exist"),
+        (("--sampler", "ucb-e", "--budget", "1%"), "is too small for ucb-e"),
+    ],
+)
+def test_bad_options_say_what_to_do(models: Path, options: tuple[str, ...], says: str) -> None:
+    result = invoke(models, *options)
+    assert result.exit_code != 0
+    assert says in str(result.exception or "") + result.output
