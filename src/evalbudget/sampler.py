@@ -103,6 +103,10 @@ class Sampler(ABC):
         """Cells (at epoch 0) given up after repeated failures, in order."""
         return tuple(sorted(self._closed))
 
+    def closes_as(self, cell: Cell) -> Cell:
+        """The cell, at epoch 0, by which :attr:`closed` names what closes together with this one."""
+        return cell._replace(epoch=0)
+
     @property
     def config(self) -> dict[str, Option]:
         """Everything that, with the design and the journal, fixes the decisions."""
@@ -166,7 +170,7 @@ class Sampler(ABC):
                 self._fail(request.cell)
             else:
                 if self._keeps_count:
-                    key = request.cell._replace(epoch=0)
+                    key = self.closes_as(request.cell)
                     self._read_counts[key] = self._read_counts.get(key, 0) + 1
                 if self._failures:
                     self._count_read(request.cell)
@@ -203,7 +207,7 @@ class Sampler(ABC):
         return None
 
     def _fail(self, cell: Cell) -> None:
-        key = cell._replace(epoch=0)
+        key = self.closes_as(cell)
         if key not in self._failures:
             self._failures[key] = 0
             self._reads_of_failed[key] = self._reads(key)
@@ -212,7 +216,7 @@ class Sampler(ABC):
         self._settle(key)
 
     def _count_read(self, cell: Cell) -> None:
-        key = cell._replace(epoch=0)
+        key = self.closes_as(cell)
         if key in self._failures:
             self._reads_of_failed[key] += 1
             self._settle(key)

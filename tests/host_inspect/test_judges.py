@@ -17,6 +17,7 @@ from inspect_ai.model import Model, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, model_graded_qa, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
+from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.estimators.judges import JudgeScores, judge_biases, panel_mean, variance_components
 from evalbudget_inspect import budgeted
@@ -165,6 +166,92 @@ def test_cheap_judges_score_more(run: Any, metrics: Any, diagnostics: Any) -> No
     assert (entry["calls"], entry["price"]) == (4, 64)
 
 
+def noisy(items: int = 12) -> Task:
+    """Judges disagree by a constant everywhere; every third item also gets a different score each time."""
+    made = task(items)
+    for i, sample in enumerate(made.dataset):
+        sample.metadata = {"simulated_sd": 2.5 if i % 3 == 0 else 0.2}
+    return made
+
+
+@pytest.mark.parametrize("sampler", ["eb-bernstein", "rating-kernel"])
+@pytest.mark.parametrize("repeat", ["generation", "judge"])
+@pytest.mark.parametrize("max_samples", [1, 7])
+def test_repeats_go_where_scores_vary_whoever_judges(
+    run: Any, metrics: Any, diagnostics: Any, sampler: str, repeat: str, max_samples: int
+) -> None:
+    options = {"objective": "mean"} if sampler == "rating-kernel" else {}
+    log = run(
+        budgeted(noisy(), budget=120, sampler=sampler, judges=panel(), repeat=repeat, **options),
+        max_samples=max_samples,
+    )
+    assert log.status == "success"
+    who, ours = seats(log), diagnostics(log)
+    assert len(who) == 120 == ours["readings"]
+    counts = Counter(item for item, _ in who)
+    assert counts.total() == 120
+    varying = sum(counts[f"item-{i}"] for i in range(0, 12, 3)) / 4
+    assert varying > 1.7 * (120 - 4 * varying) / 8
+    for i in range(12):  # each item's judges take turns
+        of_item = Counter(judge for (item, _), judge in who.items() if item == f"item-{i}")
+        assert max(of_item.values()) - min(of_item[judge] for judge in JUDGES) <= 1
+
+    scores = table(log)
+    fixed = ours["fixed_repeats"]
+    theirs = panel_mean(scores, allocation=Allocation(ours["allocation"]), fixed_repeats=fixed)
+    told = metrics(log)
+    assert told["estimate"] == pytest.approx(theirs.value)
+    assert told["stderr"] == pytest.approx(theirs.standard_error)
+    exact = 1e-6 if repeat == "generation" else 0.3  # a kept generation compares judges within it
+    assert told["bias_kind"] == pytest.approx(judge_biases(scores).value[2], abs=exact)
+    per_item = ours["per_item"]
+    assert "judges' deviations taken out" in per_item["interval"]
+    assert per_item["estimate"][1] == pytest.approx(16 / 3, abs=0.6)  # whichever judges it met
+    assert "anytime_lower" not in per_item
+
+
+def test_an_adaptive_run_with_judges_can_be_retried(task_file: Path, run: Any, diagnostics: Any) -> None:
+    names = ["simulated/a", "simulated/b", "simulated/c"]
+    arguments = {"task": str(task_file), "budget": 60, "judges": names, "sampler": "eb-bernstein"}
+    failed = run(
+        "evalbudget_inspect/budgeted",
+        task_args=arguments,
+        writer={"fail": 0.1},
+        fail_on_error=4,
+        max_samples=1,
+    )
+    assert failed.status == "error"
+    again = eval_retry(
+        failed, display="none", log_realtime=False, ctl_server=False, fail_on_error=False, max_samples=1
+    )[0]
+    assert again.status == "success"
+    assert seats(failed).items() <= seats(again).items()
+    assert diagnostics(again)["spent"] == 60
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_without_a_budget_the_hosts_epochs_are_all_there_is(
+    run: Any, metrics: Any, diagnostics: Any, epochs: int
+) -> None:
+    log = run(budgeted(task(), judges=panel()), epochs=epochs)
+    assert log.status == "success"
+    counts = Counter(seats(log).values())
+    assert counts == dict.fromkeys(JUDGES, 4 * epochs)
+    assert metrics(log)["estimate"] == pytest.approx(16 / 3, abs=0.3)
+    ours = diagnostics(log)
+    assert (ours["budget_scores"], ours["spent"], ours["stop_reason"]) == (
+        None,
+        12 * epochs,
+        "no budget given",
+    )
+
+
+def test_without_a_budget_there_is_nothing_to_decide(run: Any) -> None:
+    for options in ({}, {"judges": "a/x,b/y", "sampler": "eb-bernstein"}):
+        with pytest.raises(BudgetError, match="no budget given"):
+            budgeted(task(), **options)
+
+
 def test_a_retry_keeps_every_judge(task_file: Path, run: Any, diagnostics: Any) -> None:
     names = ["simulated/a", "simulated/b", "simulated/c"]
     arguments = {"task": str(task_file), "budget": 30, "judges": names}
@@ -248,7 +335,6 @@ def test_judges_on_different_scales_are_noted(run: Any, diagnostics: Any) -> Non
         ({"judges": "a/x"}, InvalidInputError, "at least 2 judges"),
         ({"judges": ""}, InvalidInputError, "has no name"),
         ({"judges": "a/x,b/y", "rotation": "cylic"}, UnknownNameError, "cyclic"),
-        ({"judges": "a/x,b/y", "sampler": "eb-bernstein"}, InvalidInputError, "--sampler uniform"),
         ({"judges": "a/x,b/y", "rotation": "all"}, InvalidInputError, "--repeat judge"),
         ({"judges": "a/x,b/y", "judge_prices": "a/x=1"}, InvalidInputError, "no entry for judge 'b/y'"),
         ({"judges": "a/x,b/y", "judge_prices": "a/x=1,b/z=2"}, UnknownNameError, "b/y"),

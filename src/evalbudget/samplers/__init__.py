@@ -7,7 +7,7 @@ from evalbudget.samplers.objective import Objective
 from evalbudget.samplers.pulse import Pulse
 from evalbudget.samplers.racing import Cells, Outcome, OutcomeKind, RacingSampler
 from evalbudget.samplers.rating_kernel import RatingKernel
-from evalbudget.samplers.repeats import RepeatSampler
+from evalbudget.samplers.repeats import JudgeOf, RepeatSampler
 from evalbudget.samplers.robin import Robin
 from evalbudget.samplers.robin_hood import RobinHood
 from evalbudget.samplers.sequential_halving import SequentialHalving
@@ -21,6 +21,7 @@ __all__ = [
     "UCBE",
     "Cells",
     "EBBernstein",
+    "JudgeOf",
     "NaivePooling",
     "Objective",
     "Outcome",

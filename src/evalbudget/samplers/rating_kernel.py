@@ -106,6 +106,10 @@ class RatingKernel(EBBernstein):
         self._counts: list[list[int]] = []  # per half: of arm 0 at each level, of arm 1, ...
         self._novel: dict[int, _Novel] = {}  # arm -> its readings at levels the warm-up did not show
 
+    def _look_afresh(self) -> None:
+        super()._look_afresh()
+        self._first_readings = [_Log() for _ in range(self._halves)]
+
     def _look_at(self, arm: int, units: int) -> None:
         super()._look_at(arm, units)
         place, half = divmod(arm, self._halves)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
 
 from evalbudget.design import Cell, Design, Request
 from evalbudget.errors import InvalidInputError, SamplerError
+from evalbudget.judge_effects import judge_effects
 from evalbudget.sampler import Allocation, Eligible, Option, Sampler
 from evalbudget.samplers._heap import UrgencyHeap
 
@@ -18,7 +19,11 @@ from evalbudget.samplers._heap import UrgencyHeap
 _SHIFT = 50
 _ONE = float(2**_SHIFT)
 _HUGE = float(2**900)
+_SHIFTED = 2**_SHIFT  # an integer: so divided, even huge sums come out as floats
 _LARGEST = 1e290  # so that sums over items stay finite
+
+JudgeOf = Callable[[int, int], int]
+"""Who scores this item and epoch, both counted from 0."""
 
 
 class RepeatSampler(Sampler):
@@ -36,8 +41,13 @@ class RepeatSampler(Sampler):
 
     The warm-up is over when a request is handed out after every open item was read ``warmup`` times.
 
+    With several judges call :meth:`rotate` first. Scores of an item then differ because judges differ, so
+    their deviations from the panel, gammahat, are estimated from the warm-up by two-way least squares (see
+    :func:`~evalbudget.judge_effects.judge_effects`), frozen, and taken out of every score: what is left
+    decides. With ``cross_fit`` both halves share gammahat; an item's own scores are 1/n_items of it.
+
     Args:
-        design: one model, one rater, any number of items.
+        design: one model, any number of items; several raters only if they take turns.
         warmup: readings of each item before any is preferred, at least 1 (2 with ``cross_fit``).
         cross_fit: count each half out by the other half's scores.
         seed: of the order among equals.
@@ -45,7 +55,7 @@ class RepeatSampler(Sampler):
         options: see Sampler.
 
     Raises:
-        InvalidInputError: several models or raters, or a warm-up too short.
+        InvalidInputError: several models, or a warm-up too short.
     """
 
     def __init__(
@@ -59,10 +69,10 @@ class RepeatSampler(Sampler):
         options: Mapping[str, Option] = MappingProxyType({}),
     ) -> None:
         super().__init__(design, seed=seed, max_failures=max_failures, options={**options, "warmup": warmup})
-        if design.n_models != 1 or design.n_raters != 1:
+        if design.n_models != 1:
             raise InvalidInputError(
-                f"{self.name} allocates repeats over the items of one model and one rater; got "
-                f"{self._shape()}. Use one sampler per model and rater"
+                f"{self.name} allocates repeats over the items of one model; got {self._shape()}. Use one "
+                "sampler per model"
             )
         halves = 2 if cross_fit else 1
         if warmup < halves:
@@ -82,6 +92,9 @@ class RepeatSampler(Sampler):
         self._n_open = n_arms
         self._stage = _Stage(max(self._need)) if cross_fit else None
         self._unseen: dict[int, list[tuple[int, int]]] = {}  # arm -> (epoch of the arm, score)
+        self._judge_of: JudgeOf | None = None
+        self._held: list[tuple[int, int, int, int]] = []  # until gammahat is known: arm, epoch, judge, score
+        self._gamma: list[int] = []  # of each judge, in the units of the scores
         self._cold = n_arms  # open arms with fewer readings than the warm-up needs
         self._warming = True
         self._frozen = False  # the end of the warm-up is final
@@ -98,6 +111,31 @@ class RepeatSampler(Sampler):
     def minimum_readings(self) -> int:
         """The smallest budget that lets this sampler decide anything."""
         return self.design.n_items * self.warmup
+
+    def rotate(self, judge_of: JudgeOf, *, rotation: str = "given") -> None:
+        """Have the raters of the design take turns.
+
+        Args:
+            judge_of: rater of an item and epoch (both from 0); must always answer the same.
+            rotation: name of the schedule, for the journal.
+
+        Raises:
+            InvalidInputError: the design has a single rater.
+            SamplerError: something was asked already.
+        """
+        if self.design.n_raters < 2:
+            raise InvalidInputError(
+                f"{self.name} was told to rotate judges, but the design has the one rater "
+                f"{self.design.raters[0]!r}; give the design all of them"
+            )
+        if self.asked:
+            raise SamplerError(f"{self.name} was asked before it was told to rotate judges; rotate first")
+        self._judge_of = judge_of
+        self.options["rotation"] = rotation
+
+    def closes_as(self, cell: Cell) -> Cell:
+        """The item, whoever failed on it."""
+        return Cell(item=cell.item)
 
     def counts(self) -> tuple[int, ...]:
         """Readings per item so far, failed ones not counted."""
@@ -161,6 +199,7 @@ class RepeatSampler(Sampler):
             InvalidInputError: the cell is not in the design; or all epochs of its item (or half) up to the
                 largest so far are asked and none failed, so that this one would be asked twice.
         """
+        self._check_raters()
         if cell in self.design:
             arm = self._arm(cell)
             if cell.epoch // self._halves < self._epochs[arm] <= self._active[arm]:
@@ -171,6 +210,7 @@ class RepeatSampler(Sampler):
         return super().adopt(cell)
 
     def _next(self, eligible: Eligible | None) -> Cell | None:
+        self._check_raters()
         self._end_warmup()
         allowed = None if eligible is None else lambda arm: eligible(self._cell(arm))
         for offset in range(self._halves):
@@ -183,7 +223,15 @@ class RepeatSampler(Sampler):
 
     def _cell(self, arm: int) -> Cell:
         item, half = divmod(arm, self._halves)
-        return Cell(item=item, epoch=self._epochs[arm] * self._halves + half)
+        epoch = self._epochs[arm] * self._halves + half
+        return Cell(0, item, epoch, 0 if self._judge_of is None else self._judge_of(item, epoch))
+
+    def _check_raters(self) -> None:
+        if self._judge_of is None and self.design.n_raters > 1:
+            raise InvalidInputError(
+                f"{self.name} has {self.design.n_raters} raters and does not know who scores what; call "
+                "rotate() with a schedule, or use one sampler per rater"
+            )
 
     def _arm(self, cell: Cell) -> int:
         return cell.item * self._halves + cell.epoch % self._halves
@@ -192,6 +240,7 @@ class RepeatSampler(Sampler):
         self._end_warmup()
         if not self._warming:
             self._frozen = True
+            self._held = []
         arm = self._arm(cell)
         self._epochs[arm] = max(self._epochs[arm], cell.epoch // self._halves + 1)
         self._active[arm] += 1
@@ -203,10 +252,14 @@ class RepeatSampler(Sampler):
     def _learn(self, cell: Cell, value: float) -> None:
         self._reconsider_warmup()
         arm = self._arm(cell)
-        units = int(value * _ONE) if abs(value) < _HUGE else int(value) << _SHIFT
+        units = _units(value)
         self._n[arm] += 1
         index = cell.epoch // self._halves
-        if self._stage is None or not self._frozen or index < self._stage.usable:
+        if self._gamma and self._frozen:
+            units -= self._gamma[cell.rater]
+        if self._judge_of is not None and not self._frozen:
+            self._held.append((arm, index, cell.rater, units))
+        elif self._stage is None or not self._frozen or index < self._stage.usable:
             self._look_at(arm, units)
         else:
             self._unseen.setdefault(arm, []).append((index, units))
@@ -219,6 +272,26 @@ class RepeatSampler(Sampler):
         self._seen[arm] += 1
         self._sum[arm] += units
         self._sum_sq[arm] += units * units
+
+    def _look_afresh(self) -> None:
+        """Forget what was looked at."""
+        n_arms = len(self._n)
+        self._seen, self._sum, self._sum_sq = [0] * n_arms, [0] * n_arms, [0] * n_arms
+
+    def _correct_judges(self) -> None:
+        """Estimate the judges' deviations from the warm-up and take them out of it."""
+        self._held.sort()  # the order of completion must not matter
+        arm, _, judge, units = (list(column) for column in zip(*self._held, strict=True))
+        gamma = judge_effects(
+            np.array(arm, dtype=np.int64) // self._halves,
+            np.array(judge, dtype=np.int64),
+            np.array([u / _SHIFTED for u in units]),
+            self.design.n_raters,
+        ).gamma
+        self._gamma = [_units(g) for g in gamma.tolist()]
+        self._look_afresh()
+        for entry in self._held:
+            self._look_at(entry[0], entry[3] - self._gamma[entry[2]])
 
     def _look_again(self, usable: int) -> None:
         for arm, unseen in self._unseen.items():
@@ -253,6 +326,8 @@ class RepeatSampler(Sampler):
     def _end_warmup(self) -> None:
         if self._warming and self._cold == 0 and self._n_open > 0:
             self._warming = False
+            if self._judge_of is not None:
+                self._correct_judges()
             self._warmed_up()
             self._turn = 0
             self._fill()
@@ -291,6 +366,10 @@ class RepeatSampler(Sampler):
         if math.isnan(urgency):
             raise SamplerError(f"sampler {self.name!r} gave item {arm // self._halves} the urgency nan")
         return urgency
+
+
+def _units(value: float) -> int:
+    return int(value * _ONE) if abs(value) < _HUGE else int(value) << _SHIFT
 
 
 class _Stage:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from evalbudget import Budget, Cell, Design, Journal, Ledger, Reading, Request, Sampler
 from evalbudget.errors import BudgetError
 from evalbudget.journal import Event
+from evalbudget.samplers import JudgeOf
 from evalbudget_inspect.config import Config
 
 Key = tuple[str, int]  # (sample id, epoch as the host counts, from 1)
+_UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class Allocation:
         attempts: how often the host runs one cell at most (1 + its retries on error): all of them cost.
         width: how many samples the host runs at once; None to watch it.
         observe: told every event; see the hook ``evalbudget_reading_recorded``.
+        judge_of: index of the judge of an item and epoch (both from 0); None where they do not take turns.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -68,11 +71,16 @@ class Allocation:
         attempts: int = 1,
         width: int | None = None,
         observe: Callable[[Event], None] | None = None,
+        judge_of: JudgeOf | None = None,
     ) -> None:
         self.config = config
-        self.budget: Budget = config.resolve_budget(len(items))
+        self.budget: Budget = config.resolve_budget(len(items), without=_UNLIMITED)
         self.ledger = Ledger(self.budget)
-        self.sampler: Sampler = config.make_sampler(Design(items=tuple(items)), warmup=epochs)
+        self._judge_of = judge_of if config.corrects_judges else None
+        design = Design(items=tuple(items))
+        if self._judge_of is not None and config.panel is not None:
+            design = Design(items=tuple(items), raters=config.panel.judges)
+        self.sampler: Sampler = config.make_sampler(design, warmup=epochs, judge_of=self._judge_of)
         self.journal = Journal()
         self.tally = Tally()
         self.epochs = epochs
@@ -84,7 +92,7 @@ class Allocation:
         self._running = 0
         self._peak = 1
         self._observe = observe
-        self._stopped: str | None = None
+        self._stopped: str | None = "no budget given" if config.budget is None else None
         self._check_budget(len(items))
 
     def _check_budget(self, n_items: int) -> None:
@@ -245,7 +253,9 @@ class Allocation:
 
     def _adopt(self, key: Key, promised: float) -> _Flight:
         self.ledger.promised += promised
-        request = self.sampler.adopt(Cell(item=self._index[key[0]], epoch=key[1] - 1))
+        item, epoch = self._index[key[0]], key[1] - 1
+        rater = 0 if self._judge_of is None else self._judge_of(item, epoch)
+        request = self.sampler.adopt(Cell(item=item, epoch=epoch, rater=rater))
         self._record(Event(request, adopted=True))
         return _Flight(request, promised)
 

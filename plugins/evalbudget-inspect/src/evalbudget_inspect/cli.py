@@ -12,7 +12,7 @@ from inspect_ai._cli.main import main as host_main
 from inspect_ai._util.error import PrerequisiteError
 
 from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
-from evalbudget_inspect.config import Config, Repeat
+from evalbudget_inspect.config import DEFAULT_SAMPLER_OF_PANELS, Config, Repeat
 from evalbudget_inspect.entry import PREFIX
 from evalbudget_inspect.refusals import take_refusals
 from evalbudget_inspect.rewrite import host_arguments
@@ -23,7 +23,7 @@ Examples:
   evalbudget inspect eval my_task.py@one --model a,b --sampler uniform --budget 20x
   evalbudget inspect eval my_task.py --model m --budget 500 --repeat judge \\
       --score model_graded_qa --max-samples 20 -T difficulty=hard
-  evalbudget inspect eval my_task.py --model m --budget 1x \\
+  evalbudget inspect eval my_task.py --model m \\
       --judges openai/gpt-5,anthropic/claude-opus-4,google/gemini-3-pro
   evalbudget inspect eval-retry logs/2026-01-01_my-task.eval
   evalbudget inspect view
@@ -74,11 +74,13 @@ def inspect_command() -> None:
 def _budget_options(command: Any) -> Any:
     for option in reversed(
         [
-            click.option("--budget", help="Scores to buy: 2000, or 20x for 20 per item."),
+            click.option(
+                "--budget",
+                help="Scores to buy: 2000, or 20x for 20 per item. With --judges alone: inspect's --epochs.",
+            ),
             click.option(
                 "--sampler",
-                help="Registered sampler; eb-bernstein if not given; uniform with --judges (others repeat "
-                "what varies, and judges that differ look like variation).",
+                help="Registered sampler; eb-bernstein if not given; uniform with --judges.",
             ),
             click.option("--objective", help="worst-item (default), mse or mean."),
             click.option(
@@ -169,7 +171,7 @@ def _budgeted(name: str) -> click.Command:
         given = {k: v for k, v in ours.items() if v is not None}
         if not given:
             _exit(_run_host([name, *args]))
-        if budget is None:
+        if budget is None and not (judges and sampler in (None, DEFAULT_SAMPLER_OF_PANELS)):
             flag = next(iter(given)).replace("_", "-")
             raise BudgetError(
                 f"--{flag} needs a --budget; write a number of scores (2000) or scores per item (20x)"

@@ -12,6 +12,7 @@ from typing import Any
 from evalbudget import Allocation, Budget, Design, Sampler, Unit
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.plugins import get_sampler
+from evalbudget.samplers import JudgeOf, RepeatSampler
 from evalbudget_inspect.panel import Judges, Panel, Prices
 
 DEFAULT_SAMPLER = "eb-bernstein"
@@ -40,7 +41,8 @@ class Config:
     """One budgeted task.
 
     Attributes:
-        budget: as the user wrote it; ``20x`` waits for the number of items.
+        budget: as the user wrote it; ``20x`` waits for the number of items. None, for a panel of judges only:
+            the host's own epochs, and no more.
         sampler: registered name.
         repeat: generation or judge.
         score: which scorer drives the allocation; None for the first.
@@ -56,7 +58,7 @@ class Config:
             sampler or a repeat that does not go with it.
     """
 
-    budget: str | int
+    budget: str | int | None
     sampler: str = DEFAULT_SAMPLER
     repeat: Repeat = Repeat.GENERATION
     score: str | None = None
@@ -66,7 +68,10 @@ class Config:
     panel: Panel | None = None
 
     def __post_init__(self) -> None:
-        self.resolve_budget(1_000_000)
+        if self.budget is None:
+            self._check_without_budget()
+        else:
+            self.resolve_budget(1_000_000)
         known = introspection.signature(get_sampler(self.sampler)).parameters
         for option in self.options:
             if option not in known or option in ("design", "seed", "warmup"):
@@ -77,11 +82,11 @@ class Config:
             self._check_panel(self.panel)
 
     def _check_panel(self, panel: Panel) -> None:
-        if self.allocation is not Allocation.FIXED:
+        if self.allocation is not Allocation.FIXED and not isinstance(self._trial, RepeatSampler):
             raise InvalidInputError(
                 f"sampler {self.sampler!r} repeats an item the more its scores vary, but with --judges they "
-                "also vary because the judges differ, and a mean over judges needs repeats that do not "
-                f"depend on scores. Use --sampler {DEFAULT_SAMPLER_OF_PANELS}, the default with --judges"
+                "also vary because the judges differ, and it cannot tell (it is no RepeatSampler, which can "
+                f"rotate judges). Use --sampler {DEFAULT_SAMPLER}, or {DEFAULT_SAMPLER_OF_PANELS}"
             )
         if panel.calls_per_generation > 1 and self.repeat is Repeat.GENERATION:
             raise InvalidInputError(
@@ -89,9 +94,13 @@ class Config:
                 "--repeat judge every score is of a fresh one. Add --repeat judge, or use --rotation cyclic"
             )
 
-    def resolve_budget(self, n_items: int) -> Budget:
-        """The budget in scores for this many items."""
-        budget = Budget.parse(self.budget, n_items=n_items)
+    def _check_without_budget(self) -> None:
+        if self.panel is None or self.allocation is not Allocation.FIXED:
+            raise BudgetError("no budget given; write a number of scores (2000) or scores per item (20x)")
+
+    def resolve_budget(self, n_items: int, *, without: int = 0) -> Budget:
+        """The budget in scores for this many items; ``without`` is what to allow where none was given."""
+        budget = Budget.parse(without if self.budget is None else self.budget, n_items=n_items)
         if budget.unit is not Unit.SCORES:
             raise BudgetError(
                 f"budget {self.budget!r} is counted in {budget.unit.value}, but an inspect run is "
@@ -99,16 +108,32 @@ class Config:
             )
         return budget
 
-    def make_sampler(self, design: Design, *, warmup: int | None = None) -> Sampler:
-        """A fresh sampler; ``warmup`` raises the sampler's own first readings per item, never lowers them."""
+    def make_sampler(
+        self, design: Design, *, warmup: int | None = None, judge_of: JudgeOf | None = None
+    ) -> Sampler:
+        """A fresh sampler.
+
+        Args:
+            design: what to ask; its raters are the judges, where they take turns.
+            warmup: raises the sampler's own first readings per item, never lowers them.
+            judge_of: who scores what; None where judges do not take turns.
+        """
         cls = get_sampler(self.sampler)
         arguments: dict[str, Any] = dict(self.options)
         if warmup is not None and "warmup" in introspection.signature(cls).parameters:
             arguments["warmup"] = max(warmup, self.fixed_repeats)
         try:
-            return cls(design, seed=self.seed, **arguments)
+            sampler = cls(design, seed=self.seed, **arguments)
         except TypeError as ex:
             raise InvalidInputError(f"sampler {self.sampler!r} refuses its options: {ex}") from ex
+        if judge_of is not None and isinstance(sampler, RepeatSampler) and self.panel is not None:
+            sampler.rotate(judge_of, rotation=self.panel.rotation)
+        return sampler
+
+    @property
+    def corrects_judges(self) -> bool:
+        """Whether the sampler is told who scores what, and takes the judges' deviations out."""
+        return self.panel is not None and isinstance(self._trial, RepeatSampler)
 
     @cached_property
     def _trial(self) -> Sampler:
@@ -143,11 +168,9 @@ class Config:
         """From what a user typed; None means the default.
 
         Raises:
-            BudgetError: no budget was given.
+            BudgetError: no budget was given, and there is something to decide.
             InvalidInputError: a score range that is none, or a panel that is none.
         """
-        if budget is None:
-            raise BudgetError("no budget given; write a number of scores (2000) or scores per item (20x)")
         panel = Panel.of(judges, rotation=rotation, prices=judge_prices, role=judge_role)
         return cls(
             budget=budget,

@@ -8,15 +8,10 @@ from typing import Any
 import numpy as np
 
 from evalbudget.estimators import ItemReadings, betting, eb_wilson
-from evalbudget.estimators.judges import (
-    JudgeScores,
-    diagnose_scales,
-    judge_mean_over_sampled_items,
-    panel_mean,
-)
+from evalbudget.estimators.judges import JudgeScores, diagnose_scales, judge_corrected
 from evalbudget_inspect.allocation import Allocation
 from evalbudget_inspect.config import Config
-from evalbudget_inspect.panel_metrics import judge_scores
+from evalbudget_inspect.panel_metrics import Call, judge_scores, panel_estimate
 from evalbudget_inspect.rotating import Rotation
 
 LEVEL = 0.95
@@ -47,7 +42,7 @@ def outcome(allocation: Allocation) -> dict[str, Any]:
     items = allocation.sampler.design.items
     failures = sorted(allocation.tally.errors.items(), key=lambda e: -e[1])
     return {
-        "budget_scores": int(allocation.budget.amount),
+        "budget_scores": None if allocation.config.budget is None else int(allocation.budget.amount),
         "spent": allocation.ledger.spent,
         "readings": allocation.tally.readings,
         "failed": allocation.tally.failed,
@@ -62,16 +57,7 @@ def outcome(allocation: Allocation) -> dict[str, Any]:
 def panel_outcome(allocation: Allocation, rotation: Rotation) -> dict[str, Any]:
     """What each judge was given, failed and used up; what the estimate speaks of, and what to beware of."""
     panel = rotation.panel
-    readings = [reading for reading in allocation.journal.readings if reading.cost > 0]
-    calls = [
-        (
-            reading.request.cell.item,
-            reading.request.cell.epoch,
-            rotation.judge(reading.request.cell.item, reading.request.cell.epoch),
-            float("nan") if reading.value is None else reading.value,
-        )
-        for reading in readings
-    ]
+    calls = _calls(allocation, rotation)
     scores = judge_scores(calls, panel.judges, kept=rotation.kept)
     given = np.bincount([judge for _, _, judge, _ in calls], minlength=len(panel.judges)).tolist()
     per_judge: dict[str, dict[str, Any]] = {}
@@ -82,13 +68,33 @@ def panel_outcome(allocation: Allocation, rotation: Rotation) -> dict[str, Any]:
             per_judge[name]["cost"] = usage.total_cost
         if panel.prices is not None:
             per_judge[name]["price"] = panel.prices[j] * given[j]
-    estimate = (panel_mean if panel.weighs_judges else judge_mean_over_sampled_items)(scores)
+    estimate = panel_estimate(
+        calls,
+        panel.judges,
+        kept=rotation.kept,
+        weighs_judges=panel.weighs_judges,
+        allocation=allocation.sampler.allocation,
+        fixed_repeats=allocation.sampler.fixed_repeats,
+    )
     return {
         "per_judge": per_judge,
         "target": estimate.target,
         "method": f"{estimate.method}; interval {estimate.validity.value}, asymptotic, items sampled",
         "notes": [*rotation.schedule.notes, *_panel_notes(scores, rotation, allocation.config)],
     }
+
+
+def _calls(allocation: Allocation, rotation: Rotation) -> list[Call]:
+    cells = [(r.request.cell, r.value) for r in allocation.journal.readings if r.cost > 0]
+    return [
+        (
+            cell.item,
+            cell.epoch,
+            rotation.judge(cell.item, cell.epoch),
+            float("nan") if value is None else value,
+        )
+        for cell, value in cells
+    ]
 
 
 def _panel_notes(scores: JudgeScores, rotation: Rotation, config: Config) -> list[str]:
@@ -107,22 +113,26 @@ def _panel_notes(scores: JudgeScores, rotation: Rotation, config: Config) -> lis
     return notes
 
 
-def per_item(allocation: Allocation) -> dict[str, Any]:
+def per_item(allocation: Allocation, rotation: Rotation | None) -> dict[str, Any]:
     """Every item's count, estimate and intervals, as columns.
 
     ``lower`` and ``upper`` cover 95% of the items on average (fixed-n); ``anytime_lower`` and
     ``anytime_upper``, where the score range is known, hold for each item however often one looks. Where
-    judges take turns, an item's numbers are of the judges it met: their biases are not taken out.
+    judges take turns, their deviations from the panel are taken out, and there is no anytime interval.
     """
-    readings = [r for r in allocation.journal.readings if r.value is not None]
     names = allocation.sampler.design.items
-    table = ItemReadings.of(
-        [r.request.cell.item for r in readings],
-        [r.request.cell.epoch for r in readings],
-        [r.value for r in readings if r.value is not None],
-        n_items=len(names),
-    )
     bounds = allocation.config.score_range
+    if rotation is None:
+        readings = [r for r in allocation.journal.readings if r.value is not None]
+        table = ItemReadings.of(
+            [r.request.cell.item for r in readings],
+            [r.request.cell.epoch for r in readings],
+            [r.value for r in readings if r.value is not None],
+            n_items=len(names),
+        )
+    else:
+        scores = judge_scores(_calls(allocation, rotation), rotation.panel.judges, kept=False, n=len(names))
+        table, bounds = judge_corrected(scores), None  # corrected scores may leave the range
     estimates = eb_wilson(table, bounds=bounds, fixed_repeats=allocation.sampler.fixed_repeats)
     average = estimates.confidence_intervals(LEVEL)
     columns: dict[str, Any] = {
@@ -134,8 +144,8 @@ def per_item(allocation: Allocation) -> dict[str, Any]:
         "upper": _rounded(average.high),
         "interval": f"{estimates.method}, {estimates.validity.value}, {estimates.coverage.value} coverage",
     }
-    if allocation.config.panel is not None:
-        columns["interval"] += ", of the judges this item met (biases not taken out)"
+    if rotation is not None:
+        columns["interval"] += ", of the panel's mean: judges' deviations taken out"
     if bounds is not None:
         sequence = betting(table, bounds=bounds, allocation=allocation.sampler.allocation)
         guaranteed = sequence.confidence_intervals(LEVEL)

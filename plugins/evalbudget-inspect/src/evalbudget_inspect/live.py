@@ -30,7 +30,7 @@ class LiveMetadata(dict[str, Any]):
             copy |= outcome(allocation)
             rotation = self._source.rotation
             if allocation.finished:
-                copy["per_item"] = per_item(allocation)
+                copy["per_item"] = per_item(allocation, rotation)
             if allocation.finished and rotation is not None:
                 copy["panel"] = panel_outcome(allocation, rotation)
         return copy

@@ -17,10 +17,14 @@ from evalbudget.estimators.judges import (
     panel_mean,
     variance_components,
 )
+from evalbudget.estimators.result import Estimate
 from evalbudget_inspect.metrics import estimates_of, finite
 from evalbudget_inspect.rotating import was_asked
 from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import in_range, score_to_float
+
+Call = tuple[int, int, int, float]
+"""Item, epoch (from 0), judge, score (nan if there is none)."""
 
 
 @metric(name="evalbudget_panel", scores="unreduced")
@@ -28,6 +32,8 @@ def panel_estimates(
     judges: list[str],
     weighs_judges: bool = True,
     kept: bool = False,
+    allocation: str = "fixed",
+    fixed_repeats: int = 1,
     low: float | None = None,
     high: float | None = None,
     level: float = 0.95,
@@ -40,23 +46,32 @@ def panel_estimates(
     one of the judges comes from, as far as the rotation tells sources apart. ``judges``, ``items`` and
     ``readings`` count what was scored.
 
+    Where repeats depend on scores, the estimate rests on those that may count for it (see
+    ``evalbudget.estimators.judges.panel_mean``), and the variances on those bought whatever the scores.
+
     A scorer that asks no judge has the rows of a task without a panel.
 
     Args:
         judges: names of the panel.
         weighs_judges: False for the raw mean of the scores, where the rotation is a baseline.
         kept: every epoch of an item scored the same generation.
+        allocation: how the sampler's counts depend on scores; see ``evalbudget.Allocation``.
+        fixed_repeats: readings every item got whatever its scores were.
         low: the smallest possible score, if declared.
         high: the largest possible score, if declared.
         level: of the intervals.
     """
     bounds = (low, high) if low is not None and high is not None else None
+    how = Allocation(allocation)
 
     def compute(scores: list[SampleScore]) -> Value:
-        found = panel_scores(scores, judges, bounds, kept=kept)
-        if found is None:
-            return dict(estimates_of(scores, Allocation.FIXED, 1, bounds, level))
-        estimate = panel_mean(found) if weighs_judges else judge_mean_over_sampled_items(found)
+        calls = panel_calls(scores, judges, bounds)
+        if calls is None:
+            return dict(estimates_of(scores, how, fixed_repeats, bounds, level))
+        found = judge_scores(calls, judges, kept=kept)
+        estimate = panel_estimate(
+            calls, judges, kept=kept, weighs_judges=weighs_judges, allocation=how, fixed_repeats=fixed_repeats
+        )
         interval = estimate.confidence_interval(level)
         values = {
             "estimate": estimate.value,
@@ -67,22 +82,19 @@ def panel_estimates(
             "items": float(np.count_nonzero(found.per_item)),
             "readings": float(found.value.size),
         }
-        return dict(finite(values | _biases(found) | _components(found)))
+        fixed = found if how is Allocation.FIXED else _first(calls, fixed_repeats, judges, kept)
+        return dict(finite(values | _biases(found) | _components(fixed)))
 
     return compute
 
 
-def panel_scores(
-    scores: Sequence[SampleScore],
-    judges: Sequence[str],
-    bounds: tuple[float, float] | None,
-    *,
-    kept: bool,
-) -> JudgeScores | None:
-    """The scores with their judges; None if no judge gave them, or they are no numbers."""
+def panel_calls(
+    scores: Sequence[SampleScore], judges: Sequence[str], bounds: tuple[float, float] | None
+) -> list[Call] | None:
+    """The scores as judge calls; None if no judge gave them, or they are no numbers."""
     number = {name: i for i, name in enumerate(judges)}
     items: dict[str, int] = {}
-    calls: list[tuple[int, int, int, float]] = []
+    calls: list[Call] = []
     asked = False
     for sample in scores:
         ours = (sample.score.metadata or {}).get(METADATA) or {}
@@ -96,27 +108,48 @@ def panel_scores(
         item = items.setdefault(str(sample.sample_id), len(items))
         value = value if in_range(value, bounds) else float("nan")
         calls.append((item, int(ours["epoch"]) - 1, number[ours["judge"]], value))
-    return judge_scores(calls, judges, kept=kept) if asked else None
+    return calls if asked else None
+
+
+def panel_estimate(
+    calls: Sequence[Call],
+    judges: Sequence[str],
+    *,
+    kept: bool,
+    weighs_judges: bool,
+    allocation: Allocation,
+    fixed_repeats: int,
+) -> Estimate:
+    """The panel's mean as far as the allocation allows."""
+    if allocation is Allocation.FIXED:
+        scores = judge_scores(calls, judges, kept=kept)
+        return panel_mean(scores) if weighs_judges else judge_mean_over_sampled_items(scores)
+    scores = judge_scores(calls, judges, kept=False)  # what may count goes by the epoch
+    return panel_mean(scores, allocation=allocation, fixed_repeats=fixed_repeats)
 
 
 def judge_scores(
-    calls: Sequence[tuple[int, int, int, float]], judges: Sequence[str], *, kept: bool
+    calls: Sequence[Call], judges: Sequence[str], *, kept: bool, n: int | None = None
 ) -> JudgeScores:
-    """Calls (item, epoch, judge, value) as scores.
+    """Calls as scores, of ``n`` items (None: as many as were called).
 
     Where a generation is kept, all its scores are of the one generation, and a judge's second score of it
     counts as one of another.
     """
     if kept:
         again: dict[tuple[int, int], int] = {}
-        renumbered = []
+        renumbered: list[Call] = []
         for item, _, judge, value in sorted(calls, key=lambda call: call[:3]):
             count = again.get((item, judge), 0)
             again[item, judge] = count + 1
             renumbered.append((item, count, judge, value))
         calls = renumbered
     item_, epoch_, judge_, value_ = zip(*calls, strict=True) if calls else ((), (), (), ())
-    return JudgeScores.of(item_, epoch_, judge_, value_, judges=judges)
+    return JudgeScores.of(item_, epoch_, judge_, value_, judges=judges, n_items=n)
+
+
+def _first(calls: Sequence[Call], repeats: int, judges: Sequence[str], kept: bool) -> JudgeScores:
+    return judge_scores([call for call in calls if call[1] < repeats], judges, kept=kept)
 
 
 def short_names(judges: Sequence[str]) -> list[str]:

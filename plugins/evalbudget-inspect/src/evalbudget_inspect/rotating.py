@@ -105,8 +105,9 @@ class Rotation:
         if epochs < self._calls:
             raise BudgetError(
                 f"the rotation {panel.rotation!r} has {self._calls} judges score each of the {len(items)} "
-                f"items, which takes {self._calls * len(items)} scores. Raise --budget to that, evaluate "
-                "fewer items with --limit, or use --rotation cyclic"
+                f"items, which takes {self._calls * len(items)} scores. Raise --budget to that (or --epochs "
+                f"to {self._calls}, without a budget), evaluate fewer items with --limit, or use --rotation "
+                "cyclic"
             )
         self._index = {item: i for i, item in enumerate(items)}
         self._turn = np.random.default_rng([seed, 7]).permutation(len(items))

@@ -202,15 +202,17 @@ class BudgetedSource(SampleSource):
                 "score a broken one; drop one of them"
             )
         items = [str(i) for i in spec.dataset.sample_ids or []]
+        epochs = spec.config.epochs or 1
+        serving.rotation = self._rotation(items, epochs)
         allocation = Allocation(
             self.config,
             items,
-            epochs=spec.config.epochs or 1,
+            epochs=epochs,
             attempts=1 + (spec.config.retry_on_error or 0),
             width=spec.config.max_samples,
             observe=plugins().observe,
+            judge_of=None if serving.rotation is None else serving.rotation.judge,
         )
-        serving.rotation = self._rotation(items, int(allocation.budget.amount))
         if serving.rotation is None:  # judges that take turns differ, whatever their temperature
             for warning in identical_repeats(spec, run.config, self.config.repeat):
                 logger.warning(warning)
@@ -223,10 +225,11 @@ class BudgetedSource(SampleSource):
         serving.allocation = allocation
         self._enqueue(serving, keys)
 
-    def _rotation(self, items: list[str], budget: int) -> Rotation | None:
+    def _rotation(self, items: list[str], epochs: int) -> Rotation | None:
         panel = self.config.panel
         if panel is None or not items:
             return None
+        budget = int(self.config.resolve_budget(len(items), without=epochs * len(items)).amount)
         rotation = Rotation(
             panel,
             items,

@@ -23,7 +23,7 @@ from evalbudget_inspect.source import BudgetedSource
 def budgeted(
     task: Task,
     *,
-    budget: str | int,
+    budget: str | int | None = None,
     sampler: str | None = None,
     repeat: str | None = None,
     score: str | None = None,
@@ -41,9 +41,10 @@ def budgeted(
 
     Args:
         task: an inspect task with a dataset and a scorer; it is not edited otherwise.
-        budget: scores to buy: ``2000``, or ``"20x"`` for 20 per item.
+        budget: scores to buy: ``2000``, or ``"20x"`` for 20 per item. With ``judges`` it may be left out:
+            then the epochs that inspect runs are all there is.
         sampler: registered name, for example ``eb-bernstein`` (the default) or ``uniform`` (the default with
-            ``judges``, which go with samplers only whose repeats do not depend on scores).
+            ``judges``). Samplers see the scores of ``judges`` with the judges' deviations taken out.
         repeat: ``generation`` (default): a repeat is a fresh epoch; ``judge``: the first generation of each
             item is kept and scored again.
         score: the scorer whose scores drive the sampler, ``name`` or ``name.key``; default the first.
@@ -119,6 +120,8 @@ def _metric(config: Config, *, drives: bool) -> Metric:
         judges=list(config.panel.judges),
         weighs_judges=config.panel.weighs_judges,
         kept=config.repeat is Repeat.JUDGE,
+        allocation=config.allocation.value,
+        fixed_repeats=config.fixed_repeats,
         low=low,
         high=high,
     )

@@ -9,7 +9,7 @@ from evalbudget.estimators.judges.components import (
     variance_components_literal,
 )
 from evalbudget.estimators.judges.difference import PairedScores, pair_scores, paired_difference
-from evalbudget.estimators.judges.panel_mean import judge_mean_over_sampled_items, panel_mean
+from evalbudget.estimators.judges.panel_mean import judge_corrected, judge_mean_over_sampled_items, panel_mean
 from evalbudget.estimators.judges.scales import ScaleDiagnosis, diagnose_scales, require_one_scale, rescale
 from evalbudget.estimators.judges.scores import JudgeScores
 from evalbudget.estimators.judges.self_preference import SelfPreference, self_preference
@@ -28,6 +28,7 @@ __all__ = [
     "diagnose_scales",
     "effective_votes",
     "judge_biases",
+    "judge_corrected",
     "judge_mean_over_sampled_items",
     "pair_scores",
     "paired_difference",

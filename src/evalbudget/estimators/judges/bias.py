@@ -12,6 +12,7 @@ from evalbudget.estimators.items import pool_variance
 from evalbudget.estimators.judges.scores import JudgeScores
 from evalbudget.estimators.readings import ItemMoments
 from evalbudget.estimators.result import Coverage, Random
+from evalbudget.judge_effects import judge_effects
 from evalbudget.shrinkage import t_quantile
 
 _FEW = 10
@@ -164,19 +165,10 @@ def _within_blocks(panel: JudgeScores, block: IntArray, within: str) -> JudgeFit
     K = panel.n_judges
     _, block = np.unique(block, return_inverse=True)
     size = np.bincount(block)
-    meets, weighs = (
-        coo_array((entry, (block, panel.judge)), shape=(size.size, K)).tocsr()
-        for entry in (np.ones(block.size), 1.0 / size[block])
-    )
-    share = (meets.T @ weighs).toarray()
-    laplacian = np.diag(panel.counts.astype(np.float64)) - share
-    values, vectors = np.linalg.eigh(laplacian)
-    if values[1] < 1e-8 * max(values[-1], 1.0):
+    effects = judge_effects(block, panel.judge, panel.value, K)
+    if not effects.connected:
         return None
-    inverse = (vectors[:, 1:] / values[1:]) @ vectors[:, 1:].T
-    centred = panel.value - (np.bincount(block, panel.value) / size)[block]
-    gamma = inverse @ np.bincount(panel.judge, centred, K)
-    gamma -= gamma.mean()
+    gamma, inverse = effects.gamma, effects.inverse
     # clustered by item: what an item's residuals add to the normal equations is one independent draw
     corrected = panel.value - gamma[panel.judge]
     residual = corrected - (np.bincount(block, corrected) / size)[block]

@@ -8,11 +8,19 @@ from evalbudget.confidence.bounds import FloatArray
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.judges.bias import fit_judges, judge_moments, pooled_variance
 from evalbudget.estimators.judges.scores import JudgeScores
+from evalbudget.estimators.readings import ItemReadings
 from evalbudget.estimators.result import ConfidenceInterval, Coverage, Estimate, Random, Validity
+from evalbudget.sampler import Allocation
 from evalbudget.shrinkage import t_quantile
 
 
-def panel_mean(scores: JudgeScores, *, judges_random: bool = False) -> Estimate:
+def panel_mean(
+    scores: JudgeScores,
+    *,
+    judges_random: bool = False,
+    allocation: Allocation = Allocation.FIXED,
+    fixed_repeats: int = 0,
+) -> Estimate:
     r"""Mean over the judges of their mean scores, every judge weighing the same.
 
     The raw mean of the scores is biased where judges have different numbers of calls (failures, incomplete
@@ -33,23 +41,29 @@ def panel_mean(scores: JudgeScores, *, judges_random: bool = False) -> Estimate:
     Items and generations are random; the judges are these ones, unless ``judges_random``: then the panel is
     taken for a sample of all judges, s_gamma^2/K is added and t has K - 1 degrees of freedom at most.
 
-    How many scores an item has must not depend on the scores; failures may differ between judges.
+    How many scores an item has must not depend on the scores, unless ``allocation`` says how it does: after
+    ADAPTIVE allocation only the first ``fixed_repeats`` epochs count; after CROSS_FIT r_i is the mean of the
+    item's two half-means (even and odd epochs), and all scores count. Failures may differ between judges.
 
     Judges without scores are left out: the target says so, and ``details["judges_silent"]`` counts them.
 
     Args:
         scores: of one model.
         judges_random: answer for judges like these rather than for these judges.
+        allocation: of the sampler that bought the scores.
+        fixed_repeats: epochs below this were bought whatever the scores; required under ADAPTIVE.
 
     Returns:
         Estimate, fixed-n, asymptotic. nan without scores; the standard error is nan where a single score or
         item leaves nothing to estimate it from, and no interval is claimed where it is 0.
 
     Raises:
-        InvalidInferenceError: ``judges_random`` with scores of a single judge.
+        InvalidInferenceError: ``judges_random`` with scores of a single judge; or allocation is ADAPTIVE and
+            ``fixed_repeats`` is below 1.
     """
-    panel = scores.scoring_panel()
-    K, n_scored = panel.n_judges, int(np.count_nonzero(scores.per_item))
+    used, how_used = _usable(scores, allocation, fixed_repeats)
+    panel = used.scoring_panel()
+    K, n_scored = panel.n_judges, int(np.count_nonzero(used.per_item))
     if not panel.value.size:
         return _estimate(scores, panel, float("nan"), float("nan"), 1.0, "no scores", judges_random)
     if judges_random and K < 2:
@@ -64,14 +78,35 @@ def panel_mean(scores: JudgeScores, *, judges_random: bool = False) -> Estimate:
         method, gamma = "mean of judge means, one score per item", mean - mean.mean()
         gamma_noise = np.diag(v / panel.counts)
     else:
-        value, variance, gamma, gamma_noise, how = _several(panel, n_scored)
+        value, variance, gamma, gamma_noise, how = _several(panel, n_scored, allocation)
         degrees, method = float(n_scored - 1), f"mean of judge-corrected item means, {how}"
+    method += how_used
     if judges_random:
         noise = float(np.trace(gamma_noise)) / K * (K - 1) / K
         spread = max(float((gamma**2).mean()) - noise, 0.0) * K / (K - 1)
         variance, degrees = variance + spread / K, min(degrees, K - 1.0)
     error = float(np.sqrt(variance)) if degrees >= 1.0 else float("nan")
     return _estimate(scores, panel, value, error, degrees, method, judges_random)
+
+
+def judge_corrected(scores: JudgeScores) -> ItemReadings:
+    r"""Scores with the judges' deviations taken out, for estimates of single items.
+
+    Item i's mean of :math:`x_{ijl} - \hat\gamma_l` estimates its mean over the panel, whichever judges it
+    met; :math:`\hat\gamma` (see :func:`judge_biases`) is fitted to all scores and taken for known: its error
+    is that of all items' scores together, small against that of one item's. An interaction of item and judge
+    stays in. Corrected scores may leave the range of the scale.
+
+    Returns:
+        Readings with the epochs of the scores; where several judges scored a generation, numbered anew.
+    """
+    panel = scores.scoring_panel()
+    gamma = fit_judges(panel).gamma if panel.n_judges > 1 else np.zeros(panel.n_judges)
+    value = panel.value - gamma[panel.judge] if panel.value.size else panel.value
+    epoch = panel.epoch
+    if panel.value.size and np.bincount(panel.generation).max() > 1:
+        epoch = np.arange(panel.item.size) - (np.cumsum(panel.per_item) - panel.per_item)[panel.item]
+    return ItemReadings.of(panel.item, epoch, value, n_items=scores.n_items, cost=scores.cost)
 
 
 def judge_mean_over_sampled_items(scores: JudgeScores) -> Estimate:
@@ -98,18 +133,43 @@ def judge_mean_over_sampled_items(scores: JudgeScores) -> Estimate:
     )
 
 
-def _several(panel: JudgeScores, n: int) -> tuple[float, float, FloatArray, FloatArray, str]:
+def _usable(scores: JudgeScores, allocation: Allocation, fixed_repeats: int) -> tuple[JudgeScores, str]:
+    if allocation is Allocation.FIXED:
+        return scores, ""
+    if allocation is Allocation.CROSS_FIT:
+        return scores, ", cross-fit halves"
+    if fixed_repeats < 1:
+        raise InvalidInferenceError(
+            "scores were allocated adaptively, so the mean of all of them is biased, and fixed_repeats is "
+            f"{fixed_repeats}; pass the sampler's fixed_repeats (its warm-up), or sample with cross-fit"
+        )
+    how = f", first {fixed_repeats} scores of each (the others were bought because of the scores)"
+    return scores.where(scores.epoch < fixed_repeats), how
+
+
+def _item_means(panel: JudgeScores, value: FloatArray, allocation: Allocation) -> FloatArray:
+    """Mean of each item that has any; under cross-fit of its half-means. Shape (items with a score,)."""
+    if allocation is not Allocation.CROSS_FIT:
+        counts = panel.per_item
+        return np.asarray((np.bincount(panel.item, value, panel.n_items) / np.maximum(counts, 1))[counts > 0])
+    half = 2 * panel.item + panel.epoch % 2
+    counts = np.bincount(half, minlength=2 * panel.n_items)
+    means = np.bincount(half, value, 2 * panel.n_items) / np.maximum(counts, 1)
+    halves = (counts.reshape(-1, 2) > 0).sum(axis=1)
+    return np.asarray((means.reshape(-1, 2).sum(axis=1) / np.maximum(halves, 1))[halves > 0])
+
+
+def _several(
+    panel: JudgeScores, n: int, allocation: Allocation
+) -> tuple[float, float, FloatArray, FloatArray, str]:
     fit = fit_judges(panel) if panel.n_judges > 1 else None
     gamma = np.zeros(1) if fit is None else fit.gamma
-    counts = panel.per_item
-    seen = counts > 0
-    corrected = panel.value - gamma[panel.judge]
-    r = np.bincount(panel.item, corrected, panel.n_items)[seen] / counts[seen]
+    r = _item_means(panel, panel.value - gamma[panel.judge], allocation)
     variance = float(r.var(ddof=1)) / n if n > 1 else float("nan")
     if fit is None:
         return float(r.mean()), variance, gamma, np.zeros((1, 1)), "one judge"
-    share = np.bincount(panel.judge, 1.0 / counts[panel.item], panel.n_judges) / n
-    imbalance = share - 1.0 / panel.n_judges
+    calls = (_item_means(panel, (panel.judge == j).astype(float), allocation) for j in range(panel.n_judges))
+    imbalance = np.array([share.mean() for share in calls]) - 1.0 / panel.n_judges
     variance += float(imbalance @ fit.covariance @ imbalance)
     return float(r.mean()), variance, gamma, fit.covariance, fit.method
 

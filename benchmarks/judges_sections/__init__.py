@@ -1,0 +1,1 @@
+"""Sections of ``benchmarks/judges.py``: functions ``(quick) -> Found``."""

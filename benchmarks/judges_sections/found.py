@@ -1,0 +1,68 @@
+"""What a section hands back, and the simulated panels several of them share."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("EVALBUDGET_DATA", ROOT.parent / "shared" / "data"))
+PAPER_F = {"Qwen": 638.0, "Llama": 446.0, "GPT": 602.0}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A figure that had to be reached, what was measured, and whether it was."""
+
+    text: str
+    measured: str
+    reached: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """One section: a table of finished text, and what it shows."""
+
+    lead: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    targets: tuple[Target, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class World:
+    """Normal components; the panel's biases are fixed."""
+
+    item: float
+    generation: float
+    interaction: float
+    residual: float
+    gamma: Floats
+
+    def draw(self, n: int, m: int, rng: np.random.Generator) -> Floats:
+        """Scores (items, judges, generations)."""
+        K = self.gamma.size
+        parts = (
+            rng.normal(0, np.sqrt(self.item), (n, 1, 1)),
+            rng.normal(0, np.sqrt(self.generation), (n, 1, m)),
+            self.gamma[None, :, None],
+            rng.normal(0, np.sqrt(self.interaction), (n, K, 1)),
+            rng.normal(0, np.sqrt(self.residual), (n, K, m)),
+        )
+        return np.asarray(sum(parts), dtype=np.float64)
+
+
+def biases(K: int, variance: float) -> Floats:
+    """K deviations with sum zero and this mean square."""
+    line = np.linspace(-1.0, 1.0, K)
+    return np.asarray(line * np.sqrt(variance / (line**2).mean()), dtype=np.float64)
+
+
+def names(K: int) -> tuple[str, ...]:
+    return tuple(f"judge {j}" for j in range(K))
