@@ -143,8 +143,8 @@ class FactorModel:
         Args:
             scores: of earlier models, in [0, 1], nan where missing, shape (n_models, n_items).
             items: ids; default "0", "1" ...
-            rank: number of factors beyond level and easiness; clipped at n_models - 1; default by
-                cross-validation.
+            rank: number of factors beyond level and easiness; clipped below the number of models and
+                of items; default by cross-validation.
             ridge: of the item factors; default by cross-validation.
             seed: of the folds of cross-validation.
 

@@ -11,6 +11,7 @@ from evalbudget.prediction.logistic import bounded_step, sigmoid
 
 _ROUNDS = 5
 _STEPS = 4
+_STILL = 0.003
 _PSEUDO = 2.0
 """The default spread counts as much as this many models."""
 
@@ -48,7 +49,9 @@ def fit_prior(scores: FloatArray, V: FloatArray, U: FloatArray, spread: FloatArr
     none = np.zeros(V.shape[0])
     for _ in range(_ROUNDS):
         for _ in range(_STEPS):
-            U = bounded_step(scores, V, none, mean, precision, U)
+            before, U = U, bounded_step(scores, V, none, mean, precision, U)
+            if float(np.abs(U - before).max(initial=0.0)) < _STILL:
+                break
         mean = U.mean(axis=0)
         precision = _precision(U, spread, _uncertainty(scores, V, U, precision) * m)
     return Prior(mean, precision, U)

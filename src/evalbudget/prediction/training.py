@@ -18,6 +18,7 @@ from evalbudget.prediction.logistic import bounded_step, sigmoid
 
 _WEAK = 0.1
 _SWEEPS = 40
+_STILL = 0.002
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ def train(scores: FloatArray, rank: int, ridge: float, *, sweeps: int = _SWEEPS)
 
     Args:
         scores: in [0, 1] or nan, shape (n_models, n_items).
-        rank: number of columns of q, at most n_models - 1.
+        rank: number of columns of q, below the number of models and of items.
         ridge: rho > 0.
-        sweeps: at most so many; stops earlier when predictions move by less than .001.
+        sweeps: at most so many; stops earlier when predictions move by less than .002.
     """
     m, n = scores.shape
     seen = ~np.isnan(scores)
@@ -66,7 +67,7 @@ def train(scores: FloatArray, rank: int, ridge: float, *, sweeps: int = _SWEEPS)
         items = bounded_step(transposed, X, models[:, 0], centre, of_items, items)
         i, j = np.divmod(probe, n)
         now = sigmoid(models[i, 0] + items[j, 0] + (models[i, 1:] * items[j, 1:]).sum(axis=1))
-        if float(np.abs(now - before).max()) < 1e-3:
+        if float(np.abs(now - before).max()) < _STILL:
             break
         before = now
     V = np.column_stack([np.ones(n), items])

@@ -1,6 +1,7 @@
 r"""The estimator of [PULSE] as published, and its average with better weights.
 
-Per batch t of b draws, with O the items read and U those left before it, F and Phi the sums of f and f^2 over U,
+Per batch t of b draws, with O the items read and U those left before it, F and Phi the sums of f and f^2 over
+U,
 
 .. math:: \theta_t = \frac1n \Bigl[\sum_O S + \lambda_t F + \frac{|U|}b \sum_{batch} (S - \lambda_t f)\Bigr],
           \quad \lambda_t = \mathrm{clip}\Bigl(1 - \frac{F \bar Z}{|U| \Phi}, 0, 1\Bigr),
@@ -35,7 +36,7 @@ class Corrections:
     Attributes:
         theta: unbiased estimates of the benchmark mean, shape (n_batches,).
         coefficient: lambda, fixed before the batch, shape (n_batches,).
-        variance: plug-in variance of theta, from the spread of S - lambda f in all batches, shape (n_batches,).
+        variance: plug-in variance of theta, from the spread of S - lambda f in all batches, same shape.
         left: |U| before the batch, shape (n_batches,).
         size: b, shape (n_batches,).
     """
@@ -53,7 +54,7 @@ class Corrections:
         s, f, batch = draws.value[read], draws.prediction[read], draws.batch[read]
         K = draws.n_batches
         size = np.bincount(batch, minlength=K).astype(np.float64)
-        drawn = np.bincount(draws.batch, minlength=K)
+        drawn = np.bincount(draws.batch, minlength=K).astype(np.float64)
         lost = drawn - size
         unseen = draws.pool - (np.cumsum(drawn) - drawn)
         # of what was left, those known by now to fail do not count; predictions are taken in proportion
@@ -63,7 +64,8 @@ class Corrections:
         sums = np.bincount(batch, weights=s, minlength=K)
         predicted = np.bincount(batch, weights=f, minlength=K)
         some = size > 0
-        left, size, F, Phi, sums, predicted = (x[some] for x in (left, size, F, Phi, sums, predicted))
+        left, size, F, Phi = left[some], size[some], F[some], Phi[some]
+        sums, predicted = sums[some], predicted[some]
         n = draws.n_items - draws.n_failed
         before = draws.known.sum() + np.cumsum(sums) - sums
         gap = left / size * (predicted - sums)
@@ -77,7 +79,7 @@ class Corrections:
         residual = s - np.repeat(lam, size.astype(np.int64)) * f
         spread = float(residual.var(ddof=1)) if residual.size > 1 else float("nan")
         variance = left * (left - size) / size * spread / n**2
-        return cls(theta, lam, np.asarray(variance), left, size)
+        return cls(theta, lam, np.asarray(variance, dtype=np.float64), left, size)
 
 
 def pulse_mean(draws: ModelDraws, *, bounds: tuple[float, float] = (0.0, 1.0)) -> Estimate:
@@ -86,10 +88,10 @@ def pulse_mean(draws: ModelDraws, *, bounds: tuple[float, float] = (0.0, 1.0)) -
     .. math:: P(|\bar\theta - \theta| \ge \varepsilon) \le 2 \exp\Bigl(-\frac{\varepsilon^2}
               {2 (v / (K n^2) + 2 \varepsilon / (3K))}\Bigr)
 
-    The 2 bounds |theta_t - theta| <= (1 + lambda) |U| / n, in batches too: their mean has no larger range (and a
-    much smaller one in truth, so the term 2/3K is far too wide for large batches). But v must bound the
-    variances, and the plug-in is an estimate, so the level is asymptotic; and the bound holds at a K fixed
-    beforehand, not where an adaptive race happens to stop. For an interval to rely on take
+    The 2 bounds |theta_t - theta| <= (1 + lambda) |U| / n, in batches too: their mean has no larger range
+    (and a much smaller one in truth, so the term 2/3K is far too wide for large batches). But v must bound
+    the variances, and the plug-in is an estimate, so the level is asymptotic; and the bound holds at a K
+    fixed beforehand, not where an adaptive race happens to stop. For an interval to rely on take
     :func:`~evalbudget.estimators.models.benchmark_mean`.
 
     Args:

@@ -73,7 +73,12 @@ def _unseen_sum(draws: ModelDraws) -> FloatArray:
 
 def _range(draws: ModelDraws) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest f over what is left before each draw, each of shape (t,)."""
-    t = draws.value.size
-    low = draws.prediction_low[draws.batch] if draws.prediction_low.size else np.zeros(t)
-    high = draws.prediction_high[draws.batch] if draws.prediction_high.size else np.ones(t)
-    return low, high
+    start = np.flatnonzero(np.diff(draws.batch, prepend=-1))
+    left = draws.pool - start
+    mean = draws.unseen_prediction_sum / left
+    # no single item is farther from the mean than all of them together: nothing for constant predictions
+    squares = np.maximum(draws.unseen_prediction_sum_sq - mean * draws.unseen_prediction_sum, 0.0)
+    reach = np.sqrt(squares) + 1e-6
+    low = np.maximum(draws.prediction_low if draws.prediction_low.size else 0.0, mean - reach)
+    high = np.minimum(draws.prediction_high if draws.prediction_high.size else 1.0, mean + reach)
+    return low[draws.batch], high[draws.batch]
