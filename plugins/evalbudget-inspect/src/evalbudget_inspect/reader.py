@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,9 @@ class _Turns:
     kept: bool
 
 
-def open_scores(path: Path) -> RecordedScores | None:
+def open_scores(
+    path: Path, *, wanted: Callable[[EvalLog], bool] | None = None
+) -> RecordedScores | None:
     """An inspect ``.eval`` log, or a folder of them; None if the path is neither.
 
     Models are the evaluated models, raters the scorers, repeats the epochs; several logs of the same task
@@ -73,6 +75,11 @@ def open_scores(path: Path) -> RecordedScores | None:
 
     Where judges took turns, raters are the judges, and scorers that asked no judge are left out. Of several
     scorers that did, the one that drove the sampler counts.
+
+    Args:
+        path: of the log or the folder.
+        wanted: told each log's header; those it does not want are left out, as are unreadable ones. The
+            result is None if none is left.
 
     Raises:
         InvalidInputError: a log is truncated or unreadable, logs of several tasks, or no score at all.
@@ -84,12 +91,21 @@ def open_scores(path: Path) -> RecordedScores | None:
     tasks: dict[str, Path] = {}
     rotated = False
     for file in files:
-        header, summaries = _read(file)
+        try:
+            header, summaries = _read(file)
+        except InvalidInputError:
+            if wanted is None:
+                raise
+            continue
+        if wanted is not None and not wanted(header):
+            continue
         tasks.setdefault(header.eval.task, file)
         turns = _turns(header, summaries)
         rotated |= turns is not None
         for summary in summaries if turns is None else sorted(summaries, key=lambda s: s.epoch):
             _add(columns, header, summary, file, turns)
+    if not tasks:
+        return None
     if len(tasks) > 1:
         raise InvalidInputError(
             f"{path} holds logs of {len(tasks)} tasks ({', '.join(sorted(tasks))}), whose items are not "

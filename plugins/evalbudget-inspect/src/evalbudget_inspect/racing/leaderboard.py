@@ -1,0 +1,269 @@
+"""Who is best, and what the evaluations prove: one race as a table, as JSON and as a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from inspect_ai.log import EvalLog
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.estimators.models import ModelRanks, model_means, model_ranks
+from evalbudget.samplers import Outcome, OutcomeKind
+from evalbudget_inspect.racing.race import DOWN_AFTER, Race
+from evalbudget_inspect.scoring import METADATA
+
+LEVEL = 0.95
+
+
+class Status(StrEnum):
+    """How an arm came out."""
+
+    BEST = "best"
+    """The only one that may be the best, or the one the sampler decided for."""
+    TIE = "tie"
+    """It cannot be told apart from the best."""
+    BEHIND = "behind"
+    """Its interval lies below the best one's."""
+    ELIMINATED = "eliminated"
+    """The sampler asked it nothing more."""
+    LOST = "lost"
+    """It kept failing, or its task ended early."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One arm of a race.
+
+    Attributes:
+        name: of the model or setting.
+        status: how it came out.
+        rank: by estimate, from 1; None without an estimate.
+        rank_best: the best rank its interval allows.
+        rank_worst: the worst one.
+        estimate: of its mean score over the benchmark; None without scores.
+        stderr: of the estimate; None below two scores.
+        lower: of its interval, which holds for all arms at once and at every moment.
+        upper: of the same.
+        readings: its scores.
+        failed: its failed readings.
+        evaluations: what it cost, retries included.
+        eliminated_at: evaluations of all arms together when it left; None if it did not.
+        errors: how often each kind of failure occurred.
+        left: why its task ended early.
+    """
+
+    name: str
+    status: Status
+    rank: int | None
+    rank_best: int
+    rank_worst: int
+    estimate: float | None
+    stderr: float | None
+    lower: float
+    upper: float
+    readings: int
+    failed: int
+    evaluations: int
+    eliminated_at: int | None
+    errors: dict[str, int]
+    left: str | None
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """One race.
+
+    Attributes:
+        standings: of the arms, best first.
+        sentence: what came out, in words.
+        outcome: what the sampler decided: best, equivalent, tie or undecided.
+        sampler: who decided.
+        seed: of the sampler.
+        options: of the sampler.
+        budget: in evaluations.
+        spent: evaluations paid for.
+        grid: evaluations of every arm on every item.
+        items: of the benchmark.
+        stop_reason: why nothing more was asked.
+        level: of the intervals.
+        interval: what they are.
+        target: what they speak of.
+        notes: what to know besides.
+    """
+
+    standings: tuple[Standing, ...]
+    sentence: str
+    outcome: str
+    sampler: str
+    seed: int
+    options: dict[str, Any]
+    budget: int
+    spent: int
+    grid: int
+    items: int
+    stop_reason: str
+    level: float
+    interval: str
+    target: str
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self) | {
+            "standings": [asdict(s) | {"status": s.status.value} for s in self.standings],
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Leaderboard:
+        """What :meth:`to_json` gave."""
+        standings = tuple(Standing(**{**s, "status": Status(s["status"])}) for s in data["standings"])
+        return cls(**{**data, "standings": standings, "notes": tuple(data["notes"])})
+
+    def of(self, name: str) -> Standing:
+        """The standing of an arm."""
+        return next(s for s in self.standings if s.name == name)
+
+
+def leaderboard(logs: EvalLog | Iterable[EvalLog]) -> Leaderboard:
+    """The leaderboard of a race, from the logs that ``eval`` or ``eval_set`` returned or that were read again.
+
+    Args:
+        logs: of one race, header-only or whole; those of other tasks are left out.
+
+    Raises:
+        InvalidInputError: none of the logs is of a race, or they are of several.
+    """
+    found: dict[str, Leaderboard] = {}
+    for log in [logs] if isinstance(logs, EvalLog) else logs:
+        for score in log.results.scores if log.results else []:
+            entry = (score.metadata or {}).get(METADATA) or {}
+            if "race" in entry:
+                board = Leaderboard.from_json(entry["race"])
+                known = found.get(str(entry.get("race_id")))
+                if known is None or board.spent >= known.spent:
+                    found[str(entry.get("race_id"))] = board
+    if len(found) != 1:
+        raise InvalidInputError(
+            f"the logs hold {len(found)} races; give the logs of one race (their results say race_id)"
+            if found
+            else "none of these logs is of a race that has begun"
+        )
+    return next(iter(found.values()))
+
+
+def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
+    """The leaderboard of a race as it stands."""
+    sampler = race.sampler
+    estimates = model_means(
+        [sampler.draws(model) for model in range(race.design.n_models)], bounds=race.config.bounds
+    )
+    ranks = model_ranks(estimates, LEVEL)
+    eliminated = sampler.eliminated
+    outcome = sampler.outcome
+    status = _statuses(race, ranks, outcome)
+    order = sorted(
+        range(race.design.n_models),
+        key=lambda m: (status[m] is Status.LOST, -_or(ranks.value[m], -np.inf), m != ranks.winner),
+    )
+    by_value = [m for m in order if np.isfinite(ranks.value[m])]
+    place = {m: 1 + sum(ranks.value[o] > ranks.value[m] for o in by_value) for m in by_value}
+    standings = tuple(
+        Standing(
+            name=race.design.models[m],
+            status=status[m],
+            rank=place.get(m),
+            rank_best=int(ranks.best[m]),
+            rank_worst=int(ranks.worst[m]),
+            estimate=_finite(ranks.value[m]),
+            stderr=_finite(estimates[m].standard_error),
+            lower=float(ranks.low[m]),
+            upper=float(ranks.high[m]),
+            readings=race.lanes[m].readings,
+            failed=race.lanes[m].failed,
+            evaluations=int(race.lanes[m].spent),
+            eliminated_at=eliminated.get(m),
+            errors=dict(race.lanes[m].errors),
+            left=race.lanes[m].left if m in eliminated and not race.lanes[m].absent else None,
+        )
+        for m in order
+    )
+    return Leaderboard(
+        standings=standings,
+        sentence=_sentence(standings, outcome, race),
+        outcome=outcome.kind.value,
+        sampler=sampler.name,
+        seed=sampler.seed,
+        options={k: list(v) if isinstance(v, tuple) else v for k, v in sampler.options.items()},
+        budget=int(race.budget.amount),
+        spent=int(race.ledger.spent),
+        grid=race.grid,
+        items=race.design.n_items,
+        stop_reason=race.stop_reason,
+        level=LEVEL,
+        interval=f"{estimates[0].method}; {estimates[0].validity.value}, {estimates[0].coverage.value} over "
+        f"{race.design.n_models} models",
+        target=f"mean over the {race.design.n_items} items of the benchmark",
+        notes=tuple(notes),
+    )
+
+
+def _statuses(race: Race, ranks: ModelRanks, outcome: Outcome) -> list[Status]:
+    eliminated = race.sampler.eliminated
+    contenders = set(ranks.contenders.tolist())
+    decided = outcome.models if outcome.kind is not OutcomeKind.UNDECIDED else ()
+    statuses = []
+    for m, lane in enumerate(race.lanes):
+        down = lane.in_a_row >= DOWN_AFTER or (lane.left is not None and not lane.absent)
+        if m in eliminated and down:
+            statuses.append(Status.LOST)
+        elif m in decided:
+            statuses.append(Status.BEST if len(decided) == 1 else Status.TIE)
+        elif m in eliminated:
+            statuses.append(Status.ELIMINATED)
+        elif m not in contenders or decided:
+            statuses.append(Status.BEHIND)
+        else:
+            statuses.append(Status.BEST if len(contenders) == 1 else Status.TIE)
+    return statuses
+
+
+def _sentence(standings: Sequence[Standing], outcome: Outcome, race: Race) -> str:
+    best = [s for s in standings if s.status is Status.BEST]
+    tied = [s.name for s in standings if s.status is Status.TIE]
+    if not any(s.estimate is not None for s in standings):
+        return "No model has a score."
+    if best:
+        rivals = [s for s in standings if s is not best[0] and s.upper >= best[0].lower]
+        if not rivals:
+            return f"{best[0].name} is best: its interval lies above all others."
+        others = _listed([s.name for s in rivals])
+        return (
+            f"{best[0].name} is best by the rule of {race.config.sampler}; the {LEVEL:.0%} intervals alone do not "
+            f"tell it from {others}."
+        )
+    if outcome.kind is OutcomeKind.EQUIVALENT:
+        return f"{_listed(tied)} are within the margin of the best."
+    if outcome.kind is OutcomeKind.TIE:
+        return f"{_listed(tied)} have the same score."
+    if len(tied) > 1:
+        return f"{_listed(tied)} cannot be told apart with this budget; {tied[0]} leads."
+    return f"{standings[0].name} leads; nothing is decided with this budget."
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _or(value: float, other: float) -> float:
+    return float(value) if np.isfinite(value) else other
