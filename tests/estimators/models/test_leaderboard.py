@@ -7,7 +7,13 @@ from tests.estimators.models.drawn import bernoulli, draw
 from evalbudget.draws import ModelDraws
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimators import Coverage
-from evalbudget.estimators.models import benchmark_mean, model_means, model_ranks
+from evalbudget.estimators.models import (
+    benchmark_mean,
+    differences_from,
+    model_means,
+    model_ranks,
+    paired_difference,
+)
 
 
 def race(means: list[float], n_drawn: list[int], seed: int = 0) -> list[ModelDraws]:
@@ -70,3 +76,24 @@ def test_bad_input() -> None:
         model_means([])
     with pytest.raises(InvalidInputError, match="level"):
         model_ranks(model_means(race([0.5], [10])), 95)
+
+
+def test_differences_share_the_error_over_all_pairs() -> None:
+    draws = race([0.9, 0.5, 0.1, 0.5], [200] * 4)
+    for d, difference in zip(draws, differences_from(draws, 1), strict=True):
+        ours = difference.confidence_interval(0.9)
+        alone = paired_difference(draws[1], d).confidence_interval(1 - 0.1 / 6)
+        assert (ours.low, ours.high) == pytest.approx((alone.low, alone.high))
+    with pytest.raises(InvalidInputError, match="reference 4"):
+        differences_from(draws, 4)
+    assert differences_from(draws[:1], 0)[0].value == pytest.approx(0.0)
+
+
+def test_pairing_tells_alike_models_apart_sooner() -> None:
+    rng = np.random.default_rng(3)
+    order = rng.permutation(400)
+    a = bernoulli(0.6, 400, 1)
+    b = np.where(rng.random(400) < 0.12, 0.0, a)
+    draws = [draw(x, np.full(400, 0.5), 250, order=order) for x in (a, b)]
+    assert model_ranks(model_means(draws)).contenders.tolist() == [0, 1]
+    assert differences_from(draws, 0)[1].confidence_interval().low > 0

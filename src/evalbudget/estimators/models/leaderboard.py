@@ -10,7 +10,7 @@ import numpy as np
 from evalbudget.confidence.bounds import FloatArray, IntArray
 from evalbudget.draws import ModelDraws
 from evalbudget.errors import InvalidInputError
-from evalbudget.estimators.models.means import benchmark_mean
+from evalbudget.estimators.models.means import benchmark_mean, paired_difference
 from evalbudget.estimators.result import Estimate, check_level
 
 
@@ -62,6 +62,31 @@ def model_means(
     if not draws:
         raise InvalidInputError("no models; give the draws of at least one")
     return tuple(benchmark_mean(d, bounds=bounds, simultaneous=len(draws)) for d in draws)
+
+
+def differences_from(
+    draws: Sequence[ModelDraws], reference: int, *, bounds: tuple[float, float] = (0.0, 1.0)
+) -> tuple[Estimate, ...]:
+    """Paired differences, reference less each model, that hold together whichever model is the reference.
+
+    Each spends (1 - level) / (n_models (n_models - 1) / 2), as all pairs would: the reference may be the
+    leader of the moment. Models that share the order of items and answer them alike are told apart sooner
+    than by their own intervals. The reference's difference from itself is exactly 0.
+
+    Args:
+        draws: of every model in the race, from the same pool in the same order.
+        reference: index of the model to compare with.
+        bounds: the declared range of the scores.
+
+    Raises:
+        InvalidInferenceError: a model does not share the reference's pool and order.
+        InvalidInputError: there is no such reference, or the bounds are not a range.
+    """
+    m = len(draws)
+    if not 0 <= reference < m:
+        raise InvalidInputError(f"reference {reference} is not one of {m} models; give an index from 0")
+    pairs = max(1, m * (m - 1) // 2)
+    return tuple(paired_difference(draws[reference], d, bounds=bounds, simultaneous=pairs) for d in draws)
 
 
 def model_ranks(estimates: Sequence[Estimate], level: float = 0.95) -> ModelRanks:
