@@ -1,5 +1,7 @@
-"""evalbudget for inspect-ai: adaptive repeats on unmodified tasks."""
+"""evalbudget for inspect-ai: adaptive repeats and races of models on unmodified tasks."""
 
+from evalbudget_inspect.racing.leaderboard import Leaderboard, leaderboard
+from evalbudget_inspect.racing.task import race
 from evalbudget_inspect.task import budgeted
 
-__all__ = ["budgeted"]
+__all__ = ["Leaderboard", "budgeted", "leaderboard", "race"]

@@ -6,5 +6,16 @@ from evalbudget_inspect.metrics import budget_estimates
 from evalbudget_inspect.panel_metrics import panel_estimates
 from evalbudget_inspect.providers.recorded import recorded
 from evalbudget_inspect.providers.simulated import simulated
+from evalbudget_inspect.racing.entry import race_entry
+from evalbudget_inspect.racing.metrics import race_estimates
 
-__all__ = ["RunHooks", "budget_estimates", "budgeted_entry", "panel_estimates", "recorded", "simulated"]
+__all__ = [
+    "RunHooks",
+    "budget_estimates",
+    "budgeted_entry",
+    "panel_estimates",
+    "race_entry",
+    "race_estimates",
+    "recorded",
+    "simulated",
+]

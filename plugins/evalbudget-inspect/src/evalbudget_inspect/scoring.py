@@ -45,7 +45,7 @@ def scorer_names(scorers: Sequence[Scorer]) -> list[str]:
 
 def with_metrics(
     base: Scorer,
-    metric: Metric,
+    metric: Metric | None,
     *,
     metadata: dict[str, Any],
     before: BeforeScoring,
@@ -55,7 +55,7 @@ def with_metrics(
 
     Args:
         base: the task's scorer; it is not changed.
-        metric: appended to its metrics.
+        metric: appended to its metrics; None for none.
         metadata: added to what the host logs about the scorer.
         before: awaited with the state about to be scored; False if it is not to be scored at all.
         seat: finds the judge of the state about to be scored; None where judges do not take turns.
@@ -81,7 +81,9 @@ def with_metrics(
             name=info.name,
             metadata={
                 **info.metadata,
-                SCORER_METRICS: _append(info.metadata[SCORER_METRICS], metric),
+                SCORER_METRICS: info.metadata[SCORER_METRICS]
+                if metric is None
+                else _append(info.metadata[SCORER_METRICS], metric),
                 METADATA: metadata,
             },
         ),

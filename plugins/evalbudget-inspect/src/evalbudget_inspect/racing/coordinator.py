@@ -22,10 +22,10 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.plugins import plugins
 from evalbudget.prediction import FactorModel
 from evalbudget_inspect.allocation import Key
-from evalbudget_inspect.context import Run, is_cancelled
+from evalbudget_inspect.context import Run, is_cancelled, watch
 from evalbudget_inspect.racing.config import RaceConfig
 from evalbudget_inspect.racing.history import Asking, load_history
-from evalbudget_inspect.racing.leaderboard import Leaderboard, leaderboard_of
+from evalbudget_inspect.racing.leaderboard import Leaderboard, Standing, leaderboard_of
 from evalbudget_inspect.racing.prior import finished_elsewhere, known_cells
 from evalbudget_inspect.racing.race import KnownCell, Race
 from evalbudget_inspect.refusals import refused
@@ -101,6 +101,10 @@ class Arm:
         self.context.run(enqueue_sample, self.pool[key[0]].model_copy(deep=True), epoch=key[1])
         self.given = True
         self.wake.set()
+
+    def failed_before(self, key: Key) -> bool:
+        """Whether a known cell has no score."""
+        return any(cell.key == key and cell.value is None for cell in self.known)
 
     @property
     def is_over(self) -> bool:
@@ -342,6 +346,17 @@ class Coordinator:
 
     # what is known
 
+    @property
+    def names(self) -> list[str]:
+        """Of the arms, in the order of the sampler's models."""
+        return _names(self._in_order)
+
+    @property
+    def race_id(self) -> str:
+        """The same for all arms of the race, and for no other."""
+        spec = next(iter(self.arms.values())).run.spec
+        return f"{spec.eval_set_id or spec.run_id} {self.group.task}"
+
     def board(self) -> Leaderboard | None:
         """The leaderboard; a bit old while the race runs, exact once it is closed. None before it began."""
         if self.race is None:
@@ -359,7 +374,7 @@ def _nobody_else_comes() -> bool:
         return False
     if stats.pending and stats.in_flight < effective_max_tasks(stats.launch):
         return False  # about to be started
-    waiting = sum(arm.waiting for coordinator in _running.values() for arm in coordinator.arms.values())
+    waiting = sum(arm.waiting for coordinator in _races.running.values() for arm in coordinator.arms.values())
     return stats.in_flight <= waiting
 
 
@@ -401,33 +416,30 @@ def _alone(name: str, *, resumed: bool) -> str:
     return f"a race needs two models or more, and there is only {name}; name them with --model a,b,c"
 
 
-# all races of this process, by run and task names
+class _Races:
+    """All races of this process, by run and group."""
 
-_running: dict[tuple[str, str], Coordinator] = {}
-_task_names: dict[str, Counter[str]] = {}
-_finished: list[Leaderboard] = []
+    def __init__(self) -> None:
+        self.running: dict[tuple[str, str], Coordinator] = {}
+        self.task_names: dict[str, Counter[str]] = {}
+        self.finished: list[Leaderboard] = []
+
+    def run_starts(self, run_id: str, task_names: Sequence[str]) -> None:
+        """Remember how many tasks of each name the run has."""
+        self.task_names[run_id] = Counter(task_names)
+
+    def run_ends(self, run_id: str) -> None:
+        """Forget the run's races, keep their results."""
+        self.task_names.pop(run_id, None)
+        for key in [key for key in self.running if key[0] == run_id]:
+            coordinator = self.running.pop(key)
+            board = coordinator.board() if coordinator.refusal is None else None
+            if board is not None:
+                self.finished.append(board)
 
 
-def run_starts(run_id: str, task_names: Sequence[str]) -> None:
-    """Called by inspect's hook before a run's tasks start."""
-    _task_names[run_id] = Counter(task_names)
-
-
-def run_ends(run_id: str) -> None:
-    """Called by inspect's hook: forget the run's races, keep their results."""
-    _task_names.pop(run_id, None)
-    for key in [key for key in _running if key[0] == run_id]:
-        coordinator = _running.pop(key)
-        board = coordinator.board() if coordinator.refusal is None else None
-        if board is not None:
-            _finished.append(board)
-
-
-def take_boards() -> list[Leaderboard]:
-    """Results of the races that ended since the last call."""
-    taken = list(_finished)
-    _finished.clear()
-    return taken
+_races = _Races()
+watch(_races)
 
 
 def coordinator_of(run: Run, group: Group) -> Coordinator:
@@ -436,8 +448,8 @@ def coordinator_of(run: Run, group: Group) -> Coordinator:
     Raises:
         InvalidInputError: another race of this run has a task of the same name.
     """
-    names = _task_names.get(run.spec.run_id, Counter({run.spec.task: 1}))
-    for (run_id, key), other in _running.items():
+    names = _races.task_names.get(run.spec.run_id, Counter({run.spec.task: 1}))
+    for (run_id, key), other in _races.running.items():
         if run_id == run.spec.run_id and key != group.key and set(other.group.names) & set(group.names):
             raise other.refuse(
                 InvalidInputError(
@@ -446,6 +458,23 @@ def coordinator_of(run: Run, group: Group) -> Coordinator:
                 )
             )
     place = (run.spec.run_id, group.key)
-    if place not in _running:
-        _running[place] = Coordinator(group, sum(names[name] for name in group.names))
-    return _running[place]
+    if place not in _races.running:
+        _races.running[place] = Coordinator(group, sum(names[name] for name in group.names))
+    return _races.running[place]
+
+
+def standing_of(run: Run) -> Standing | None:
+    """Where the arm of a run stands; None if it is in no race, or that has not begun."""
+    for coordinator in _races.running.values():
+        for arm in coordinator.arms.values():
+            if arm.run.spec.eval_id == run.spec.eval_id and arm.index >= 0:
+                board = coordinator.board()
+                return None if board is None else board.of(coordinator.names[arm.index])
+    return None
+
+
+def take_boards() -> list[Leaderboard]:
+    """Results of the races that ended since the last call."""
+    taken = list(_races.finished)
+    _races.finished.clear()
+    return taken

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 import numpy as np
 from inspect_ai.log import EvalLog
 
-from evalbudget.errors import InvalidInputError
-from evalbudget.estimators.models import ModelRanks, model_means, model_ranks
+from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.estimators import Estimate
+from evalbudget.estimators.models import differences_from, model_means, model_ranks
 from evalbudget.samplers import Outcome, OutcomeKind
 from evalbudget_inspect.racing.race import DOWN_AFTER, Race
 from evalbudget_inspect.scoring import METADATA
@@ -54,6 +56,9 @@ class Standing:
         eliminated_at: evaluations of all arms together when it left; None if it did not.
         errors: how often each kind of failure occurred.
         left: why its task ended early.
+        behind: how much the leader is better on the items both read; None where models read other items.
+        behind_lower: of its interval, which holds for all pairs of arms at once and at every moment.
+        behind_upper: of the same.
     """
 
     name: str
@@ -71,6 +76,9 @@ class Standing:
     eliminated_at: int | None
     errors: dict[str, int]
     left: str | None
+    behind: float | None = None
+    behind_lower: float | None = None
+    behind_upper: float | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +132,12 @@ class Leaderboard:
         standings = tuple(Standing(**{**s, "status": Status(s["status"])}) for s in data["standings"])
         return cls(**{**data, "standings": standings, "notes": tuple(data["notes"])})
 
+    def table(self, *, width: int | None = None) -> str:
+        """As text for a terminal."""
+        from evalbudget_inspect.racing.table import render
+
+        return render(self, width=width)
+
     def of(self, name: str) -> Standing:
         """The standing of an arm."""
         return next(s for s in self.standings if s.name == name)
@@ -159,19 +173,23 @@ def leaderboard(logs: EvalLog | Iterable[EvalLog]) -> Leaderboard:
 def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
     """The leaderboard of a race as it stands."""
     sampler = race.sampler
-    estimates = model_means(
-        [sampler.draws(model) for model in range(race.design.n_models)], bounds=race.config.bounds
-    )
+    draws = [sampler.draws(model) for model in range(race.design.n_models)]
+    estimates = model_means(draws, bounds=race.config.bounds)
     ranks = model_ranks(estimates, LEVEL)
+    differences: Sequence[Estimate] = ()
+    if ranks.winner >= 0:
+        with suppress(InvalidInferenceError):  # models that read items in orders of their own
+            differences = differences_from(draws, ranks.winner, bounds=race.config.bounds)
     eliminated = sampler.eliminated
     outcome = sampler.outcome
-    status = _statuses(race, ranks, outcome)
+    contenders = _contenders(estimates, differences)
+    status = _statuses(race, contenders, outcome)
     order = sorted(
         range(race.design.n_models),
         key=lambda m: (status[m] is Status.LOST, -_or(ranks.value[m], -np.inf), m != ranks.winner),
     )
     by_value = [m for m in order if np.isfinite(ranks.value[m])]
-    place = {m: 1 + sum(ranks.value[o] > ranks.value[m] for o in by_value) for m in by_value}
+    place = {m: 1 + sum(bool(ranks.value[o] > ranks.value[m]) for o in by_value) for m in by_value}
     standings = tuple(
         Standing(
             name=race.design.models[m],
@@ -189,12 +207,13 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
             eliminated_at=eliminated.get(m),
             errors=dict(race.lanes[m].errors),
             left=race.lanes[m].left if m in eliminated and not race.lanes[m].absent else None,
+            **_behind(differences if m != ranks.winner else (), m),
         )
         for m in order
     )
     return Leaderboard(
         standings=standings,
-        sentence=_sentence(standings, outcome, race),
+        sentence=_sentence(standings, outcome, race, contenders),
         outcome=outcome.kind.value,
         sampler=sampler.name,
         seed=sampler.seed,
@@ -212,39 +231,63 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
     )
 
 
-def _statuses(race: Race, ranks: ModelRanks, outcome: Outcome) -> list[Status]:
+def _contenders(estimates: Sequence[Estimate], differences: Sequence[Estimate]) -> set[int]:
+    """Models that may be the best, with probability LEVEL.
+
+    Told apart by their intervals or by their differences: each kind spends half of what may go wrong.
+    """
+    if not differences:
+        return set(model_ranks(estimates, LEVEL).contenders.tolist())
+    half = (1.0 + LEVEL) / 2.0
+    by_rank = set(model_ranks(estimates, half).contenders.tolist())
+    return {m for m in by_rank if not differences[m].confidence_interval(half).low > 0}
+
+
+def _behind(differences: Sequence[Estimate], model: int) -> dict[str, float | None]:
+    if not differences:
+        return {}
+    interval = differences[model].confidence_interval(LEVEL)
+    return {
+        "behind": _finite(differences[model].value),
+        "behind_lower": _finite(interval.low),
+        "behind_upper": _finite(interval.high),
+    }
+
+
+def _statuses(race: Race, contenders: set[int], outcome: Outcome) -> list[Status]:
     eliminated = race.sampler.eliminated
-    contenders = set(ranks.contenders.tolist())
     decided = outcome.models if outcome.kind is not OutcomeKind.UNDECIDED else ()
     statuses = []
     for m, lane in enumerate(race.lanes):
         down = lane.in_a_row >= DOWN_AFTER or (lane.left is not None and not lane.absent)
         if m in eliminated and down:
             statuses.append(Status.LOST)
+        elif contenders == {m}:
+            statuses.append(Status.BEST)
         elif m in decided:
             statuses.append(Status.BEST if len(decided) == 1 else Status.TIE)
         elif m in eliminated:
             statuses.append(Status.ELIMINATED)
-        elif m not in contenders or decided:
-            statuses.append(Status.BEHIND)
         else:
-            statuses.append(Status.BEST if len(contenders) == 1 else Status.TIE)
+            statuses.append(Status.TIE if m in contenders and not decided else Status.BEHIND)
     return statuses
 
 
-def _sentence(standings: Sequence[Standing], outcome: Outcome, race: Race) -> str:
+def _sentence(
+    standings: Sequence[Standing], outcome: Outcome, race: Race, contenders: Collection[int]
+) -> str:
+    may_be_best = [race.design.models[m] for m in contenders]
     best = [s for s in standings if s.status is Status.BEST]
     tied = [s.name for s in standings if s.status is Status.TIE]
     if not any(s.estimate is not None for s in standings):
         return "No model has a score."
     if best:
-        rivals = [s for s in standings if s is not best[0] and s.upper >= best[0].lower]
-        if not rivals:
-            return f"{best[0].name} is best: its interval lies above all others."
-        others = _listed([s.name for s in rivals])
+        others = [s.name for s in standings if s is not best[0] and s.name in may_be_best]
+        if not others:
+            return f"{best[0].name} is best, with {LEVEL:.0%} confidence."
         return (
-            f"{best[0].name} is best by the rule of {race.config.sampler}; the {LEVEL:.0%} intervals alone do not "
-            f"tell it from {others}."
+            f"{best[0].name} is best by the rule of {race.config.sampler}; the {LEVEL:.0%} intervals do not tell it "
+            f"from {_listed(others)}."
         )
     if outcome.kind is OutcomeKind.EQUIVALENT:
         return f"{_listed(tied)} are within the margin of the best."
