@@ -24,10 +24,6 @@ from evalbudget.confidence.bounds import FloatArray, IntArray
 from evalbudget.errors import InvalidInputError
 
 
-def _no_floats() -> FloatArray:
-    return np.zeros(0)
-
-
 def _no_items() -> IntArray:
     return np.zeros(0, dtype=np.int64)
 
@@ -47,8 +43,6 @@ class ModelDraws:
         prediction: f of each drawn item, shape (t,), in [0, 1]; any constant without a predictor.
         unseen_prediction_sum: sum of f over U just before each batch, shape (n_batches,).
         unseen_prediction_sum_sq: sum of f^2 over U just before each batch, shape (n_batches,).
-        prediction_low: at most the smallest f over U at each batch, shape (n_batches,); () means 0.
-        prediction_high: at least the largest f over U at each batch, shape (n_batches,); () means 1.
         known_item: the anchors that were answered, shape (k,).
         cost: of all of the model's readings, in units of the budget.
 
@@ -65,8 +59,6 @@ class ModelDraws:
     prediction: FloatArray
     unseen_prediction_sum: FloatArray
     unseen_prediction_sum_sq: FloatArray
-    prediction_low: FloatArray = field(default_factory=_no_floats)
-    prediction_high: FloatArray = field(default_factory=_no_floats)
     known_item: IntArray = field(default_factory=_no_items)
     cost: float = float("nan")
 
@@ -84,14 +76,9 @@ class ModelDraws:
         b = self.n_batches
         if t and (self.batch[0] != 0 or not np.isin(np.diff(self.batch), (0, 1)).all()):
             raise InvalidInputError("batches must be numbered in draw order from 0 without gaps")
-        for name in (
-            "unseen_prediction_sum",
-            "unseen_prediction_sum_sq",
-            "prediction_low",
-            "prediction_high",
-        ):
+        for name in ("unseen_prediction_sum", "unseen_prediction_sum_sq"):
             size = getattr(self, name).shape
-            if size != (b,) and not (name.startswith("prediction_") and size == (0,)):
+            if size != (b,):
                 raise InvalidInputError(f"{name} has shape {size} for {b} batches; give one per batch")
         read = self.value[~np.isnan(self.value)]
         for what, array in (("score", read), ("score", self.known), ("prediction", self.prediction)):

@@ -22,7 +22,6 @@ def draw(
     order: IntArray | None = None,
     n_anchors: int = 0,
     seed: int = 0,
-    tight: bool = False,
 ) -> ModelDraws:
     """The first ``n_drawn`` items of a random order, in batches; nan scores are failures."""
     N = scores.size
@@ -30,7 +29,7 @@ def draw(
         order = np.random.default_rng(seed).permutation(N)
     anchors, rest = order[:n_anchors], order[n_anchors:]
     answered = anchors[~np.isnan(scores[anchors])]
-    prediction, low, high, sums, squares, number = [], [], [], [], [], []
+    prediction, sums, squares, number = [], [], [], []
     for k, start in enumerate(range(0, n_drawn, batch)):
         seen = np.concatenate([answered, rest[:start]])
         seen = seen[~np.isnan(scores[seen])]
@@ -40,8 +39,6 @@ def draw(
         number.append(np.full(drawn.size, k))
         sums.append(f[unseen].sum())
         squares.append((f[unseen] ** 2).sum())
-        low.append(f[unseen].min() if tight else 0.0)
-        high.append(f[unseen].max() if tight else 1.0)
     return ModelDraws(
         n_items=N - int(np.isnan(scores[anchors]).sum()),
         known=scores[answered],
@@ -51,8 +48,6 @@ def draw(
         prediction=np.concatenate(prediction) if prediction else np.zeros(0),
         unseen_prediction_sum=np.array(sums),
         unseen_prediction_sum_sq=np.array(squares),
-        prediction_low=np.array(low),
-        prediction_high=np.array(high),
         known_item=answered,
         cost=float(n_anchors + n_drawn),
     )

@@ -102,3 +102,19 @@ def test_a_batch_that_failed_altogether_is_left_out() -> None:
     steps = Corrections.of(draws)
     assert steps.theta.size == 4
     assert steps.left.tolist() == [72.0, 64.0, 56.0, 48.0]
+
+
+@pytest.mark.parametrize("b", [1, 7, 40])
+@pytest.mark.parametrize("predictions", ["good", "opposite", "ones"])
+def test_range_of_a_batch_is_that_of_a_single_draw(b: int, predictions: str) -> None:
+    # what Freedman's bound needs, and it is stated for single draws
+    f = {"good": P, "opposite": 1 - P, "ones": np.ones(80)}[predictions]
+    largest = 0.0
+    for seed in range(40):
+        scores = bernoulli(0.9 if seed % 2 else 0.1, 80, seed)
+        steps = Corrections.of(draw(scores, f, 79, batch=b, seed=seed))
+        limit = (1 + steps.coefficient) * steps.left / 80
+        assert (np.abs(steps.theta - scores.mean()) <= limit + 1e-12).all()
+        largest = max(largest, float(np.abs(steps.theta - scores.mean()).max()))
+    # but a batch comes nowhere near it
+    assert largest < {1: 2.0, 7: 1.0, 40: 0.3}[b]

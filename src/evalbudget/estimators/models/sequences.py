@@ -79,6 +79,4 @@ def _range(draws: ModelDraws) -> tuple[FloatArray, FloatArray]:
     # no single item is farther from the mean than all of them together: nothing for constant predictions
     squares = np.maximum(draws.unseen_prediction_sum_sq - mean * draws.unseen_prediction_sum, 0.0)
     reach = np.sqrt(squares) + 1e-6
-    low = np.maximum(draws.prediction_low if draws.prediction_low.size else 0.0, mean - reach)
-    high = np.minimum(draws.prediction_high if draws.prediction_high.size else 1.0, mean + reach)
-    return low[draws.batch], high[draws.batch]
+    return np.maximum(0.0, mean - reach)[draws.batch], np.minimum(1.0, mean + reach)[draws.batch]
