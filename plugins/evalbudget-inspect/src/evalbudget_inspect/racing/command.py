@@ -114,5 +114,5 @@ def leaderboard_command(logs: tuple[Path, ...], json_path: str | None) -> None:
 
 
 def _write(path: Path, boards: Sequence[Leaderboard]) -> None:
-    found = [board.to_json() for board in boards]
+    found = [board.as_json for board in boards]
     write_text(path, json.dumps(found[0] if len(found) == 1 else found, indent=2) + "\n")

@@ -131,7 +131,9 @@ class Coordinator:
         self.notes: list[str] = []
         self._lock = anyio.Lock()
         self._in_order: list[tuple[str, str]] = []
-        self._board: tuple[bool, int, Leaderboard] | None = None
+        self._board: tuple[int, Leaderboard] | None = None
+        self._board_is_final = False
+        self._cancelled = False
         self._overdue = 0
 
     # arrival
@@ -173,8 +175,9 @@ class Coordinator:
             )
         # what its first task bought stays in the log of its second; nothing more can be asked of it
         arm.index = self._in_order.index(arm.identity)
-        self.race.leave(arm.index, "its task failed")
+        self.race.leave(arm.index, "its task ended early")
         self._hand_back(arm)
+        self.pump()
 
     async def _begin(self) -> None:
         """Take in earlier attempts and start asking."""
@@ -280,6 +283,9 @@ class Coordinator:
                     await arm.wake.wait()
                     continue
                 await self._look_around()
+        except anyio.get_cancelled_exc_class():
+            self._cancelled = True
+            raise
         finally:
             arm.waiting = False
 
@@ -362,10 +368,13 @@ class Coordinator:
         if self.race is None:
             return None
         told = sum(lane.readings + lane.failed for lane in self.race.lanes)
-        closed = self.closed.is_set()
-        if self._board is None or closed > self._board[0] or told > 1.05 * self._board[1] + 1:
-            self._board = (closed, told, leaderboard_of(self.race, notes=self.notes))
-        return self._board[2]
+        final = self.closed.is_set() or self._cancelled
+        if self._board is None or told > (self._board[0] if final else 1.5 * self._board[0] + 1) or (
+            final and not self._board_is_final
+        ):
+            self._board_is_final = final
+            self._board = (told, leaderboard_of(self.race, notes=self.notes))
+        return self._board[1]
 
 
 def _nobody_else_comes() -> bool:

@@ -70,11 +70,9 @@ def _arm(number: int | None, args: dict[str, Any]) -> Task:
         if number > len(settings):
             raise InvalidInputError(f"there is no setting number {number}: -T evalbudget.arms has {len(settings)}")
         label, setting = settings[number - 1]
-        adapted = load_one(spec, inner | setting)
-        labels = {name_of_arm(adapted.name, each): each for each, _ in settings}
-        return one_arm(
-            adapted, config, base=adapted.name, label=label, labels=labels, arguments=arguments
-        )
+        loaded = load_one(spec, inner | setting)
+        labels = {name_of_arm(loaded.name, each): each for each, _ in settings}
+        return one_arm(loaded, config, base=loaded.name, label=label, labels=labels, arguments=arguments)
     except EvalbudgetError as ex:
         refused(ex)
         raise PrerequisiteError(Text(f"evalbudget: {ex}")) from ex

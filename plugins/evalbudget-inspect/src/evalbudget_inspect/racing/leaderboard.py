@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -119,8 +120,9 @@ class Leaderboard:
     target: str
     notes: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
+    @cached_property
+    def as_json(self) -> dict[str, Any]:
+        """As JSON values; not to be changed."""
         return asdict(self) | {
             "standings": [asdict(s) | {"status": s.status.value} for s in self.standings],
             "notes": list(self.notes),
@@ -128,7 +130,7 @@ class Leaderboard:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Leaderboard:
-        """What :meth:`to_json` gave."""
+        """What :attr:`as_json` gave."""
         standings = tuple(Standing(**{**s, "status": Status(s["status"])}) for s in data["standings"])
         return cls(**{**data, "standings": standings, "notes": tuple(data["notes"])})
 
@@ -259,8 +261,9 @@ def _statuses(race: Race, contenders: set[int], outcome: Outcome) -> list[Status
     decided = outcome.models if outcome.kind is not OutcomeKind.UNDECIDED else ()
     statuses = []
     for m, lane in enumerate(race.lanes):
-        down = lane.in_a_row >= DOWN_AFTER or (lane.left is not None and not lane.absent)
-        if m in eliminated and down:
+        cell = race.sampler.max_failures
+        failing = lane.in_a_row >= DOWN_AFTER * cell or (m in eliminated and lane.in_a_row >= cell)
+        if failing or (lane.left is not None and not lane.absent):
             statuses.append(Status.LOST)
         elif contenders == {m}:
             statuses.append(Status.BEST)

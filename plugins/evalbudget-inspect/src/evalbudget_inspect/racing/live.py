@@ -37,6 +37,6 @@ class RaceMetadata(dict[str, Any]):
         board = None if coordinator is None else coordinator.board()
         if self._drives and board is not None and coordinator is not None and arm is not None:
             name = coordinator.names[arm.index]
-            copy |= {"arm": name, "race_id": coordinator.race_id, "race": board.to_json()}
+            copy |= {"arm": name, "race_id": coordinator.race_id, "race": board.as_json}
             copy |= {"outcome": board.outcome, "eliminated_at": board.of(name).eliminated_at}
         return copy

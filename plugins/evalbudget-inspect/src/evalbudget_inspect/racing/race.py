@@ -13,7 +13,7 @@ from evalbudget_inspect.allocation import Key
 from evalbudget_inspect.racing.config import RaceConfig
 
 DOWN_AFTER = 8
-"""Failures in a row after which an arm that has left is called lost rather than eliminated."""
+"""Cells in a row that failed for good after which an arm is called lost."""
 _WIDTH = 10  # cells an arm is given at once, where nobody said how many it runs
 
 
@@ -132,7 +132,7 @@ class Race:
         self._observe = observe
         self._index = {item: i for i, item in enumerate(items)}
         self._stopped: str | None = None
-        self._wanted_absent: set[int] = set()
+        self._blocked: int | None = None  # the arm whose free hand the next cell waits for
         widths = widths or [None] * len(arms)
         self.lanes = [Lane(name, width) for name, width in zip(arms, widths, strict=True)]
         self.sampler = config.make_sampler(
@@ -215,6 +215,7 @@ class Race:
         if lane.left is not None:
             return
         lane.left = reason
+        self._blocked = None
         self.sampler.withdraw(arm)
         for key in list(lane.flights):
             started = lane.flights[key].started
@@ -226,17 +227,23 @@ class Race:
         self._stopped = self._stopped or reason
 
     def wanted(self) -> list[Asked]:
-        """Cells to run next: as many as the arms have hands for and the budget pays for."""
+        """Cells to run next, in the sampler's order, as far as the arms have hands and the budget pays.
+
+        An arm without a free hand holds up those behind it, who would wait for it at the end of the step
+        anyway: so what a budget buys does not depend on who is faster.
+        """
         asked: list[Asked] = []
         while self._stopped is None and self.ledger.affordable(self.attempts) > 0:
-            if not any(lane.room or lane.absent for lane in self.lanes):
+            if self._blocked is not None and not self.lanes[self._blocked].room:
                 return asked
+            self._blocked = None
             requests = self.sampler.ask(1, eligible=self._eligible)
-            if not requests:
-                if not self._withdraw_absent():
-                    break
-                continue
-            asked.append(self._promise(requests[0]))
+            if requests:
+                asked.append(self._promise(requests[0]))
+            elif self._blocked is not None and self.lanes[self._blocked].absent:
+                self.leave(self._blocked, "finished in an earlier run")
+            else:
+                break
         if not self.outstanding:
             self.sampler.ask(1, eligible=lambda cell: False)  # what is read may have decided the race
         return asked
@@ -250,17 +257,9 @@ class Race:
         return Asked(request.cell.model, key)
 
     def _eligible(self, cell: Cell) -> bool:
-        lane = self.lanes[cell.model]
-        if lane.absent and lane.left is None:
-            self._wanted_absent.add(cell.model)
-        return lane.room > 0
-
-    def _withdraw_absent(self) -> bool:
-        """Take those out of the race that are asked for and do not run; whether there were any."""
-        wanted, self._wanted_absent = self._wanted_absent, set()
-        for arm in wanted:
-            self.leave(arm, "finished in an earlier run")
-        return bool(wanted)
+        if self._blocked is None and not self.lanes[cell.model].room:
+            self._blocked = cell.model
+        return self._blocked is None
 
     # what is known
 
@@ -308,6 +307,7 @@ class Race:
             lane.in_a_row += 1
             kind = reading.error or "failed"
             lane.errors[kind] = lane.errors.get(kind, 0) + 1
+            self._blocked = None  # what failed is asked again first
         self._record(Event(reading.request, reading))
         self.sampler.tell([reading])
 

@@ -93,11 +93,9 @@ def race(
         raise InvalidInputError(
             "the same Task object stands under two names, and a task is adapted in place; make one for each"
         )
-    first = next(iter(tasks.values()))
-    labels = {name_of_arm(each.name, label): label for label, each in tasks.items()}
-    return [
-        one_arm(each, config, base=first.name, label=label, labels=labels) for label, each in tasks.items()
-    ]
+    base = next(iter(tasks.values())).name
+    labels = {name_of_arm(base, label): label for label in tasks}
+    return [one_arm(each, config, base=base, label=label, labels=labels) for label, each in tasks.items()]
 
 
 def name_of_arm(task: str, label: str) -> str:
