@@ -15,6 +15,7 @@ from evalbudget.samplers import (
     UCBE,
     NaivePooling,
     Pulse,
+    Race,
     SequentialHalving,
     SuccessiveRejects,
     UniformRacing,
@@ -104,6 +105,21 @@ class TestPulse(WithHistory):
 class TestPulseOneAtATime(WithHistory):
     sampler = Pulse
     options: ClassVar[dict[str, Any]] = {"batch": 1, "tau": 5, "a": 0.1}
+
+
+class TestRace(RacingContract):
+    sampler = Race
+    options: ClassVar[dict[str, Any]] = {"batch": 8, "first": 2}
+
+
+class TestRaceThatDecides(RacingContract):
+    sampler = Race
+    options: ClassVar[dict[str, Any]] = {"batch": 4, "delta": 0.1, "epsilon": 0.02, "max_failures": 1}
+
+
+class TestRaceWithHistory(WithHistory):
+    sampler = Race
+    options: ClassVar[dict[str, Any]] = {"batch": 8, "anchors": 5}
 
 
 def history(design: Design) -> FactorModel:

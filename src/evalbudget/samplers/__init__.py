@@ -5,6 +5,7 @@ from evalbudget.samplers.lucb import LUCB
 from evalbudget.samplers.naive_pooling import NaivePooling
 from evalbudget.samplers.objective import Objective
 from evalbudget.samplers.pulse import Pulse
+from evalbudget.samplers.race import Race
 from evalbudget.samplers.racing import Cells, Outcome, OutcomeKind, RacingSampler
 from evalbudget.samplers.rating_kernel import RatingKernel
 from evalbudget.samplers.repeats import JudgeOf, RepeatSampler
@@ -27,6 +28,7 @@ __all__ = [
     "Outcome",
     "OutcomeKind",
     "Pulse",
+    "Race",
     "RacingSampler",
     "RatingKernel",
     "RepeatSampler",

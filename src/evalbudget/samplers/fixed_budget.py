@@ -55,6 +55,7 @@ class FixedBudgetSampler(RacingSampler):
     @property
     def outcome(self) -> Outcome:
         """The best model once all others have left; a tie if those left have equal means on all items."""
+        self._wrap_up()
         remaining = tuple(self._remaining().tolist())
         if len(remaining) == 1:
             return Outcome(OutcomeKind.BEST, remaining)
@@ -80,11 +81,11 @@ class FixedBudgetSampler(RacingSampler):
         return None
 
     def _finished(self, step: Step) -> None:
-        while self._remaining().size > 1 and self._drawable().size:
+        while True:
             self._reject()
             self._round += 1
-            if self._new_items() > 0:
-                break
+            if self._remaining().size <= 1 or not self._drawable().size or self._new_items() > 0:
+                return
 
     def _reject(self) -> None:
         remaining = self._remaining()

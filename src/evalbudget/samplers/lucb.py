@@ -69,6 +69,7 @@ class LUCB(RacingSampler):
     @property
     def outcome(self) -> Outcome:
         """What has been decided with confidence 1 - delta."""
+        self._wrap_up()
         return self._outcome or super().outcome
 
     def _plan(self) -> Step | None:

@@ -131,7 +131,7 @@ class RacingSampler(Sampler):
             )
         self.batch = batch
         self.score_range = (low, high)
-        self.eliminated: dict[int, int] = {}
+        self._eliminated: dict[int, int] = {}
         m, n = design.n_models, design.n_items
         self._n_models, self._n_items = m, n
         self._rank = np.random.default_rng([seed, 0]).permutation(m)  # who goes first among equals
@@ -170,14 +170,22 @@ class RacingSampler(Sampler):
         return self._n_models * min(self.batch, self._n_items)
 
     @property
+    def eliminated(self) -> dict[int, int]:
+        """Models that left the race, with the number of requests in all at which they did."""
+        self._wrap_up()
+        return dict(self._eliminated)
+
+    @property
     def outcome(self) -> Outcome:
         """What is decided so far, by the policy's own criterion."""
+        self._wrap_up()
         if self._n_models == 1:
             return Outcome(OutcomeKind.BEST, (0,))
         return Outcome(OutcomeKind.UNDECIDED, tuple(np.flatnonzero(self._in).tolist()))
 
     def leader(self) -> int:
         """The model that the policy would name as the best now."""
+        self._wrap_up()
         estimate = np.where(np.isnan(estimate := self._estimates()), -np.inf, estimate)
         remaining = self._in if self._in.any() else ~self._in
         return self._first(np.where(remaining, estimate, -np.inf), remaining)
@@ -365,7 +373,7 @@ class RacingSampler(Sampler):
         """Take a model out of the race for good."""
         if self._in[model]:
             self._in[model] = False
-            self.eliminated[model] = self.asked
+            self._eliminated[model] = self.asked
 
     def _stop_if_over(self) -> bool:
         """Set the reason if nobody is left to ask."""
@@ -380,16 +388,19 @@ class RacingSampler(Sampler):
     def _current(self) -> Step | None:
         """The step under way; plans the next one when it is finished."""
         while self.stop_reason is None:
+            self._wrap_up()
             if self._step is not None:
-                if self._unsettled:
-                    return self._step
-                self._finish(self._step)
-                continue
+                return self._step
             planned = self._plan()
             if planned is None:
                 return None  # ask() sees to it that there is a reason
             self._begin(planned)
         return None
+
+    def _wrap_up(self) -> None:
+        """Take in the step under way if it is finished."""
+        if self._step is not None and not self._unsettled:
+            self._finish(self._step)
 
     def _begin(self, step: Step) -> None:
         model, item = step.model, step.item
@@ -435,7 +446,11 @@ class RacingSampler(Sampler):
         )
 
     def _is_suspect(self, model: int) -> bool:
-        return self._step_closed[model] >= _LOST_AFTER and not self._step_read[model]
+        """Whether the last cells of the model that came back all failed for good."""
+        if self._step_closed[model] < _LOST_AFTER:
+            return False
+        status = self._status[model, self._order(model)[: int(self._drawn[model])]]
+        return bool((status[status >= _READ][-_LOST_AFTER:] == _CLOSED).all())
 
     def _give_up(self, model: int) -> None:
         """Do not ask the rest of the step of a model that is down; it leaves when the step is finished."""

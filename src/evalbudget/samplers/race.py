@@ -1,0 +1,371 @@
+"""race: predictions from history where there is one, shared items, a posterior that says whom to ask."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import ndtr
+
+from evalbudget.confidence.bounds import FloatArray, IntArray
+from evalbudget.design import Design
+from evalbudget.errors import InvalidInputError
+from evalbudget.prediction import FactorModel, choose_anchors, match_items
+from evalbudget.samplers._additive import AdditiveEffects
+from evalbudget.samplers._forecast import Forecast
+from evalbudget.samplers.pooling import content_hash
+from evalbudget.samplers.racing import BoolArray, Outcome, OutcomeKind, RacingSampler, Step
+
+_UNPREDICTED = 0.5  # what is predicted without history
+_PSEUDO = 16.0  # readings that a model's expected variance counts as
+_FEW = 10.0  # a mean of c readings has (1 + 10/c) times the variance it would have if all were known but it
+_PRIOR_MODELS = 16.0  # models that history's error counts as
+_GROWTH = 1.25  # factors, and the variances of all models, are renewed when readings grew by this much
+_SURE = 5.0  # standard deviations behind the leader at which a model leaves
+_STEP_SHARE = 0.01  # of the readings so far, that a step has at least
+_ITEM_SPREAD = 0.02  # variance of item effects without history, worth four items
+
+
+class Race(RacingSampler):
+    r"""The recommended one: asks the leader and those that may still beat it, on the same items.
+
+    With history, every model first answers a few anchors, chosen to tell most about the benchmark mean; they
+    give a prior of each mean, by a calibration that history went through as well. Without, every model
+    answers the same few random items. From then on models get random items, the same ones in the same order:
+
+    - a score less its prediction is a model's effect plus an item's plus noise; items are random effects,
+      so that models are compared on the items they share as far as predictions leave item effects at all;
+    - the mean of a model is what it scored on the items it read and what the effects say of the others. With
+      history it is weighed against the prior, whose shift and spread are learned on the way, until it says
+      more than the prior; then, and without history, it stands alone;
+    - with history the challengers are those with the largest mean + ``bonus`` standard deviations, without
+      it those with the smallest distance to the leader in standard deviations; leader or challenger,
+      whichever is known less well, is asked next. A model's readings at most double, and a step has ``batch``
+      cells, or one hundredth of the readings so far if that is more.
+
+    A model that falls five standard deviations behind leaves. All this steers only: what is reported about
+    models must come from estimators, which get the random draws with predictions frozen before each.
+
+    Args:
+        design: the models and items.
+        predictor: item factors learned from history, matched with the design's items by id; None, or one
+            that knows too few of them, is a race without history.
+        anchors: items everybody answers first, with history.
+        first: items everybody answers first, without.
+        batch: cells in a step.
+        bonus: standard deviations, with history.
+        delta: stop once all challengers together beat the leader with less than this probability, by the
+            posterior; no guarantee, which lucb gives. None to spend the budget.
+        epsilon: with ``delta``, models this close to the best, on scores in [0, 1], are equivalent to it.
+        score_range: smallest and largest possible score.
+        seed: of the order of items, and of ties.
+        max_failures: see Sampler.
+
+    Attributes:
+        history_note: what became of the history, one sentence; empty without.
+
+    Raises:
+        InvalidInputError: an option is out of range; see also RacingSampler.
+    """
+
+    name = "race"
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        predictor: FactorModel | None = None,
+        anchors: int = 16,
+        first: int = 4,
+        batch: int = 32,
+        bonus: float = 4.0,
+        delta: float | None = None,
+        epsilon: float = 0.0,
+        score_range: tuple[float, float] = (0.0, 1.0),
+        seed: int = 0,
+        max_failures: int = 3,
+    ) -> None:
+        for option, value in (("anchors", anchors), ("first", first)):
+            if value < 1:
+                raise InvalidInputError(f"race got {option}={value}; give 1 item or more")
+        for option, size in (("bonus", bonus), ("epsilon", epsilon)):
+            if not (math.isfinite(size) and size >= 0):
+                raise InvalidInputError(f"race got {option}={size}; give 0 or more")
+        if delta is not None and not 0.0 < delta < 1.0:
+            raise InvalidInputError(f"race got delta={delta}; give a probability, for example 0.05, or None")
+        match = None if predictor is None else match_items(predictor, design.items)
+        self.predictor = None if match is None else match.model
+        self.history_note = "" if match is None else match.reason
+        super().__init__(
+            design,
+            batch=batch,
+            score_range=score_range,
+            seed=seed,
+            max_failures=max_failures,
+            options={
+                "predictor": None if self.predictor is None else content_hash(self.predictor),
+                "anchors": anchors,
+                "first": first,
+                "bonus": bonus,
+                "delta": delta,
+                "epsilon": epsilon,
+            },
+        )
+        self.bonus, self.delta, self.epsilon = bonus, delta, epsilon
+        m, n = self._n_models, self._n_items
+        self._first_items = min(first, n)
+        if self.predictor is not None:
+            self._n_anchors = self._first_items = min(anchors, n)
+            chosen = choose_anchors(self.predictor, self._n_anchors)
+            order = self._order(0)
+            self._shared = np.concatenate([chosen, order[~np.isin(order, chosen)]])
+        self._pool = n - self._n_anchors
+        self._forecast: Forecast | None = None
+        self._effects = AdditiveEffects(m, self._pool)
+        self._residual = np.empty((m, self._pool), dtype=np.float32)
+        self._predicted_unread = np.full(m, _UNPREDICTED * self._pool)
+        self._fitted_at = np.full(m, self._n_anchors)
+        self._past: list[list[tuple[FloatArray, float, float]]] = [[] for _ in range(m)]
+        self._noise = 0.25
+        self._item_spread = _ITEM_SPREAD
+        self._own_noise = np.full(m, 0.25)
+        self._renew_at = 0.0
+        self._mean = np.full(m, np.nan)
+        self._variance = np.ones(m)
+        self._outcome: Outcome | None = None
+
+    @property
+    def minimum_readings(self) -> int:
+        """The first items of every model."""
+        return self._n_models * self._first_items
+
+    @property
+    def outcome(self) -> Outcome:
+        """The best model once it is alone, or by ``delta``; a tie of those that are equal on all items."""
+        self._wrap_up()
+        if self._outcome is not None:
+            return self._outcome
+        remaining = tuple(self._remaining().tolist())
+        if len(remaining) == 1:
+            return Outcome(OutcomeKind.BEST, remaining)
+        if remaining and not self._drawable().size:
+            return Outcome(OutcomeKind.TIE, remaining)
+        return Outcome(OutcomeKind.UNDECIDED, remaining)
+
+    # what to ask
+
+    def _plan(self) -> Step | None:
+        if self._outcome is not None:
+            self.stop_reason = f"decided by the posterior: {self._outcome.kind.value}"
+        elif self._remaining().size == 1:
+            self.stop_reason = "only one model is left"
+        elif not self._stop_if_over():
+            drawable = self._drawable()
+            if not self._drawn.any():
+                return self._draw(drawable, self._first_items)
+            return self._draw(*self._duels(drawable))
+        return None
+
+    def _duels(self, drawable: IntArray) -> tuple[IntArray, IntArray]:
+        """Leader and challengers that fill a step, with the number of items of each."""
+        leader = self._leading()
+        if self._forecast is not None:
+            index = self._mean + self.bonus * np.sqrt(self._variance)
+        else:
+            index = -self._behind(leader)
+        others = drawable[drawable != leader]
+        others = others[np.lexsort((self._rank[others], -index[others]))]
+        leader_left = bool(self._drawn[leader] < self._n_items)
+        room = max(self.batch, _STEP_SHARE * float(self._drawn.sum()))
+        items: dict[int, int] = {}
+        for challenger in others.tolist():
+            if room <= sum(items.values()):
+                break
+            if leader_left and leader not in items and self._variance[leader] >= self._variance[challenger]:
+                items[leader] = self._portion(leader)
+            if not leader_left or self._variance[challenger] >= self._variance[leader]:
+                items[challenger] = self._portion(challenger)
+        if not items:
+            asked = leader if leader_left else int(others[0])
+            items[asked] = self._portion(asked)
+        return np.array(list(items)), np.array(list(items.values()))
+
+    def _portion(self, model: int) -> int:
+        drawn = int(self._drawn[model])
+        return min(max(drawn, self._first_items, 1), max(self.batch, drawn // 10))
+
+    def _leading(self) -> int:
+        return self._first(np.where(self._in, self._mean, -np.inf), self._in)
+
+    def _behind(self, leader: int) -> FloatArray:
+        """Distance to the leader in standard deviations, shape (n_models,)."""
+        spread = np.sqrt(self._variance + self._variance[leader])
+        return np.asarray((self._mean[leader] - self._mean) / np.maximum(spread, 1e-9))
+
+    # what was learned
+
+    def _begun(self, step: Step) -> None:
+        if self._forecast is None:
+            return
+        first, size = np.unique(step.model, return_counts=True)
+        for model, count in zip(first.tolist(), size.tolist(), strict=True):
+            unread = self._order(model)[int(self._drawn[model]) - count :]
+            f = self._forecast.row(model)[unread]
+            self._past[model].append((f[:count], float(f.sum()), float((f * f).sum())))
+
+    def _finished(self, step: Step) -> None:
+        models: list[int] = np.unique(step.model).tolist()
+        if self.predictor is not None and self._forecast is None:
+            self._start(self.predictor)
+        else:
+            for model in models:
+                self._take_in(model)
+            self._solve(models)
+        self._weigh()
+        if not self._in.any():
+            return
+        leader = self._leading()
+        for model in np.flatnonzero(self._in & (self._behind(leader) > _SURE)).tolist():
+            self._leave(model)
+        if self.delta is not None:
+            self._outcome = self._decided(leader, self.delta)
+
+    def _start(self, predictor: FactorModel) -> None:
+        item = self._order(0)[: self._n_anchors].astype(np.int64)
+        scores = np.stack([self.scores_of(model)[item] for model in range(self._n_models)])
+        self._forecast = Forecast(predictor, item, scores)
+        self._noise, self._item_spread = float(self._forecast.noise.mean()), 0.1 * _ITEM_SPREAD
+        self._own_noise = self._forecast.noise.copy()
+        self._spread = self._forecast.variance
+
+    def _take_in(self, model: int) -> None:
+        """Residuals of a model's new scores; of all its scores when its factors are refitted."""
+        k, begin, end = self._n_anchors, int(self._effects.length[model]), int(self._drawn[model])
+        order = self._order(model)
+        item = order[k + begin : end]
+        if self._forecast is None:
+            self._predicted_unread[model] -= _UNPREDICTED * item.size
+            self._extend(model, begin, self.scores_of(model)[item] - _UNPREDICTED)
+        elif begin and end < _GROWTH * self._fitted_at[model]:
+            f = self._forecast.row(model)
+            self._predicted_unread[model] = f[order[end:]].sum()
+            self._extend(model, begin, self.scores_of(model)[item] - f[item])
+        else:
+            given = order[:end].astype(np.int64)
+            read = self.is_read(model, given)
+            residual = np.full(end, np.nan)
+            residual[read] = self._forecast.refit(model, given[read], self._value[model, given[read]])
+            self._predicted_unread[model] = self._forecast.row(model)[order[end:]].sum()
+            self._fitted_at[model] = end
+            self._extend(model, 0, residual[k:], self._residual[model, :begin].astype(np.float64))
+
+    def _extend(self, model: int, begin: int, residual: FloatArray, old: FloatArray | None = None) -> None:
+        stored = residual.astype(np.float32)
+        self._residual[model, begin : begin + residual.size] = stored
+        self._effects.add(model, stored.astype(np.float64), begin, old)
+
+    def _solve(self, models: list[int]) -> None:
+        self._effects.ratio = self._noise / self._item_spread
+        self._effects.solve()
+        total = float(self._effects.count.sum())
+        if total < self._renew_at:
+            for model in models:
+                self._renew_noise(model)
+            return
+        for _ in range(2 if self._renew_at else 10):
+            self._renew_components()
+            self._effects.ratio = self._noise / self._item_spread
+            self._effects.solve()
+        self._renew_at = _GROWTH * total
+
+    def _renew_components(self) -> None:
+        """One step of EM for the variances of noise and of item effects."""
+        effects = self._effects
+        active = np.flatnonzero(effects.count)
+        readers = effects.readers()
+        item = effects.item[: readers.size]
+        squares = sum(self._renew_noise(int(model)) for model in active)
+        share = readers / (readers + effects.ratio)
+        free = max(0.0, float(effects.count.sum()) - active.size - float(share.sum()))
+        known = 4.0 if self._forecast is None else 64.0
+        self._noise = max((squares + known * self._noise) / (free + known), 1e-12)
+        shared = readers >= 2
+        moments = (item**2 + self._noise / (readers + effects.ratio))[shared]
+        weight = share[shared]
+        prior = _ITEM_SPREAD if self._forecast is None else 0.1 * _ITEM_SPREAD
+        self._item_spread = float((4.0 * prior + (moments * weight).sum()) / (4.0 + weight.sum()))
+
+    def _renew_noise(self, model: int) -> float:
+        """Variance of the model's scores about their expectation; returns its sum of squares."""
+        length = int(self._effects.length[model])
+        left = self._residual[model, :length] - self._effects.model[model] - self._effects.item[:length]
+        left = left[~np.isnan(left)]
+        squares = float(left @ left)
+        expected = self._noise if self._forecast is None else float(self._forecast.noise[model])
+        self._own_noise[model] = (_PSEUDO * expected + squares) / (_PSEUDO + left.size)
+        return squares
+
+    def _weigh(self) -> None:
+        """Posterior mean and variance of every model's benchmark mean."""
+        effects, n = self._effects, self._n_items
+        unread = n - self._n_anchors - effects.length
+        size = np.maximum(n - (self._drawn - self._n_read), 1)
+        effect_so_far = np.concatenate([[0.0], np.cumsum(effects.item)])
+        item_effects = effect_so_far[-1] - effect_so_far[effects.length]
+        mean = (self._sum + self._predicted_unread + unread * effects.model + item_effects) / size
+        count = np.maximum(effects.count, 1)
+        noise = self._own_noise + self._noise * effects.shared_uncertainty()
+        variance = noise / count * (unread / size) * (1.0 + _FEW / count)
+        variance[self._drawn >= n] = 0.0
+        told = effects.count > 0
+        if self._forecast is None:
+            centre = float(mean[told].mean()) if told.any() else 0.5
+            self._mean, self._variance = np.where(told, mean, centre), np.where(told, variance, 1.0)
+        else:
+            self._combine(self._forecast, mean, variance, told | (self._drawn >= n))
+
+    def _combine(self, forecast: Forecast, mean: FloatArray, variance: FloatArray, told: BoolArray) -> None:
+        """Weigh data against the prior, whose shift and spread the models told so far teach."""
+        ahead, exact = mean[told] - forecast.mean[told], variance[told]
+        shift, spread = 0.0, self._spread
+        for _ in range(3 if ahead.size else 0):
+            weight = 1.0 / (spread + exact)
+            shift = float((weight * ahead).sum() / (weight.sum() + 1.0 / forecast.variance))
+            gain = spread * weight
+            squares = (gain * (ahead - shift)) ** 2 + spread * (1.0 - gain)
+            spread = float(
+                (_PRIOR_MODELS * forecast.variance + (gain * squares).sum()) / (_PRIOR_MODELS + gain.sum())
+            )
+        self._spread = spread
+        prior = forecast.mean + shift
+        # the prior says whom to look at; once the data say more, a wrong prior must not outlast them
+        trust = np.where(told, spread / (spread + variance), 0.0)
+        trust[told & (variance < spread)] = 1.0
+        self._mean = prior + trust * np.where(told, mean - prior, 0.0)
+        self._variance = np.where(trust < 1.0, spread * (1.0 - trust), variance)
+
+    def _decided(self, leader: int, delta: float) -> Outcome | None:
+        others = self._in.copy()
+        others[leader] = False
+        spread = np.maximum(np.sqrt(self._variance + self._variance[leader]), 1e-9)[others]
+        lead = (self._mean[leader] - self._mean)[others]
+        if ndtr(-(lead + self.epsilon) / spread).sum() > delta:
+            return None
+        if ndtr(-lead / spread).sum() <= delta:
+            return Outcome(OutcomeKind.BEST, (leader,))
+        close = np.flatnonzero(others)[lead <= self.epsilon].tolist()
+        return Outcome(OutcomeKind.EQUIVALENT, tuple(sorted([leader, *close])))
+
+    def _estimates(self) -> FloatArray:
+        return self._mean
+
+    def _predictions(self, model: int, item: IntArray, batch: IntArray) -> dict[str, FloatArray]:
+        if self._forecast is None:
+            return super()._predictions(model, item, batch)
+        past = self._past[model][: int(batch[-1]) + 1 if batch.size else 0]
+        predictions = np.concatenate([np.zeros(0), *(f for f, _, _ in past)])
+        return {
+            "prediction": predictions[: item.size],
+            "unseen_prediction_sum": np.array([total for _, total, _ in past]),
+            "unseen_prediction_sum_sq": np.array([squares for _, _, squares in past]),
+        }

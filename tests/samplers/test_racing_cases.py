@@ -1,0 +1,265 @@
+"""Hard cases of racing: budgets, ties, lost and exhausted models, late models, missing and foreign scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evalbudget import Cell, Design, Reading, replay
+from evalbudget.confidence.bounds import FloatArray
+from evalbudget.errors import BudgetError, InvalidInputError, SamplerError
+from evalbudget.prediction import FactorModel
+from evalbudget.samplers import (
+    LUCB,
+    UCBE,
+    OutcomeKind,
+    Pulse,
+    Race,
+    RacingSampler,
+    SequentialHalving,
+    SuccessiveRejects,
+    UniformRacing,
+)
+from evalbudget.testing import play
+
+COLD: list[type[RacingSampler]] = [UniformRacing, UCBE, LUCB, SuccessiveRejects, SequentialHalving, Race]
+
+
+def design(m: int, n: int) -> Design:
+    return Design(items=tuple(f"i{j}" for j in range(n)), models=tuple(f"m{i}" for i in range(m)))
+
+
+def finish(sampler: RacingSampler, truth: FloatArray, budget: int | None = None) -> RacingSampler:
+    while budget is None or sampler.asked < budget:
+        cells = sampler.next_cells(None if budget is None else budget - sampler.asked)
+        if cells is None:
+            break
+        sampler.learn(cells, truth[cells.model, cells.item])
+    return sampler
+
+
+def scores(seed: int, m: int, n: int, best: float = 0.9, rest: float = 0.4) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    level = np.where(np.arange(m) == m // 2, best, rest)
+    return (rng.random((m, n)) < level[:, None]).astype(float)
+
+
+@pytest.mark.parametrize("cls", COLD)
+def test_finds_a_clear_winner(cls: Any) -> None:
+    sampler = finish(cls(design(9, 200), seed=1), scores(0, 9, 200), 1200)
+    assert sampler.leader() == 4
+
+
+@pytest.mark.parametrize("cls", COLD)
+def test_one_model_is_the_best(cls: Any) -> None:
+    sampler = finish(cls(design(1, 30), seed=1), scores(0, 1, 30))
+    assert sampler.stop_reason
+    assert sampler.leader() == 0
+    assert sampler.outcome == (OutcomeKind.BEST, (0,))
+
+
+@pytest.mark.parametrize("cls", [LUCB, SuccessiveRejects, SequentialHalving, Race])
+@pytest.mark.parametrize("level", [0.0, 1.0, 0.5])
+def test_equal_models_are_never_told_apart_for_good(cls: Any, level: float) -> None:
+    row = (np.random.default_rng(2).random(40) < level).astype(float)
+    sampler = finish(cls(design(2, 40), seed=1), np.stack([row, row]))
+    assert sampler.stop_reason
+    if cls is LUCB or cls is Race:
+        assert sampler.outcome == (OutcomeKind.TIE, (0, 1))
+    assert sampler.leader() in (0, 1)
+
+
+def test_models_within_the_margin_are_equivalent() -> None:
+    truth = scores(3, 2, 3000, 0.6, 0.6)
+    lucb = finish(LUCB(design(2, 3000), epsilon=0.2, seed=1), truth)
+    race = finish(Race(design(2, 3000), delta=0.05, epsilon=0.2, seed=1), truth)
+    for sampler in (lucb, race):
+        assert sampler.outcome.kind in (OutcomeKind.EQUIVALENT, OutcomeKind.BEST)
+        assert sampler.asked < 6000
+    assert lucb.outcome == (OutcomeKind.EQUIVALENT, (0, 1))
+
+
+@pytest.mark.parametrize("cls", COLD)
+def test_a_model_that_always_fails_leaves_and_holds_nobody_up(cls: Any) -> None:
+    truth = scores(0, 5, 60)
+    sampler = cls(design(5, 60), seed=1)
+    journal = play(
+        sampler, 10_000, score=lambda c: None if c.model == 0 else truth[c.model, c.item], concurrency=6
+    )
+    failed = sum(reading.value is None for reading in journal.readings)
+    assert failed <= 3 * (8 + 6), "it went on asking"
+    assert 0 in sampler.eliminated
+    assert sampler.leader() == 2
+    assert sampler.stop_reason
+
+
+@pytest.mark.parametrize("cls", COLD)
+def test_a_model_that_dies_midway_leaves(cls: Any) -> None:
+    truth = scores(0, 4, 200, 0.9, 0.85)
+    sampler = cls(design(4, 200), seed=1)
+    answered: dict[int, int] = {}
+
+    def score(cell: Cell) -> float | None:
+        answered[cell.model] = answered.get(cell.model, 0) + 1
+        return None if cell.model == 2 and answered[2] > 70 else truth[cell.model, cell.item]
+
+    journal = play(sampler, 10_000, score=score, concurrency=4)
+    failed = sum(reading.value is None for reading in journal.readings)
+    assert failed <= 3 * 64 + 20
+    assert sampler.stop_reason
+
+
+@pytest.mark.parametrize("cls", COLD)
+def test_items_that_fail_for_all_block_nothing(cls: Any) -> None:
+    truth = scores(0, 5, 60)
+    truth[:, ::3] = np.nan
+    sampler = cls(design(5, 60), seed=1, max_failures=1)
+    play(sampler, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=6)
+    assert sampler.stop_reason
+    assert sampler.leader() == 2
+    assert sampler.eliminated.keys().isdisjoint({2})
+    drawn = sampler.draws(2)
+    assert drawn.n_failed == np.isnan(drawn.value).sum() > 0
+    assert drawn.n_items == 60
+
+
+@pytest.mark.parametrize("cls", COLD)
+def test_an_exhausted_model_is_known_exactly(cls: Any) -> None:
+    truth = scores(5, 3, 40, 0.6, 0.55)
+    sampler = finish(cls(design(3, 40), seed=1), truth)
+    drawn = sampler.draws(sampler.leader())
+    if drawn.exhausted:
+        assert np.nanmean(sampler.scores_of(sampler.leader())) == truth[sampler.leader()].mean()
+    whole = [m for m in range(3) if sampler.n_read(m) == 40]
+    if len(whole) == 3:
+        assert truth[sampler.leader()].mean() == truth.mean(axis=1).max()
+
+
+def test_a_budget_that_is_too_small_names_the_smallest() -> None:
+    with pytest.raises(BudgetError, match="needs 21 readings"):
+        SuccessiveRejects(design(20, 50), budget=20)
+    with pytest.raises(BudgetError, match="needs 100 readings"):
+        SequentialHalving(design(20, 50), budget=99)
+    assert SuccessiveRejects(design(20, 50), budget=21).minimum_readings == 21
+    assert SequentialHalving(design(20, 50), budget=100).minimum_readings == 100
+    assert UCBE(design(20, 50), batch=64).minimum_readings == 20 * 50
+    assert UCBE(design(20, 50), batch=16).minimum_readings == 20 * 16
+
+
+@pytest.mark.parametrize("budget", [21, 55, 100, 400, 999])
+@pytest.mark.parametrize("cls", [SuccessiveRejects, SequentialHalving])
+def test_a_planned_budget_is_never_exceeded(cls: Any, budget: int) -> None:
+    budget = max(budget, cls(design(20, 50)).minimum_readings)
+    sampler = finish(cls(design(20, 50), budget=budget), scores(0, 20, 50))
+    assert 20 <= sampler.asked <= budget
+
+
+def test_a_model_added_late_catches_up_on_what_was_paid_for() -> None:
+    truth = scores(0, 4, 60)
+    first = UCBE(design(3, 60), batch=8, seed=2)
+    journal = play(first, 100, score=lambda c: truth[c.model, c.item])
+    later = UCBE(design(4, 60), batch=8, seed=2)
+    replay(later, journal.readings)
+    assert later.asked == first.asked
+    more = play(later, 400, score=lambda c: truth[c.model, c.item])
+    new = [event.request.cell for event in more if event.reading is None]
+    assert [cell.model for cell in new[:8]] == [3] * 8
+    assert (
+        len(
+            {(r.request.cell.model, r.request.cell.item) for r in journal.readings}
+            & set((cell.model, cell.item) for cell in new)
+        )
+        == 0
+    )
+    for model in range(3):
+        assert later.draws(model).item[:8].tolist() == first.draws(model).item[:8].tolist()
+
+
+def test_draws_stop_at_the_first_open_cell() -> None:
+    sampler = UCBE(design(2, 30), batch=10, seed=0)
+    requests = sampler.ask(20)
+    of_first = [request for request in requests if request.cell.model == 0]
+    sampler.tell(Reading(request, 1.0) for request in of_first if request is not of_first[3])
+    assert sampler.draws(0).value.tolist() == [1.0] * 3
+    assert sampler.n_read(0) == 9
+    assert np.isnan(sampler.scores_of(0)).sum() == 21
+    sampler.tell([Reading(of_first[3], 0.0)])
+    drawn = sampler.draws(0)
+    assert drawn.value.tolist() == [1.0] * 3 + [0.0] + [1.0] * 6
+    assert drawn.item.tolist() == [request.cell.item for request in of_first]
+    assert drawn.n_batches == 1
+    assert drawn.cost == 10
+
+
+def test_anchors_are_known_and_not_drawn() -> None:
+    n = 80
+    rng = np.random.default_rng(3)
+    V = np.column_stack([np.ones(n), rng.standard_normal(n)])
+    history = FactorModel.of_factors(V, design(1, n).items, rng.standard_normal((20, 2)))
+    sampler = finish(Race(design(5, n), predictor=history, anchors=6, seed=1), scores(0, 5, n), 200)
+    drawn = sampler.draws(sampler.leader())
+    assert drawn.known.size == drawn.known_item.size == 6
+    assert not set(drawn.known_item.tolist()) & set(drawn.item.tolist())
+    first = drawn.batch == 0
+    rest = np.setdiff1d(np.arange(n), drawn.known_item)
+    assert drawn.unseen_prediction_sum[0] == pytest.approx(
+        drawn.prediction[first].sum() + drawn.unseen_prediction_sum[1], abs=0.05 * rest.size
+    )
+    assert (drawn.unseen_prediction_sum_sq <= drawn.unseen_prediction_sum).all()
+
+
+def test_history_of_other_items_is_ignored_and_said() -> None:
+    history = FactorModel.of_factors(np.ones((30, 1)), tuple(f"other {j}" for j in range(30)))
+    sampler = Race(design(3, 30), predictor=history)
+    assert sampler.predictor is None
+    assert "ignored" in sampler.history_note
+    assert sampler.config["predictor"] is None
+    with pytest.raises(InvalidInputError, match="use race"):
+        Pulse(design(3, 30), predictor=history)
+    with pytest.raises(InvalidInputError, match="got no history"):
+        Pulse(design(3, 30))
+
+
+def test_scores_on_a_declared_range() -> None:
+    truth = scores(0, 3, 50)
+    plain = finish(UCBE(design(3, 50), batch=8), truth, 120)
+    scaled = finish(UCBE(design(3, 50), batch=8, score_range=(1.0, 11.0)), 1 + 10 * truth, 120)
+    for model in range(3):
+        np.testing.assert_allclose(plain.scores_of(model), scaled.scores_of(model))
+    with pytest.raises(InvalidInputError, match="declare the smallest and largest"):
+        finish(UCBE(design(3, 50), batch=8), 2 * truth, 120)
+    with pytest.raises(InvalidInputError, match="score range"):
+        UCBE(design(3, 50), score_range=(1.0, 1.0))
+
+
+def test_steps_and_requests_do_not_mix() -> None:
+    sampler = UniformRacing(design(2, 5))
+    sampler.ask(1)
+    with pytest.raises(SamplerError, match="another is unanswered"):
+        sampler.next_cells()
+    other = UniformRacing(design(2, 5))
+    cells = other.next_cells(3)
+    assert cells is not None
+    with pytest.raises(SamplerError, match="unanswered"):
+        other.next_cells()
+    other.learn(cells, np.ones(3))
+    with pytest.raises(SamplerError, match="did not give"):
+        other.learn(cells, np.ones(3))
+
+
+def test_a_cell_is_adopted_once() -> None:
+    sampler = UCBE(design(2, 5), batch=2)
+    request = sampler.adopt(Cell(model=1, item=3))
+    sampler.tell([Reading(request, 1.0)])
+    with pytest.raises(InvalidInputError, match="was asked before"):
+        sampler.adopt(Cell(model=1, item=3, epoch=1))
+
+
+@pytest.mark.parametrize(
+    "bad", [{"batch": 0}, {"first": 0}, {"delta": 0.0}, {"epsilon": -1.0}, {"bonus": -1.0}]
+)
+def test_options_out_of_range_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError, match=next(iter(bad))):
+        Race(design(2, 5), **bad)
