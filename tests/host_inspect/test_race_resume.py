@@ -14,7 +14,6 @@ import pytest
 from inspect_ai import eval_retry, eval_set
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
-from evalbudget.errors import InvalidInputError
 from evalbudget_inspect import race
 from evalbudget_inspect.refusals import take_refusals
 from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three
@@ -155,9 +154,7 @@ def test_a_model_added_later_joins_what_is_left(tmp_path: Path) -> None:
     # all of the budget is used up: it can only be listed
     again = _eval_set(tmp_path, more, 60)
     assert attempts(again) == 60
-    assert board(again).of("simulated/d").readings == 0
-    # a killed race has budget left, and the new model takes part
-    _unfinished(first, {f"simulated/{m}" for m in "abc"})
+    assert _uuids(first) == _uuids(again)
 
 
 def test_a_model_added_to_an_unfinished_race(tmp_path: Path) -> None:
@@ -183,15 +180,19 @@ def test_a_task_that_dies_is_retried_and_keeps_what_it_bought(tmp_path: Path) ->
 
 
 def test_one_log_of_a_race_cannot_be_retried_alone(tmp_path: Path) -> None:
-    logs = run(race(quiz(), budget=60, sampler="ucb-e", batch=4), three(), tmp_path)
+    file = tmp_path / "quiz.py"
+    file.write_text(TASK_FILE)
+    args = {"task": str(file), "budget": 60, "sampler": "ucb-e", "evalbudget.batch": 4}
+    models = [f"simulated/{name}" for name in "abc"]
+    made = {"bernoulli": True, "template": "{grade}"}
+    logs = run("evalbudget_inspect/race", models, tmp_path, task_args=args, model_args=made)
+    assert attempts(logs) == 60
     _unfinished(logs, {"simulated/a"})
     retried = eval_retry(logs[0], log_dir=str(tmp_path), **QUIET)[0]
     assert retried.status == "error"
     (refusal,) = {str(ex) for ex in take_refusals()}
     assert "one arm of a race" in refusal
     assert "eval-set" in refusal
-    assert isinstance(take_refusals(), list)
-    assert InvalidInputError
 
 
 def test_interrupted(tmp_path: Path) -> None:
