@@ -13,10 +13,10 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState, generate
+from tests.host_inspect.race_tasks import attempts, board, cells, model, quiz, run, three
 
 from evalbudget_inspect import race
 from evalbudget_inspect.racing.leaderboard import Status
-from tests.host_inspect.race_tasks import attempts, board, cells, model, quiz, run, three
 
 ROWS = {"estimate", "stderr", "lower", "upper", "rank", "rank_best", "rank_worst", "readings"}
 
@@ -164,7 +164,9 @@ def test_settings_race_each_other(tmp_path: Path) -> None:
 
         return score
 
-    tasks = race({"good": quiz(scorer=skilled(0.9)), "poor": quiz(scorer=skilled(0.3))}, budget=40, sampler="uniform")
+    tasks = race(
+        {"good": quiz(scorer=skilled(0.9)), "poor": quiz(scorer=skilled(0.3))}, budget=40, sampler="uniform"
+    )
     assert [t.name for t in tasks] == ["quiz-good", "quiz-poor"]
     logs = run(tasks, model("m", 0.5), tmp_path / "one", max_tasks=2)
     assert [s.name for s in board(logs).standings] == ["good", "poor"]

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from inspect_ai import eval_retry, eval_set
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three
 
 from evalbudget_inspect import race
 from evalbudget_inspect.refusals import take_refusals
-from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three
 
 BUDGET = 150
 TASK_FILE = """\
@@ -29,7 +29,8 @@ from inspect_ai.solver import generate
 def quiz(items: int = 60) -> Task:
     chance = {"a": 0.2, "b": 0.9, "c": 0.5}
     samples = [
-        Sample(id=f"item-{i}", input="?", target="C", metadata={"simulated_mean": chance}) for i in range(items)
+        Sample(id=f"item-{i}", input="?", target="C", metadata={"simulated_mean": chance})
+        for i in range(items)
     ]
     return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=match(location="exact"))
 """
@@ -106,7 +107,9 @@ def test_killed_and_run_again(fail: float, tmp_path: Path) -> None:
 
 def _eval_set(folder: Path, models: Any, budget: int = 60, **options: Any) -> list[EvalLog]:
     given = {**QUIET, "retry_attempts": 1, **options}
-    logs = eval_set(race(quiz(), budget=budget, sampler="ucb-e", batch=4), str(folder), model=models, **given)[1]
+    logs = eval_set(
+        race(quiz(), budget=budget, sampler="ucb-e", batch=4), str(folder), model=models, **given
+    )[1]
     return [read_eval_log(log.location) for log in logs]
 
 
@@ -201,7 +204,9 @@ def test_interrupted(tmp_path: Path) -> None:
     command = _command(
         *(file, folder, "--sampler", "ucb-e", "--batch", "8", "--max-samples", "3", "-M", "latency=0.05")
     )
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
     deadline = time.monotonic() + 60
     while sum(len(log.samples or []) for log in _read(folder)) < 30:
         assert time.monotonic() < deadline

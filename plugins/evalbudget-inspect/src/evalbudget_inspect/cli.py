@@ -85,7 +85,7 @@ def _budget_options(command: Any) -> Any:
             ),
             click.option(
                 "--sampler",
-                help="Registered sampler; eb-bernstein if not given; uniform with --judges; race with --race.",
+                help="Registered sampler; default eb-bernstein, uniform with --judges, race with --race.",
             ),
             click.option(
                 "--race",
@@ -156,8 +156,8 @@ def _budgeted(name: str) -> click.Command:
         name=name,
         context_settings=_RAW,
         epilog=EXAMPLES,
-        help=f"inspect {name} under a budget: a sampler decides how often each item is asked, or, in a race, which "
-        "model is asked next.",
+        help=f"inspect {name} under a budget: a sampler decides how often each item is asked, or, in a race, "
+        "which model is asked next.",
     )
     @_budget_options
     @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -209,7 +209,9 @@ def _budgeted(name: str) -> click.Command:
             of_repeats = {k: v for k, v in ours.items() if k in _REPEATS_ONLY and v is not None}
             if of_repeats:
                 flag = next(iter(of_repeats)).replace("_", "-")
-                raise InvalidInputError(f"--{flag} is for repeats of one model's items, not for races; drop it")
+                raise InvalidInputError(
+                    f"--{flag} is for repeats of one model's items, not for races; drop it"
+                )
             kept = {k: v for k, v in ours.items() if k not in _REPEATS_ONLY}
             _exit(run_race(name, args, {**kept, **of_race}, arms, json_path, _run_host))
         for flag, value in {**of_race, "json": json_path}.items():

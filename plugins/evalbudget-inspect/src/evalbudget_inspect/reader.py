@@ -65,9 +65,7 @@ class _Turns:
     kept: bool
 
 
-def open_scores(
-    path: Path, *, wanted: Callable[[EvalLog], bool] | None = None
-) -> RecordedScores | None:
+def open_scores(path: Path, *, wanted: Callable[[EvalLog], bool] | None = None) -> RecordedScores | None:
     """An inspect ``.eval`` log, or a folder of them; None if the path is neither.
 
     Models are the evaluated models, raters the scorers, repeats the epochs; several logs of the same task

@@ -149,7 +149,8 @@ def check_task(task: Task, what: str) -> list[Scorer]:
         )
     if not task.scorer:
         raise InvalidInputError(
-            f"task {task.name!r} has no scorer, so there are no scores and it cannot be {what}; add a scorer to the task"
+            f"task {task.name!r} has no scorer, so there are no scores and it cannot be {what}; "
+            "add a scorer to the task"
         )
     return task.scorer
 

@@ -24,8 +24,8 @@ def simulated() -> type[ModelAPI]:
 class SimulatedJudge(ModelAPI):
     """Replies with a normal, rounded and clipped rating, or a Bernoulli one.
 
-    A sample's own metadata ``simulated_mean`` and ``simulated_sd`` go before ``mean`` and ``sd``; the mean may
-    be a mapping from model names to means. The rating depends on (seed, name, sample id, epoch) alone.
+    A sample's own metadata ``simulated_mean`` and ``simulated_sd`` go before ``mean`` and ``sd``; the mean
+    may be a mapping from model names to means. The rating depends on (seed, name, sample id, epoch) alone.
 
     Args:
         model_name: any name; it is part of the seed.

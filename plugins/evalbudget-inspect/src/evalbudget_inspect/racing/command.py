@@ -90,8 +90,8 @@ def _tasks_at_once(name: str, parsed: Mapping[str, Any], arms: Sequence[str]) ->
         return ["--max-tasks", str(number)] if arms or name == "eval-set" else []
     if at_once < number:
         raise InvalidInputError(
-            f"all {number} tasks of a race run at the same time, and --max-tasks is {at_once}; drop it, or give "
-            f"--max-tasks {number}"
+            f"all {number} tasks of a race run at the same time, and --max-tasks is {at_once}; drop it, or "
+            f"give --max-tasks {number}"
         )
     return []
 

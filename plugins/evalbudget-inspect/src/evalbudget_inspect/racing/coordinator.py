@@ -1,4 +1,4 @@
-"""What the tasks of one race share: they arrive, are given cells, wait without a sample slot, and end together.
+"""What the tasks of one race share: they arrive, are given cells, wait without a sample slot, end together.
 
 Inspect runs one task per arm, each with a feeder that asks its source for samples whenever it has none. A
 feeder that waits here holds no slot. All bookkeeping is synchronous, so that no arm sees it half done.
@@ -26,7 +26,7 @@ from evalbudget_inspect.context import Run, is_cancelled, watch
 from evalbudget_inspect.racing.config import RaceConfig
 from evalbudget_inspect.racing.history import Asking, load_history
 from evalbudget_inspect.racing.leaderboard import Leaderboard, Standing, leaderboard_of
-from evalbudget_inspect.racing.prior import finished_elsewhere, known_cells
+from evalbudget_inspect.racing.prior import finished_elsewhere
 from evalbudget_inspect.racing.race import KnownCell, Race
 from evalbudget_inspect.refusals import refused
 
@@ -131,8 +131,7 @@ class Coordinator:
         self.notes: list[str] = []
         self._lock = anyio.Lock()
         self._in_order: list[tuple[str, str]] = []
-        self._board: tuple[int, Leaderboard] | None = None
-        self._board_is_final = False
+        self._board: _Board | None = None
         self._cancelled = False
         self._overdue = 0
 
@@ -146,8 +145,8 @@ class Coordinator:
             if before is not None and not before.is_over:
                 raise self.refuse(
                     InvalidInputError(
-                        f"{_name(arm.identity)} is in this race twice; list every model once, or give settings "
-                        "that differ names of their own (--arm, or race({name: task, ...}) in Python)"
+                        f"{_name(arm.identity)} is in this race twice; list every model once, or give "
+                        "settings that differ names of their own (--arm, or race({name: task, ...}) in Python)"
                     )
                 )
             self.arms[arm.identity] = arm
@@ -337,7 +336,7 @@ class Coordinator:
         if self.race is not None or self.closed.is_set():
             return
         async with self._lock:
-            if self.race is not None or self.refusal is not None:
+            if self._is_settled():
                 return
             self._overdue = self._overdue + 1 if _nobody_else_comes() else 0
             if self._overdue < 2:
@@ -346,9 +345,14 @@ class Coordinator:
             if stats is not None and stats.pending:
                 self._check_tasks_at_once(len(self.arms))
             missing = self.expected - len(self.arms)
-            self.notes.append(f"{missing} of the {self.expected} tasks did not start; the race is without them")
+            self.notes.append(
+                f"{missing} of the {self.expected} tasks did not start; the race is without them"
+            )
             logger.warning(self.notes[-1])
             await self._begin()
+
+    def _is_settled(self) -> bool:
+        return self.race is not None or self.refusal is not None
 
     # what is known
 
@@ -369,12 +373,19 @@ class Coordinator:
             return None
         told = sum(lane.readings + lane.failed for lane in self.race.lanes)
         final = self.closed.is_set() or self._cancelled
-        if self._board is None or told > (self._board[0] if final else 1.5 * self._board[0] + 1) or (
-            final and not self._board_is_final
-        ):
-            self._board_is_final = final
-            self._board = (told, leaderboard_of(self.race, notes=self.notes))
-        return self._board[1]
+        if self._board is None or self._board.is_stale(told, final=final):
+            self._board = _Board(told, final, leaderboard_of(self.race, notes=self.notes))
+        return self._board.board
+
+
+@dataclass(frozen=True)
+class _Board:
+    told: int
+    final: bool
+    board: Leaderboard
+
+    def is_stale(self, told: int, *, final: bool) -> bool:
+        return told > self.told or not self.final if final else told > 1.5 * self.told + 1
 
 
 def _nobody_else_comes() -> bool:
@@ -393,8 +404,8 @@ def _check_items(first: Arm, other: Arm) -> None:
     only = sorted(first.pool.keys() ^ other.pool.keys())
     raise InvalidInputError(
         f"{_name(first.identity)} and {_name(other.identity)} do not have the same items: "
-        f"{len(only)} ids are in one and not in the other, for example {only[0]!r}. A race compares models on "
-        "the same items: give the samples of all arms the same ids, in a dataset that does not depend on the "
+        f"{len(only)} ids are in one and not in the other, for example {only[0]!r}. A race compares models "
+        "on the same items: give the samples of all arms the same ids, in a dataset that does not depend on the "
         "model"
     )
 
@@ -418,9 +429,9 @@ def _name(identity: tuple[str, str]) -> str:
 def _alone(name: str, *, resumed: bool) -> str:
     if resumed:
         return (
-            f"this log holds one arm of a race, {name}, and a race goes on with all of its arms. Run the same "
-            "eval-set command again, with the same log folder: nothing is evaluated twice (inspect eval-retry "
-            "resumes one log at a time)"
+            f"this log holds one arm of a race, {name}, and a race goes on with all of its arms. Run the "
+            "same eval-set command again, with the same log folder: nothing is evaluated twice (inspect "
+            "eval-retry resumes one log at a time)"
         )
     return f"a race needs two models or more, and there is only {name}; name them with --model a,b,c"
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import yaml
 from inspect_ai import Task, task
+from inspect_ai._util.config import parse_cli_args
 from inspect_ai._util.error import PrerequisiteError
 from rich.text import Text
 
@@ -68,7 +68,9 @@ def _arm(number: int | None, args: dict[str, Any]) -> Task:
             return one_arm(load_one(spec, inner), config, arguments=arguments)
         settings = [parse_arm(arm) for arm in arms or []]
         if number > len(settings):
-            raise InvalidInputError(f"there is no setting number {number}: -T evalbudget.arms has {len(settings)}")
+            raise InvalidInputError(
+                f"there is no setting number {number}: -T evalbudget.arms has {len(settings)}"
+            )
         label, setting = settings[number - 1]
         loaded = load_one(spec, inner | setting)
         labels = {name_of_arm(loaded.name, each): each for each, _ in settings}
@@ -91,7 +93,7 @@ def parse_arm(text: str) -> tuple[str, dict[str, Any]]:
             raise InvalidInputError(
                 f"--arm {text!r} is not NAME=VALUE; give arguments of the task, for example prompt=short.txt"
             )
-        setting[name.strip().replace("-", "_")] = yaml.safe_load(value)
+        setting |= parse_cli_args([f"{name.strip()}={value}"])  # a value means what it means after -T
     return str(text).strip(), setting
 
 

@@ -72,7 +72,9 @@ def _load(asking: Asking) -> tuple[FactorModel | None, str]:
         scores = plugins().open_scores(path)
     # one score per model and item: the mean of all repeats, of the scorer that decides if it is there
     low, high = config.bounds
-    kept = [r for r, name in enumerate(scores.raters) if name == asking.series] or list(range(len(scores.raters)))
+    kept = [r for r, name in enumerate(scores.raters) if name == asking.series] or list(
+        range(len(scores.raters))
+    )
     values = scores.scores[:, :, kept]
     known = ~np.isnan(values)
     count = known.sum(axis=(2, 3))

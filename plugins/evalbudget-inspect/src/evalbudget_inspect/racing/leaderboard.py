@@ -146,7 +146,7 @@ class Leaderboard:
 
 
 def leaderboard(logs: EvalLog | Iterable[EvalLog]) -> Leaderboard:
-    """The leaderboard of a race, from the logs that ``eval`` or ``eval_set`` returned or that were read again.
+    """The leaderboard of a race, from the logs that ``eval`` or ``eval_set`` returned, or read again.
 
     Args:
         logs: of one race, header-only or whole; those of other tasks are left out.
@@ -188,7 +188,7 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
     status = _statuses(race, contenders, outcome)
     order = sorted(
         range(race.design.n_models),
-        key=lambda m: (status[m] is Status.LOST, -_or(ranks.value[m], -np.inf), m != ranks.winner),
+        key=lambda m: (status[m] is Status.LOST, -_or(float(ranks.value[m]), -np.inf), m != ranks.winner),
     )
     by_value = [m for m in order if np.isfinite(ranks.value[m])]
     place = {m: 1 + sum(bool(ranks.value[o] > ranks.value[m]) for o in by_value) for m in by_value}
@@ -289,8 +289,8 @@ def _sentence(
         if not others:
             return f"{best[0].name} is best, with {LEVEL:.0%} confidence."
         return (
-            f"{best[0].name} is best by the rule of {race.config.sampler}; the {LEVEL:.0%} intervals do not tell it "
-            f"from {_listed(others)}."
+            f"{best[0].name} is best by the rule of {race.config.sampler}; the {LEVEL:.0%} intervals do not "
+            f"tell it from {_listed(others)}."
         )
     if outcome.kind is OutcomeKind.EQUIVALENT:
         return f"{_listed(tied)} are within the margin of the best."

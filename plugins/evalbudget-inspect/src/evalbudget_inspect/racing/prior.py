@@ -22,9 +22,7 @@ from evalbudget_inspect.values import in_range, score_to_float
 Score = tuple[str, str | None]
 
 
-async def known_cells(
-    log_location: str, score: Score, bounds: tuple[float, float]
-) -> list[KnownCell]:
+async def known_cells(log_location: str, score: Score, bounds: tuple[float, float]) -> list[KnownCell]:
     """Cells standing in the log before this run has done anything.
 
     The host copies the earlier attempt's samples into the new log before it starts, so this is empty on a

@@ -36,7 +36,7 @@ class KnownCell:
     error: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Lane:
     """What one arm has cost and brought.
 
@@ -132,7 +132,7 @@ class Race:
         self._observe = observe
         self._index = {item: i for i, item in enumerate(items)}
         self._stopped: str | None = None
-        self._blocked: int | None = None  # the arm whose free hand the next cell waits for
+        self._blocked: Lane | None = None  # the arm whose free hand the next cell waits for
         widths = widths or [None] * len(arms)
         self.lanes = [Lane(name, width) for name, width in zip(arms, widths, strict=True)]
         self.sampler = config.make_sampler(
@@ -234,15 +234,13 @@ class Race:
         """
         asked: list[Asked] = []
         while self._stopped is None and self.ledger.affordable(self.attempts) > 0:
-            if self._blocked is not None and not self.lanes[self._blocked].room:
+            if self._blocked is not None and not self._blocked.room:
                 return asked
             self._blocked = None
             requests = self.sampler.ask(1, eligible=self._eligible)
             if requests:
                 asked.append(self._promise(requests[0]))
-            elif self._blocked is not None and self.lanes[self._blocked].absent:
-                self.leave(self._blocked, "finished in an earlier run")
-            else:
+            elif not self._withdraw_absent():
                 break
         if not self.outstanding:
             self.sampler.ask(1, eligible=lambda cell: False)  # what is read may have decided the race
@@ -258,8 +256,16 @@ class Race:
 
     def _eligible(self, cell: Cell) -> bool:
         if self._blocked is None and not self.lanes[cell.model].room:
-            self._blocked = cell.model
+            self._blocked = self.lanes[cell.model]
         return self._blocked is None
+
+    def _withdraw_absent(self) -> bool:
+        """Take the arm that holds up the others out of the race if it does not run; whether it did."""
+        lane = self._blocked
+        if lane is None or not lane.absent:
+            return False
+        self.leave(self.lanes.index(lane), "finished in an earlier run")
+        return True
 
     # what is known
 

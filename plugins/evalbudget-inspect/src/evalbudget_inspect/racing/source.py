@@ -22,6 +22,7 @@ from evalbudget_inspect.racing.prior import known_cells
 from evalbudget_inspect.refusals import refused
 from evalbudget_inspect.values import in_range, score_to_float
 
+
 @dataclass
 class _Seat:
     """What a source keeps for one run of its task."""
@@ -189,7 +190,8 @@ class RaceSource(SampleSource):
             if seat is not None and not seat.scored:
                 raise coordinator.refuse(
                     InvalidInputError(
-                        "scoring is switched off (--no-score), so there is nothing to race by; drop --no-score"
+                        "scoring is switched off (--no-score), so there is nothing to race by; "
+                        "drop --no-score"
                     )
                 )
             return None, f"no score from {name!r}"
@@ -206,8 +208,8 @@ class RaceSource(SampleSource):
             return None, "score outside the declared range"
         raise coordinator.refuse(
             InvalidInputError(
-                f"scorer {name!r} gave {value:g} to item {sample.id!r}, and without a declared range scores are "
-                "taken to lie in 0 to 1; declare the smallest and the largest possible score, for example "
+                f"scorer {name!r} gave {value:g} to item {sample.id!r}, and without a declared range scores "
+                "are taken to lie in 0 to 1; declare the smallest and the largest possible score, for example "
                 "--score-range 0..10"
             )
         )
@@ -216,4 +218,3 @@ class RaceSource(SampleSource):
 def _kind(error: EvalError) -> str:
     """The kind of an error, so that like ones are counted together: RuntimeError, not its message."""
     return error.message.partition("(")[0] or "error"
-

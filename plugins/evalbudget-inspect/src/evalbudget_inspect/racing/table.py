@@ -44,7 +44,11 @@ def render(board: Leaderboard, *, width: int | None = None) -> str:
             f"{standing.evaluations:,}",
             *([f"{standing.failed:,}" if standing.failed else ""] if failed else []),
             _status(standing),
-            *(["" if standing.eliminated_at is None else f"{standing.eliminated_at:,}"] if eliminated else []),
+            *(
+                ["" if standing.eliminated_at is None else f"{standing.eliminated_at:,}"]
+                if eliminated
+                else []
+            ),
         )
     out = StringIO()
     console = Console(file=out, width=width, highlight=False, markup=False)

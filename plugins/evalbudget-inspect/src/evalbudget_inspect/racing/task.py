@@ -87,7 +87,9 @@ def race(
     if not isinstance(task, Mapping):
         return one_arm(_made(task), config)
     if not task:
-        raise InvalidInputError("there is nothing to race; give tasks by name, or one task and several models")
+        raise InvalidInputError(
+            "there is nothing to race; give tasks by name, or one task and several models"
+        )
     tasks = {label: _made(each) for label, each in task.items()}
     if len({id(each) for each in tasks.values()}) < len(tasks):
         raise InvalidInputError(
