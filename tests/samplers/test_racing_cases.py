@@ -166,13 +166,8 @@ def test_a_model_added_late_catches_up_on_what_was_paid_for() -> None:
     more = play(later, 400, score=lambda c: truth[c.model, c.item])
     new = [event.request.cell for event in more if event.reading is None]
     assert [cell.model for cell in new[:8]] == [3] * 8
-    assert (
-        len(
-            {(r.request.cell.model, r.request.cell.item) for r in journal.readings}
-            & set((cell.model, cell.item) for cell in new)
-        )
-        == 0
-    )
+    paid = {(r.request.cell.model, r.request.cell.item) for r in journal.readings}
+    assert paid.isdisjoint((cell.model, cell.item) for cell in new)
     for model in range(3):
         assert later.draws(model).item[:8].tolist() == first.draws(model).item[:8].tolist()
 

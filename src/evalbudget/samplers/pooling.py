@@ -84,6 +84,7 @@ class PoolingSampler(RacingSampler):
         self._u: list[FloatArray] = [self.predictor.prior_mean] * m
         self._row: list[FloatArray] = [average] * m  # predictions of all items
         self._fitted = [0] * m  # number of the refit that a model's factors are of
+        self._fitted_to = [0] * m  # cells the model had been given then
         self._unseen_sum = np.full(m, average.sum())
         self._unseen_sum_sq = np.full(m, (average**2).sum())
         self._batches = 0
@@ -134,6 +135,9 @@ class PoolingSampler(RacingSampler):
 
     def _refit(self, model: int, drawn: int) -> None:
         self._fitted[model] = self._refits
+        if drawn == self._fitted_to[model]:
+            return  # nothing new
+        self._fitted_to[model] = drawn
         order = self._order(model)
         seen = order[:drawn]
         seen = seen[self.is_read(model, seen)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtr
 
 from evalbudget.confidence.bounds import FloatArray, IntArray
 from evalbudget.design import Design
@@ -345,6 +344,8 @@ class Race(RacingSampler):
         self._variance = np.where(trust < 1.0, spread * (1.0 - trust), variance)
 
     def _decided(self, leader: int, delta: float) -> Outcome | None:
+        from scipy.special import ndtr  # takes its time: only for those who stop by it
+
         others = self._in.copy()
         others[leader] = False
         spread = np.maximum(np.sqrt(self._variance + self._variance[leader]), 1e-9)[others]
