@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import attempts, board, cells, model, quiz, run, three
@@ -261,4 +260,3 @@ def test_scored_again_outside_of_a_race(tmp_path: Path) -> None:
     log = run(race(quiz(), budget=40, sampler="uniform"), three(), tmp_path)[0]
     recompute_metrics(log)
     assert _metrics(log)["readings"] == len(log.samples or [])
-    assert get_model is not None

@@ -146,7 +146,7 @@ class Coordinator:
                 raise self.refuse(
                     InvalidInputError(
                         f"{_name(arm.identity)} is in this race twice; list every model once, or give "
-                        "settings that differ names of their own (--arm, or race({name: task, ...}) in Python)"
+                        "settings that differ names of their own: --arm, or race({name: task, ...})"
                     )
                 )
             self.arms[arm.identity] = arm
@@ -405,8 +405,8 @@ def _check_items(first: Arm, other: Arm) -> None:
     raise InvalidInputError(
         f"{_name(first.identity)} and {_name(other.identity)} do not have the same items: "
         f"{len(only)} ids are in one and not in the other, for example {only[0]!r}. A race compares models "
-        "on the same items: give the samples of all arms the same ids, in a dataset that does not depend on the "
-        "model"
+        "on the same items: give the samples of all arms the same ids, in a dataset that does not "
+        "depend on the model"
     )
 
 

@@ -28,7 +28,9 @@ class Status(StrEnum):
     BEST = "best"
     """The only one that may be the best, or the one the sampler decided for."""
     TIE = "tie"
-    """It cannot be told apart from the best."""
+    """As good as the best, or within the margin of it."""
+    OPEN = "open"
+    """It may be the best: not told apart from the leader with this budget."""
     BEHIND = "behind"
     """Its interval lies below the best one's."""
     ELIMINATED = "eliminated"
@@ -184,8 +186,9 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
             differences = differences_from(draws, ranks.winner, bounds=race.config.bounds)
     eliminated = sampler.eliminated
     outcome = sampler.outcome
-    contenders = _contenders(estimates, differences)
-    status = _statuses(race, contenders, outcome)
+    lost = {m for m in range(race.design.n_models) if _is_lost(race, m)}
+    contenders = _contenders(estimates, differences) - lost
+    status = _statuses(race, contenders, lost, outcome)
     order = sorted(
         range(race.design.n_models),
         key=lambda m: (status[m] is Status.LOST, -_or(float(ranks.value[m]), -np.inf), m != ranks.winner),
@@ -256,14 +259,19 @@ def _behind(differences: Sequence[Estimate], model: int) -> dict[str, float | No
     }
 
 
-def _statuses(race: Race, contenders: set[int], outcome: Outcome) -> list[Status]:
+def _is_lost(race: Race, model: int) -> bool:
+    lane, attempts = race.lanes[model], race.sampler.max_failures
+    if lane.left is not None and not lane.absent:
+        return True
+    return lane.in_a_row >= (attempts if model in race.sampler.eliminated else DOWN_AFTER * attempts)
+
+
+def _statuses(race: Race, contenders: set[int], lost: set[int], outcome: Outcome) -> list[Status]:
     eliminated = race.sampler.eliminated
     decided = outcome.models if outcome.kind is not OutcomeKind.UNDECIDED else ()
     statuses = []
-    for m, lane in enumerate(race.lanes):
-        cell = race.sampler.max_failures
-        failing = lane.in_a_row >= DOWN_AFTER * cell or (m in eliminated and lane.in_a_row >= cell)
-        if failing or (lane.left is not None and not lane.absent):
+    for m in range(race.design.n_models):
+        if m in lost:
             statuses.append(Status.LOST)
         elif contenders == {m}:
             statuses.append(Status.BEST)
@@ -272,33 +280,33 @@ def _statuses(race: Race, contenders: set[int], outcome: Outcome) -> list[Status
         elif m in eliminated:
             statuses.append(Status.ELIMINATED)
         else:
-            statuses.append(Status.TIE if m in contenders and not decided else Status.BEHIND)
+            statuses.append(Status.OPEN if m in contenders and not decided else Status.BEHIND)
     return statuses
 
 
 def _sentence(
     standings: Sequence[Standing], outcome: Outcome, race: Race, contenders: Collection[int]
 ) -> str:
-    may_be_best = [race.design.models[m] for m in contenders]
-    best = [s for s in standings if s.status is Status.BEST]
-    tied = [s.name for s in standings if s.status is Status.TIE]
+    names = {race.design.models[m] for m in contenders}
+    rivals = [s.name for s in standings if s.name in names]  # best estimate first
+    best = [s.name for s in standings if s.status is Status.BEST]
+    named = [s.name for s in standings if s.status is Status.TIE]
+    answered = " of those that answered" if any(s.status is Status.LOST for s in standings) else ""
     if not any(s.estimate is not None for s in standings):
         return "No model has a score."
+    if best and set(rivals) <= set(best):
+        return f"{best[0]} is best{answered}, with {LEVEL:.0%} confidence."
     if best:
-        others = [s.name for s in standings if s is not best[0] and s.name in may_be_best]
-        if not others:
-            return f"{best[0].name} is best, with {LEVEL:.0%} confidence."
+        others = [name for name in rivals if name != best[0]]
         return (
-            f"{best[0].name} is best by the rule of {race.config.sampler}; the {LEVEL:.0%} intervals do not "
-            f"tell it from {_listed(others)}."
+            f"{best[0]} is best{answered} by the rule of {race.config.sampler}; the {LEVEL:.0%} intervals do "
+            f"not tell it from {_listed(others)}."
         )
     if outcome.kind is OutcomeKind.EQUIVALENT:
-        return f"{_listed(tied)} are within the margin of the best."
+        return f"{_listed(named)} are within the margin of the best{answered}."
     if outcome.kind is OutcomeKind.TIE:
-        return f"{_listed(tied)} have the same score."
-    if len(tied) > 1:
-        return f"{_listed(tied)} cannot be told apart with this budget; {tied[0]} leads."
-    return f"{standings[0].name} leads; nothing is decided with this budget."
+        return f"{_listed(named)} have the same score, the best{answered}."
+    return f"{_listed(rivals)} cannot be told apart with this budget; {rivals[0]} leads."
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:

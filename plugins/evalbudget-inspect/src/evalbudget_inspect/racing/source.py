@@ -209,8 +209,8 @@ class RaceSource(SampleSource):
         raise coordinator.refuse(
             InvalidInputError(
                 f"scorer {name!r} gave {value:g} to item {sample.id!r}, and without a declared range scores "
-                "are taken to lie in 0 to 1; declare the smallest and the largest possible score, for example "
-                "--score-range 0..10"
+                "are taken to lie in 0 to 1; declare the smallest and the largest possible score, "
+                "for example --score-range 0..10"
             )
         )
 

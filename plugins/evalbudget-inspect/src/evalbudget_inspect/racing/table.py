@@ -19,7 +19,7 @@ def render(board: Leaderboard, *, width: int | None = None) -> str:
         board: to show.
         width: of the terminal; None to ask it.
     """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     decimals = _decimals(board)
     eliminated = any(s.eliminated_at is not None for s in board.standings)
     failed = any(s.failed for s in board.standings)
@@ -28,13 +28,13 @@ def render(board: Leaderboard, *, width: int | None = None) -> str:
         ("model", "left"),
         ("score", "right"),
         (f"{board.level:.0%} interval", "left"),
-        ("evaluations", "right"),
+        ("asked", "right"),
         *([("failed", "right")] if failed else []),  # type: ignore[list-item]
         ("status", "left"),
         *([("left at", "right")] if eliminated else []),  # type: ignore[list-item]
     ]
     for name, justify in columns:
-        table.add_column(name, justify=justify, overflow="fold" if name == "model" else "ellipsis")
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=name != "model")
     for standing in board.standings:
         table.add_row(
             "–" if standing.rank is None else str(standing.rank),
