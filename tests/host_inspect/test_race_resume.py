@@ -95,14 +95,11 @@ def test_killed_and_run_again(fail: float, tmp_path: Path) -> None:
         assert len(keys) == len(set(keys))
     assert " evaluations (83.3% of 3 models x 60 items)" in done.stdout
     if not fail:  # the same decisions as if nobody had killed it
-        again = subprocess.run(
-            _command(file, tmp_path / "whole", "--sampler", "ucb-e", "--batch", "8"),
-            capture_output=True,
-            timeout=90,
-            check=False,
-        )
-        assert again.returncode == 0
-        assert cells(logs) == cells(_read(tmp_path / "whole"))
+        args = {"task": str(file), "budget": BUDGET, "sampler": "ucb-e", "evalbudget.batch": 8}
+        models = [f"simulated/{name}" for name in "abc"]
+        made = {"bernoulli": True, "template": "{grade}"}
+        whole = run("evalbudget_inspect/race", models, tmp_path / "whole", task_args=args, model_args=made)
+        assert cells(logs) == cells(whole)
 
 
 def _eval_set(folder: Path, models: Any, budget: int = 60, **options: Any) -> list[EvalLog]:

@@ -430,8 +430,8 @@ def _alone(name: str, *, resumed: bool) -> str:
     if resumed:
         return (
             f"this log holds one arm of a race, {name}, and a race goes on with all of its arms. Run the "
-            "same eval-set command again, with the same log folder: nothing is evaluated twice (inspect "
-            "eval-retry resumes one log at a time)"
+            "command that began it again, as eval-set, with the same log folder: nothing is evaluated twice "
+            "(inspect eval-retry resumes one log at a time)"
         )
     return f"a race needs two models or more, and there is only {name}; name them with --model a,b,c"
 
