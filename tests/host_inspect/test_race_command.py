@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
-from tests.host_inspect.race_tasks import attempts, board
+from tests.host_inspect.race_tasks import attempts, board, run
+
+from evalbudget_inspect.racing.command import leaderboard_command
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
-INSPECT = "import sys; from inspect_ai._cli.main import main; sys.argv[0] = 'inspect'; main()"
 QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"
 MODELS = ("--model", "simulated/alder,simulated/elm,simulated/ginkgo", "-M", "bernoulli=true")
 
@@ -43,14 +45,16 @@ def test_by_flag_and_by_registry(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "+ inspect eval evalbudget_inspect/race -T" in done.stderr
-    native = _command(
-        INSPECT,
-        *("eval", "evalbudget_inspect/race", "-T", f"task={QUIZ}", "-T", "budget=90", "-T", "sampler=ucb-e"),
-        *("-T", "evalbudget.batch=8", "--log-dir", str(entry), *common),
+    native = run(
+        "evalbudget_inspect/race",
+        MODELS[1].split(","),
+        entry,
+        task_args={"task": str(QUIZ), "budget": 90, "sampler": "ucb-e", "evalbudget.batch": 8},
+        model_args={"bernoulli": True},
+        limit=60,
     )
-    assert native.returncode == 0, native.stderr
     assert attempts(_logs(flag)) == 90
-    assert _cells(_logs(flag)) == _cells(_logs(entry))
+    assert _cells(_logs(flag)) == _cells(native)
     found = json.loads((tmp_path / "board.json").read_text())
     assert found == json.loads(json.dumps(board(_logs(flag)).as_json))
     assert found["spent"] == 90
@@ -58,9 +62,9 @@ def test_by_flag_and_by_registry(tmp_path: Path) -> None:
     assert found["sentence"] in done.stdout
     for name in ("alder", "elm", "ginkgo"):
         assert f"simulated/{name}" in done.stdout
-    again = _command(EVALBUDGET, "inspect", "leaderboard", str(entry))
-    assert again.returncode == 0, again.stderr
-    assert found["sentence"] in again.stdout
+    again = CliRunner().invoke(leaderboard_command, [str(entry)])
+    assert again.exit_code == 0
+    assert found["sentence"] in again.output
 
 
 def test_settings_by_flag(tmp_path: Path) -> None:
