@@ -31,10 +31,13 @@ MakeTask = Callable[..., Task]
 Run = Callable[..., EvalLog]
 
 
+_PURE = ("test_allocation.py", "test_rewrite.py", "test_race_bookkeeping.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents and item.path.name not in ("test_allocation.py", "test_rewrite.py"):
+        if here in item.path.parents and item.path.name not in _PURE:
             item.add_marker(pytest.mark.host)
             item.add_marker(pytest.mark.filterwarnings(HOST_WARNING))
 

@@ -477,6 +477,15 @@ class RacingSampler(Sampler):
             )
         return super().adopt(cell)
 
+    def withdraw(self, model: int) -> None:
+        """Ask a model nothing more, for a reason outside the race: it leaves with what it has answered.
+
+        Its requests that are not answered yet still wait for their readings.
+        """
+        if self._step is not None:
+            self._give_up(model)
+        self._leave(model)
+
     def tell(self, readings: Iterable[Reading]) -> None:
         """Take readings in, in any order, at any time.
 

@@ -1,6 +1,8 @@
-"""evalbudget for inspect-ai: adaptive repeats on unmodified tasks, and judges that take turns."""
+"""evalbudget for inspect-ai: adaptive repeats, judges that take turns, and races, on unmodified tasks."""
 
 from evalbudget_inspect.judging import cyclic_judge, rotate
+from evalbudget_inspect.racing.leaderboard import Leaderboard, leaderboard
+from evalbudget_inspect.racing.task import race
 from evalbudget_inspect.task import budgeted
 
-__all__ = ["budgeted", "cyclic_judge", "rotate"]
+__all__ = ["Leaderboard", "budgeted", "cyclic_judge", "leaderboard", "race", "rotate"]

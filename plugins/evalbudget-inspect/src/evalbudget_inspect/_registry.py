@@ -7,6 +7,8 @@ from evalbudget_inspect.metrics import budget_estimates
 from evalbudget_inspect.panel_metrics import panel_estimates
 from evalbudget_inspect.providers.recorded import recorded
 from evalbudget_inspect.providers.simulated import simulated
+from evalbudget_inspect.racing.entry import race_entry
+from evalbudget_inspect.racing.metrics import race_estimates
 
 __all__ = [
     "RunHooks",
@@ -14,6 +16,8 @@ __all__ = [
     "budgeted_entry",
     "cyclic_judge",
     "panel_estimates",
+    "race_entry",
+    "race_estimates",
     "recorded",
     "rotate",
     "simulated",

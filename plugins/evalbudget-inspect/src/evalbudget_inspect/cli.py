@@ -15,6 +15,8 @@ from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
 from evalbudget_inspect.config import DEFAULT_SAMPLER_OF_PANELS, Config, Repeat
 from evalbudget_inspect.entry import PREFIX
 from evalbudget_inspect.judges import judges_text, read_judges
+from evalbudget_inspect.racing.command import leaderboard_command, run_race
+from evalbudget_inspect.racing.config import is_racer
 from evalbudget_inspect.refusals import take_refusals
 from evalbudget_inspect.rewrite import host_arguments
 
@@ -26,6 +28,9 @@ Examples:
       --score model_graded_qa --max-samples 20 -T difficulty=hard
   evalbudget inspect eval my_task.py --model m \\
       --judges openai/gpt-5,anthropic/claude-opus-4,google/gemini-3-pro
+  evalbudget inspect eval my_task.py --model openai/a,openai/b,openai/c --race --budget 5000
+  evalbudget inspect eval my_task.py --model m --race --budget 800 \\
+      --arm prompt=short.txt --arm prompt=long.txt
   evalbudget inspect eval-retry logs/2026-01-01_my-task.eval
   evalbudget inspect view
 
@@ -65,7 +70,7 @@ _RAW: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": ["-
     epilog=EXAMPLES,
 )
 def inspect_command() -> None:
-    """Run inspect-ai with a sampler deciding the repeats.
+    """Run inspect-ai with a sampler deciding what is asked: which item again, or which model next.
 
     ``eval`` and ``eval-set`` take --budget and --sampler on top of inspect's own flags; all else is passed
     on to inspect unchanged.
@@ -81,8 +86,31 @@ def _budget_options(command: Any) -> Any:
             ),
             click.option(
                 "--sampler",
-                help="Registered sampler; eb-bernstein if not given; uniform with --judges.",
+                help="Registered sampler; default eb-bernstein, uniform with --judges, race with --race.",
             ),
+            click.option(
+                "--race",
+                "racing",
+                is_flag=True,
+                help="Race the models of --model, or the settings of --arm: which is best? Samplers that can "
+                "only race (race, pulse, lucb, ...) imply it; with uniform it makes the difference.",
+            ),
+            click.option(
+                "--arm",
+                "arms",
+                multiple=True,
+                metavar="NAME=VALUE,...",
+                help="A setting of the task's arguments that races the others; give it several times.",
+            ),
+            click.option("--batch", type=int, help="Race: items a model is given at a time."),
+            click.option("--delta", type=float, help="Race: probability of a wrong answer, e.g. 0.05."),
+            click.option("--epsilon", type=float, help="Race: models this close count as equivalent."),
+            click.option(
+                "--history",
+                metavar="PATH",
+                help="Race: earlier logs, recorded scores or factors of other models on these items.",
+            ),
+            click.option("--json", "json_path", metavar="PATH", help="Race: write the leaderboard there."),
             click.option("--objective", help="worst-item (default), mse or mean."),
             click.option(
                 "--repeat",
@@ -130,7 +158,8 @@ def _budgeted(name: str) -> click.Command:
         name=name,
         context_settings=_RAW,
         epilog=EXAMPLES,
-        help=f"inspect {name} under a budget: a sampler decides how often each item is asked.",
+        help=f"inspect {name} under a budget: a sampler decides how often each item is asked, or, in a race, "
+        "which model is asked next.",
     )
     @_budget_options
     @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -147,6 +176,13 @@ def _budgeted(name: str) -> click.Command:
         judge_role: str | None,
         sampler_seed: int | None,
         sampler_options: tuple[str, ...],
+        racing: bool,
+        arms: tuple[str, ...],
+        batch: int | None,
+        delta: float | None,
+        epsilon: float | None,
+        history: str | None,
+        json_path: str | None,
         args: tuple[str, ...],
     ) -> None:
         options = dict(_option(text) for text in sampler_options)
@@ -172,6 +208,19 @@ def _budgeted(name: str) -> click.Command:
         }
         if judges is not None:
             ours["judges"] = judges_text(read_judges(judges))
+        of_race = {"batch": batch, "delta": delta, "epsilon": epsilon, "history": history}
+        if racing or arms or (sampler is not None and is_racer(sampler)):
+            of_repeats = {k: v for k, v in ours.items() if k in _REPEATS_ONLY and v is not None}
+            if of_repeats:
+                flag = next(iter(of_repeats)).replace("_", "-")
+                raise InvalidInputError(
+                    f"--{flag} is for repeats of one model's items, not for races; drop it"
+                )
+            kept = {k: v for k, v in ours.items() if k not in _REPEATS_ONLY}
+            _exit(run_race(name, args, {**kept, **of_race}, arms, json_path, _run_host))
+        for flag, value in {**of_race, "json": json_path}.items():
+            if value is not None:
+                raise InvalidInputError(f"--{flag} is for races; add --race")
         given = {k: v for k, v in ours.items() if v is not None}
         if not given:
             _exit(_run_host([name, *args]))
@@ -192,8 +241,11 @@ def _budgeted(name: str) -> click.Command:
     return command
 
 
+_REPEATS_ONLY = ("repeat", "objective", "judges", "rotation", "judge_prices", "judge_role")
+
 inspect_command.add_command(_budgeted("eval"))
 inspect_command.add_command(_budgeted("eval-set"))
+inspect_command.add_command(leaderboard_command)
 
 
 def _pass_through(name: str, command: click.Command) -> click.Command:

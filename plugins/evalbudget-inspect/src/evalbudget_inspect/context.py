@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from inspect_ai import Task
 from inspect_ai._control.eval_state import get_eval_state
-from inspect_ai.hooks import Hooks, TaskStart, hooks
+from inspect_ai.hooks import Hooks, RunEnd, RunStart, TaskStart, hooks
 from inspect_ai.log import EvalSpec
 from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import TaskState
@@ -52,6 +53,24 @@ def is_cancelled(run: Run) -> bool:
     return state is not None and state.task_cancel is not None and state.task_cancel.cancel_type is not None
 
 
+class Watcher(Protocol):
+    """Whoever wants to know of whole runs, of several tasks and models."""
+
+    def run_starts(self, run_id: str, task_names: Sequence[str]) -> None:
+        """Called before the tasks of a run start, with the name of each."""
+
+    def run_ends(self, run_id: str) -> None:
+        """Called when all of them have ended."""
+
+
+_watchers: list[Watcher] = []
+
+
+def watch(watcher: Watcher) -> None:
+    """Tell it of all runs from now on."""
+    _watchers.append(watcher)
+
+
 @hooks(name="evalbudget", description="Tells evalbudget's samplers which task and model they serve.")
 class RunHooks(Hooks):
     """Leaves the running task's spec where its samples find it."""
@@ -62,6 +81,16 @@ class RunHooks(Hooks):
         config = data.spec.model_generate_config.merge(data.plan.config)
         location = state.log_location if state is not None else ""
         _run.set(Run(data.spec, location, config, _categories(held_by_caller(Task))))
+
+    async def on_run_start(self, data: RunStart) -> None:
+        """Let races know how many tasks to wait for."""
+        for watcher in _watchers:
+            watcher.run_starts(data.run_id, data.task_names)
+
+    async def on_run_end(self, data: RunEnd) -> None:
+        """Let races know that nothing more comes."""
+        for watcher in _watchers:
+            watcher.run_ends(data.run_id)
 
 
 def _categories(task: Task | None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def budgeted_entry(**args: Any) -> Task:
             budget=the-tasks-own``.
     """
     try:
-        ours, inner = _split(args)
+        ours, inner = split_arguments(args, _OURS)
         spec = ours.pop("task", None)
         if isinstance(spec, list):  # the host splits values at commas, paths may hold one
             spec = ",".join(str(part) for part in spec)
@@ -103,10 +104,16 @@ def _locate(spec: str) -> str:
     return spec
 
 
-def _split(args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def split_arguments(args: dict[str, Any], names: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Our arguments, without prefix, and the inner task's.
+
+    Args:
+        args: all of them.
+        names: what is ours without a prefix, unless the task itself is given with one.
+    """
     prefixed = {k.removeprefix(PREFIX): v for k, v in args.items() if k.startswith(PREFIX)}
     others = {k: v for k, v in args.items() if not k.startswith(PREFIX)}
     if "task" in prefixed:
         return prefixed, others
-    ours = {k: v for k, v in others.items() if k in _OURS}
-    return ours | prefixed, {k: v for k, v in others.items() if k not in _OURS}
+    ours = {k: v for k, v in others.items() if k in names}
+    return ours | prefixed, {k: v for k, v in others.items() if k not in names}

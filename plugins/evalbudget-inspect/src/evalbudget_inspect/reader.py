@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,9 @@ from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import value_to_number
 
 _SUFFIX = ".eval"
+
+Wanted = Callable[[EvalLog], bool]
+"""Whether to read a log, told by its header."""
 
 
 @dataclass(slots=True)
@@ -91,7 +94,7 @@ class _Turns:
     kept: bool
 
 
-def open_scores(path: Path) -> RecordedScores | None:
+def open_scores(path: Path, *, wanted: Wanted | None = None) -> RecordedScores | None:
     """An inspect ``.eval`` log, or a folder of them; None if the path is neither.
 
     Models are the evaluated models, raters the scorers, repeats the epochs; several logs of the same task
@@ -103,6 +106,11 @@ def open_scores(path: Path) -> RecordedScores | None:
     scorers that did, the one that drove the sampler counts, or else the last one: a finished log that was
     scored again speaks for the judges who did it.
 
+    Args:
+        path: of the log or the folder.
+        wanted: told each log's header; those it does not want are left out, as are unreadable ones. The
+            result is None if none is left.
+
     Raises:
         InvalidInputError: a log is truncated or unreadable, logs of several tasks, or no score at all.
     """
@@ -113,13 +121,15 @@ def open_scores(path: Path) -> RecordedScores | None:
     tasks: dict[str, Path] = {}
     purchases: dict[str, dict[str, Bought]] = {}
     kept = []
-    for file, header, summaries in _each_once(files):
+    for file, header, summaries in _each_once(files, wanted):
         tasks.setdefault(header.eval.task, file)
         turns = _turns(header, summaries)
         kept.append(turns is not None and turns.kept)
         purchases.setdefault(header.eval.model, {})[str(file)] = bought(header, summaries)
         for summary in summaries if turns is None else sorted(summaries, key=lambda s: s.epoch):
             _add(columns, header, summary, file, turns)
+    if not tasks:
+        return None
     if len(tasks) > 1:
         raise InvalidInputError(
             f"{path} holds logs of {len(tasks)} tasks ({', '.join(sorted(tasks))}), whose items are not "
@@ -165,12 +175,21 @@ def _whole(file: Path, summaries: list[EvalSampleSummary]) -> list[EvalSampleSum
     return [s.model_copy(update={"scores": scores.get((s.id, s.epoch), s.scores)}) for s in summaries]
 
 
-def _each_once(files: Sequence[Path]) -> list[tuple[Path, EvalLog, list[EvalSampleSummary]]]:
+def _each_once(
+    files: Sequence[Path], wanted: Wanted | None
+) -> list[tuple[Path, EvalLog, list[EvalSampleSummary]]]:
     """Logs with what no later one holds as well; those that have nothing else left out."""
     seen: set[str] = set()
     found = []
     for file in reversed(files):  # names begin with the time
-        header, summaries = _read(file)
+        try:
+            header, summaries = _read(file)
+        except InvalidInputError:
+            if wanted is None:
+                raise
+            continue
+        if wanted is not None and not wanted(header):
+            continue
         fresh = [s for s in summaries if s.uuid is None or s.uuid not in seen]
         seen.update(s.uuid for s in fresh if s.uuid is not None)
         if fresh or not summaries:

@@ -14,7 +14,11 @@ ENTRY = "evalbudget_inspect/budgeted"
 
 
 def host_arguments(
-    command: click.Command, args: Sequence[str], ours: Mapping[str, Any], prefix: str
+    command: click.Command,
+    args: Sequence[str],
+    ours: Mapping[str, Any],
+    prefix: str,
+    entries: Sequence[str] = (ENTRY,),
 ) -> list[list[str]]:
     """The host's arguments, one list per task: our entry takes the place of the task.
 
@@ -23,6 +27,7 @@ def host_arguments(
         args: what the user typed after it, without our flags.
         ours: our arguments.
         prefix: of their names.
+        entries: what takes the place of each task.
 
     Raises:
         InvalidInputError: no task was found.
@@ -30,7 +35,7 @@ def host_arguments(
     if "--help" in args:
         return [list(args)]
     rest, specs = _without_tasks(command, list(args))
-    if _parse(command, rest).get("no_score"):
+    if parse(command, rest).get("no_score"):
         raise InvalidInputError("--no-score leaves no scores to budget; drop it")
     injected: list[str] = []
     for name, value in ours.items():
@@ -38,12 +43,12 @@ def host_arguments(
     tasks = list(dict.fromkeys(spec for given in specs or ["."] for spec in named_tasks(given)))
     if len(tasks) > 1 and command.name == "eval-set":
         injected.append("--log-dir-allow-dirty")  # one eval-set per task, all into the same folder
-    return [[ENTRY, "-T", f"{prefix}task={spec}", *injected, *rest] for spec in tasks]
+    return [[*entries, "-T", f"{prefix}task={spec}", *injected, *rest] for spec in tasks]
 
 
 def _without_tasks(command: click.Command, args: list[str]) -> tuple[list[str], list[str]]:
     """Arguments without the task specs, and the specs."""
-    parsed = _parse(command, args)
+    parsed = parse(command, args)
     specs = list(parsed["tasks"] or ())
     missing = list(specs)
     position = 0
@@ -52,8 +57,8 @@ def _without_tasks(command: click.Command, args: list[str]) -> tuple[list[str], 
             shorter = args[:position] + args[position + 1 :]
             left = _keep(missing, args[position])
             # a flag's value may read like a task: only what changes nothing else is one
-            if _parse(command, shorter) == {**parsed, "tasks": tuple(_keep(parsed["tasks"], args[position]))}:
-                args, missing, parsed = shorter, left, _parse(command, shorter)
+            if parse(command, shorter) == {**parsed, "tasks": tuple(_keep(parsed["tasks"], args[position]))}:
+                args, missing, parsed = shorter, left, parse(command, shorter)
                 continue
         position += 1
     return args, specs
@@ -65,7 +70,8 @@ def _keep(tasks: Sequence[str], removed: str) -> list[str]:
     return kept
 
 
-def _parse(command: click.Command, args: list[str]) -> dict[str, Any]:
+def parse(command: click.Command, args: Sequence[str]) -> dict[str, Any]:
+    """What the host's command would make of these arguments and the environment."""
     context = command.make_context(
         command.name, list(args), resilient_parsing=True, auto_envvar_prefix="INSPECT_EVAL"
     )

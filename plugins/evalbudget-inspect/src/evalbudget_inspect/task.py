@@ -70,9 +70,9 @@ def budgeted(
         def my_eval():
             return budgeted(base_task(), sampler="eb-bernstein", budget=2000)
     """
-    scorers = _check(task)
+    scorers = check_task(task, "budgeted")
     names = scorer_names(scorers)
-    name, key = _driving(score, names)
+    name, key = driving_score(score, names)
     turns = {n: rotates(scorer) for n, scorer in zip(names, scorers, strict=True)}
     panels = {n: found.panel for n, found in turns.items() if found is not None}
     _check_panels(panels, judges=judges, rotation=rotation, judge_prices=judge_prices, judge_role=judge_role)
@@ -95,7 +95,7 @@ def budgeted(
     adapted = task_with(
         task,
         dataset=source,
-        setup=[_setup(source), *_as_list(task.setup)],
+        setup=[_setup(source), *solvers_of(task.setup)],
         cleanup=_cleanup(source, task.cleanup),
         scorer=[
             _scorer(scorer, config, source, drives=scorer_name == name)
@@ -154,10 +154,19 @@ def _metric(config: Config, *, drives: bool) -> Metric:
     )
 
 
-def _check(task: Task) -> list[Scorer]:
+def check_task(task: Task, what: str) -> list[Scorer]:
+    """The task's scorers.
+
+    Args:
+        task: to adapt.
+        what: is to be done with it, ``budgeted`` or ``raced``.
+
+    Raises:
+        InvalidInputError: it cannot be adapted.
+    """
     if task.sample_source is not None:
         raise InvalidInputError(
-            f"task {task.name!r} has a dynamic dataset already (a SampleSource, or it is budgeted twice); "
+            f"task {task.name!r} has a dynamic dataset already (a SampleSource, or it is {what} twice); "
             "give evalbudget the task with its plain dataset"
         )
     if task.early_stopping is not None:
@@ -167,12 +176,18 @@ def _check(task: Task) -> list[Scorer]:
         )
     if not task.scorer:
         raise InvalidInputError(
-            f"task {task.name!r} has no scorer, so there are no scores to budget; add a scorer to the task"
+            f"task {task.name!r} has no scorer, so there are no scores and it cannot be {what}; "
+            "add a scorer to the task"
         )
     return task.scorer
 
 
-def _driving(wanted: str | None, names: Sequence[str]) -> tuple[str, str | None]:
+def driving_score(wanted: str | None, names: Sequence[str]) -> tuple[str, str | None]:
+    """Scorer and key of the score that drives the sampler; the first scorer if none is named.
+
+    Raises:
+        UnknownNameError: the task has no such scorer.
+    """
     if wanted is None:
         return names[0], None
     if wanted in names:
@@ -208,7 +223,8 @@ def _cleanup(
     return cleanup
 
 
-def _as_list(setup: Solver | Sequence[Solver] | None) -> list[Solver]:
+def solvers_of(setup: Solver | Sequence[Solver] | None) -> list[Solver]:
+    """A task's setup as a list."""
     if setup is None:
         return []
     return list(setup) if isinstance(setup, Sequence) else [setup]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -23,8 +24,8 @@ def simulated() -> type[ModelAPI]:
 class SimulatedJudge(ModelAPI):
     """Replies with a normal, rounded and clipped rating, or a Bernoulli one.
 
-    A sample's own metadata ``simulated_mean`` and ``simulated_sd`` go before ``mean`` and ``sd``. The rating
-    depends on (seed, name, sample id, epoch) alone.
+    A sample's own metadata ``simulated_mean`` and ``simulated_sd`` go before ``mean`` and ``sd``; the mean
+    may be a mapping from model names to means. The rating depends on (seed, name, sample id, epoch) alone.
 
     Args:
         model_name: any name; it is part of the seed.
@@ -96,7 +97,10 @@ class SimulatedJudge(ModelAPI):
         return reply(self.model_name, self._template, value)
 
     def _rate(self, cell: AskedCell, rng: np.random.Generator) -> float:
-        mean = float(str(cell.metadata.get("simulated_mean", self._mean)))
+        stated = cell.metadata.get("simulated_mean", self._mean)
+        if isinstance(stated, Mapping):
+            stated = stated.get(self.model_name, self._mean)
+        mean = float(str(stated))
         if self._bernoulli:
             return float(rng.random() < mean)
         value = rng.normal(mean, float(str(cell.metadata.get("simulated_sd", self._sd))))

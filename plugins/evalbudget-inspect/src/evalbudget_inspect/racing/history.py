@@ -1,0 +1,100 @@
+"""Earlier scores of other models, as predictions for a race."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio.to_thread
+import numpy as np
+from inspect_ai.log import EvalLog, EvalSpec
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.factor_files import is_factor_file, load_factors, train_cached
+from evalbudget.plugins import plugins
+from evalbudget.prediction import FactorModel, match_items
+from evalbudget_inspect.racing.config import RaceConfig
+from evalbudget_inspect.reader import open_scores
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The race that history is for.
+
+    Attributes:
+        config: names the history.
+        items: sample ids; history is matched by them.
+        tasks: names of tasks whose logs are history.
+        series: the score that decides, as readers name it.
+        spec: of one task of the race: its own logs are no history.
+    """
+
+    config: RaceConfig
+    items: Sequence[str]
+    tasks: frozenset[str]
+    series: str
+    spec: EvalSpec
+
+
+async def load_history(asking: Asking) -> tuple[FactorModel | None, str]:
+    """The item factors that a race predicts by, and a sentence on what they are.
+
+    Returns:
+        No factors, and why, where the history cannot be used.
+
+    Raises:
+        InvalidInputError: the history cannot be read, or its scores are outside of the declared range.
+    """
+    config = asking.config
+    if not config.uses_history:
+        return None, f"history ignored: the sampler {config.sampler} does not predict; race and pulse do"
+    return await anyio.to_thread.run_sync(_load, asking)
+
+
+def _load(asking: Asking) -> tuple[FactorModel | None, str]:
+    config, items = asking.config, asking.items
+    path = Path(str(config.history))
+    if path.is_file() and is_factor_file(path):
+        model = load_factors(path, items)
+        match = match_items(model, items)
+        return match.model, f"{match.reason} ({path})"
+    if path.is_dir():
+        try:
+            scores = open_scores(path, wanted=lambda log: _is_history(log, asking))
+        except InvalidInputError as ex:
+            if next(path.rglob("*.eval"), None) is None:
+                raise
+            return None, f"history ignored: {ex}"
+        if scores is None:
+            return None, f"history ignored: {path} holds no finished log of {', '.join(sorted(asking.tasks))}"
+    else:
+        scores = plugins().open_scores(path)
+    # one score per model and item: the mean of all repeats, of the scorer that decides if it is there
+    low, high = config.bounds
+    kept = [r for r, name in enumerate(scores.raters) if name == asking.series] or list(
+        range(len(scores.raters))
+    )
+    values = scores.scores[:, :, kept]
+    known = ~np.isnan(values)
+    count = known.sum(axis=(2, 3))
+    table = np.where(known, values, 0.0).sum(axis=(2, 3)) / np.where(count > 0, count, np.nan)
+    table = (table - low) / (high - low)
+    if np.nanmin(table) < 0 or np.nanmax(table) > 1:
+        raise InvalidInputError(
+            f"--history {path} has scores outside {low:g} to {high:g}; declare the smallest and the largest "
+            "possible score with --score-range"
+        )
+    shared = len(set(items) & set(scores.items))
+    if shared < len(items) / 2:  # not worth the training
+        return None, f"history ignored: {path} has {shared} of the {len(items)} items, fewer than half"
+    match = match_items(train_cached(table, scores.items, seed=config.seed), items)
+    return match.model, f"{match.reason}, of {len(scores.models)} models ({path})"
+
+
+def _is_history(log: EvalLog, asking: Asking) -> bool:
+    spec = asking.spec
+    same_race = log.eval.run_id == spec.run_id or (
+        spec.eval_set_id is not None and log.eval.eval_set_id == spec.eval_set_id
+    )
+    return log.status == "success" and not same_race and log.eval.task in asking.tasks

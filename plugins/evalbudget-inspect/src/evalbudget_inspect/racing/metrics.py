@@ -1,0 +1,61 @@
+"""Our rows among the metrics of an arm's log."""
+
+from __future__ import annotations
+
+import numpy as np
+from inspect_ai.scorer import Metric, SampleScore, Value, metric
+
+from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.context import current_run
+from evalbudget_inspect.racing.coordinator import standing_of
+from evalbudget_inspect.values import score_to_float
+
+
+@metric(name="race", scores="unreduced")
+def race_estimates(score: str = "", key: str | None = None) -> Metric:
+    """Where this arm stands in the race.
+
+    ``estimate`` and ``stderr`` are of the mean over the benchmark's items; ``lower`` and ``upper`` hold for
+    all arms together, whenever one looks. ``rank`` is by estimate, ``rank_best`` and ``rank_worst`` what the
+    intervals allow. ``eliminated_at`` is the number of evaluations of all arms when this one left, absent if
+    it did not. ``readings`` counts its scores.
+
+    Scored again outside of a race, only the mean of the scores and their number are left.
+
+    Args:
+        score: name of the scorer that decides.
+        key: of its scores, if they are dicts.
+    """
+
+    def compute(scores: list[SampleScore]) -> Value:
+        run = current_run()
+        standing = None if run is None else standing_of(run)
+        if standing is None:
+            return dict(_mean(scores, score, key))
+        values = {
+            "estimate": standing.estimate,
+            "stderr": standing.stderr,
+            "lower": standing.lower,
+            "upper": standing.upper,
+            "rank": standing.rank,
+            "rank_best": standing.rank_best,
+            "rank_worst": standing.rank_worst,
+            "eliminated_at": standing.eliminated_at,
+            "readings": standing.readings,
+        }
+        return {name: float(value) for name, value in values.items() if value is not None}
+
+    return compute
+
+
+def _mean(scores: list[SampleScore], name: str, key: str | None) -> dict[str, float]:
+    values = []
+    for sample in scores:
+        try:
+            values.append(score_to_float(sample.score, name, key))
+        except InvalidInputError:
+            return {}
+    finite = [value for value in values if np.isfinite(value)]
+    if not finite:
+        return {"readings": 0.0}
+    return {"estimate": float(np.mean(finite)), "readings": float(len(finite))}

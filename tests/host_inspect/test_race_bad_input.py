@@ -1,0 +1,205 @@
+"""What a race refuses, and whether the message says the remedy."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import get_model
+from inspect_ai.scorer import Score, Scorer, Target, match, mean, scorer
+from inspect_ai.solver import TaskState, generate
+from tests.host_inspect.race_tasks import attempts, board, model, quiz, run, three
+
+from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
+from evalbudget_inspect import leaderboard, race
+from evalbudget_inspect.racing.command import run_race
+from evalbudget_inspect.racing.entry import MOST_ARMS, check_arms, parse_arm
+from evalbudget_inspect.refusals import take_refusals
+
+
+def _refused(raced: Any, models: Any, log_dir: Path, *parts: str, **options: Any) -> None:
+    """Every task of the race ends with the same refusal, which names what is wrong and what to do."""
+    logs = run(raced, models, log_dir, **options)
+    assert {log.status for log in logs} == {"error"}
+    refusals = {str(ex) for ex in take_refusals()}
+    assert len(refusals) == 1
+    for part in parts:
+        assert part in next(iter(refusals))
+
+
+def _race(**options: Any) -> Task:
+    return race(quiz(), **{"budget": 60, "sampler": "ucb-e", "batch": 4, **options})
+
+
+def test_one_model(tmp_path: Path) -> None:
+    _refused(_race(), model("a", 0.5), tmp_path, "needs two models", "simulated/a", "--model")
+
+
+def test_the_same_model_twice(tmp_path: Path) -> None:
+    models = [model("a", 0.5), model("a", 0.9)]
+    _refused(_race(), models, tmp_path, "simulated/a is in this race twice", "--arm", max_tasks=2)
+
+
+def test_too_few_tasks_at_once(tmp_path: Path) -> None:
+    _refused(_race(), three(), tmp_path, "--max-tasks 3", max_tasks=2)
+
+
+@pytest.mark.parametrize("sampler", [{"sampler": "ucb-e", "batch": 30}, {"sampler": "uniform", "batch": 30}])
+def test_a_budget_below_one_batch_each(sampler: dict[str, Any], tmp_path: Path) -> None:
+    _refused(_race(**sampler, budget=89), three(), tmp_path, "minimum of 90", "--budget", "--batch")
+
+
+def test_retries_raise_the_minimum(tmp_path: Path) -> None:
+    raced = _race(batch=20, budget=60)
+    _refused(raced, three(), tmp_path, "minimum of 62", retry_on_error=2)
+
+
+def test_epochs(tmp_path: Path) -> None:
+    _refused(_race(), three(), tmp_path, "--epochs is 2", "--epochs 1", epochs=2)
+
+
+def test_models_whose_items_differ(tmp_path: Path) -> None:
+    @task
+    def own_items() -> Task:
+        extra = [Sample(id="only-a", input="?", target="C")] if "a" in str(get_model())[-1:] else []
+        samples = [Sample(id=f"item-{i}", input="?", target="C") for i in range(8)]
+        right = match(location="exact")
+        base = Task(dataset=MemoryDataset(samples + extra), solver=generate(), scorer=right, name="own")
+        return race(base, budget=20, sampler="uniform")
+
+    _refused(own_items, three(), tmp_path, "only-a", "same ids")
+
+
+def test_two_races_of_the_same_name(tmp_path: Path) -> None:
+    tasks = [_race(), _race(budget=50)]
+    _refused(tasks, three(), tmp_path, "two different races", "different names", max_tasks=6)
+
+
+def test_scores_outside_of_the_range(tmp_path: Path) -> None:
+    @scorer(metrics=[mean()])
+    def rating() -> Scorer:
+        async def score(state: TaskState, target: Target) -> Score:
+            return Score(value=7)
+
+        return score
+
+    raced = race(quiz(scorer=rating()), budget=60, sampler="ucb-e", batch=4)
+    _refused(raced, three(), tmp_path, "'rating' gave 7", "--score-range")
+
+
+def test_without_scores(tmp_path: Path) -> None:
+    _refused(_race(), three(), tmp_path, "--no-score", score=False)
+
+
+def test_shuffle_without_a_seed(tmp_path: Path) -> None:
+    _refused(_race(), three(), tmp_path, "--sample-shuffle 42", limit=8, sample_shuffle=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "part"),
+    [
+        ({"budget": None}, BudgetError, "needs a budget"),
+        ({"budget": "$5"}, BudgetError, "counted in usd"),
+        ({"sampler": "eb-bernstein"}, UnknownNameError, "sampler of models"),
+        ({"sampler": "ucbe"}, UnknownNameError, "'ucb-e'"),
+        ({"bach": 3}, UnknownNameError, "'batch'"),
+        ({"batch": 0}, InvalidInputError, "1 item or more"),
+        ({"sampler": "lucb", "delta": 2.0}, InvalidInputError, "delta"),
+        ({"sampler": "pulse"}, InvalidInputError, "--history"),
+        ({"history": "nowhere.npz"}, InvalidInputError, "nowhere.npz does not exist"),
+        ({"score": "other"}, UnknownNameError, "match"),
+        ({"score_range": "3..1"}, InvalidInputError, "1..10"),
+    ],
+)
+def test_options_are_checked_at_once(options: dict[str, Any], error: type[Exception], part: str) -> None:
+    with pytest.raises(error, match=re.escape(part)):
+        _race(**options)
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(InvalidInputError, match="nothing to race"):
+        race({}, budget=10)
+    same = quiz()
+    with pytest.raises(InvalidInputError, match="under two names"):
+        race({"a": same, "b": same}, budget=10)
+    with pytest.raises(InvalidInputError, match="raced twice"):
+        race(_race(), budget=10)
+    with pytest.raises(InvalidInputError, match="given twice"):
+        check_arms(["x=1", "x=1"])
+    with pytest.raises(InvalidInputError, match="NAME=VALUE"):
+        check_arms(["x"])
+    with pytest.raises(InvalidInputError, match=str(MOST_ARMS)):
+        check_arms([f"x={i}" for i in range(MOST_ARMS + 1)])
+    assert parse_arm("prompt=a.txt,n-shots=3") == (
+        "prompt=a.txt,n-shots=3",
+        {"prompt": "a.txt", "n_shots": 3},
+    )
+
+
+def _flags(*args: str, arms: tuple[str, ...] = (), **ours: Any) -> None:
+    def never(arguments: list[str]) -> int:
+        raise AssertionError(arguments)
+
+    run_race("eval", list(args), {"budget": "60", **ours}, arms, None, never)
+
+
+@pytest.mark.parametrize(
+    ("args", "arms", "part"),
+    [
+        (("--model", "a"), (), "there is only a"),
+        ((), (), "there is none"),
+        (("--model", "a,b,a"), (), "lists a twice"),
+        (("--model", "a,b,c", "--max-tasks", "2"), (), "--max-tasks 3"),
+        (("--model", "a", "--max-tasks", "2"), ("x=1", "x=2", "x=3"), "--max-tasks 3"),
+        (("--model", "a"), ("x=1",), "two models or settings"),
+    ],
+)
+def test_flags_are_checked_before_inspect_starts(args: Any, arms: Any, part: str, tmp_path: Path) -> None:
+    file = tmp_path / "quiz.py"
+    file.write_text("from inspect_ai import task\n")
+    with pytest.raises(InvalidInputError) as caught:
+        _flags(str(file), *args, arms=arms)
+    assert part in str(caught.value)
+
+
+def test_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALBUDGET_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(4)
+    items = [f"item-{i}" for i in range(30)]
+    ease = rng.normal(0, 2, 30)
+    chance = 1 / (1 + np.exp(-rng.normal(0, 1, 12)[:, None] - ease))
+    table = (rng.random(chance.shape) < chance).astype(np.float32)[:, :, None, None]
+    names = {"models": [f"old-{i}" for i in range(12)], "raters": ["match"]}
+    np.savez(tmp_path / "known.npz", scores=table, items=np.array(items), **names)
+    np.savez(tmp_path / "other.npz", scores=table, items=np.array([f"x{i}" for i in range(30)]), **names)
+    notes = []
+    for file in ("known.npz", "other.npz"):
+        raced = race(quiz(), budget=70, history=str(tmp_path / file), batch=4)
+        logs = run(raced, three(), tmp_path / file.partition(".")[0])
+        assert attempts(logs) == board(logs).spent <= 70
+        notes += board(logs).notes
+    assert notes[0].startswith("history has 30 of the 30 items, of 12 models")
+    assert notes[1].startswith("history ignored:")
+    assert "0 of the 30 items" in notes[1]
+
+
+def test_history_from_logs_is_of_other_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALBUDGET_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "logs"
+    earlier = [model(f"old-{i}", 0.2 + 0.1 * i) for i in range(6)]
+    run(quiz(), earlier, folder)
+    raced = race(quiz(), budget=60, history=str(folder), batch=4)
+    logs = run(raced, three(), folder)  # its own logs stand in the same folder, half written
+    assert "of 6 models" in board(logs).notes[0]
+    nothing = run(race(quiz(name="new"), budget=60, history=str(folder), batch=4), three(), folder)
+    assert board(nothing).notes[0].startswith("history ignored:")
+
+
+def test_logs_that_are_no_race() -> None:
+    with pytest.raises(EvalbudgetError, match="none of these logs"):
+        leaderboard([])

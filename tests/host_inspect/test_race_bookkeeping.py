@@ -1,0 +1,121 @@
+"""A race's bookkeeping against a host played by the test: budget, arms that leave, cells known before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evalbudget_inspect.racing.config import RaceConfig
+from evalbudget_inspect.racing.race import Asked, KnownCell, Race
+
+ITEMS = [f"i{k}" for k in range(20)]
+ARMS = ["a", "b", "c"]
+
+
+def _race(budget: int, *, sampler: str = "ucb-e", attempts: int = 1, batch: int = 4) -> Race:
+    config = RaceConfig.of(budget=budget, sampler=sampler, batch=batch)
+    return Race(config, ARMS, ITEMS, attempts=attempts, widths=[3, 2, 5])
+
+
+def _score(asked: Asked) -> float:
+    return float(
+        np.random.default_rng([asked.arm, int(asked.key[0][1:])]).random() < (0.2, 0.9, 0.5)[asked.arm]
+    )
+
+
+def _play(race: Race, seed: int, *, fail: float = 0.0) -> list[Asked]:
+    """Completes cells in random order until nothing is asked; returns them all."""
+    rng = np.random.default_rng(seed)
+    done: list[Asked] = []
+    open_cells = race.wanted()
+    while open_cells:
+        assert race.ledger.spent + race.ledger.promised <= race.budget.amount + 1e-9
+        asked = open_cells.pop(int(rng.integers(len(open_cells))))
+        attempts = int(rng.integers(1, race.attempts + 1))
+        value = None if rng.random() < fail else _score(asked)
+        race.started(asked.arm, asked.key)
+        race.completed(asked.arm, asked.key, value, attempts=attempts)
+        done.append(asked)
+        open_cells += race.wanted()
+    return done
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+@pytest.mark.parametrize("fail", [0.0, 0.3])
+def test_the_budget_is_used_up_and_not_exceeded(attempts: int, fail: float) -> None:
+    for seed in range(5):
+        race = _race(40, attempts=attempts)
+        _play(race, seed, fail=fail)
+        assert race.finished
+        assert 40 - attempts < race.ledger.spent <= 40
+        assert race.ledger.spent == sum(lane.spent for lane in race.lanes)
+
+
+def test_what_is_bought_does_not_depend_on_the_order_of_completion() -> None:
+    bought = [sorted((a.arm, a.key) for a in _play(_race(37), seed)) for seed in range(6)]
+    assert all(other == bought[0] for other in bought)
+
+
+def test_an_arm_that_leaves_does_not_hold_up_the_others() -> None:
+    race = _race(40)
+    first = race.wanted()
+    assert {asked.arm for asked in first} == {0, 1, 2}
+    running = [asked for asked in first if asked.arm == 1]
+    race.started(*_of(running[0]))
+    race.leave(1, "its task ended early")
+    assert race.lanes[1].spent == 1  # what ran may have been billed, what only waited was not
+    for asked in first:
+        if asked.arm != 1:
+            race.completed(asked.arm, asked.key, _score(asked))
+    rest = _play(race, 0)
+    assert rest
+    assert {asked.arm for asked in rest} == {0, 2}
+    assert race.ledger.spent == 40 or race.sampler.stop_reason
+    race.leave(0, "gone")
+    race.leave(2, "gone")
+    assert race.finished
+
+
+def _of(asked: Asked) -> tuple[int, tuple[str, int]]:
+    return asked.arm, asked.key
+
+
+def test_known_cells_lead_to_the_same_race() -> None:
+    whole = _play(_race(40), 1)
+    half = whole[:17]
+    resumed = _race(40)
+    known = {arm: [KnownCell(a.key, _score(a), 1) for a in half if a.arm == arm] for arm in range(len(ARMS))}
+    resumed.replay(known)
+    assert resumed.ledger.spent == 17
+    rest = _play(resumed, 2)
+    assert sorted(map(_of, half + rest)) == sorted(map(_of, whole))
+
+
+def test_known_failures_cost_and_cancelled_cells_run_again() -> None:
+    first, second = (a.key[0] for a in _race(30, sampler="uniform").wanted()[:6] if a.arm == 0)
+    race = _race(30, sampler="uniform")
+    failed = KnownCell((first, 1), None, 2, error="TimeoutError")
+    race.replay({0: [failed, KnownCell((second, 1), None, 1, again=True)]})
+    assert race.ledger.spent == 2
+    assert race.ledger.promised == 2
+    assert race.lanes[0].errors == {"TimeoutError": 1}
+    asked = race.wanted()
+    assert (0, (first, 2)) in [_of(a) for a in asked]  # asked again as the next epoch
+    assert (second, 1) not in [a.key for a in asked if a.arm == 0]  # the host has it already
+    race.completed(0, (second, 1), 1.0, attempts=2)
+    assert race.ledger.spent == 4
+
+
+def test_an_absent_arm_counts_until_it_is_asked_for() -> None:
+    done = _play(_race(60, sampler="uniform"), 0)
+    race = _race(60, sampler="uniform")
+    race.lanes[1].absent = True
+    race.replay({arm: [KnownCell(a.key, _score(a), 1) for a in done if a.arm == arm] for arm in range(3)})
+    assert race.wanted() == []
+    assert race.finished
+    assert race.sampler.eliminated == {}
+    more = _race(60, sampler="uniform")
+    more.lanes[1].absent = True
+    more.replay({1: [KnownCell(a.key, _score(a), 1) for a in done if a.arm == 1][:5]})
+    assert {asked.arm for asked in _play(more, 0)} == {0, 2}
+    assert more.sampler.n_read(1) == 5

@@ -1,0 +1,220 @@
+"""Killed, interrupted or extended races: the same eval-set command again ends at exactly the budget."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import eval_retry, eval_set
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three
+
+from evalbudget_inspect import race
+from evalbudget_inspect.refusals import take_refusals
+
+BUDGET = 150
+TASK_FILE = """\
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.scorer import match
+from inspect_ai.solver import generate
+
+@task
+def quiz(items: int = 60) -> Task:
+    chance = {"a": 0.2, "b": 0.9, "c": 0.5}
+    samples = [
+        Sample(id=f"item-{i}", input="?", target="C", metadata={"simulated_mean": chance})
+        for i in range(items)
+    ]
+    return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=match(location="exact"))
+"""
+EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
+
+
+def _command(file: Path, folder: Path, *arguments: str) -> list[str]:
+    return [
+        *(sys.executable, "-c", EVALBUDGET, "inspect", "eval-set", str(file), "--log-dir", str(folder)),
+        *("--budget", str(BUDGET), "--model", "simulated/a,simulated/b,simulated/c"),
+        *("-M", "bernoulli=true", "-M", "template='{grade}'", "--display", "none", "--log-buffer", "1"),
+        *arguments,
+    ]
+
+
+def _read(folder: Path) -> list[EvalLog]:
+    """The newest log of each model."""
+    found: dict[str, EvalLog] = {}
+    for info in list_eval_logs(str(folder), descending=False):
+        try:
+            log = read_eval_log(info)
+        except Exception:  # it is being written
+            continue
+        found[log.eval.model] = log
+    return list(found.values())
+
+
+def _kill_at(process: subprocess.Popen[bytes], folder: Path, samples: int) -> list[EvalLog]:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.1)
+        if sum(len(log.samples or []) for log in _read(folder)) >= samples:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            return _read(folder)
+    process.kill()
+    raise AssertionError(f"no logs with {samples} samples; exit code {process.wait()}")
+
+
+def _uuids(logs: list[EvalLog]) -> set[str | None]:
+    return {s.uuid for log in logs for s in log.samples or [] if s.error is None}
+
+
+@pytest.mark.parametrize("fail", [0.0, 0.1])
+def test_killed_and_run_again(fail: float, tmp_path: Path) -> None:
+    file, folder = tmp_path / "quiz.py", tmp_path / "logs"
+    file.write_text(TASK_FILE)
+    command = _command(
+        *(file, folder, "--sampler", "ucb-e", "--batch", "8", "--max-samples", "3"),
+        *("-M", "latency=0.05", "-M", f"fail={fail}"),
+    )
+    start = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    before = _kill_at(subprocess.Popen(command, **start), folder, 60)  # type: ignore[call-overload]
+    assert {log.status for log in before} == {"started"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stderr
+    logs = _read(folder)
+    assert {log.status for log in logs} == {"success"}
+    assert attempts(logs) == board(logs).spent == BUDGET
+    assert _uuids(before) <= _uuids(logs)  # what was read is kept, and not asked again
+    for keys in cells(logs).values():
+        assert len(keys) == len(set(keys))
+    assert " evaluations (83.3% of 3 models x 60 items)" in done.stdout
+    if not fail:  # the same decisions as if nobody had killed it
+        args = {"task": str(file), "budget": BUDGET, "sampler": "ucb-e", "evalbudget.batch": 8}
+        models = [f"simulated/{name}" for name in "abc"]
+        made = {"bernoulli": True, "template": "{grade}"}
+        whole = run("evalbudget_inspect/race", models, tmp_path / "whole", task_args=args, model_args=made)
+        assert cells(logs) == cells(whole)
+
+
+def _eval_set(folder: Path, models: Any, budget: int = 60, **options: Any) -> list[EvalLog]:
+    given = {**QUIET, "retry_attempts": 1, **options}
+    logs = eval_set(
+        race(quiz(), budget=budget, sampler="ucb-e", batch=4), str(folder), model=models, **given
+    )[1]
+    return [read_eval_log(log.location) for log in logs]
+
+
+def _unfinished(logs: list[EvalLog], names: set[str]) -> None:
+    """As if the process had died while these logs were closed."""
+    from inspect_ai.log import write_eval_log
+
+    for log in logs:
+        if log.eval.model in names:
+            log.status = "started"
+            log.results = None
+            write_eval_log(log)
+
+
+def test_a_race_that_is_over_is_not_run_again(tmp_path: Path) -> None:
+    first = _eval_set(tmp_path, three())
+    again = _eval_set(tmp_path, three())
+    assert _uuids(first) == _uuids(again)
+    assert attempts(again) == 60
+
+
+def test_killed_while_the_logs_were_closed(tmp_path: Path) -> None:
+    first = _eval_set(tmp_path, three())
+    ranks = {s.name: s.rank for s in board(first).standings}
+    _unfinished(first, {"simulated/a", "simulated/c"})
+    again = _eval_set(tmp_path, three())
+    assert {log.status for log in again} == {"success"}
+    assert _uuids(first) == _uuids(again)
+    assert {s.name: s.rank for s in board(again).standings} == ranks
+    assert board(again).spent == 60
+
+
+def test_killed_while_the_last_log_was_closed(tmp_path: Path) -> None:
+    first = _eval_set(tmp_path, three())
+    _unfinished(first, {"simulated/b"})
+    again = _eval_set(tmp_path, three())
+    assert {log.status for log in again} == {"success"}
+    assert _uuids(first) == _uuids(again)
+    assert {s.name for s in board(again).standings} == {f"simulated/{m}" for m in "abc"}
+
+
+def test_a_model_added_later_joins_what_is_left(tmp_path: Path) -> None:
+    first = _eval_set(tmp_path, three(), 60)
+    more = [*three(), model("d", 0.99)]
+    # all of the budget is used up: it can only be listed
+    again = _eval_set(tmp_path, more, 60)
+    assert attempts(again) == 60
+    assert _uuids(first) == _uuids(again)
+
+
+def test_a_model_added_to_an_unfinished_race(tmp_path: Path) -> None:
+    first = _eval_set(tmp_path, three(), 60)
+    for log in first:
+        log.samples = (log.samples or [])[:8]
+    _unfinished(first, {f"simulated/{m}" for m in "abc"})
+    kept = _uuids(first)
+    again = _eval_set(tmp_path, [*three(), model("d", 0.99)], 60)
+    assert attempts(again) == board(again).spent == 60
+    assert board(again).of("simulated/d").readings >= 4
+    assert kept <= _uuids(again)
+
+
+def test_a_task_that_dies_is_retried_and_keeps_what_it_bought(tmp_path: Path) -> None:
+    models = [model("a", 0.3), model("b", 0.9), model("dies", 0.5, fail=0.4)]
+    logs = _eval_set(tmp_path, models, fail_on_error=True, retry_attempts=2)
+    assert {log.status for log in logs} == {"success"}
+    assert board(logs).spent <= 60
+    dead = next(log for log in logs if log.eval.model == "simulated/dies")
+    assert board(logs).of("simulated/dies").left is not None
+    assert dead.samples
+
+
+def test_one_log_of_a_race_cannot_be_retried_alone(tmp_path: Path) -> None:
+    file = tmp_path / "quiz.py"
+    file.write_text(TASK_FILE)
+    args = {"task": str(file), "budget": 60, "sampler": "ucb-e", "evalbudget.batch": 4}
+    models = [f"simulated/{name}" for name in "abc"]
+    made = {"bernoulli": True, "template": "{grade}"}
+    logs = run("evalbudget_inspect/race", models, tmp_path, task_args=args, model_args=made)
+    assert attempts(logs) == 60
+    _unfinished(logs, {"simulated/a"})
+    retried = eval_retry(logs[0], log_dir=str(tmp_path), **QUIET)[0]
+    assert retried.status == "error"
+    (refusal,) = {str(ex) for ex in take_refusals()}
+    assert "one arm of a race" in refusal
+    assert "eval-set" in refusal
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    file, folder = tmp_path / "quiz.py", tmp_path / "logs"
+    file.write_text(TASK_FILE)
+    command = _command(
+        *(file, folder, "--sampler", "ucb-e", "--batch", "8", "--max-samples", "3", "-M", "latency=0.05")
+    )
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while sum(len(log.samples or []) for log in _read(folder)) < 30:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.1)
+    os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=30)
+    before = _read(folder)
+    assert {log.status for log in before} == {"cancelled"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stderr
+    logs = _read(folder)
+    assert attempts(logs) == board(logs).spent == BUDGET
+    assert _uuids(before) <= _uuids(logs)
