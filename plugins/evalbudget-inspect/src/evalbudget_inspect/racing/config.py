@@ -25,7 +25,7 @@ class RaceConfig:
     """One race.
 
     Attributes:
-        budget: as the user wrote it; ``20x`` waits for the number of items.
+        budget: as the user wrote it; ``20x`` and ``5%`` wait for the numbers of items and models.
         sampler: registered name, of a sampler of models.
         score: which scorer decides; None for the first.
         seed: of the sampler.
@@ -48,7 +48,7 @@ class RaceConfig:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.resolve_budget(1_000_000)
+        self.resolve_budget(1_000_000, 1_000_000)
         known = [name for name in self._parameters if name not in _NOT_OPTIONS]
         for option in self.options:
             if option not in known:
@@ -85,13 +85,13 @@ class RaceConfig:
         """Smallest and largest possible score."""
         return self.score_range or (0.0, 1.0)
 
-    def resolve_budget(self, n_items: int) -> Budget:
-        """The budget in scores, where ``x`` multiplies this many items."""
-        budget = Budget.parse(self.budget, n_items=n_items)
+    def resolve_budget(self, n_items: int, n_models: int) -> Budget:
+        """The budget in scores: ``x`` multiplies the items, ``%`` is a share of all models x items."""
+        budget = Budget.parse(self.budget, n_items=n_items, n_cells=n_items * n_models)
         if budget.unit is not Unit.SCORES:
             raise BudgetError(
                 f"budget {self.budget!r} is counted in {budget.unit.value}, but a race is budgeted in scores "
-                "so far; write a number of scores (5000) or scores per item (20x)"
+                "so far; write a number of scores (5000), scores per item (20x) or a share of all (5%)"
             )
         return budget
 

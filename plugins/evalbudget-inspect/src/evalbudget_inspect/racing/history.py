@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
-import numpy as np
 from inspect_ai.log import EvalLog, EvalSpec
 
+from evalbudget.backtest import factors_of, history_of
 from evalbudget.errors import InvalidInputError
-from evalbudget.factor_files import is_factor_file, load_factors, train_cached
 from evalbudget.plugins import plugins
 from evalbudget.prediction import FactorModel, match_items
 from evalbudget_inspect.racing.config import RaceConfig
@@ -55,9 +54,9 @@ async def load_history(asking: Asking) -> tuple[FactorModel | None, str]:
 def _load(asking: Asking) -> tuple[FactorModel | None, str]:
     config, items = asking.config, asking.items
     path = Path(str(config.history))
-    if path.is_file() and is_factor_file(path):
-        model = load_factors(path, items)
-        match = match_items(model, items)
+    factors = factors_of(path, items)
+    if factors is not None:
+        match = match_items(factors, items)
         return match.model, f"{match.reason} ({path})"
     if path.is_dir():
         try:
@@ -70,25 +69,14 @@ def _load(asking: Asking) -> tuple[FactorModel | None, str]:
             return None, f"history ignored: {path} holds no finished log of {', '.join(sorted(asking.tasks))}"
     else:
         scores = plugins().open_scores(path)
-    # one score per model and item: the mean of all repeats, of the scorer that decides if it is there
-    low, high = config.bounds
-    kept = [r for r, name in enumerate(scores.raters) if name == asking.series] or list(
-        range(len(scores.raters))
-    )
-    values = scores.scores[:, :, kept]
-    known = ~np.isnan(values)
-    count = known.sum(axis=(2, 3))
-    table = np.where(known, values, 0.0).sum(axis=(2, 3)) / np.where(count > 0, count, np.nan)
-    table = (table - low) / (high - low)
-    if np.nanmin(table) < 0 or np.nanmax(table) > 1:
-        raise InvalidInputError(
-            f"--history {path} has scores outside {low:g} to {high:g}; declare the smallest and the largest "
-            "possible score with --score-range"
-        )
     shared = len(set(items) & set(scores.items))
     if shared < len(items) / 2:  # not worth the training
         return None, f"history ignored: {path} has {shared} of the {len(items)} items, fewer than half"
-    match = match_items(train_cached(table, scores.items, seed=config.seed), items)
+    try:
+        factors = history_of(scores, raters=[asking.series], score_range=config.bounds, seed=config.seed)
+    except InvalidInputError as ex:
+        raise InvalidInputError(f"--history {path}: {ex}") from None
+    match = match_items(factors, items)
     return match.model, f"{match.reason}, of {len(scores.models)} models ({path})"
 
 

@@ -125,7 +125,7 @@ class Race:
     ) -> None:
         self.config = config
         self.design = Design(items=tuple(items), models=tuple(arms))
-        self.budget: Budget = config.resolve_budget(len(items))
+        self.budget: Budget = config.resolve_budget(len(items), len(arms))
         self.ledger = Ledger(self.budget)
         self.journal = Journal()
         self.attempts = attempts
