@@ -125,7 +125,7 @@ class Study:
             raise InvalidInferenceError(
                 f"every reading of model {self.models[model]!r} was bought because of earlier scores, so "
                 "their mean is biased; leave the model out with --model, or evaluate it with a sampler that "
-                "reads every item first"
+                "reads every item first (a race has a leaderboard of its own)"
             )
         if self.is_panel:
             return panel_mean(

@@ -20,6 +20,9 @@ from inspect_ai.util import RegistryInfo
 METADATA = "evalbudget"
 """Key of our entries in a host's metadata."""
 
+RACE_METRIC = "race"
+"""Name of the metric that a race adds."""
+
 MetricList = list[Metric | dict[str, list[Metric]]]
 BeforeScoring = Callable[[TaskState], Awaitable[bool]]
 

@@ -8,10 +8,11 @@ from inspect_ai.scorer import Metric, SampleScore, Value, metric
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.context import current_run
 from evalbudget_inspect.racing.coordinator import standing_of
+from evalbudget_inspect.scoring import RACE_METRIC
 from evalbudget_inspect.values import score_to_float
 
 
-@metric(name="race", scores="unreduced")
+@metric(name=RACE_METRIC, scores="unreduced")
 def race_estimates(score: str = "", key: str | None = None) -> Metric:
     """Where this arm stands in the race.
 
