@@ -38,6 +38,7 @@ claims: $(READY)
 benchmarks: $(READY)
 	$(BIN)/python benchmarks/repeats.py all --write-docs
 	$(BIN)/python benchmarks/judges.py all --write-docs
+	$(BIN)/python benchmarks/racing.py all --write-docs
 	$(BIN)/python benchmarks/overhead.py
 
 format: $(READY)

@@ -10,7 +10,6 @@ Usage::
 from __future__ import annotations
 
 from judges_sections.components import components, interaction
-from judges_sections.found import DATA
 from judges_sections.predictions import predictions
 from judges_sections.repeats import repeats
 from judges_sections.replays import prices, real
@@ -33,7 +32,7 @@ PAGE = Page(
     need_data=("real", "prices", "repeats"),
 )
 
-main = command(PAGE, lambda: DATA)
+main = command(PAGE)
 
 if __name__ == "__main__":
     main()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from judges_sections.found import DATA, ROOT, Found, Target
+from judges_sections.found import ROOT, Found, Target, data
 from rich.console import Console
 from rich.table import Table
 
@@ -32,7 +32,7 @@ class Page:
     need_data: tuple[str, ...] = ()
 
 
-def command(page: Page, data: Callable[[], Path] = lambda: DATA) -> click.Command:
+def command(page: Page) -> click.Command:
     """``python benchmarks/NAME.py [SECTIONS] [--quick] [--write-docs]``."""
 
     @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("EVALBUDGET_DATA", ROOT.parent / "shared" / "data"))
 PAPER_F = {"Qwen": 638.0, "Llama": 446.0, "GPT": 602.0}
+
+
+def data() -> Path:
+    """The folder of recorded scores."""
+    return Path(os.environ.get("EVALBUDGET_DATA", ROOT.parent / "shared" / "data"))
 
 
 @dataclass(frozen=True)

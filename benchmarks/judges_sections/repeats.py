@@ -13,7 +13,7 @@ from evalbudget.judge_effects import judge_effects
 from evalbudget.plugins import get_sampler
 from evalbudget.rotation import Cyclic, JudgeSchedule, Random
 from evalbudget.samplers import RepeatSampler
-from judges_sections.found import DATA, Floats, Found, Target
+from judges_sections.found import Floats, Found, Target, data
 
 PER_ITEM = (20, 50)
 SPREAD = (-2.0, -1.0, 0.0, 1.0, 2.0)
@@ -52,7 +52,7 @@ WAYS = (
 
 
 def repeats(quick: bool) -> Found:
-    recorded = RecordedScores.load(DATA / "judge_repeats.npz").scores[0].astype(np.float64)
+    recorded = RecordedScores.load(data() / "judge_repeats.npz").scores[0].astype(np.float64)
     whole = recorded[~np.isnan(recorded).any(axis=(1, 2))]
     size, seeds = (30, 1) if quick else (1000, 8)
     pool = whole[np.random.default_rng(0).choice(len(whole), size, replace=False)]

@@ -6,7 +6,7 @@ import numpy as np
 
 from evalbudget.backtest import RecordedScores, backtest_rotation
 from evalbudget.estimators.judges import JudgeScores, effective_votes
-from judges_sections.found import DATA, Found, Target
+from judges_sections.found import Found, Target, data
 
 PRICES = (1.0, 2.0, 5.0, 15.0, 30.0)
 
@@ -14,7 +14,7 @@ PRICES = (1.0, 2.0, 5.0, 15.0, 30.0)
 def real(quick: bool) -> Found:
     rows, targets = [], []
     for file, budgets, seeds in (("judge_repeats", (250, 1000), 2000), ("hanna_multijudge", (200, 800), 200)):
-        recorded = RecordedScores.load(DATA / f"{file}.npz")
+        recorded = RecordedScores.load(data() / f"{file}.npz")
         found = backtest_rotation(recorded, budgets=budgets, seeds=10 if quick else seeds)
         at = {(row.rotation, row.budget): row for row in found.rows}
         for row in found.rows:
@@ -52,7 +52,7 @@ def real(quick: bool) -> Found:
                     ratio < 1 + noise,
                 )
             )
-    hanna = RecordedScores.load(DATA / "hanna_multijudge.npz")
+    hanna = RecordedScores.load(data() / "hanna_multijudge.npz")
     votes = []
     if hanna.reference is not None:
         for m in range(len(hanna.models)):
@@ -76,7 +76,7 @@ def real(quick: bool) -> Found:
 
 def prices(quick: bool) -> Found:
     rows, ratios = [], []
-    recorded = RecordedScores.load(DATA / "judge_repeats.npz")
+    recorded = RecordedScores.load(data() / "judge_repeats.npz")
     seeds = 20 if quick else 1500
     rng = np.random.default_rng(3)
     orders = [np.argsort(np.argsort(rng.random(5))) for _ in range(2 if quick else 4)]

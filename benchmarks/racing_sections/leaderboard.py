@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from judges_sections.found import DATA, Floats, Found, Target
+from judges_sections.found import Floats, Found, Target, data
 
 from evalbudget.backtest.contestant import contestants
 from evalbudget.backtest.race_replay import Grid, race_replay
@@ -19,7 +19,7 @@ SEEDS = 20
 
 def leaderboard(n_models: int, n_items: int) -> tuple[Floats, Floats]:
     """Binary scores of history and of the models to race, shape (models, items) each."""
-    archive = np.load(DATA / "leaderboard_factors.npz")
+    archive = np.load(data() / "leaderboard_factors.npz")
     U, V = archive["U"].astype(np.float64), archive["V"].astype(np.float64)[:n_items]
     chance = 1.0 / (1.0 + np.exp(-np.clip(U @ V.T / TEMPER, -30.0, 30.0)))
     scores = (np.random.default_rng(1234).random(chance.shape) < chance).astype(np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judges_sections.found import DATA, Found, Target
+from judges_sections.found import Found, Target, data
 
 from evalbudget.backtest import RecordedScores, backtest_race
 
@@ -16,7 +16,7 @@ def matrices(quick: bool, seeds: int | None = None) -> Found:
     runs = 2 if quick else (seeds or SEEDS)
     rows, targets = [], []
     for file in ("cruxeval_models", "alpacaeval_models"):
-        recorded = RecordedScores.load(DATA / f"{file}.npz")
+        recorded = RecordedScores.load(data() / f"{file}.npz")
         for budget in BUDGETS[-1:] if quick else BUDGETS:
             batch = max(1, min(16, int(recorded.scores.shape[1] * float(budget[:-1]) / 100)))
             found = backtest_race(recorded, SAMPLERS, [budget], runs, batch=batch, intervals=False).rows

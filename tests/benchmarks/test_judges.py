@@ -62,11 +62,11 @@ def test_a_section_runs_and_is_rendered(section: str, tmp_path: Path) -> None:
 
 
 def test_all_sections_are_tested() -> None:
-    assert set(SECTIONS) == set(importlib.import_module("judges").SECTIONS)
+    assert set(SECTIONS) == set(importlib.import_module("judges").PAGE.sections)
 
 
 def test_without_recorded_scores_nothing_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("judges"), "DATA", tmp_path / "none")
+    monkeypatch.setenv("EVALBUDGET_DATA", str(tmp_path / "none"))
     result = invoke("real", "--quick")
     assert result.exit_code == 0
     assert "not measured" in result.output
