@@ -124,6 +124,19 @@ def test_a_task_that_dies_leaves_the_race(tmp_path: Path) -> None:
     assert found.spent >= 55  # what was under way when it died may have been billed
 
 
+@pytest.mark.parametrize("sampler", ["uniform", "race"])
+def test_a_leader_whose_task_dies_proves_nothing_of_the_others(tmp_path: Path, sampler: str) -> None:
+    models = [model("a", 0.2), model("b", 0.2), model("dies", 1.0, fail=0.05)]
+    logs = run(race(quiz(), budget=60, sampler=sampler), models, tmp_path, fail_on_error=True)
+    status = {log.eval.model: log.status for log in logs}
+    assert status["simulated/a"] == status["simulated/b"] == "success"
+    if status["simulated/dies"] == "error":
+        found = board(logs)
+        assert found.of("simulated/dies").status is Status.LOST
+        assert "confidence" not in found.sentence
+        assert found.standings[-1].name == "simulated/dies"
+
+
 def test_limit_sample_ids_and_shuffle(tmp_path: Path) -> None:
     made = {"budget": 500, "sampler": "uniform"}
     limited = run(race(quiz(), **made), three(), tmp_path / "limit", limit=7, max_samples=1)

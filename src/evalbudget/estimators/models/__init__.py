@@ -1,18 +1,27 @@
 """Estimators for races of models: each model's mean, paired differences, ranks and the winner."""
 
-from evalbudget.estimators.models.leaderboard import ModelRanks, differences_from, model_means, model_ranks
+from evalbudget.estimators.models.leaderboard import (
+    ModelRanks,
+    PossibleWinners,
+    differences_from,
+    model_means,
+    model_ranks,
+    possible_winners,
+)
 from evalbudget.estimators.models.means import benchmark_mean, paired_difference, sampled_items_mean
 from evalbudget.estimators.models.pulse import Corrections, freedman_half_width, pulse_mean, pulse_weighted
 
 __all__ = [
     "Corrections",
     "ModelRanks",
+    "PossibleWinners",
     "benchmark_mean",
     "differences_from",
     "freedman_half_width",
     "model_means",
     "model_ranks",
     "paired_difference",
+    "possible_winners",
     "pulse_mean",
     "pulse_weighted",
     "sampled_items_mean",

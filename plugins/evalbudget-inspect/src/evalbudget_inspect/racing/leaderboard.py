@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -12,11 +11,11 @@ from typing import Any
 import numpy as np
 from inspect_ai.log import EvalLog
 
-from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.errors import InvalidInputError
 from evalbudget.estimators import Estimate
-from evalbudget.estimators.models import differences_from, model_means, model_ranks
+from evalbudget.estimators.models import model_means, model_ranks, possible_winners
 from evalbudget.samplers import Outcome, OutcomeKind
-from evalbudget_inspect.racing.race import DOWN_AFTER, Race
+from evalbudget_inspect.racing.race import Race
 from evalbudget_inspect.scoring import METADATA
 
 LEVEL = 0.95
@@ -32,7 +31,7 @@ class Status(StrEnum):
     OPEN = "open"
     """It may be the best: not told apart from the leader with this budget."""
     BEHIND = "behind"
-    """Its interval lies below the best one's."""
+    """Another one is better, by their intervals or by the items both read."""
     ELIMINATED = "eliminated"
     """The sampler asked it nothing more."""
     LOST = "lost"
@@ -169,7 +168,7 @@ def leaderboard(logs: EvalLog | Iterable[EvalLog]) -> Leaderboard:
         raise InvalidInputError(
             f"the logs hold {len(found)} races; give the logs of one race (their results say race_id)"
             if found
-            else "none of these logs is of a race that has begun"
+            else "none of these logs is of a race in which a model has a score"
         )
     return next(iter(found.values()))
 
@@ -180,18 +179,16 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
     draws = [sampler.draws(model) for model in range(race.design.n_models)]
     estimates = model_means(draws, bounds=race.config.bounds)
     ranks = model_ranks(estimates, LEVEL)
-    differences: Sequence[Estimate] = ()
-    if ranks.winner >= 0:
-        with suppress(InvalidInferenceError):  # models that read items in orders of their own
-            differences = differences_from(draws, ranks.winner, bounds=race.config.bounds)
     eliminated = sampler.eliminated
     outcome = sampler.outcome
     lost = {m for m in range(race.design.n_models) if _is_lost(race, m)}
-    contenders = _contenders(estimates, differences) - lost
+    left = set(range(race.design.n_models)) - lost
+    found = possible_winners(draws, among=left, bounds=race.config.bounds, level=LEVEL)
+    contenders, leader = found.models, found.reference
     status = _statuses(race, contenders, lost, outcome)
     order = sorted(
         range(race.design.n_models),
-        key=lambda m: (status[m] is Status.LOST, -_or(float(ranks.value[m]), -np.inf), m != ranks.winner),
+        key=lambda m: (status[m] is Status.LOST, -_or(float(ranks.value[m]), -np.inf), m != leader),
     )
     by_value = [m for m in order if np.isfinite(ranks.value[m])]
     place = {m: 1 + sum(bool(ranks.value[o] > ranks.value[m]) for o in by_value) for m in by_value}
@@ -212,7 +209,7 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
             eliminated_at=eliminated.get(m),
             errors=dict(race.lanes[m].errors),
             left=race.lanes[m].left if m in eliminated and not race.lanes[m].absent else None,
-            **_behind(differences if m != ranks.winner else (), m),
+            **_behind(found.differences if m != leader else (), m),
         )
         for m in order
     )
@@ -231,21 +228,9 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
         level=LEVEL,
         interval=f"{estimates[0].method}; {estimates[0].validity.value}, {estimates[0].coverage.value} over "
         f"{race.design.n_models} models",
-        target=f"mean over the {race.design.n_items} items of the benchmark",
+        target=_target(estimates, race),
         notes=tuple(notes),
     )
-
-
-def _contenders(estimates: Sequence[Estimate], differences: Sequence[Estimate]) -> set[int]:
-    """Models that may be the best, with probability LEVEL.
-
-    Told apart by their intervals or by their differences: each kind spends half of what may go wrong.
-    """
-    if not differences:
-        return set(model_ranks(estimates, LEVEL).contenders.tolist())
-    half = (1.0 + LEVEL) / 2.0
-    by_rank = set(model_ranks(estimates, half).contenders.tolist())
-    return {m for m in by_rank if not differences[m].confidence_interval(half).low > 0}
 
 
 def _behind(differences: Sequence[Estimate], model: int) -> dict[str, float | None]:
@@ -260,27 +245,34 @@ def _behind(differences: Sequence[Estimate], model: int) -> dict[str, float | No
 
 
 def _is_lost(race: Race, model: int) -> bool:
-    lane, attempts = race.lanes[model], race.sampler.max_failures
-    if lane.left is not None and not lane.absent:
-        return True
-    return lane.in_a_row >= (attempts if model in race.sampler.eliminated else DOWN_AFTER * attempts)
+    lane = race.lanes[model]
+    return not lane.absent and (lane.left is not None or model in race.sampler.lost)
 
 
-def _statuses(race: Race, contenders: set[int], lost: set[int], outcome: Outcome) -> list[Status]:
+def _target(estimates: Sequence[Estimate], race: Race) -> str:
+    targets = {estimate.target for estimate in estimates}
+    if len(targets) == 1:
+        return targets.pop()
+    return f"mean of each model over the items, of {race.design.n_items}, that did not fail for it"
+
+
+def _statuses(
+    race: Race, contenders: Collection[int], lost: Collection[int], outcome: Outcome
+) -> list[Status]:
     eliminated = race.sampler.eliminated
     decided = outcome.models if outcome.kind is not OutcomeKind.UNDECIDED else ()
     statuses = []
     for m in range(race.design.n_models):
         if m in lost:
             statuses.append(Status.LOST)
-        elif contenders == {m}:
+        elif set(contenders) == {m}:
             statuses.append(Status.BEST)
-        elif m in decided:
+        elif m in decided and (m in contenders or not contenders):
             statuses.append(Status.BEST if len(decided) == 1 else Status.TIE)
         elif m in eliminated:
             statuses.append(Status.ELIMINATED)
         else:
-            statuses.append(Status.OPEN if m in contenders and not decided else Status.BEHIND)
+            statuses.append(Status.OPEN if m in contenders else Status.BEHIND)
     return statuses
 
 
@@ -294,6 +286,8 @@ def _sentence(
     answered = " of those that answered" if any(s.status is Status.LOST for s in standings) else ""
     if not any(s.estimate is not None for s in standings):
         return "No model has a score."
+    if all(s.status is Status.LOST for s in standings):
+        return "Every model was lost, so none is best."
     if best and set(rivals) <= set(best):
         return f"{best[0]} is best{answered}, with {LEVEL:.0%} confidence."
     if best:
@@ -306,6 +300,8 @@ def _sentence(
         return f"{_listed(named)} are within the margin of the best{answered}."
     if outcome.kind is OutcomeKind.TIE:
         return f"{_listed(named)} have the same score, the best{answered}."
+    if len(rivals) < 2:
+        return f"{standings[0].name} leads{answered}; nothing is decided."
     return f"{_listed(rivals)} cannot be told apart with this budget; {rivals[0]} leads."
 
 

@@ -12,8 +12,6 @@ from evalbudget.prediction import FactorModel
 from evalbudget_inspect.allocation import Key
 from evalbudget_inspect.racing.config import RaceConfig
 
-DOWN_AFTER = 8
-"""Cells in a row that failed for good after which an arm is called lost."""
 _WIDTH = 10  # cells an arm is given at once, where nobody said how many it runs
 
 
@@ -48,7 +46,6 @@ class Lane:
         failed: failed readings so far.
         spent: attempts so far.
         errors: how often each kind of failure occurred.
-        in_a_row: failures since the last score.
         left: why nothing more can be asked of it from outside; None while it takes part.
         absent: it does not run this time; what it answered earlier is known.
     """
@@ -60,7 +57,6 @@ class Lane:
     failed: int = 0
     spent: float = 0.0
     errors: dict[str, int] = field(default_factory=dict)
-    in_a_row: int = 0
     left: str | None = None
     absent: bool = False
     flights: dict[Key, _Flight] = field(default_factory=dict)
@@ -131,7 +127,6 @@ class Race:
         self.attempts = attempts
         self._observe = observe
         self._index = {item: i for i, item in enumerate(items)}
-        self._stopped: str | None = None
         self._blocked: Lane | None = None  # the arm whose free hand the next cell waits for
         widths = widths or [None] * len(arms)
         self.lanes = [Lane(name, width) for name, width in zip(arms, widths, strict=True)]
@@ -222,10 +217,6 @@ class Race:
             # a call that was under way may have been billed; better to buy too little than too much
             self.completed(arm, key, None, attempts=int(started), error=reason)
 
-    def stop(self, reason: str) -> None:
-        """Ask nothing more; what runs may still complete."""
-        self._stopped = self._stopped or reason
-
     def wanted(self) -> list[Asked]:
         """Cells to run next, in the sampler's order, as far as the arms have hands and the budget pays.
 
@@ -233,7 +224,7 @@ class Race:
         anyway: so what a budget buys does not depend on who is faster.
         """
         asked: list[Asked] = []
-        while self._stopped is None and self.ledger.affordable(self.attempts) > 0:
+        while self.ledger.affordable(self.attempts) > 0:
             if self._blocked is not None and not self._blocked.room:
                 return asked
             self._blocked = None
@@ -278,8 +269,7 @@ class Race:
     def finished(self) -> bool:
         """Nothing is running and nothing more will be asked."""
         return not self.outstanding and (
-            self._stopped is not None
-            or self.sampler.stop_reason is not None
+            self.sampler.stop_reason is not None
             or self.ledger.affordable(self.attempts) == 0
             or all(lane.left is not None for lane in self.lanes)
         )
@@ -287,8 +277,6 @@ class Race:
     @property
     def stop_reason(self) -> str:
         """Why nothing more is asked."""
-        if self._stopped is not None:
-            return self._stopped
         if self.sampler.stop_reason is not None:
             return self.sampler.stop_reason
         if all(lane.left is not None for lane in self.lanes):
@@ -307,10 +295,8 @@ class Race:
         lane.spent += reading.cost
         if reading.value is not None:
             lane.readings += 1
-            lane.in_a_row = 0
         elif reading.cost > 0:
             lane.failed += 1
-            lane.in_a_row += 1
             kind = reading.error or "failed"
             lane.errors[kind] = lane.errors.get(kind, 0) + 1
             self._blocked = None  # what failed is asked again first

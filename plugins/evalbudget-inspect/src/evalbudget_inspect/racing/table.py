@@ -74,7 +74,7 @@ def _cost(board: Leaderboard) -> str:
         f"{board.items:,} items)"
     )
     if board.spent < board.budget and board.grid > board.spent:
-        text += f"; {board.budget - board.spent:,} of the budget left"
+        text += f"; {board.budget - board.spent:,} of the budget of {board.budget:,} left"
     return f"{text}. {board.sampler}: {board.stop_reason}."
 
 
