@@ -20,8 +20,9 @@ class LUCB(RacingSampler):
     With the radius :math:`\beta_i = \sqrt{\ln(5 K t^4 / (4 \delta)) / (2 n_i)}` after t rounds, the leader h
     has the largest mean and the challenger l the largest :math:`\bar S_l + \beta_l` of the others. It stops
     when :math:`\bar S_l + \beta_l - (\bar S_h - \beta_h) \le \epsilon`. A model that has read all its items
-    is known exactly, and models that then differ by rounding only are tied. The outcome is wrong, by more than epsilon, with a probability of at most delta; models
-    that are worse than the leader by these bounds are listed as eliminated.
+    is known exactly; models that then differ by rounding only are tied. The outcome is wrong, by more than
+    epsilon, with a probability of at most delta; models that are worse than the leader by these bounds are
+    listed as eliminated.
 
     Args:
         design: the models and items.
