@@ -10,7 +10,8 @@ Estimators rest on two promises of whoever writes these arrays:
 - The prediction of a drawn item was frozen before its batch was drawn, and depends on nothing but this
   model's own earlier readings and on data from outside the race (history). It must not use what *other*
   models of the race answered, nor be refitted at moments they decide: with a shared order their answers tell
-  which items come next.
+  which items come next. It may rest on the anchor answers of all models: these are independent of the order
+  of the rest.
 - How many cells a model gets may depend on anything.
 """
 

@@ -171,7 +171,6 @@ def test_matching_by_id() -> None:
     none = match_items(model, ["a", "b", "q1"])
     assert none.model is None
     assert none.reason == "history ignored: it has 1 of the 3 items, fewer than 50%"
-    assert model.for_items(["a"]) is None
 
 
 def test_saved_leaderboard_factors(data_dir: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from evalbudget import Cell, Design, Reading, replay
 from evalbudget.confidence.bounds import FloatArray
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError
+from evalbudget.estimators.models import Corrections
 from evalbudget.prediction import FactorModel
 from evalbudget.samplers import (
     LUCB,
@@ -71,6 +73,24 @@ def test_equal_models_are_never_told_apart_for_good(cls: Any, level: float) -> N
     assert sampler.leader() in (0, 1)
 
 
+def test_models_that_tie_but_for_rounding_tie() -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        row = np.round(rng.random(60), 1)
+        truth = np.stack([row, rng.permutation(row), rng.permutation(row), 0.5 * row])
+        sampler = finish(LUCB(design(4, 60), batch=7, seed=seed), truth)
+        assert sampler.outcome == (OutcomeKind.TIE, (0, 1, 2)), seed
+        assert set(sampler.eliminated) <= {3}
+        assert not sampler.lost
+
+
+def test_the_smallest_difference_is_none_to_round_away() -> None:
+    truth = np.tile(np.round(np.random.default_rng(0).random(60), 1), (2, 1))
+    truth[1, 7] += 0.1 if truth[1, 7] < 0.9 else -0.1
+    sampler = finish(LUCB(design(2, 60), batch=7, seed=1), truth)
+    assert sampler.outcome == (OutcomeKind.BEST, (int(truth.mean(axis=1).argmax()),))
+
+
 def test_models_within_the_margin_are_equivalent() -> None:
     truth = scores(3, 2, 3000, 0.6, 0.6)
     lucb = finish(LUCB(design(2, 3000), epsilon=0.2, seed=1), truth)
@@ -109,6 +129,80 @@ def test_a_model_that_dies_midway_leaves(cls: Any) -> None:
     failed = sum(reading.value is None for reading in journal.readings)
     assert failed <= 3 * 64 + 20
     assert sampler.stop_reason
+
+
+@pytest.mark.parametrize("cls", COLD)
+@pytest.mark.parametrize("max_failures", [1, 2, 3])
+@pytest.mark.parametrize("budget", [70, 190, 10_000])
+def test_failures_buy_the_same_cells_in_any_order(cls: Any, max_failures: int, budget: int) -> None:
+    truth = scores(1, 5, 60, 0.8, 0.6)
+    rng = np.random.default_rng(7)
+    fails = rng.geometric(0.75, truth.shape) - 1  # that often before a cell answers
+    fails[:, rng.random(60) < 0.05] = 99
+    fails[4] = 99
+
+    def score(cell: Cell) -> float | None:
+        late = cell.epoch < fails[cell.model, cell.item]
+        return None if late else float(truth[cell.model, cell.item])
+
+    bought = set()
+    for concurrency, seed in ((1, 0), (4, 1), (4, 2), (13, 3), (13, 4), (1000, 5)):
+        sampler = cls(design(5, 60), seed=1, max_failures=max_failures)
+        order = random.Random(seed)
+        journal = play(sampler, budget, score=score, concurrency=concurrency, order=order)
+        assert sampler.stop_reason or len(journal.readings) == budget
+        cells = tuple(sorted(reading.request.cell for reading in journal.readings))
+        bought.add((cells, sampler.leader(), sampler.outcome, tuple(sampler.eliminated), sampler.lost))
+    assert len(bought) == 1
+
+
+@pytest.mark.parametrize("make", [UniformRacing, SuccessiveRejects])
+def test_a_long_step_of_a_model_that_is_down_is_not_paid_for(make: Any) -> None:
+    truth = scores(0, 2, 2000)
+    options = {"batch": 2000} if make is UniformRacing else {}
+    sampler = make(design(2, 2000), seed=1, **options)
+    journal = play(
+        sampler, 10_000, score=lambda c: None if c.model == 0 else truth[c.model, c.item], concurrency=50
+    )
+    assert sum(reading.value is None for reading in journal.readings) == 16 + 8 + 8
+    assert sampler.lost == {0}
+
+
+def test_models_that_are_down_or_withdrawn_are_lost_and_worse_ones_are_not() -> None:
+    truth = scores(0, 5, 60)
+    sampler = SuccessiveRejects(design(5, 60), budget=250, seed=1)
+    assert sampler.lost == frozenset()
+    sampler.withdraw(3)
+    assert sampler.lost == {3}
+    play(sampler, 250, score=lambda c: None if c.model == 0 else truth[c.model, c.item])
+    assert sampler.lost == {0, 3}
+    assert set(sampler.eliminated) == {0, 1, 3, 4}
+    sampler.withdraw(1)
+    assert sampler.lost == {0, 3}, "it was eliminated before"
+
+
+def test_a_model_whose_cells_close_in_whole_steps_is_lost() -> None:
+    truth = scores(0, 3, 60)
+    truth[1] = np.nan
+    assert finish(UCBE(design(3, 60), batch=10, seed=1), truth).lost == {1}
+
+
+def test_estimates_of_pulse_are_over_items_that_do_not_fail() -> None:
+    n = 600
+    rng = np.random.default_rng(0)
+    history = FactorModel.train((rng.random((20, n)) < 0.7).astype(float), design(1, n).items, rank=0)
+    truth = (rng.random((2, n)) < 0.8).astype(float)
+    truth[0, rng.random(n) < 0.3] = np.nan
+    sampler = Pulse(design(2, n), predictor=history, batch=16)
+    while sampler.asked < 1000:
+        cells = sampler.next_cells()
+        assert cells is not None
+        sampler.learn(cells, truth[cells.model, cells.item])
+    sampler.leader()  # takes the last batch in
+    assert sampler.draws(0).n_failed > 50
+    for model in range(2):
+        assert sampler._estimates()[model] == pytest.approx(np.nanmean(truth[model]), abs=0.04)
+        assert sampler._estimates()[model] == pytest.approx(Corrections.of(sampler.draws(model)).theta.mean())
 
 
 @pytest.mark.parametrize("cls", COLD)

@@ -193,10 +193,6 @@ class FactorModel:
         prior = prior_of_factors(models)
         return cls(names, factors, prior.mean, prior.precision, models)
 
-    def for_items(self, ids: Sequence[str]) -> FactorModel | None:
-        """This model for another benchmark, items matched by id; None if too few are shared."""
-        return match_items(self, ids).model
-
 
 @dataclass(frozen=True, eq=False)
 class Fold:

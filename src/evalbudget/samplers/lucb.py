@@ -11,6 +11,8 @@ from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.samplers.racing import Outcome, OutcomeKind, RacingSampler, Step
 
+_TOLERANCE = 1e-12  # sums of the same scores in another order differ by less
+
 
 class LUCB(RacingSampler):
     r"""Fixed confidence: a batch of the leader and of the one most likely to beat it, until they separate.
@@ -18,8 +20,9 @@ class LUCB(RacingSampler):
     With the radius :math:`\beta_i = \sqrt{\ln(5 K t^4 / (4 \delta)) / (2 n_i)}` after t rounds, the leader h
     has the largest mean and the challenger l the largest :math:`\bar S_l + \beta_l` of the others. It stops
     when :math:`\bar S_l + \beta_l - (\bar S_h - \beta_h) \le \epsilon`. A model that has read all its items
-    is known exactly. The outcome is wrong, by more than epsilon, with a probability of at most delta; models
-    that are worse than the leader by these bounds are listed as eliminated.
+    is known exactly; models that then differ by rounding only are tied. The outcome is wrong, by more than
+    epsilon, with a probability of at most delta; models that are worse than the leader by these bounds are
+    listed as eliminated.
 
     Args:
         design: the models and items.
@@ -97,16 +100,16 @@ class LUCB(RacingSampler):
         below, above = self._bounds()
         lower, upper = below[leader], above
         gap = upper[challenger] - lower
-        if gap <= self.epsilon:
-            close = [m for m in remaining.tolist() if m == leader or upper[m] > lower]
+        if gap <= self.epsilon + _TOLERANCE:
+            close = [m for m in remaining.tolist() if m == leader or upper[m] > lower + _TOLERANCE]
             kind = OutcomeKind.EQUIVALENT
             if len(close) == 1:
                 kind = OutcomeKind.BEST
-                close = [m for m in remaining.tolist() if m == leader or upper[m] == lower]
+                close = [m for m in remaining.tolist() if m == leader or upper[m] >= lower - _TOLERANCE]
                 if len(close) > 1:
                     kind = OutcomeKind.TIE
             self._outcome = Outcome(kind, tuple(close))
-        for model in remaining[upper[remaining] < lower].tolist():
+        for model in remaining[upper[remaining] < lower - _TOLERANCE].tolist():
             self._leave(model)
 
     def _duel(self) -> tuple[int, int]:

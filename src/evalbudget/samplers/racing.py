@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -25,6 +23,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 _UNSEEN, _ASKED, _READ, _CLOSED = range(4)
 _LOST_AFTER = 8  # cells in a row that failed for good: the model is down, not the items
+_FIRST_PASS = 16  # cells of a model that has not answered anything yet
 
 
 @dataclass(frozen=True)
@@ -83,6 +82,13 @@ class RacingSampler(Sampler):
     a function of the scores alone, whatever the concurrency and the order of completion. A failed cell is
     asked again as a new epoch until it closes; a model whose last 8 cells all closed is lost and leaves.
 
+    Failures decide just as little by when they arrive: a step is handed out in passes, each in the order of
+    the step, and the next pass is put together when every cell of the last one has come back. First come the
+    cells not asked yet, per model at most as many as every model of the step has answered (16 at the start:
+    a model that is down shall not be paid for a long step); then all that failed, again and again. A model
+    whose last 8 cells of the step failed gets only these again, until one is answered or all have closed and
+    the model is given up. So :meth:`ask` may return nothing while requests are pending.
+
     There are two ways to drive it, with the same decisions: ``ask``/``tell``, one request at a time, and
     :meth:`next_cells`/:meth:`learn`, a whole step as arrays, where a missing score closes its cell at once.
 
@@ -132,6 +138,7 @@ class RacingSampler(Sampler):
         self.batch = batch
         self.score_range = (low, high)
         self._eliminated: dict[int, int] = {}
+        self._lost: set[int] = set()
         m, n = design.n_models, design.n_items
         self._n_models, self._n_items = m, n
         self._rank = np.random.default_rng([seed, 0]).permutation(m)  # who goes first among equals
@@ -149,14 +156,14 @@ class RacingSampler(Sampler):
         self._drawn = np.zeros(m, dtype=np.int64)
         self._n_read = np.zeros(m, dtype=np.int64)
         self._sum = np.zeros(m)
-        self._sum_sq = np.zeros(m)
         self._steps = 0
         # the step that is under way
         self._step: Step | None = None
         self._in_step = np.zeros((m, n), dtype=bool)
         self._unsettled = 0
-        self._cursor = 0
-        self._again: list[int] = []  # failed, to be asked again: indices into the step, a heap
+        self._pass: dict[tuple[int, int], None] = {}  # cells that may be handed out now, in this order
+        self._tried = np.zeros(0, dtype=bool)  # cells of the step that were in a pass, or came settled
+        self._reach = 0  # cells of a model, from the first of the step, that passes have come to
         self._in_flight = [0] * m
         self._step_read = [0] * m
         self._step_closed = [0] * m
@@ -174,6 +181,12 @@ class RacingSampler(Sampler):
         """Models that left the race, with the number of requests in all at which they did."""
         self._wrap_up()
         return dict(self._eliminated)
+
+    @property
+    def lost(self) -> frozenset[int]:
+        """Models that left because they were down or withdrawn; the policy did not find them worse."""
+        self._wrap_up()
+        return frozenset(self._lost)
 
     @property
     def outcome(self) -> Outcome:
@@ -375,6 +388,12 @@ class RacingSampler(Sampler):
             self._in[model] = False
             self._eliminated[model] = self.asked
 
+    def _lose(self, model: int) -> None:
+        """Take a model out that the policy did not reject."""
+        if self._in[model]:
+            self._lost.add(model)
+            self._leave(model)
+
     def _stop_if_over(self) -> bool:
         """Set the reason if nobody is left to ask."""
         if not self._in.any():
@@ -405,11 +424,12 @@ class RacingSampler(Sampler):
     def _begin(self, step: Step) -> None:
         model, item = step.model, step.item
         self._step = step
-        self._cursor, self._again = 0, []
+        self._pass, self._reach = {}, 0
         self._batch_of[model, step.position] = self._steps
         self._drawn += np.bincount(model, minlength=self._n_models)
         settled = self._status[model, item] >= _READ  # adopted before
         self._in_step[model, item] = ~settled
+        self._tried = settled.copy()
         self._unsettled = len(step) - int(settled.sum())
         if settled.any():
             read = self._status[model, item] == _READ
@@ -423,7 +443,6 @@ class RacingSampler(Sampler):
         read = self._status[model, item] == _READ
         value = self._value[model, item] * read
         self._sum += np.bincount(model, weights=value, minlength=self._n_models)
-        self._sum_sq += np.bincount(model, weights=value * value, minlength=self._n_models)
         self._n_read += np.bincount(model[read], minlength=self._n_models)
         self._step = None
         self._steps += 1
@@ -432,7 +451,7 @@ class RacingSampler(Sampler):
         for each in involved:
             self._step_read[each] = self._step_closed[each] = 0
         for each in lost:
-            self._leave(each)
+            self._lose(each)
         self._finished(step)
 
     def _is_down(self, model: int) -> bool:
@@ -444,13 +463,6 @@ class RacingSampler(Sampler):
         return bool((self._status[model, last] == _CLOSED).all()) and (
             last.size == _LOST_AFTER or end == self._n_items
         )
-
-    def _is_suspect(self, model: int) -> bool:
-        """Whether the last cells of the model that came back all failed for good."""
-        if self._step_closed[model] < _LOST_AFTER:
-            return False
-        status = self._status[model, self._order(model)[: int(self._drawn[model])]]
-        return bool((status[status >= _READ][-_LOST_AFTER:] == _CLOSED).all())
 
     def _give_up(self, model: int) -> None:
         """Do not ask the rest of the step of a model that is down; it leaves when the step is finished."""
@@ -484,7 +496,7 @@ class RacingSampler(Sampler):
         """
         if self._step is not None:
             self._give_up(model)
-        self._leave(model)
+        self._lose(model)
 
     def tell(self, readings: Iterable[Reading]) -> None:
         """Take readings in, in any order, at any time.
@@ -501,42 +513,60 @@ class RacingSampler(Sampler):
 
     def _next(self, eligible: Eligible | None) -> Cell | None:
         while (step := self._current()) is not None:
-            index = self._waiting(step, eligible)
-            if index is not None:
-                model, item = int(step.model[index]), int(step.item[index])
-                return Cell(model, item, self._failed_epochs.get((model, item), 0))
-            if self._unsettled:
+            cell = self._waiting(step, eligible)
+            if cell is not None or self._unsettled:
+                return cell
+        return None
+
+    def _waiting(self, step: Step, eligible: Eligible | None) -> Cell | None:
+        """The first cell of the pass that may be handed out now."""
+        while True:
+            held_back = False
+            for model, item in self._pass:
+                if self._in_step[model, item] and self._status[model, item] == _UNSEEN:
+                    cell = Cell(model, item, self._failed_epochs.get((model, item), 0))
+                    if eligible is None or eligible(cell):
+                        return cell
+                    held_back = True
+            unsettled = self._in_step[step.model, step.item]
+            asked = self._status[step.model, step.item] == _ASKED
+            if held_back or (unsettled & asked).any():
                 return None
-        return None
+            index = self._next_pass(step)
+            if not index.size:
+                return None
+            self._tried[index] = True
+            self._pass = dict.fromkeys(
+                zip(step.model[index].tolist(), step.item[index].tolist(), strict=True)
+            )
 
-    def _waiting(self, step: Step, eligible: Eligible | None) -> int | None:
-        """The first cell of the step that may be handed out now."""
-        while self._again and not self._is_open(step, self._again[0]):
-            heapq.heappop(self._again)
-        while self._cursor < len(step) and not self._is_open(step, self._cursor):
-            self._cursor += 1
-        for index in self._left(step):
-            if not self._is_open(step, index):
-                continue
-            model, item = int(step.model[index]), int(step.item[index])
-            if self._is_suspect(model):
-                # a reading that is on its way may still clear it
-                if not self._in_flight[model]:
+    def _next_pass(self, step: Step) -> IntArray:
+        """What to hand out when nothing of the step is in flight: indices into it, in order."""
+        is_suspect = np.zeros(self._n_models, dtype=bool)
+        last_tried = np.zeros(len(step), dtype=bool)
+        waiting = self._in_step[step.model, step.item]
+        for model in np.unique(step.model[waiting]).tolist():
+            last = np.flatnonzero((step.model == model) & self._tried)[-_LOST_AFTER:]
+            status = self._status[model, step.item[last]]
+            if last.size == _LOST_AFTER and not (status == _READ).any():
+                is_suspect[model] = True
+                last_tried[last] = True
+                if (status == _CLOSED).all():
                     self._give_up(model)
-                continue
-            if eligible is None or eligible(Cell(model, item, self._failed_epochs.get((model, item), 0))):
-                return index
-        return None
-
-    def _left(self, step: Step) -> Iterator[int]:
-        return chain(sorted(self._again), range(self._cursor, len(step)))
-
-    def _is_open(self, step: Step, index: int) -> bool:
-        model, item = step.model[index], step.item[index]
-        return bool(self._in_step[model, item]) and self._status[model, item] == _UNSEEN
+        waiting = self._in_step[step.model, step.item]
+        trusted = ~is_suspect[step.model]
+        fresh = waiting & trusted & ~self._tried
+        if not fresh.any():
+            return np.flatnonzero(waiting & (trusted | last_tried))
+        count = np.bincount(step.model, minlength=self._n_models)
+        row = step.position - (self._drawn - count)[step.model]
+        answered = min(self.n_read(model) for model in np.unique(step.model[fresh]).tolist())
+        self._reach = max(self._reach + max(_FIRST_PASS, answered), int(row[fresh].min()) + 1)
+        return np.flatnonzero(fresh & (row < self._reach))
 
     def _asked(self, cell: Cell) -> None:
         self._status[cell.model, cell.item] = _ASKED
+        self._pass.pop((cell.model, cell.item), None)
         self._requests_of[cell.model] += 1
         self._in_flight[cell.model] += 1
         if cell.epoch:
@@ -553,9 +583,6 @@ class RacingSampler(Sampler):
         self._in_flight[model] -= 1
         self._failed_epochs[model, item] = cell.epoch + 1
         self._status[model, item] = _UNSEEN
-        if self._step is not None and self._in_step[model, item]:
-            (index,) = np.flatnonzero((self._step.model == model) & (self._step.item == item)).tolist()
-            heapq.heappush(self._again, index)
 
     def _set_open(self, cell: Cell, is_open: bool) -> None:
         # a cell has at most one request in flight and closes after a failure: it never opens again

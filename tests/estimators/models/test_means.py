@@ -12,6 +12,7 @@ from evalbudget.confidence.bounds import FloatArray, IntArray
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.estimators import Coverage, Random, Validity
 from evalbudget.estimators.models import benchmark_mean, paired_difference, sampled_items_mean
+from evalbudget.estimators.models.sequences import of_model
 
 P = np.random.default_rng(8).beta(0.6, 0.6, 80)
 SCORES = bernoulli(P, 80, 9)
@@ -108,7 +109,7 @@ def test_exhausted_model_is_exact() -> None:
     assert (estimate.value, interval.low, interval.high) == pytest.approx((mean, mean, mean), abs=1e-12)
     assert estimate.standard_error == 0.0
     # of a sample of items the whole benchmark is still a sample
-    assert sampled_items_mean(draws).confidence_interval().half_width > 0.05
+    assert sampled_items_mean(draw(scores, refitted, 80)).confidence_interval().half_width > 0.05
 
 
 def test_nothing_drawn() -> None:
@@ -118,7 +119,7 @@ def test_nothing_drawn() -> None:
     interval = estimate.confidence_interval()
     assert interval.low == pytest.approx(draws.known.sum() / 80, abs=1e-9)
     assert interval.high == pytest.approx((draws.known.sum() + 70) / 80, abs=1e-9)
-    whole = sampled_items_mean(draws).confidence_interval()
+    whole = sampled_items_mean(draw(SCORES, P, 0)).confidence_interval()
     assert (whole.low, whole.high) == (0.0, 1.0)
 
 
@@ -132,7 +133,7 @@ def test_declared_range_maps_everything() -> None:
 
 
 def test_sampled_items_against_the_kernel() -> None:
-    draws = draw(with_failures(SCORES, 0.2, 1), P, 40, n_anchors=5)
+    draws = draw(with_failures(SCORES, 0.2, 1), P, 40)
     read = draws.value[~np.isnan(draws.value)]
     estimate = sampled_items_mean(draws)
     kernel = betting_intervals(read, [read.size])
@@ -140,6 +141,22 @@ def test_sampled_items_against_the_kernel() -> None:
     assert (interval.low, interval.high) == (kernel.low[0], kernel.high[0])
     assert estimate.value == pytest.approx(read.mean())
     assert estimate.random == {Random.ITEMS}
+
+
+def test_what_a_choice_of_anchors_left_over_is_no_sample() -> None:
+    with pytest.raises(InvalidInferenceError, match="use benchmark_mean, or race without history"):
+        sampled_items_mean(draw(SCORES, P, 40, n_anchors=5))
+
+
+def test_range_of_predictions_covers_one_that_stands_out() -> None:
+    for usual, extreme in ((0.1, 0.9), (0.9, 0.1)):
+        f = np.full(80, usual)
+        order = np.random.default_rng(5).permutation(80)
+        f[order[60]] = extreme
+        pool = of_model(draw(SCORES, f, 80, batch=8, order=order))
+        for t in range(80):
+            assert pool.low[t] <= f[order[t:]].min()
+            assert f[order[t:]].max() <= pool.high[t]
 
 
 def test_paired_difference_against_differences() -> None:

@@ -9,7 +9,8 @@ from evalbudget.estimators.models.leaderboard import (
     possible_winners,
 )
 from evalbudget.estimators.models.means import benchmark_mean, paired_difference, sampled_items_mean
-from evalbudget.estimators.models.pulse import Corrections, freedman_half_width, pulse_mean, pulse_weighted
+from evalbudget.estimators.models.pulse import freedman_half_width, pulse_mean, pulse_weighted
+from evalbudget.prediction.corrections import Corrections
 
 __all__ = [
     "Corrections",

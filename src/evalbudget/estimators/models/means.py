@@ -27,7 +27,7 @@ from evalbudget.confidence.betting import betting_intervals
 from evalbudget.confidence.bounds import FloatArray, Scale
 from evalbudget.confidence.controlled import ControlledDraws, controlled_bernstein, controlled_betting
 from evalbudget.draws import ModelDraws
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.estimators.models.sequences import of_model, of_pair
 from evalbudget.estimators.result import ConfidenceInterval, Coverage, Estimate, Random, Validity
 
@@ -128,9 +128,9 @@ def sampled_items_mean(
 ) -> Estimate:
     """Mean score over all items like those of the benchmark, which is taken for a random sample of them.
 
-    The drawn items then are independent; anchors were chosen and are left out. Predictions are not used:
-    their mean is known over the benchmark only, and a bound that uses it would look ahead. An exhausted
-    benchmark is still a sample: the interval keeps a width.
+    The drawn items then are independent. Beside chosen anchors they are not: they are what the choice left
+    over. Predictions are not used: their mean is known over the benchmark only, and a bound that uses it
+    would look ahead. An exhausted benchmark is still a sample: the interval keeps a width.
 
     Args:
         draws: of one model.
@@ -141,8 +141,14 @@ def sampled_items_mean(
         Estimate, anytime, not asymptotic (betting); nan and the whole range before the first draw.
 
     Raises:
+        InvalidInferenceError: the model has anchors.
         InvalidInputError: bounds or simultaneous cannot be used.
     """
+    if draws.known.size:
+        raise InvalidInferenceError(
+            f"{draws.known.size} items were chosen as anchors, so the others are no random sample of all "
+            "items like them; use benchmark_mean, or race without history"
+        )
     scale = Scale(float(bounds[0]), float(bounds[1]))
     read = draws.value[~np.isnan(draws.value)]
     t = read.size
