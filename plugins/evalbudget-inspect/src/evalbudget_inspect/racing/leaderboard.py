@@ -19,6 +19,7 @@ from evalbudget_inspect.racing.race import Race
 from evalbudget_inspect.scoring import METADATA
 
 LEVEL = 0.95
+_SILENT = 8  # failures without any score: the sampler may not have got round to giving the arm up
 
 
 class Status(StrEnum):
@@ -246,7 +247,8 @@ def _behind(differences: Sequence[Estimate], model: int) -> dict[str, float | No
 
 def _is_lost(race: Race, model: int) -> bool:
     lane = race.lanes[model]
-    return not lane.absent and (lane.left is not None or model in race.sampler.lost)
+    silent = lane.readings == 0 and lane.failed >= _SILENT
+    return not lane.absent and (lane.left is not None or model in race.sampler.lost or silent)
 
 
 def _target(estimates: Sequence[Estimate], race: Race) -> str:
