@@ -528,14 +528,16 @@ class RacingSampler(Sampler):
                     if eligible is None or eligible(cell):
                         return cell
                     held_back = True
-            unsettled = self._in_step[step.model, step.item]
-            asked = self._status[step.model, step.item] == _ASKED
-            if held_back or (unsettled & asked).any():
+            in_flight = self._in_step[step.model, step.item]
+            in_flight &= self._status[step.model, step.item] == _ASKED
+            # cells adopted before belong to the first pass, which need not wait for them
+            if held_back or (self._reach and in_flight.any()):
                 return None
             index = self._next_pass(step)
             if not index.size:
                 return None
             self._tried[index] = True
+            index = index[~in_flight[index]]
             self._pass = dict.fromkeys(
                 zip(step.model[index].tolist(), step.item[index].tolist(), strict=True)
             )
