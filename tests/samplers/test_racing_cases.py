@@ -338,6 +338,18 @@ def test_steps_and_requests_do_not_mix() -> None:
         other.learn(cells, np.ones(3))
 
 
+def test_an_adopted_cell_that_is_not_answered_holds_nobody_up() -> None:
+    sampler = UCBE(design(2, 30), batch=10, seed=0)
+    item = UCBE(design(2, 30), batch=10, seed=0).ask(1)[0].cell.item
+    request = sampler.adopt(Cell(model=0, item=item))
+    asked = sampler.ask(30)
+    assert len(asked) == 19
+    sampler.tell([Reading(request, None)])
+    assert not sampler.ask(1), "it is asked again before the others have come back"
+    sampler.tell(Reading(each, 1.0) for each in asked)
+    assert sampler.ask(1)[0].cell == Cell(model=0, item=item, epoch=1)
+
+
 def test_a_cell_is_adopted_once() -> None:
     sampler = UCBE(design(2, 5), batch=2)
     request = sampler.adopt(Cell(model=1, item=3))

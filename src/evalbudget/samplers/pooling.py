@@ -90,6 +90,10 @@ class PoolingSampler(RacingSampler):
         self._batches = 0
         self._past: list[list[tuple[FloatArray, float, float]]] = [[] for _ in range(m)]
         self._estimate = np.full(m, np.nan)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Set up what the author keeps per model."""
 
     @abstractmethod
     def _learn_batch(self, model: int, item: IntArray, position: int) -> None:

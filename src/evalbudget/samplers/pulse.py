@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from evalbudget.confidence.bounds import IntArray
 from evalbudget.prediction.corrections import Corrections
 from evalbudget.samplers.pooling import PoolingSampler
@@ -26,7 +28,28 @@ class Pulse(PoolingSampler):
 
     name = "pulse"
 
+    def _prepare(self) -> None:
+        self._has_failures = np.zeros(self._n_models, dtype=bool)
+        self._gaps, self._thetas = np.zeros(self._n_models), np.zeros(self._n_models)
+        self._batches_of = np.zeros(self._n_models)
+
     def _learn_batch(self, model: int, item: IntArray, position: int) -> None:
-        theta = Corrections.of(self.draws(model)).theta
-        if theta.size:
-            self._estimate[model] = theta.mean()
+        read = self.is_read(model, item)
+        if self._has_failures[model] or not read.all():  # what failed changes every earlier estimate as well
+            self._has_failures[model] = True
+            theta = Corrections.of(self.draws(model)).theta
+            if theta.size:
+                self._estimate[model] = theta.mean()
+            return
+        score, f = self._value[model, item], self._row[model][item]
+        F, Phi, k = self._unseen_sum[model], self._unseen_sum_sq[model], self._batches_of[model]
+        n_unseen = self._n_items - position
+        lam = min(1.0, max(0.0, 1.0 - F * (self._gaps[model] / k if k else 0.0) / (n_unseen * Phi)))
+        weight = n_unseen / item.size
+        theta_t = (
+            self._sum[model] - score.sum() + lam * F + weight * (score - lam * f).sum()
+        ) / self._n_items
+        self._gaps[model] += weight * (f - score).sum()
+        self._thetas[model] += theta_t
+        self._batches_of[model] += 1
+        self._estimate[model] = self._thetas[model] / self._batches_of[model]

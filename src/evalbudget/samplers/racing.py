@@ -83,11 +83,12 @@ class RacingSampler(Sampler):
     asked again as a new epoch until it closes; a model whose last 8 cells all closed is lost and leaves.
 
     Failures decide just as little by when they arrive: a step is handed out in passes, each in the order of
-    the step, and the next pass is put together when every cell of the last one has come back. First come the
-    cells not asked yet, per model at most as many as every model of the step has answered (16 at the start:
-    a model that is down shall not be paid for a long step); then all that failed, again and again. A model
-    whose last 8 cells of the step failed gets only these again, until one is answered or all have closed and
-    the model is given up. So :meth:`ask` may return nothing while requests are pending.
+    the step, and the next pass is put together when every cell of the last one has come back. What failed in
+    it comes first, again and again, so that a budget that ends within the step leaves no gaps; then the cells
+    not asked yet, per model at most as many as every model of the step has answered (16 at the start: a model
+    that is down shall not be paid for a long step). A model whose last 8 cells of the step failed gets only
+    these again, until one is answered or all have closed and the model is given up. So :meth:`ask` may return
+    nothing while requests are pending.
 
     There are two ways to drive it, with the same decisions: ``ask``/``tell``, one request at a time, and
     :meth:`next_cells`/:meth:`learn`, a whole step as arrays, where a missing score closes its cell at once.
@@ -528,14 +529,16 @@ class RacingSampler(Sampler):
                     if eligible is None or eligible(cell):
                         return cell
                     held_back = True
-            unsettled = self._in_step[step.model, step.item]
-            asked = self._status[step.model, step.item] == _ASKED
-            if held_back or (unsettled & asked).any():
+            in_flight = self._in_step[step.model, step.item]
+            in_flight &= self._status[step.model, step.item] == _ASKED
+            # cells adopted before belong to the first pass, which need not wait for them
+            if held_back or (self._reach and in_flight.any()):
                 return None
             index = self._next_pass(step)
             if not index.size:
                 return None
             self._tried[index] = True
+            index = index[~in_flight[index]]
             self._pass = dict.fromkeys(
                 zip(step.model[index].tolist(), step.item[index].tolist(), strict=True)
             )
@@ -555,9 +558,10 @@ class RacingSampler(Sampler):
                     self._give_up(model)
         waiting = self._in_step[step.model, step.item]
         trusted = ~is_suspect[step.model]
+        failed = waiting & self._tried & (trusted | last_tried)
         fresh = waiting & trusted & ~self._tried
-        if not fresh.any():
-            return np.flatnonzero(waiting & (trusted | last_tried))
+        if failed.any() or not fresh.any():
+            return np.flatnonzero(failed)
         count = np.bincount(step.model, minlength=self._n_models)
         row = step.position - (self._drawn - count)[step.model]
         answered = min(self.n_read(model) for model in np.unique(step.model[fresh]).tolist())
