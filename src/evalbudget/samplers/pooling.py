@@ -113,19 +113,11 @@ class PoolingSampler(RacingSampler):
         return 0 if self._batches < first else 1 + (self._batches - first) // self.tau
 
     def _plan(self) -> Step | None:
-        if self._stop_if_over():
-            return None
-        drawable = self._drawable()
-        unread = drawable[self._drawn[drawable] == 0]
-        if unread.size:
-            return self._draw(unread, self.batch)
-        among = np.zeros(self._n_models, dtype=bool)
-        among[drawable] = True
+        return self._largest(self._index)
+
+    def _index(self) -> FloatArray:
         with np.errstate(divide="ignore"):
-            index = self._estimate + np.sqrt(self.a / self._n_read)
-        return self._draw(
-            np.array([self._first(np.where(np.isnan(index), np.inf, index), among)]), self.batch
-        )
+            return np.asarray(self._estimate + np.sqrt(self.a / self._n_read), dtype=np.float64)
 
     def _begun(self, step: Step) -> None:
         # a model's factors change nothing until it is asked again, so they are refitted then

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -372,6 +372,20 @@ class RacingSampler(Sampler):
             assert self._orders is not None
             item = self._orders[model, position].astype(np.int64)
         return Step(model, item, position)
+
+    def _largest(self, index: Callable[[], FloatArray]) -> Step | None:
+        """One batch of every model first, then one of the model with the largest index; nan comes first."""
+        if self._stop_if_over():
+            return None
+        drawable = self._drawable()
+        unread = drawable[self._drawn[drawable] == 0]
+        if unread.size:
+            return self._draw(unread, self.batch)
+        among = np.zeros(self._n_models, dtype=bool)
+        among[drawable] = True
+        value = index()
+        first = self._first(np.where(np.isnan(value), np.inf, value), among)
+        return self._draw(np.array([first]), self.batch)
 
     def _order(self, model: int) -> IntArray:
         if self._shared is not None:

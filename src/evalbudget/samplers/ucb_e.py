@@ -57,17 +57,8 @@ class UCBE(RacingSampler):
         self.a = a
 
     def _plan(self) -> Step | None:
-        if self._stop_if_over():
-            return None
-        drawable = self._drawable()
-        unread = drawable[self._drawn[drawable] == 0]
-        if unread.size:
-            return self._draw(unread, self.batch)
-        among = np.zeros(self._n_models, dtype=bool)
-        among[drawable] = True
-        return self._draw(np.array([self._first(self._index(), among)]), self.batch)
+        return self._largest(self._index)
 
     def _index(self) -> FloatArray:
         with np.errstate(divide="ignore"):
-            index = self._means() + np.sqrt(self.a / self._n_read)
-        return np.where(np.isnan(index), np.inf, index)  # nothing read yet: its first batch failed
+            return np.asarray(self._means() + np.sqrt(self.a / self._n_read), dtype=np.float64)
