@@ -12,11 +12,11 @@ help:
 	@echo "make claims      the statistical claims at full replication (an hour on two cores)"
 	@echo "make benchmarks  every figure in docs/, measured again"
 
-$(READY): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-example/pyproject.toml
+$(READY): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-lm-eval/pyproject.toml plugins/evalbudget-example/pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evalbudget needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable . --editable plugins/evalbudget-inspect \
+	$(BIN)/python -m pip install --quiet --editable . --editable plugins/evalbudget-inspect --editable plugins/evalbudget-lm-eval \
 		--editable plugins/evalbudget-example --group dev
 	touch $(READY)
 

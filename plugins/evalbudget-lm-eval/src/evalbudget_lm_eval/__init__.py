@@ -1,0 +1,1 @@
+"""evalbudget for lm-evaluation-harness."""
