@@ -113,7 +113,7 @@ def test_calibration_on_hardly_any_models_is_cautious() -> None:
     calibration = calibrate(model, np.arange(5))
     assert calibration.sd >= 0.05
     assert FactorModel.train(history(2, 30, 0)).folds
-    assert calibrate(FactorModel.of_factors(np.ones((20, 2))), np.arange(4)).n_models == 200
+    assert calibrate(FactorModel.of_factors(np.ones((20, 2))), np.arange(4)).n_models == 300
 
 
 def test_best_anchors_take_the_design_that_predicts_better() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from evalbudget.confidence.bounds import FloatArray, IntArray
 from evalbudget.prediction import FactorModel, calibrate
 
+_RUNGS = (32, 128, 512)  # random items after the anchors at which history's error is measured
 _INFLATION = 1.5  # of history's error: the next models are less like history's than those are like each other
 _MOST_LEVERAGE = 0.9
 
@@ -20,8 +21,11 @@ class Forecast:
         scores: of the anchors, nan where failed, shape (n_models, n_anchors).
 
     Attributes:
-        mean: calibrated predicted mean of each model's benchmark, from the anchors alone.
-        variance: of its error.
+        anchor_mean: calibrated predicted mean of each model's benchmark, from the anchors alone.
+        anchor_variance: of its error.
+        mean: the same from all answers of the last fit, shape (n_models,).
+        variance: of its error, shape (n_models,); history tells it up to 512 answers, and it is not taken to
+            fall further.
         noise: expected variance of one score, each model's average over the items.
     """
 
@@ -35,9 +39,15 @@ class Forecast:
         for model in range(n_models):
             row = predictor.predict(self._u[model])
             means[model], self.noise[model] = row.mean(), (row * (1.0 - row)).mean()
-        calibration = calibrate(predictor, item)
-        self.mean = calibration(means)
-        self.variance = (_INFLATION * calibration.sd) ** 2
+        pool = np.setdiff1d(np.arange(predictor.n_items), item)
+        more = np.random.default_rng(0).permutation(pool)
+        rungs = [0, *(k for k in _RUNGS if k <= pool.size)]
+        self._calibrations = [calibrate(predictor, np.concatenate([item, more[:k]])) for k in rungs]
+        self._log_counts = np.log([item.size + k for k in rungs])
+        self.anchor_mean = self._calibrations[0](means)
+        self.anchor_variance = (_INFLATION * self._calibrations[0].sd) ** 2
+        self.mean = self.anchor_mean.copy()
+        self.variance = np.full(n_models, self.anchor_variance)
 
     def row(self, model: int) -> FloatArray:
         """Predictions of all items."""
@@ -55,7 +65,17 @@ class Forecast:
         row = self._rows[model] = self._predictor.predict(u)
         weight = row * (1.0 - row)
         self.noise[model] = weight.mean()
+        self._calibrate(model, item.size, row)
         X = self._predictor.V[item]
         hessian = self._predictor.prior_precision + X.T @ (X * weight[item][:, None])
         leverage = weight[item] * ((X @ np.linalg.inv(hessian)) * X).sum(axis=1)
         return np.asarray((score - row[item]) / (1.0 - np.minimum(leverage, _MOST_LEVERAGE)))
+
+    def _calibrate(self, model: int, count: int, row: FloatArray) -> None:
+        """Between the counts at which history was asked, in proportion to their logarithm."""
+        place = float(np.interp(np.log(max(count, 1)), self._log_counts, np.arange(self._log_counts.size)))
+        low, share = int(place), place - int(place)
+        few, many = self._calibrations[low], self._calibrations[min(low + 1, self._log_counts.size - 1)]
+        mean = row.mean(keepdims=True)
+        self.mean[model] = ((1.0 - share) * few(mean) + share * many(mean))[0]
+        self.variance[model] = (_INFLATION * few.sd ** (1.0 - share) * many.sd**share) ** 2

@@ -35,8 +35,9 @@ class Race(RacingSampler):
     - a score less its prediction is a model's effect plus an item's plus noise; items are random effects,
       so that models are compared on the items they share as far as predictions leave item effects at all;
     - the mean of a model is what it scored on the items it read and what the effects say of the others. With
-      history it is weighed against the prior, whose shift and spread are learned on the way, until it says
-      more than the prior; then, and without history, it stands alone;
+      history it is the mean that the factors predict, refitted to all its answers, as long as that is surer:
+      how sure is measured on history's own models with as many answers, corrected by a shift and a spread
+      that are learned on the way;
     - with history the challengers are those with the largest mean + ``bonus`` standard deviations, without
       it those with the smallest distance to the leader in standard deviations; leader or challenger,
       whichever is known less well, is asked next. A model's readings at most double, and a step has ``batch``
@@ -77,7 +78,7 @@ class Race(RacingSampler):
         anchors: int = 16,
         first: int = 4,
         batch: int = 32,
-        bonus: float = 4.0,
+        bonus: float = 3.0,
         delta: float | None = None,
         epsilon: float = 0.0,
         score_range: tuple[float, float] = (0.0, 1.0),
@@ -235,7 +236,7 @@ class Race(RacingSampler):
         self._forecast = Forecast(predictor, item, scores)
         self._noise, self._item_spread = float(self._forecast.noise.mean()), 0.1 * _ITEM_SPREAD
         self._own_noise = self._forecast.noise.copy()
-        self._spread = self._forecast.variance
+        self._spread = self._forecast.anchor_variance
 
     def _take_in(self, model: int) -> None:
         """Residuals of a model's new scores; of all its scores when its factors are refitted."""
@@ -324,24 +325,29 @@ class Race(RacingSampler):
             self._combine(self._forecast, mean, variance, told | (self._drawn >= n))
 
     def _combine(self, forecast: Forecast, mean: FloatArray, variance: FloatArray, told: BoolArray) -> None:
-        """Weigh data against the prior, whose shift and spread the models told so far teach."""
-        ahead, exact = mean[told] - forecast.mean[told], variance[told]
+        """What history predicts from a model's answers, or what the answers alone say, whichever is surer.
+
+        The shift and the spread of what history predicts are learned from the models told so far, by the
+        predictions that rest on the anchors alone.
+        """
+        ahead, exact = mean[told] - forecast.anchor_mean[told], variance[told]
+        expected = forecast.anchor_variance
         shift, spread = 0.0, self._spread
         for _ in range(3 if ahead.size else 0):
             weight = 1.0 / (spread + exact)
-            shift = float((weight * ahead).sum() / (weight.sum() + 1.0 / forecast.variance))
+            shift = float((weight * ahead).sum() / (weight.sum() + 1.0 / expected))
             gain = spread * weight
             squares = (gain * (ahead - shift)) ** 2 + spread * (1.0 - gain)
-            spread = float(
-                (_PRIOR_MODELS * forecast.variance + (gain * squares).sum()) / (_PRIOR_MODELS + gain.sum())
-            )
+            spread = float((_PRIOR_MODELS * expected + (gain * squares).sum()) / (_PRIOR_MODELS + gain.sum()))
         self._spread = spread
-        prior = forecast.mean + shift
-        # the prior says whom to look at; once the data say more, a wrong prior must not outlast them
-        trust = np.where(told, spread / (spread + variance), 0.0)
-        trust[told & (variance < spread)] = 1.0
-        self._mean = prior + trust * np.where(told, mean - prior, 0.0)
-        self._variance = np.where(trust < 1.0, spread * (1.0 - trust), variance)
+        # what a model answered since the anchors corrects its own error, and with it its part of the shift
+        share = forecast.variance / expected
+        prior, own = forecast.mean + shift * share, spread * share
+        # both rest on the same scores, so they are not averaged: the less certain one adds next to nothing,
+        # and once the data alone say more, a wrong prediction must not outlast them
+        alone = told & (variance < own)
+        self._mean = np.where(alone, mean, prior)
+        self._variance = np.where(alone, variance, own)
 
     def _decided(self, leader: int, delta: float) -> Outcome | None:
         from scipy.special import ndtr  # takes its time: only for those who stop by it
