@@ -28,3 +28,15 @@ def test_public_names_exist() -> None:
     import evalbudget
 
     assert all(hasattr(evalbudget, name) for name in evalbudget.__all__)
+
+
+def test_plugins_are_loaded_without_their_hosts() -> None:
+    code = (
+        "import sys\n"
+        "from evalbudget.plugins import plugins\n"
+        "assert any(info.name == 'inspect' and info.error is None for info in plugins().found)\n"
+        "assert not {'inspect_ai', 'lm_eval'} & set(sys.modules)\n"
+        "import evalbudget_inspect\n"
+        "assert all(getattr(evalbudget_inspect, name) for name in evalbudget_inspect.__all__)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

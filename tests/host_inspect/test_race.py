@@ -14,7 +14,9 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import attempts, board, cells, model, quiz, run, three
 
+from evalbudget.errors import InvalidInputError
 from evalbudget_inspect import race
+from evalbudget_inspect.racing.coordinator import take_boards
 from evalbudget_inspect.racing.leaderboard import Status
 
 ROWS = {"estimate", "stderr", "lower", "upper", "rank", "rank_best", "rank_worst", "readings"}
@@ -110,6 +112,23 @@ def test_a_model_that_always_fails_is_lost_and_the_others_go_on(tmp_path: Path) 
     assert found.spent == attempts(logs) <= 120
     assert found.standings[0].status is Status.BEST
     assert "simulated/broken was lost: it kept failing: RuntimeError" in found.table()
+
+
+def test_when_every_model_fails_nobody_is_named(tmp_path: Path) -> None:
+    models = [model(name, 0.5, fail=1.0) for name in ("a", "b")]
+    take_boards()
+    logs = run(race(quiz(), budget=120, sampler="uniform"), models, tmp_path)
+    with pytest.raises(InvalidInputError, match="none of these logs is of a race in which a model has a sc"):
+        board(logs)  # inspect computes no results where nothing was scored
+    (found,) = take_boards()  # what the command prints
+    assert found.sentence == "No model has a score."
+    assert {s.status for s in found.standings} == {Status.LOST}
+    assert {(s.rank, s.estimate) for s in found.standings} == {(None, None)}
+    assert found.spent == attempts(logs) < 120  # given up before all is spent
+    shown = found.table()
+    assert "No model has a score." in shown
+    for name in ("a", "b"):
+        assert f"simulated/{name} was lost: it kept failing: RuntimeError" in shown
 
 
 def test_a_task_that_dies_leaves_the_race(tmp_path: Path) -> None:

@@ -47,10 +47,9 @@ def test_cross_validation_finds_the_factors_that_are_there() -> None:
     flat, _ = history(60, 300, rank=0)
     deep, _ = history(60, 300, rank=2)
     assert choose(flat, seed=0).rank == 0
-    assert choose(deep, seed=0).rank in (2, 4)
     chosen = choose(deep, seed=0)
+    assert chosen.rank in (2, 4)
     assert chosen.error[chosen.rank, chosen.ridge] == min(chosen.error.values())
-    assert choose(deep, seed=0) == chosen
 
 
 def test_the_user_may_fix_rank_and_ridge() -> None:
@@ -75,7 +74,8 @@ def test_fit_starts_at_the_prior_and_warm_starts_change_nothing() -> None:
 
 
 def test_same_seed_same_model() -> None:
-    scores, _ = history(rank=2)
+    scores, _ = history(20, 60, rank=2)
+    assert choose(scores, seed=3) == choose(scores, seed=3)
     one, two = FactorModel.train(scores, seed=3), FactorModel.train(scores, seed=3)
     np.testing.assert_array_equal(one.V, two.V)
     np.testing.assert_array_equal(one.prior_precision, two.prior_precision)

@@ -38,17 +38,27 @@ def budgeted_entry(**args: Any) -> Task:
     """
     try:
         ours, inner = split_arguments(args, _OURS)
-        spec = ours.pop("task", None)
-        if isinstance(spec, list):  # the host splits values at commas, paths may hold one
-            spec = ",".join(str(part) for part in spec)
-        if not isinstance(spec, str) or not spec:
-            raise InvalidInputError(
-                "which task? Add -T task=my_task.py (or my_task.py@name, or a registered name)"
-            )
+        spec = take_spec(ours)
         return budgeted(load_one(spec, inner), budget=ours.pop("budget", None), **ours)
     except EvalbudgetError as ex:
         refused(ex)
         raise PrerequisiteError(Text(f"evalbudget: {ex}")) from ex
+
+
+def take_spec(ours: dict[str, Any]) -> str:
+    """Take the inner task's name out of our arguments.
+
+    Raises:
+        InvalidInputError: there is none.
+    """
+    spec = ours.pop("task", None)
+    if isinstance(spec, list):  # the host splits values at commas, paths may hold one
+        spec = ",".join(str(part) for part in spec)
+    if not isinstance(spec, str) or not spec:
+        raise InvalidInputError(
+            "which task? Add -T task=my_task.py (or my_task.py@name, or a registered name)"
+        )
+    return spec
 
 
 def load_one(spec: str, args: dict[str, Any]) -> Task:

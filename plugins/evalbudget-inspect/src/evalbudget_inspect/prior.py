@@ -29,8 +29,8 @@ def paid_attempts(sample: EvalSample) -> int:
     return len(sample.error_retries or []) + (not is_refused(sample.metadata))
 
 
-async def prior_cells(log_location: str) -> list[PriorCell]:
-    """Cells standing in the log before this run has done anything.
+async def prior_summaries(log_location: str) -> list[EvalSampleSummary]:
+    """What stands in the log before this run has done anything.
 
     The host copies the earlier attempt's samples into the new log before it starts, so this is empty on a
     first run and complete on a retry.
@@ -38,10 +38,14 @@ async def prior_cells(log_location: str) -> list[PriorCell]:
     if not log_location:
         return []
     try:
-        summaries = await read_eval_log_sample_summaries_async(log_location)
+        return await read_eval_log_sample_summaries_async(log_location)
     except FileNotFoundError:
         return []
-    return [_prior(summary) for summary in summaries]
+
+
+async def prior_cells(log_location: str) -> list[PriorCell]:
+    """The cells among :func:`prior_summaries`."""
+    return [_prior(summary) for summary in await prior_summaries(log_location)]
 
 
 def _prior(summary: EvalSampleSummary) -> PriorCell:

@@ -23,9 +23,15 @@ ITEMS = 40
 _NOTE = (
     "The judge is simulated, so the true score of every item is known. Intervals hold for 95%\n"
     "of the items on average. 'Would need': calls at which plain epochs expect the budgeted\n"
-    "run's mean worst-item error."
+    "run's mean worst-item error. Samples run one at a time (--max-samples 1) only to make the\n"
+    "figures the same every time."
 )
-HOST = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge", "--display", "none"]
+HOST = [
+    *("--model", "simulated/writer", "--model-role", "grader=simulated/judge"),
+    # what is asked next depends on what came back: one at a time, so that every run gives the same figures
+    *("--max-samples", "1"),
+    *("--display", "none"),
+]
 
 
 @click.command(epilog="\b\nExamples:\n  evalbudget demo\n  evalbudget demo --keep demo-logs --json")

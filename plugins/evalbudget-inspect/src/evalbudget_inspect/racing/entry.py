@@ -12,7 +12,7 @@ from inspect_ai._util.error import PrerequisiteError
 from rich.text import Text
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget_inspect.entry import load_one, split_arguments
+from evalbudget_inspect.entry import load_one, split_arguments, take_spec
 from evalbudget_inspect.racing.config import RaceConfig
 from evalbudget_inspect.racing.task import name_of_arm, one_arm
 from evalbudget_inspect.refusals import refused
@@ -54,13 +54,7 @@ for _number in range(1, MOST_ARMS + 1):
 def _arm(number: int | None, args: dict[str, Any]) -> Task:
     try:
         ours, inner = split_arguments(args, _OURS)
-        spec = ours.pop("task", None)
-        if isinstance(spec, list):  # the host splits values at commas, paths may hold one
-            spec = ",".join(str(part) for part in spec)
-        if not isinstance(spec, str) or not spec:
-            raise InvalidInputError(
-                "which task? Add -T task=my_task.py (or my_task.py@name, or a registered name)"
-            )
+        spec = take_spec(ours)
         arms = ours.pop("arms", None)
         config = RaceConfig.of(budget=ours.pop("budget", None), **ours)
         arguments = json.dumps([spec, inner, arms], sort_keys=True, default=str)

@@ -15,7 +15,7 @@ from inspect_ai.log import (
 )
 
 from evalbudget_inspect.context import Run
-from evalbudget_inspect.prior import is_refused
+from evalbudget_inspect.prior import is_refused, prior_summaries
 from evalbudget_inspect.racing.race import KnownCell
 from evalbudget_inspect.values import in_range, score_to_float
 
@@ -23,18 +23,8 @@ Score = tuple[str, str | None]
 
 
 async def known_cells(log_location: str, score: Score, bounds: tuple[float, float]) -> list[KnownCell]:
-    """Cells standing in the log before this run has done anything.
-
-    The host copies the earlier attempt's samples into the new log before it starts, so this is empty on a
-    first run and complete on a retry.
-    """
-    if not log_location:
-        return []
-    try:
-        summaries = await read_eval_log_sample_summaries_async(log_location)
-    except FileNotFoundError:
-        return []
-    return [_known(summary, score, bounds) for summary in summaries]
+    """Cells standing in the log before this run has done anything; see :func:`prior_summaries`."""
+    return [_known(summary, score, bounds) for summary in await prior_summaries(log_location)]
 
 
 async def finished_elsewhere(
