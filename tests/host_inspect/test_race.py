@@ -14,8 +14,8 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import attempts, board, cells, model, quiz, run, three
 
+from evalbudget.racing import Status
 from evalbudget_inspect import race
-from evalbudget_inspect.racing.leaderboard import Status
 
 ROWS = {"estimate", "stderr", "lower", "upper", "rank", "rank_best", "rank_worst", "readings"}
 

@@ -12,11 +12,11 @@ from inspect_ai._cli.main import main as host_main
 from inspect_ai._util.error import PrerequisiteError
 
 from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
+from evalbudget.racing import is_racer
 from evalbudget_inspect.config import DEFAULT_SAMPLER_OF_PANELS, Config, Repeat
 from evalbudget_inspect.entry import PREFIX
 from evalbudget_inspect.judges import judges_text, read_judges
 from evalbudget_inspect.racing.command import leaderboard_command, run_race
-from evalbudget_inspect.racing.config import is_racer
 from evalbudget_inspect.refusals import take_refusals
 from evalbudget_inspect.rewrite import host_arguments
 

@@ -13,6 +13,7 @@ from evalbudget import Allocation, Budget, Design, Sampler, Unit
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.plugins import get_sampler
 from evalbudget.samplers import JudgeOf, RepeatSampler
+from evalbudget.score_range import parse_range
 from evalbudget_inspect.judges import Judges
 from evalbudget_inspect.panel import Panel, Prices
 
@@ -184,22 +185,3 @@ class Config:
             options={k: v for k, v in options.items() if v is not None},
             panel=panel,
         )
-
-
-def parse_range(text: str | Sequence[float]) -> tuple[float, float]:
-    """Read ``1..10`` or ``1,10``.
-
-    Raises:
-        InvalidInputError: it is not two numbers, the smaller first.
-    """
-    parts = text.replace("..", ",").split(",") if isinstance(text, str) else list(text)
-    try:
-        low, high = (float(part) for part in parts)
-    except (TypeError, ValueError):
-        low = high = 0.0
-    if not low < high:
-        raise InvalidInputError(
-            f"score range {text!r} is not a range; write the smallest and the largest possible score, "
-            "for example 1..10"
-        )
-    return low, high
