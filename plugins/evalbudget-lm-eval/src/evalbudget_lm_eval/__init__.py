@@ -1,1 +1,22 @@
 """evalbudget for lm-evaluation-harness."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalbudget_lm_eval.budgeted import budgeted
+    from evalbudget_lm_eval.task import BudgetedTask
+
+__all__ = ["BudgetedTask", "budgeted"]
+
+# by name, since importing the host takes seconds and evalbudget's own commands do without it
+_HOMES = {"BudgetedTask": "task", "budgeted": "budgeted"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
