@@ -53,6 +53,23 @@ asked_now: ContextVar[tuple[Asked, ...] | None] = ContextVar("asked_now", defaul
 
 
 @dataclass(frozen=True, slots=True)
+class RunningTask:
+    """A task of a run in rounds, for its filters, which the host makes anew in every round.
+
+    Attributes:
+        docs: all documents of the run by id, in the host's order.
+        memory: for whatever a filter wants to find again in the next round.
+    """
+
+    docs: Mapping[int, Any]
+    memory: dict[str, Any] = field(default_factory=dict)
+
+
+task_now: ContextVar[RunningTask | None] = ContextVar("task_now", default=None)
+"""While a task's filters run: the task they filter for; None in a stock run."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """What came back for one document asked once.
 
@@ -83,6 +100,7 @@ class _Primed:
     all_docs: Any
     all_instances: list[Instance]
     cost: dict[int, int]
+    running: RunningTask
     answers: dict[int, list[Answered]] = field(default_factory=dict)
     round: list[Asked] = field(default_factory=list)
     before: dict[str, Any] = field(default_factory=dict)
@@ -236,16 +254,18 @@ class PrimedTasks:
         docs = task.doc_iterator(rank=lm.rank, limit=limit, world_size=lm.world_size, samples=ids)
         # with samples the host numbers the documents by their position among the chosen ones
         true_id = {position: ids[position] if ids else position for position in by_position}
+        documents = {true_id[position]: doc for position, doc in docs if position in true_id}
         return _Primed(
             task,
             requests={true_id[position]: instances for position, instances in by_position.items()},
-            docs={true_id[position]: doc for position, doc in docs if position in true_id},
+            docs=documents,
             all_docs=task.eval_docs,
             all_instances=task.instances,
             cost={
                 true_id[position]: sum(instance.repeats or 1 for instance in instances)
                 for position, instances in by_position.items()
             },
+            running=RunningTask(documents),
         )
 
     def _number(self, cells: Sequence[tuple[str, int]], epochs: Sequence[int] | None) -> list[Asked]:
@@ -388,11 +408,12 @@ def _serve(primed: _Primed) -> None:
         return iter(enumerate(documents))
 
     def apply_filters() -> Any:
-        token = asked_now.set(tuple(owners))
+        tokens = asked_now.set(tuple(owners)), task_now.set(primed.running)
         try:
             return filters()
         finally:
-            asked_now.reset(token)
+            asked_now.reset(tokens[0])
+            task_now.reset(tokens[1])
 
     served = {
         "build_all_requests": build_all_requests,
@@ -477,7 +498,9 @@ def _raw_metrics(answers: Mapping[int, list[Answered]]) -> dict[tuple[str, str],
             for metric in record["metrics"]:
                 values = [r.records[i][metric] for r in repeats if metric in r.records[i]]
                 merged = values[0]
-                if len(values) > 1 and all(is_number(v) for v in values):
+                if len(values) > 1 and hasattr(merged, "merged"):  # it knows what its row needs
+                    merged = merged.merged(values)
+                elif len(values) > 1 and all(is_number(v) for v in values):
                     merged = float(np.mean([float(v) for v in values]))
                 raw.setdefault((metric, record["filter"]), []).append(merged)
     return {key: values for raw in by_filter.values() for key, values in raw.items()}
