@@ -59,10 +59,10 @@ class CoinModel(LM):
         if len(self.calls) == self._fail_at:
             raise ConnectionError("the server went away")
         number = int(prompt.rsplit("say ", 1)[1].split()[0])
-        kwargs.pop("until", None)  # as models do, which must not harm the next round
         wrong = self._random.random() < (number % 10) / 18 if self._noise else number % 3 == 0
         answer = f"{number + 1}" if wrong else f"{number}"
         self.cache_hook.add_partial("generate_until", (prompt, kwargs), answer)
+        kwargs.pop("until", None)  # as some models do, which must not harm the next round
         return answer
 
 

@@ -18,7 +18,8 @@ from evalbudget.estimators.judges import (
     short_names,
 )
 from evalbudget.estimators.result import Estimate
-from evalbudget_inspect.metrics import estimates_of, finite
+from evalbudget.repeats import finite
+from evalbudget_inspect.metrics import estimates_of
 from evalbudget_inspect.rotating import readings_of, was_asked
 from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import in_range, score_to_float

@@ -10,10 +10,10 @@ from lm_eval.api.filter import Filter
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.rotation import Dealer
+from evalbudget_lm_eval.answered import asked_now, task_now
 from evalbudget_lm_eval.judging.asking import Answer, Asking
 from evalbudget_lm_eval.judging.panel import JudgePanel
 from evalbudget_lm_eval.judging.readings import Reading, Readings
-from evalbudget_lm_eval.seam import asked_now, task_now
 
 log = logging.getLogger(__name__)
 

@@ -8,103 +8,28 @@ round serves copies of those that were asked, through attributes set on the task
 
 from __future__ import annotations
 
-import copy
 import logging
-import numbers
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-import numpy as np
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import Task
 from lm_eval.evaluator import evaluate as _evaluate
 from lm_eval.evaluator_utils import _handle_back_comp, _process_results, get_sample_size, print_writeout
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_lm_eval.answered import Answered, Asked, Record, asked_now, logged, raw_metrics
+from evalbudget_lm_eval.heard import Memory, Received, Responses, listening
+from evalbudget_lm_eval.served import Sent, ServedTask
 
-log = logging.getLogger(__name__)
+__all__ = ["Answered", "Asked", "PrimedTasks", "asked_now"]
 
-Record = dict[str, Any]
-"""What the host writes into ``samples_*.jsonl`` for one answered document and one filter."""
+DEFAULT_SEED = 1234
+"""What the host's API classes send with every request."""
 
 _HOST_LOG = logging.getLogger("lm_eval.evaluator")
-
-
-class Asked(NamedTuple):
-    """One document asked once.
-
-    Attributes:
-        task: name of the task.
-        doc_id: the document, as in ``samples_*.jsonl``.
-        epoch: ordinal of the repeat, from 0.
-    """
-
-    task: str
-    doc_id: int
-    epoch: int
-
-
-asked_now: ContextVar[tuple[Asked, ...] | None] = ContextVar("asked_now", default=None)
-"""While a task's filters run: who asked for each of the responses they are given; None in a stock run."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunningTask:
-    """A task of a run in rounds, for its filters, which the host makes anew in every round.
-
-    Attributes:
-        docs: all documents of the run by id, in the host's order.
-        memory: for whatever a filter wants to find again in the next round.
-    """
-
-    docs: Mapping[int, Any]
-    memory: dict[str, Any] = field(default_factory=dict)
-
-
-task_now: ContextVar[RunningTask | None] = ContextVar("task_now", default=None)
-"""While a task's filters run: the task they filter for; None in a stock run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What came back for one document asked once.
-
-    Attributes:
-        task: name of the task.
-        doc_id: the document.
-        epoch: ordinal of the repeat, from 0.
-        metrics: every metric that is a number, by the host's key ``metric,filter``.
-        requests: how many calls of the model it took.
-        records: the host's sample records, one per filter.
-    """
-
-    task: str
-    doc_id: int
-    epoch: int
-    metrics: Mapping[str, float]
-    requests: int
-    records: tuple[Record, ...]
-
-
-@dataclass(slots=True)
-class _Primed:
-    """One task with all its requests built."""
-
-    task: Task
-    requests: dict[int, list[Instance]]
-    docs: dict[int, Any]
-    all_docs: Any
-    all_instances: list[Instance]
-    cost: dict[int, int]
-    running: RunningTask
-    answers: dict[int, list[Answered]] = field(default_factory=dict)
-    round: list[Asked] = field(default_factory=list)
-    before: dict[str, Any] = field(default_factory=dict)
-    served: tuple[str, ...] = ()
 
 
 class PrimedTasks:
@@ -115,6 +40,7 @@ class PrimedTasks:
     Args:
         lm: the host's model object.
         tasks: what the host's ``TaskManager.load`` returned, or tasks by name.
+        vary_seed: have every repeat send its own seed; first answers send the one a stock run sends.
         host_evaluate_kwargs: further arguments of the host's ``evaluate``.
 
     Raises:
@@ -122,7 +48,9 @@ class PrimedTasks:
             empty, out of range, lacks a task, or is combined with the host's request cache.
     """
 
-    def __init__(self, lm: Any, tasks: Mapping[Any, Any], **host_evaluate_kwargs: Any) -> None:
+    def __init__(
+        self, lm: Any, tasks: Mapping[Any, Any], *, vary_seed: bool = False, **host_evaluate_kwargs: Any
+    ) -> None:
         if lm.world_size > 1:
             raise InvalidInputError(
                 f"the model runs in {lm.world_size} processes, and a budget is kept by one; start lm-eval "
@@ -130,26 +58,23 @@ class PrimedTasks:
             )
         self.lm = lm
         self._host = dict(host_evaluate_kwargs)
-        groups, found = _tasks_of(tasks)
-        self._groups: Mapping[str, Any] = groups
-        self._primed: dict[str, _Primed] = {}
-        self._first_round = True
+        self._seed = int(getattr(lm, "_seed", DEFAULT_SEED)) if vary_seed else None
+        self._groups, found = tasks_of(tasks)
+        self._served: dict[str, ServedTask] = {}
+        self._ran = False
+        self._said: dict[Asked, dict[int, list[Any]]] = {}
         samples = self._host.get("samples")
         if samples is not None:
             _check_samples(samples, found, cached=bool(self._host.get("cache_requests")))
-        try:
-            for name, task in found.items():
-                self._primed[name] = self._prime(name, task, samples)
-        except BaseException:
-            self.restore()
-            raise
+        for name, task in found.items():
+            self._served[name] = self._prime(name, task, samples)
 
     # what is there
 
     @property
     def names(self) -> tuple[str, ...]:
         """The tasks, in the host's order."""
-        return tuple(self._primed)
+        return tuple(self._served)
 
     def task(self, name: str) -> Task:
         """The host's task object."""
@@ -169,15 +94,24 @@ class PrimedTasks:
 
     # what happens
 
-    def run(self, cells: Sequence[tuple[str, int]], *, epochs: Sequence[int] | None = None) -> list[Answered]:
+    def run(
+        self,
+        cells: Sequence[tuple[str, int]],
+        *,
+        epochs: Sequence[int] | None = None,
+        received: Received | None = None,
+    ) -> list[Answered]:
         """One round through the host's own ``evaluate``.
 
         Args:
             cells: task and document, in any order; duplicates are repeats.
             epochs: ordinal of the repeat of each cell; by default how often the document was answered before.
+            received: told every response as soon as the model has it, where its class reports them to the
+                host's cache hook (the API and the Hugging Face classes do).
 
         Returns:
-            One answer per cell, in the order of ``cells``.
+            One answer per cell, in the order of ``cells``. If this raises, :meth:`salvage` has those that
+            were complete.
 
         Raises:
             UnknownNameError: no such task.
@@ -185,8 +119,30 @@ class PrimedTasks:
         """
         if not cells:
             return []
-        asked = self._number(cells, epochs)
-        answered = self._evaluate(self.lm, asked)
+        self._said = {}
+        answered = self._evaluate(self.lm, self._number(cells, epochs), received)
+        self._said = {}
+        self.adopt(answered)
+        return answered
+
+    def salvage(self) -> list[Answered]:
+        """What was answered when the last round failed or was interrupted; it was paid for."""
+        said, self._said = self._said, {}
+        return self.replay(said)
+
+    def replay(self, said: Responses) -> list[Answered]:
+        """Score what the model said earlier without asking it; what is incomplete is left out."""
+        complete = [
+            asked
+            for asked, responses in said.items()
+            if all(
+                len(responses.get(number, ())) == (instance.repeats or 1)
+                for number, instance in enumerate(self.instances(asked.task, asked.doc_id))
+            )
+        ]
+        if not complete:
+            return []
+        answered = self._evaluate(Memory(self.lm, said), complete)
         self.adopt(answered)
         return answered
 
@@ -202,21 +158,22 @@ class PrimedTasks:
         host's aggregations and its groups stay what they are. Metrics that are no numbers (the pairs of f1,
         bleu and the like) are those of the first answer. ``samples`` has every answer, with its ``epoch``.
         """
-        accumulated: dict[str, Any] = {}
-        for name, primed in self._primed.items():
-            accumulated[name] = {
-                "task": primed.task,
-                "raw_metrics": _raw_metrics(primed.answers),
-                "logged_samples": _logged(primed.answers),
+        accumulated = {
+            name: {
+                "task": served.task,
+                "raw_metrics": raw_metrics(served.answers),
+                "logged_samples": logged(served.answers),
             }
+            for name, served in self._served.items()
+        }
         result = _process_results(accumulated, self._groups, self._host.get("bootstrap_iters", 100000))
         samples = result.samples if self._host.get("log_samples", True) else None
         return dict(result._to_eval_results(samples=samples))
 
     def restore(self) -> None:
         """Leave the host's tasks as a stock run would have left them; may be called again."""
-        for primed in self._primed.values():
-            _restore(primed)
+        for served in self._served.values():
+            served.restore()
 
     def __enter__(self) -> Self:
         return self
@@ -228,7 +185,7 @@ class PrimedTasks:
 
     # how
 
-    def _prime(self, name: str, task: Task, samples: Mapping[str, Sequence[int]] | None) -> _Primed:
+    def _prime(self, name: str, task: Task, samples: Mapping[str, Sequence[int]] | None) -> ServedTask:
         host, lm = self._host, self.lm
         chat = bool(host.get("apply_chat_template"))
         limit = get_sample_size(task, host.get("limit"))
@@ -254,18 +211,15 @@ class PrimedTasks:
         docs = task.doc_iterator(rank=lm.rank, limit=limit, world_size=lm.world_size, samples=ids)
         # with samples the host numbers the documents by their position among the chosen ones
         true_id = {position: ids[position] if ids else position for position in by_position}
-        documents = {true_id[position]: doc for position, doc in docs if position in true_id}
-        return _Primed(
+        return ServedTask(
             task,
             requests={true_id[position]: instances for position, instances in by_position.items()},
-            docs=documents,
+            docs={true_id[position]: doc for position, doc in docs if position in true_id},
             all_docs=task.eval_docs,
-            all_instances=task.instances,
             cost={
                 true_id[position]: sum(instance.repeats or 1 for instance in instances)
                 for position, instances in by_position.items()
             },
-            running=RunningTask(documents),
         )
 
     def _number(self, cells: Sequence[tuple[str, int]], epochs: Sequence[int] | None) -> list[Asked]:
@@ -280,54 +234,74 @@ class PrimedTasks:
             asked.append(Asked(task, doc_id, epoch))
         return asked
 
-    def _evaluate(self, lm: Any, asked: Sequence[Asked]) -> list[Answered]:
+    def _evaluate(self, lm: Any, asked: Sequence[Asked], received: Received | None = None) -> list[Answered]:
         """The host's ``evaluate`` on these documents, answered by ``lm``."""
-        chosen: dict[str, _Primed] = {}
+        rounds: dict[str, list[Asked]] = {}
         for one in asked:
-            primed = self._document(one.task, one.doc_id)
-            if one.task not in chosen:
-                chosen[one.task] = primed
-                primed.round = []
-            primed.round.append(one)
+            self._document(one.task, one.doc_id)
+            rounds.setdefault(one.task, []).append(one)
+
+        def heard(one: Asked, number: int, response: Any) -> None:
+            self._said.setdefault(one, {}).setdefault(number, []).append(response)
+            if received is not None:
+                received(one, number, response)
+
         try:
-            for primed in chosen.values():
-                _serve(primed)
-            with _quiet(enabled=not self._first_round):
-                # samples only tells the host which id each document has
-                found = _evaluate(
+            sent: list[Sent] = []
+            for name, own in rounds.items():
+                sent += self._served[name].serve(own, seed=self._seed)
+            if isinstance(lm, Memory):
+                lm.expect(sent)
+                found = self._ask_host(lm, rounds)
+            else:
+                with listening(lm, sent, heard):
+                    found = self._ask_host(lm, rounds)
+        finally:
+            self.restore()
+        self._ran = True
+        answers = {name: iter(self._answers(own, found["samples"][name])) for name, own in rounds.items()}
+        return [next(answers[one.task]) for one in asked]
+
+    def _ask_host(self, lm: Any, rounds: Mapping[str, Sequence[Asked]]) -> Mapping[str, Any]:
+        with _quiet(enabled=self._ran):
+            return dict(
+                _evaluate(
                     lm=lm,
-                    task_dict={"tasks": {name: p.task for name, p in chosen.items()}, "groups": {}},
+                    task_dict={"tasks": {name: self._served[name].task for name in rounds}, "groups": {}},
                     **{
                         **self._host,
                         "limit": None,
-                        "samples": {name: [a.doc_id for a in p.round] for name, p in chosen.items()},
+                        # only tells the host which id each document has
+                        "samples": {name: [one.doc_id for one in own] for name, own in rounds.items()},
                         "bootstrap_iters": 0,
                         "write_out": False,
                         "log_samples": True,
                     },
                 )
-        finally:
-            for primed in chosen.values():
-                _restore(primed)
-        self._first_round = False
-        answers = {name: iter(_answers(p, found["samples"][name])) for name, p in chosen.items()}
-        return [next(answers[one.task]) for one in asked]
+            )
 
-    def _of(self, task: str) -> _Primed:
-        if task not in self._primed:
-            raise UnknownNameError("task", task, self._primed)
-        return self._primed[task]
+    def _answers(self, asked: Sequence[Asked], records: Sequence[Record]) -> Iterator[Answered]:
+        """The host's records, which come filter by filter in the order of the documents."""
+        n = len(asked)
+        for position, one in enumerate(asked):
+            yield Answered.of(one, records[position::n], self._served[one.task].cost[one.doc_id])
 
-    def _document(self, task: str, doc_id: int) -> _Primed:
-        primed = self._of(task)
-        if doc_id not in primed.requests:
+    def _of(self, task: str) -> ServedTask:
+        if task not in self._served:
+            raise UnknownNameError("task", task, self._served)
+        return self._served[task]
+
+    def _document(self, task: str, doc_id: int) -> ServedTask:
+        served = self._of(task)
+        if doc_id not in served.requests:
             raise InvalidInputError(
                 f"task {task!r} has no document {doc_id} in this run; see documents({task!r})"
             )
-        return primed
+        return served
 
 
-def _tasks_of(tasks: Mapping[Any, Any]) -> tuple[Mapping[str, Any], Mapping[str, Task]]:
+def tasks_of(tasks: Mapping[Any, Any]) -> tuple[Mapping[str, Any], Mapping[str, Task]]:
+    """Groups and tasks by name, of whatever the host's ``evaluate`` takes."""
     if "tasks" in tasks and not isinstance(tasks["tasks"], Task):
         return tasks.get("groups", {}), tasks["tasks"]
     groups, found = _handle_back_comp(dict(tasks))
@@ -352,9 +326,6 @@ def _check_samples(samples: Mapping[str, Sequence[int]], tasks: Mapping[str, Any
                 f"--samples chooses no document of task {name!r}, which the host takes for all of them; "
                 "name at least one, or drop the task"
             )
-        remedy = f'write "{name}": {sorted(set(ids))[:8]}'.replace(
-            "]", ", ...]" if len(set(ids)) > 8 else "]"
-        )
         if any(type(i) is not int or i < 0 for i in ids):
             raise InvalidInputError(f"--samples of task {name!r} has {ids[:8]}; write document ids from 0")
         shown = ", ".join(map(str, sorted(set(ids))[:8])) + (", ..." if len(set(ids)) > 8 else "")
@@ -376,78 +347,6 @@ def _check_samples(samples: Mapping[str, Sequence[int]], tasks: Mapping[str, Any
             )
 
 
-# how a round is served: attributes of the task object that come before those of its class
-
-
-class _NoAggregation(dict[str, Any]):
-    """Rounds are not aggregated: the host's own aggregation runs once, at the end."""
-
-    def __getitem__(self, metric: str) -> Any:
-        return _nothing
-
-
-def _nothing(values: object) -> float:
-    return 0.0
-
-
-def _serve(primed: _Primed) -> None:
-    task = primed.task
-    instances: list[Instance] = []
-    owners: list[Asked] = []
-    for position, asked in enumerate(primed.round):
-        for original in primed.requests[asked.doc_id]:
-            instances.append(_fresh(original, position))
-            owners.append(asked)
-    documents = [primed.docs[asked.doc_id] for asked in primed.round]
-    filters = task.apply_filters
-
-    def build_all_requests(**_: object) -> None:
-        task._instances = instances
-
-    def doc_iterator(**_: object) -> Iterator[tuple[int, Any]]:
-        return iter(enumerate(documents))
-
-    def apply_filters() -> Any:
-        tokens = asked_now.set(tuple(owners)), task_now.set(primed.running)
-        try:
-            return filters()
-        finally:
-            asked_now.reset(tokens[0])
-            task_now.reset(tokens[1])
-
-    served = {
-        "build_all_requests": build_all_requests,
-        "doc_iterator": doc_iterator,
-        "aggregation": _NoAggregation,
-        "apply_filters": apply_filters,
-        "dump_config": dict,
-        # the host asks for the number of documents each time, which may process the data set anew
-        "has_test_docs": lambda: True,
-        "test_docs": lambda: primed.all_docs,
-    }
-    primed.before = {name: vars(task)[name] for name in served if name in vars(task)}
-    primed.served = tuple(served)
-    for name, attribute in served.items():
-        setattr(task, name, attribute)
-
-
-def _restore(primed: _Primed) -> None:
-    for name in primed.served:
-        vars(primed.task).pop(name, None)
-    vars(primed.task).update(primed.before)
-    primed.before, primed.served = {}, ()
-    primed.task._instances = primed.all_instances
-
-
-def _fresh(original: Instance, position: int) -> Instance:
-    instance = copy.copy(original)
-    instance.resps, instance.filtered_resps = [], {}
-    instance.doc_id = position
-    # models take keys out of these dicts
-    instance.arguments = tuple(dict(a) if type(a) is dict else a for a in original.args)
-    return instance
-
-
 @contextmanager
 def _quiet(*, enabled: bool) -> Iterator[None]:
     """The host says what it runs: once is enough."""
@@ -458,56 +357,3 @@ def _quiet(*, enabled: bool) -> Iterator[None]:
         yield
     finally:
         _HOST_LOG.setLevel(before)
-
-
-# what came back
-
-
-def _answers(primed: _Primed, records: Sequence[Record]) -> list[Answered]:
-    """The host's records, which come filter by filter in the order of the documents."""
-    n = len(primed.round)
-    answers = []
-    for position, asked in enumerate(primed.round):
-        own = tuple({**record, "epoch": asked.epoch} for record in records[position::n])
-        answers.append(Answered(*asked, numbers_of(own), primed.cost[asked.doc_id], own))
-    return answers
-
-
-def numbers_of(records: Iterable[Record]) -> dict[str, float]:
-    """The metrics in sample records that are numbers, by ``metric,filter``."""
-    return {
-        f"{metric},{record['filter']}": float(record[metric])
-        for record in records
-        for metric in record["metrics"]
-        if is_number(record[metric])
-    }
-
-
-def is_number(value: object) -> bool:
-    """Whether the host's aggregation would take this value for one number."""
-    return isinstance(value, numbers.Real | np.bool_)
-
-
-def _raw_metrics(answers: Mapping[int, list[Answered]]) -> dict[tuple[str, str], list[Any]]:
-    """What the host aggregates: one value per document, metric and filter."""
-    by_filter: dict[str, dict[tuple[str, str], list[Any]]] = {}
-    for doc_id in sorted(answers):
-        repeats = sorted(answers[doc_id], key=lambda a: a.epoch)
-        for i, record in enumerate(repeats[0].records):
-            raw = by_filter.setdefault(record["filter"], {})
-            for metric in record["metrics"]:
-                values = [r.records[i][metric] for r in repeats if metric in r.records[i]]
-                merged = values[0]
-                if len(values) > 1 and hasattr(merged, "merged"):  # it knows what its row needs
-                    merged = merged.merged(values)
-                elif len(values) > 1 and all(is_number(v) for v in values):
-                    merged = float(np.mean([float(v) for v in values]))
-                raw.setdefault((metric, record["filter"]), []).append(merged)
-    return {key: values for raw in by_filter.values() for key, values in raw.items()}
-
-
-def _logged(answers: Mapping[int, list[Answered]]) -> list[Record]:
-    """Every record, filter by filter as the host has them, then by document and repeat."""
-    ordered = [a for doc_id in sorted(answers) for a in sorted(answers[doc_id], key=lambda a: a.epoch)]
-    n_filters = max((len(a.records) for a in ordered), default=0)
-    return [dict(a.records[i]) for i in range(n_filters) for a in ordered if i < len(a.records)]

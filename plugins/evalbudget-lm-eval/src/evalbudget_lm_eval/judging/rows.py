@@ -84,6 +84,9 @@ def panel(values: Sequence[Judged]) -> float:
     )
 
 
+panel.averages = True  # type: ignore[attr-defined]  # a budgeted run may allocate by it
+
+
 def panel_estimate(
     values: Sequence[Judged], *, allocation: Allocation = Allocation.FIXED, fixed_repeats: int = 1
 ) -> Estimate:
