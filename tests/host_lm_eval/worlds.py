@@ -71,7 +71,7 @@ def write_task(folder: Path, name: str = "numbers", n: int = 12, **changes: Any)
     import yaml
 
     folder.mkdir(parents=True, exist_ok=True)
-    data = folder / f"{name}.jsonl"
+    data = folder.resolve() / f"{name}.jsonl"
     data.write_text("".join(json.dumps({"number": i, "text": f"{i}"}) + "\n" for i in range(n)))
     config: dict[str, Any] = {
         "task": name,
