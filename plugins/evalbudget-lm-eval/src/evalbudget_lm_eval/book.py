@@ -72,13 +72,20 @@ class Book:
         answers = path.with_suffix(".answers.jsonl")
         try:
             if path.exists():
-                self._answers = AnswersFile.open(answers, run)
                 self._file = JournalFile.open(path)
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                self._answers = AnswersFile.create(answers, run)
                 self._file = JournalFile.create(path, Header.of(self.sampler, __version__))
             self.journal = self._file.journal
+            if answers.exists():
+                self._answers = AnswersFile.open(answers, run)
+            elif not len(self.journal):
+                self._answers = AnswersFile.create(answers, run)
+            else:
+                raise JournalError(
+                    f"{path} has the scores alone: {answers.name} is missing beside it, which has what the "
+                    "model said. Put it back, or start a new --journal"
+                )
             resume(self.sampler, self.journal)
         except OSError as ex:
             self.close()
@@ -100,7 +107,7 @@ class Book:
         by_id = {request.id: asked for asked, request in self._requests.items()}
         known = [
             Answered.of(by_id[number], records, self.primed.cost(*by_id[number][:2]))
-            for number, records in sorted(self._answers.records.items())
+            for number, records in sorted(self._answers.content.records.items())
             if number in by_id
         ]
         self.primed.adopt(known)
@@ -108,7 +115,7 @@ class Book:
         told = {self._requests[_asked(answer)].id for answer in known}
         said = {
             by_id[number]: responses
-            for number, responses in self._answers.said.items()
+            for number, responses in self._answers.content.said.items()
             if number in pending - told
         }
         self.tell(self.primed.replay(said))
@@ -116,7 +123,7 @@ class Book:
     def close(self, reason: str | None = None) -> None:
         """Let the files go; with a reason the run is over."""
         if self._answers is not None:
-            if reason is not None and self._answers.finished is None:
+            if reason is not None and self._answers.content.finished is None:
                 self._answers.finish(reason)
             self._answers.close()
         if self._file is not None:
