@@ -71,7 +71,7 @@ def write_task(folder: Path, name: str = "numbers", n: int = 12, **changes: Any)
     import yaml
 
     folder.mkdir(parents=True, exist_ok=True)
-    data = folder / f"{name}.jsonl"
+    data = folder.resolve() / f"{name}.jsonl"
     data.write_text("".join(json.dumps({"number": i, "text": f"{i}"}) + "\n" for i in range(n)))
     config: dict[str, Any] = {
         "task": name,
@@ -91,3 +91,29 @@ def write_task(folder: Path, name: str = "numbers", n: int = 12, **changes: Any)
     lines = [f"class: !function {config.pop('class')}\n"] if "class" in config else []
     (folder / f"{name}.yaml").write_text(yaml.safe_dump(config, sort_keys=False) + "".join(lines))
     return folder
+
+
+def load(folder: Path, *names: str) -> dict[str, Any]:
+    """Tasks as the host loads them, with the few-shot seed of its command."""
+    from lm_eval.tasks import TaskManager
+
+    loaded = TaskManager(include_path=str(folder), include_defaults=False).load(list(names or ("numbers",)))
+    for task in loaded["tasks"].values():
+        task.set_fewshot_seed(1234)
+    return dict(loaded)
+
+
+def simple_evaluate(folder: Path, model: Any, *names: str, **options: Any) -> dict[str, Any]:
+    """The host's ``simple_evaluate`` on the tasks of a folder."""
+    import lm_eval
+    from lm_eval.tasks import TaskManager
+
+    found = lm_eval.simple_evaluate(
+        model=model,
+        tasks=list(names or ("numbers",)),
+        task_manager=TaskManager(include_path=str(folder), include_defaults=False),
+        bootstrap_iters=0,
+        **options,
+    )
+    assert found is not None
+    return dict(found)

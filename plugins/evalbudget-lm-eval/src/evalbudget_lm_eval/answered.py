@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,23 @@ class Asked(NamedTuple):
 
 asked_now: ContextVar[tuple[Asked, ...] | None] = ContextVar("asked_now", default=None)
 """While a task's filters run: who asked for each of the responses they are given; None in a stock run."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunningTask:
+    """A task of a run in rounds, for its filters, which the host makes anew in every round.
+
+    Attributes:
+        docs: all documents of the run by id, in the host's order.
+        memory: for whatever a filter wants to find again in the next round.
+    """
+
+    docs: Mapping[int, Any]
+    memory: dict[str, Any] = field(default_factory=dict)
+
+
+task_now: ContextVar[RunningTask | None] = ContextVar("task_now", default=None)
+"""While a task's filters run: the task they filter for; None in a stock run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +105,9 @@ def raw_metrics(answers: Mapping[int, Sequence[Answered]]) -> dict[tuple[str, st
             for metric in record["metrics"]:
                 values = [r.records[i][metric] for r in repeats if metric in r.records[i]]
                 merged = values[0]
-                if len(values) > 1 and all(is_number(v) for v in values):
+                if len(values) > 1 and hasattr(merged, "merged"):  # more than a number: judges' readings
+                    merged = merged.merged(values)
+                elif len(values) > 1 and all(is_number(v) for v in values):
                     merged = float(np.mean([float(v) for v in values]))
                 raw.setdefault((metric, record["filter"]), []).append(merged)
     return {key: values for raw in by_filter.values() for key, values in raw.items()}

@@ -94,6 +94,7 @@ class Config(RepeatConfig):
         """
         if not isinstance(block, Mapping):
             raise InvalidInputError(
-                f"{where} has the block evalbudget: {block!r}; write evalbudget: {{sampler: ..., budget: ...}}"
+                f"{where} has the block evalbudget: {block!r}; write "
+                "evalbudget: {sampler: ..., budget: ...}"
             )
         return cls.of(**{str(name).replace("-", "_"): value for name, value in block.items()})

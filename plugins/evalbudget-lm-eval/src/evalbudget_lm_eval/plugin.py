@@ -1,3 +1,18 @@
 """evalbudget's hooks: the ``evalbudget lm-eval`` command and the reader of ``samples_*.jsonl``."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalbudget import hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+
+@hookimpl
+def evalbudget_add_commands(cli: click.Group) -> None:
+    """``evalbudget lm-eval ...``."""
+    from evalbudget_lm_eval.cli import lm_eval_command
+
+    cli.add_command(lm_eval_command)

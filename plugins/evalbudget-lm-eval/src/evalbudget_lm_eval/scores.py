@@ -56,8 +56,12 @@ def filters_of(task: Any) -> list[str]:
 
 
 def is_mean(aggregation: Any) -> bool:
-    """Whether this is the host's mean, or does the same."""
-    return aggregation is mean or _name(aggregation) in ("mean", "nanmean")
+    """Whether this is the host's mean, does the same, or says that it averages (a panel's mean)."""
+    return (
+        aggregation is mean
+        or getattr(aggregation, "averages", False)
+        or _name(aggregation) in ("mean", "nanmean")
+    )
 
 
 def _listed(aggregations: dict[str, Any]) -> str:

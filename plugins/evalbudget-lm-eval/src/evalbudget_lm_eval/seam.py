@@ -76,6 +76,11 @@ class PrimedTasks:
         """The tasks, in the host's order."""
         return tuple(self._served)
 
+    @property
+    def varies_seed(self) -> bool:
+        """Whether every repeat sends its own seed."""
+        return self._seed is not None
+
     def task(self, name: str) -> Task:
         """The host's task object."""
         return self._of(name).task
@@ -136,7 +141,7 @@ class PrimedTasks:
             asked
             for asked, responses in said.items()
             if all(
-                len(responses.get(number, ())) == (instance.repeats or 1)
+                len(responses.get(number, ())) >= (instance.repeats or 1)
                 for number, instance in enumerate(self.instances(asked.task, asked.doc_id))
             )
         ]

@@ -10,7 +10,7 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import Task
 
-from evalbudget_lm_eval.answered import Answered, Asked, asked_now
+from evalbudget_lm_eval.answered import Answered, Asked, RunningTask, asked_now, task_now
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,9 +55,11 @@ class ServedTask:
     _all_instances: list[Instance] = field(default_factory=list)
     _before: dict[str, Any] = field(default_factory=dict)
     _served: tuple[str, ...] = ()
+    _running: RunningTask = field(init=False)
 
     def __post_init__(self) -> None:
         self._all_instances = self.task.instances
+        self._running = RunningTask(self.docs)
 
     def serve(self, asked: Sequence[Asked], *, seed: int | None = None) -> list[Sent]:
         """Make the task offer a round of these documents and no others, until :meth:`restore`.
@@ -84,11 +86,12 @@ class ServedTask:
             return iter(enumerate(documents))
 
         def apply_filters() -> Any:
-            token = asked_now.set(owners)
+            owner, running = asked_now.set(owners), task_now.set(self._running)
             try:
                 return filters()
             finally:
-                asked_now.reset(token)
+                task_now.reset(running)
+                asked_now.reset(owner)
 
         served = {
             "build_all_requests": build_all_requests,
