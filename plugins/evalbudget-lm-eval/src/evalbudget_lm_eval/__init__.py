@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,7 +20,8 @@ __all__ = [
     "process_judged",
 ]
 
-_HOME = {
+# by name, since importing the host takes seconds and evalbudget's own commands do without it
+_HOMES = {
     "BudgetedTask": "task",
     "CyclicJudgeFilter": "judges",
     "JUDGED_METRICS": "judging.rows",
@@ -33,7 +33,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    # the host takes seconds to import: not for every command of evalbudget
-    if name not in _HOME:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
