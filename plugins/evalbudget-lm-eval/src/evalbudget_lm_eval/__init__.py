@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evalbudget_lm_eval.budgeted import budgeted
     from evalbudget_lm_eval.judges import CyclicJudgeFilter
     from evalbudget_lm_eval.judging.rows import JUDGED_METRICS, judged, panel, process_judged
     from evalbudget_lm_eval.task import BudgetedTask
-    from evalbudget_lm_eval.wrapping import budgeted
 
 __all__ = [
     "JUDGED_METRICS",
@@ -21,11 +20,12 @@ __all__ = [
     "process_judged",
 ]
 
-_HOME = {
+# by name, since importing the host takes seconds and evalbudget's own commands do without it
+_HOMES = {
     "BudgetedTask": "task",
     "CyclicJudgeFilter": "judges",
     "JUDGED_METRICS": "judging.rows",
-    "budgeted": "wrapping",
+    "budgeted": "budgeted",
     "judged": "judging.rows",
     "panel": "judging.rows",
     "process_judged": "judging.rows",
@@ -33,7 +33,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    # the host takes seconds to import: not for every command of evalbudget
-    if name not in _HOME:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

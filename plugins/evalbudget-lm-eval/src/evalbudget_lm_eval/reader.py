@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,9 @@ _Score = tuple[str, int, float]
 """Who scored, which answer of the document (from 0), the score (nan if it failed)."""
 
 
-def open_scores(path: Path) -> RecordedScores | None:
+def open_scores(
+    path: Path, *, wanted: Callable[[SamplesFile], bool] = lambda file: True
+) -> RecordedScores | None:
     """A folder with ``samples_*.jsonl`` of lm-eval, or one such file; None if the path is neither.
 
     Models are the evaluated models, items the documents, repeats the answers of a document; several runs of
@@ -33,12 +35,13 @@ def open_scores(path: Path) -> RecordedScores | None:
 
     Args:
         path: of the folder or the file.
+        wanted: which files to read.
 
     Raises:
         InvalidInputError: a file is damaged, the same document differs between two of them, or there is no
             score at all.
     """
-    files = _newest(samples_files(path))
+    files = _newest([file for file in samples_files(path) if wanted(file)])
     if not files:
         return None
     loaded = [(file, list(file.records())) for file in files]

@@ -51,10 +51,7 @@ class RaceRun:
         Raises:
             EvalbudgetError: a score is outside the range, or an arm does not fit the race.
         """
-        while not self.race.finished:
-            wanted = self.race.wanted()
-            if not wanted:
-                break
+        while wanted := self.race.wanted():
             by_arm: dict[int, list[Wanted]] = {}
             for one in wanted:
                 by_arm.setdefault(one.arm, []).append(one)
