@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalbudget_lm_eval.budgeted import budgeted
     from evalbudget_lm_eval.judges import CyclicJudgeFilter
     from evalbudget_lm_eval.judging.rows import JUDGED_METRICS, judged, panel, process_judged
     from evalbudget_lm_eval.task import BudgetedTask
+    from evalbudget_lm_eval.wrapping import budgeted
 
 __all__ = [
     "JUDGED_METRICS",
@@ -20,12 +21,11 @@ __all__ = [
     "process_judged",
 ]
 
-# by name, since importing the host takes seconds and evalbudget's own commands do without it
-_HOMES = {
+_HOME = {
     "BudgetedTask": "task",
     "CyclicJudgeFilter": "judges",
     "JUDGED_METRICS": "judging.rows",
-    "budgeted": "budgeted",
+    "budgeted": "wrapping",
     "judged": "judging.rows",
     "panel": "judging.rows",
     "process_judged": "judging.rows",
@@ -33,8 +33,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    # the host takes seconds to import: not for every command of evalbudget
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
