@@ -69,7 +69,7 @@ def open_scores(
             "may be --predict_only, or only f1, bleu, perplexity and the like)"
         )
     recorded = columns.recorded({model: bought[model] for model in dict.fromkeys(columns.models)})
-    return replace(recorded, categories=categories.of(recorded.items))
+    return replace(recorded, categories=categories.of(recorded.items), one_measure=judged)
 
 
 class _Categories:
