@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalbudget_lm_eval.budgeted import budgeted
     from evalbudget_lm_eval.judges import CyclicJudgeFilter
     from evalbudget_lm_eval.judging.rows import JUDGED_METRICS, judged, panel, process_judged
     from evalbudget_lm_eval.task import BudgetedTask
+    from evalbudget_lm_eval.wrapping import budgeted
 
 __all__ = [
     "JUDGED_METRICS",
@@ -25,7 +25,7 @@ _HOMES = {
     "BudgetedTask": "task",
     "CyclicJudgeFilter": "judges",
     "JUDGED_METRICS": "judging.rows",
-    "budgeted": "budgeted",
+    "budgeted": "wrapping",
     "judged": "judging.rows",
     "panel": "judging.rows",
     "process_judged": "judging.rows",

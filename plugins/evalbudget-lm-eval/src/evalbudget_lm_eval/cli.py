@@ -12,11 +12,13 @@ from evalbudget.errors import did_you_mean
 
 EXAMPLES = """\b
 Examples:
-  evalbudget lm-eval run --model local-chat-completions --model_args model=m,base_url=... \\
-      --tasks gsm8k --apply_chat_template --gen_kwargs temperature=1.0,seed=None \\
-      --sampler eb-bernstein --budget 20x --output_path results --log_samples
-  evalbudget lm-eval run --model hf --model_args pretrained=gpt2 --tasks gsm8k --limit 100 \\
-      --gen_kwargs do_sample=True,temperature=0.7 --budget 2000 --score exact_match,flexible-extract
+  evalbudget lm-eval run --model local-chat-completions \\
+      --model_args model=m,base_url=... --tasks gsm8k --apply_chat_template \\
+      --gen_kwargs temperature=1.0,seed=None --sampler eb-bernstein --budget 20x \\
+      --output_path results --log_samples
+  evalbudget lm-eval run --model hf --model_args pretrained=gpt2 --tasks gsm8k \\
+      --gen_kwargs do_sample=True,temperature=0.7 --budget 2000 \\
+      --score exact_match,flexible-extract
   evalbudget lm-eval race --arm a=hf:pretrained=gpt2 --arm b=hf:pretrained=gpt2-medium \\
       --tasks hellaswag --budget 5000
   evalbudget lm-eval ls tasks

@@ -9,8 +9,8 @@ from typing import Any
 
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats import parse_option
-from evalbudget_lm_eval.budgeted import evaluate_replaced
 from evalbudget_lm_eval.config import Config
+from evalbudget_lm_eval.wrapping import evaluate_replaced
 
 _PREFIX = "evalbudget_"
 
