@@ -86,7 +86,7 @@ def test_stock_run_rotates_judges_and_reports_the_panel(
     for name, bias, error in zip(NAMES, biases.value, biases.standard_error, strict=True):
         assert row[f"judged_bias_{name},panel"] == pytest.approx(bias, abs=1e-12)
         assert row[f"judged_bias_{name}_stderr,panel"] == pytest.approx(error, abs=1e-12)
-    json.dumps(found["samples"])  # plain numbers for the host's files
+    assert f'"judged": {said[0][0].score}' in json.dumps(found["samples"], default=str)  # in the host's files
 
 
 def test_repeats_of_a_document_go_to_the_next_judges(

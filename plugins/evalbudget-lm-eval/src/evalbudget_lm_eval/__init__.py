@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ __all__ = [
     "process_judged",
 ]
 
-# by name, since importing the host takes seconds and evalbudget's own commands do without it
-_HOMES = {
+_HOME = {
     "BudgetedTask": "task",
     "CyclicJudgeFilter": "judges",
     "JUDGED_METRICS": "judging.rows",
@@ -33,8 +33,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    # the host takes seconds to import: not for every command of evalbudget
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -51,17 +51,18 @@ def open_scores(
     runs: dict[tuple[str, str], int] = {}  # of each model and task
     for file, records in loaded:
         number = runs[file.model, file.task] = runs.get((file.model, file.task), -1) + 1
-        epochs = 0
+        epochs = calls = 0
         filters = list(dict.fromkeys(str(record.get("filter", "none")) for record in records))
         unscored = _not_averaged(file)
         for record in records:
             item = categories.item(file, record)
             for rater, epoch, value in _readings(record) if judged else _metrics(record, filters, unscored):
-                epochs = max(epochs, epoch + 1)
+                epochs, calls = max(epochs, epoch + 1), calls + 1
                 _add(columns, file, (number, epoch), item, rater, value)
-        answers = len({(record["doc_id"], record.get("epoch", 0)) for record in records})
+        if not judged:
+            calls = len({(record["doc_id"], record.get("epoch", 0)) for record in records})
         logs = bought.setdefault(file.model, {})
-        logs[file.run] = _with(logs.get(file.run), _bought(file, records, epochs, cost=float(answers)))
+        logs[file.run] = _with(logs.get(file.run), _bought(file, records, epochs, cost=float(calls)))
     if not columns.items:
         raise InvalidInputError(
             f"{path} holds samples without a score: no metric is a number per document that is averaged (it "
