@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lm_eval.evaluator import simple_evaluate
+from lm_eval.loggers import EvaluationTracker
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right, manager, racer, truth
 
 from evalbudget import Design
@@ -198,3 +199,33 @@ def test_history_makes_predictions_and_other_items_are_said(
     assert notes[0].startswith("history has 200 of the 200 items, of 12 models")
     assert notes[1].startswith("history ignored:")
     assert "0 of the 200 items" in notes[1]
+
+
+def test_history_is_earlier_output_of_the_host_on_the_same_task(
+    numbers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALBUDGET_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "earlier"
+    for seed in range(20, 24):  # as a stock run writes them
+        tracker = EvaluationTracker(output_path=str(folder / str(seed)))
+        results = simple_evaluate(
+            model=KIND,
+            model_args={"skill": 0.2 + 0.2 * (seed - 20), "seed": seed, "model": f"old-{seed}"},
+            tasks=["numbers"],
+            limit=60,
+            bootstrap_iters=0,
+            task_manager=numbers,
+            evaluation_tracker=tracker,
+        )
+        samples = results.pop("samples")
+        tracker.save_results_aggregated(results=results, samples=samples)
+        tracker.save_results_samples(task_name="numbers", samples=samples["numbers"])
+    options: dict[str, Any] = {"budget": 100, "limit": 60, "task_manager": numbers}
+    result = race(arms(), "numbers", history=folder, **options)
+    assert result.leaderboard.notes[0].startswith("history has 60 of the 60 items")
+    assert "of 4 models" in result.leaderboard.notes[0]
+    # of another task the documents have the same numbers, and are others
+    for path in folder.rglob("samples_numbers_*"):
+        path.rename(path.with_name(path.name.replace("numbers", "letters")))
+    result = race(arms(), "numbers", history=folder, **options)
+    assert "holds no earlier samples of task numbers" in result.leaderboard.notes[0]
