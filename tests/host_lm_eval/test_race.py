@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lm_eval.evaluator
 import numpy as np
 import pytest
 from lm_eval.evaluator import simple_evaluate
@@ -15,6 +16,7 @@ from lm_eval.loggers import EvaluationTracker
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right, manager, racer, truth
 
 from evalbudget import Design
+from evalbudget.errors import InvalidInputError
 from evalbudget.racing import Status
 from evalbudget.samplers import Race as RaceSampler
 from evalbudget_lm_eval.racing.api import race
@@ -146,15 +148,16 @@ def test_one_bad_document_costs_no_arm_and_a_dead_one_leaves(numbers: Any) -> No
 
 
 def test_stopped_anywhere_it_goes_on_to_the_same_end(numbers: Any, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"budget": 150, "batch": 16, "task_manager": numbers}
+    options: dict[str, Any] = {"budget": 150, "batch": 16, "task_manager": numbers, "limit": 80}
     whole = race(arms(), "numbers", **options)
-    asked = sorted(Racer.asked)
+    asked, stock = sorted(Racer.asked), lm_eval.evaluator.evaluate
     for stops_at in (3, 70, 131):
         Racer.asked.clear()
         folder = tmp_path / str(stops_at)
         live = {name: Racer(*skill, stops_at=stops_at) for name, skill in SKILLS.items()}
         with pytest.raises(KeyboardInterrupt):
             race(live, "numbers", output_path=folder, **options)
+        assert lm_eval.evaluator.evaluate is stock  # the host is as it was
         assert len(Racer.asked) == stops_at
         for model in live.values():
             model.stops_at = 0
@@ -229,3 +232,26 @@ def test_history_is_earlier_output_of_the_host_on_the_same_task(
         path.rename(path.with_name(path.name.replace("numbers", "letters")))
     result = race(arms(), "numbers", history=folder, **options)
     assert "holds no earlier samples of task numbers" in result.leaderboard.notes[0]
+
+
+def test_multiple_choice_by_the_score_chosen(tmp_path: Path) -> None:
+    mean = {"aggregation": "mean", "higher_is_better": True}
+    tasks = manager(
+        tmp_path / "tasks",
+        n=40,
+        output_type="multiple_choice",
+        doc_to_choice=["yes", "no", "maybe"],
+        doc_to_target="{{number % 3}}",
+        metric_list=[{"metric": "acc", **mean}, {"metric": "acc_norm", **mean}],
+        generation_kwargs=None,
+    )
+    with pytest.raises(InvalidInputError, match="acc,none, acc_norm,none; choose one"):
+        race(arms(), "numbers", budget=60, task_manager=tasks)
+    result = race(arms(), "numbers", budget=60, score="acc_norm", task_manager=tasks)
+    board = result.leaderboard
+    assert board.spent <= 60  # answered documents, of three calls each
+    answered_documents = sum(standing.readings for standing in board.standings)
+    assert f"{3 * answered_documents:,} calls" in board.notes[-1]
+    for name, results in result.results.items():
+        assert board.of(name).readings == len(results["samples"]["numbers"])
+        assert "acc_norm_ci_lower,none" in results["results"]["numbers"]
