@@ -71,6 +71,7 @@ class _Run:
         self.rounds = 0
         self._size = book.config.round_size or max(DEFAULT_ROUND, at_once(book.primed.lm))
         self._suspects: list[tuple[Request, str]] = []
+        self._error: Exception | None = None
         self._scored_before = 0
 
     def until_done(self) -> dict[str, Any]:
@@ -107,6 +108,8 @@ class _Run:
             if not requests:
                 if not self._suspects:
                     return
+                if self._error is not None and not any(r.value is not None for r in book.journal.readings):
+                    raise self._error  # nothing ever worked
                 self._give_up_suspects()
                 continue
             self._round(requests)
@@ -136,6 +139,8 @@ class _Run:
             raise
         except Exception as ex:
             had = self._salvage()
+            if had:
+                self._give_up_suspects()
             got = {(a.task, a.doc_id, a.epoch) for a in had}
             rest = [r for r in requests if self.book.asked(r) not in got]
             log.warning(
@@ -157,8 +162,6 @@ class _Run:
 
         The latter are held to have failed once something else was answered after them.
         """
-        failed: list[tuple[Request, str]] = []
-        worked = False
         for request in requests:
             try:
                 if alone:
@@ -168,16 +171,15 @@ class _Run:
                 raise
             except Exception as ex:
                 self._salvage()
-                failed.append((request, f"{type(ex).__name__}: {ex}"))
-                if not worked and (len(failed) > _OUTAGE or self._suspects):
+                self._suspects.append((request, f"{type(ex).__name__}: {ex}"))
+                self._error = ex
+                if len(self._suspects) > _OUTAGE:
                     raise
             except BaseException:
                 self._interrupted()
                 raise
             else:
-                worked = True
                 self._succeeded(answered)
-        self._suspects += failed
 
     def _run(self, requests: Sequence[Request]) -> list[Answered]:
         asked = [self.book.asked(request) for request in requests]
@@ -296,7 +298,7 @@ class _Run:
         return block
 
 
-_OUTAGE = 2  # so many documents in a row that fail, with none answered, are no accident
+_OUTAGE = 8  # more documents that fail one after the other are no accident
 
 
 def model_name(lm: Any) -> str:
