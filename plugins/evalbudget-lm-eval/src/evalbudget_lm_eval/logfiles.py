@@ -11,6 +11,9 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError
 
+_NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
+"""Arguments of a model from which the host takes its name."""
+
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
 
 
@@ -44,9 +47,12 @@ class SamplesFile:
     @property
     def model(self) -> str:
         """The model evaluated: the arm of a race, the host's name of it, or else that of the folder."""
-        told = (self.block or {}).get("arm") or self.results.get("model_name")
+        arm = (self.block or {}).get("arm")
         config = self.results.get("config") or {}
-        return str(told or config.get("model") or self.path.parent.name or "model")
+        args = str(config.get("model_args") or "")
+        if not arm and config.get("model") and not any(key in args for key in _NAMING):
+            return f"{config['model']}:{args}".rstrip(":{}")  # the host made up a random name
+        return str(arm or self.results.get("model_name") or self.path.parent.name or "model")
 
     def records(self) -> Iterator[dict[str, Any]]:
         """One entry per document and filter, in the order of the file.
