@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lm_eval.evaluator
 import numpy as np
 import pytest
 from lm_eval.evaluator import simple_evaluate
+from lm_eval.loggers import EvaluationTracker
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right, manager, racer, truth
 
 from evalbudget import Design
+from evalbudget.errors import InvalidInputError
 from evalbudget.racing import Status
 from evalbudget.samplers import Race as RaceSampler
 from evalbudget_lm_eval.racing.api import race
@@ -145,15 +148,16 @@ def test_one_bad_document_costs_no_arm_and_a_dead_one_leaves(numbers: Any) -> No
 
 
 def test_stopped_anywhere_it_goes_on_to_the_same_end(numbers: Any, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"budget": 150, "batch": 16, "task_manager": numbers}
+    options: dict[str, Any] = {"budget": 150, "batch": 16, "task_manager": numbers, "limit": 80}
     whole = race(arms(), "numbers", **options)
-    asked = sorted(Racer.asked)
+    asked, stock = sorted(Racer.asked), lm_eval.evaluator.evaluate
     for stops_at in (3, 70, 131):
         Racer.asked.clear()
         folder = tmp_path / str(stops_at)
         live = {name: Racer(*skill, stops_at=stops_at) for name, skill in SKILLS.items()}
         with pytest.raises(KeyboardInterrupt):
             race(live, "numbers", output_path=folder, **options)
+        assert lm_eval.evaluator.evaluate is stock  # the host is as it was
         assert len(Racer.asked) == stops_at
         for model in live.values():
             model.stops_at = 0
@@ -198,3 +202,56 @@ def test_history_makes_predictions_and_other_items_are_said(
     assert notes[0].startswith("history has 200 of the 200 items, of 12 models")
     assert notes[1].startswith("history ignored:")
     assert "0 of the 200 items" in notes[1]
+
+
+def test_history_is_earlier_output_of_the_host_on_the_same_task(
+    numbers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALBUDGET_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "earlier"
+    for seed in range(20, 24):  # as a stock run writes them
+        tracker = EvaluationTracker(output_path=str(folder / str(seed)))
+        results = simple_evaluate(
+            model=KIND,
+            model_args={"skill": 0.2 + 0.2 * (seed - 20), "seed": seed, "model": f"old-{seed}"},
+            tasks=["numbers"],
+            limit=60,
+            bootstrap_iters=0,
+            task_manager=numbers,
+            evaluation_tracker=tracker,
+        )
+        samples = results.pop("samples")
+        tracker.save_results_aggregated(results=results, samples=samples)
+        tracker.save_results_samples(task_name="numbers", samples=samples["numbers"])
+    options: dict[str, Any] = {"budget": 100, "limit": 60, "task_manager": numbers}
+    result = race(arms(), "numbers", history=folder, **options)
+    assert result.leaderboard.notes[0].startswith("history has 60 of the 60 items")
+    assert "of 4 models" in result.leaderboard.notes[0]
+    # of another task the documents have the same numbers, and are others
+    for path in folder.rglob("samples_numbers_*"):
+        path.rename(path.with_name(path.name.replace("numbers", "letters")))
+    result = race(arms(), "numbers", history=folder, **options)
+    assert "holds no earlier samples of task numbers" in result.leaderboard.notes[0]
+
+
+def test_multiple_choice_by_the_score_chosen(tmp_path: Path) -> None:
+    mean = {"aggregation": "mean", "higher_is_better": True}
+    tasks = manager(
+        tmp_path / "tasks",
+        n=40,
+        output_type="multiple_choice",
+        doc_to_choice=["yes", "no", "maybe"],
+        doc_to_target="{{number % 3}}",
+        metric_list=[{"metric": "acc", **mean}, {"metric": "acc_norm", **mean}],
+        generation_kwargs=None,
+    )
+    with pytest.raises(InvalidInputError, match="acc,none, acc_norm,none; choose one"):
+        race(arms(), "numbers", budget=60, task_manager=tasks)
+    result = race(arms(), "numbers", budget=60, score="acc_norm", task_manager=tasks)
+    board = result.leaderboard
+    assert board.spent <= 60  # answered documents, of three calls each
+    answered_documents = sum(standing.readings for standing in board.standings)
+    assert f"{3 * answered_documents:,} calls" in board.notes[-1]
+    for name, results in result.results.items():
+        assert board.of(name).readings == len(results["samples"]["numbers"])
+        assert "acc_norm_ci_lower,none" in results["results"]["numbers"]

@@ -66,6 +66,10 @@ def read_flags(args: Sequence[str], arms: Sequence[Arm]) -> HostFlags:
     for name, remedy in _NOT_IN_RACES.items():  # those of a --config file are here too
         if name not in ("model", "model_args") and getattr(config, name, None):
             raise InvalidInputError(f"--{name} is not for races: {remedy}")
+    if set(config.model_args) - {"trust_remote_code"}:  # which the host adds
+        raise InvalidInputError(
+            f"--config has model_args, and races have none: {_NOT_IN_RACES['model_args']}"
+        )
     manager, task = _one_task(config)
     if config.output_path:
         config.hf_hub_log_args["output_path"] = config.output_path
