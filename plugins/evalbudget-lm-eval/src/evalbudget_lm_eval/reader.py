@@ -82,8 +82,7 @@ class _Categories:
 
     def item(self, file: SamplesFile, record: Mapping[str, Any]) -> str:
         item = f"{file.task}/{record['doc_id']}" if self._several else str(record["doc_id"])
-        doc = record.get("doc")
-        own = doc.get("category") if isinstance(doc, Mapping) else None
+        own = record["category"]
         self._labels[item] = file.task if self._several else None if own is None else str(own)
         fingerprint, first = self._seen.setdefault(item, (record.get("doc_hash"), file))
         if fingerprint != record.get("doc_hash"):
