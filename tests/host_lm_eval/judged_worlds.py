@@ -8,6 +8,7 @@ from typing import Any
 
 import lm_eval
 import yaml
+from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
 FILTER = "evalbudget_lm_eval.CyclicJudgeFilter"
@@ -67,16 +68,30 @@ def load(folder: Path, name: str = "essays") -> dict[str, Any]:
     return dict(TaskManager(include_path=str(folder), include_defaults=False).load([name]))
 
 
-def evaluate(folder: Path, model_args: str, name: str = "essays", **options: Any) -> dict[str, Any]:
-    """The host's stock run in Python."""
+def evaluate(
+    folder: Path,
+    model_args: str,
+    name: str = "essays",
+    *,
+    model: str = "local-chat-completions",
+    output: Path | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """The host's stock run in Python; with ``output`` it writes its files as its command does."""
+    tracker = None if output is None else EvaluationTracker(output_path=str(output))
     found = lm_eval.simple_evaluate(
-        model="local-chat-completions",
+        model=model,
         model_args=model_args,
-        tasks=[name],
+        tasks=name.split(","),
         task_manager=TaskManager(include_path=str(folder), include_defaults=False),
-        apply_chat_template=True,
-        bootstrap_iters=0,
-        **options,
+        evaluation_tracker=tracker,
+        **{"apply_chat_template": True, "bootstrap_iters": 0, **options},
     )
     assert found is not None
+    if tracker is not None:
+        samples = found.pop("samples")
+        tracker.save_results_aggregated(results=found, samples=samples)
+        for task, own in samples.items():
+            tracker.save_results_samples(task_name=task, samples=own)
+        found["samples"] = samples
     return dict(found)

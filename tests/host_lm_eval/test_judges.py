@@ -24,6 +24,7 @@ from evalbudget_lm_eval.judging.grading import Grading
 from evalbudget_lm_eval.judging.readings import Judged, Reading, Readings
 from evalbudget_lm_eval.judging.rows import judged, panel
 from evalbudget_lm_eval.judging.spec import forget_judges, read_judges
+from evalbudget_lm_eval.reader import open_scores
 from evalbudget_lm_eval.seam import PrimedTasks
 
 NAMES = ["a", "b", "c"]
@@ -86,7 +87,7 @@ def test_stock_run_rotates_judges_and_reports_the_panel(
     for name, bias, error in zip(NAMES, biases.value, biases.standard_error, strict=True):
         assert row[f"judged_bias_{name},panel"] == pytest.approx(bias, abs=1e-12)
         assert row[f"judged_bias_{name}_stderr,panel"] == pytest.approx(error, abs=1e-12)
-    json.dumps(found["samples"])  # plain numbers for the host's files
+    assert f'"judged": {said[0][0].score}' in json.dumps(found["samples"], default=str)  # in the host's files
 
 
 def test_repeats_of_a_document_go_to_the_next_judges(
@@ -225,6 +226,18 @@ def test_rounds_deal_a_document_to_its_next_judge(server: Server, judges: list[s
     )
     row = total["results"]["essays"]
     assert row["judged,panel"] == pytest.approx(panel_mean(scores).value, abs=1e-12)
+
+
+def test_the_example_runs_offline(tmp_path: Path) -> None:
+    folder = Path(__file__).parents[2] / "examples" / "lm_eval_judged"
+    found = evaluate(folder, "", "judged_stories", model="dummy", output=tmp_path, apply_chat_template=False)
+    row = found["results"]["judged_stories"]
+    assert row["judged_missing,panel"] == 0
+    assert row["judged_bias_strict,panel"] < row["judged_bias_fair,panel"] < row["judged_bias_lenient,panel"]
+    recorded = open_scores(tmp_path)
+    assert recorded is not None
+    assert recorded.models == ("dummy",)
+    assert recorded.scores.shape[1:3] == (60, 3)
 
 
 class TestReplies:

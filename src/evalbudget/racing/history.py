@@ -16,14 +16,14 @@ OpenFolder = Callable[[Path], "RecordedScores | str"]
 
 
 def history_factors(
-    config: RaceConfig, items: Sequence[str], series: str, *, open_folder: OpenFolder | None = None
+    config: RaceConfig, items: Sequence[str], series: Sequence[str], *, open_folder: OpenFolder | None = None
 ) -> tuple[FactorModel | None, str]:
     """The item factors that a race predicts by, and a sentence on what they are.
 
     Args:
         config: of the race; its ``history`` is a file of factors, of recorded scores, or a folder of logs.
         items: ids of the race's items; history is matched by them.
-        series: the score that decides, as readers name raters.
+        series: the score that decides, by the names that readers give it as a rater.
         open_folder: the host's way to read a folder of its logs; None for that of the plugins.
 
     Returns:
@@ -46,7 +46,7 @@ def history_factors(
         if shared < len(items) / 2:  # not worth the training
             return None, f"history ignored: {path} has {shared} of the {len(items)} items, fewer than half"
         try:
-            factors = history_of(found, raters=[series], score_range=config.bounds, seed=config.seed)
+            factors = history_of(found, raters=series, score_range=config.bounds, seed=config.seed)
         except InvalidInputError as ex:
             raise InvalidInputError(f"--history {path}: {ex}") from None
         where = f", of {len(found.models)} models ({path})"

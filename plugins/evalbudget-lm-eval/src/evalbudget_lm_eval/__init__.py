@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evalbudget_lm_eval.judges import CyclicJudgeFilter
     from evalbudget_lm_eval.judging.rows import JUDGED_METRICS, judged, panel, process_judged
+    from evalbudget_lm_eval.racing.api import race
     from evalbudget_lm_eval.task import BudgetedTask
     from evalbudget_lm_eval.wrapping import budgeted
 
@@ -19,6 +20,7 @@ __all__ = [
     "judged",
     "panel",
     "process_judged",
+    "race",
 ]
 
 _HOME = {
@@ -29,6 +31,7 @@ _HOME = {
     "judged": "judging.rows",
     "panel": "judging.rows",
     "process_judged": "judging.rows",
+    "race": "racing.api",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -32,17 +32,25 @@ asked_now: ContextVar[tuple[Asked, ...] | None] = ContextVar("asked_now", defaul
 """While a task's filters run: who asked for each of the responses they are given; None in a stock run."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+SCORED = -1
+"""In place of a request's number, among responses that are kept: what a filter that asks others was told."""
+
+
+@dataclass(slots=True, eq=False)
 class RunningTask:
     """A task of a run in rounds, for its filters, which the host makes anew in every round.
 
     Attributes:
         docs: all documents of the run by id, in the host's order.
         memory: for whatever a filter wants to find again in the next round.
+        known: what filters were told of these repeats in an attempt that broke off; not to be paid for again.
+        keep: to be called with everything that a filter pays for, as text.
     """
 
     docs: Mapping[int, Any]
     memory: dict[str, Any] = field(default_factory=dict)
+    known: Mapping[Asked, Sequence[str]] = field(default_factory=dict)
+    keep: Callable[[Asked, str], object] = lambda asked, text: None
 
 
 task_now: ContextVar[RunningTask | None] = ContextVar("task_now", default=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from evalbudget.run import JournalFile
 from evalbudget_lm_eval.answered import Answered, Asked
 from evalbudget_lm_eval.answers_file import AnswersFile
 from evalbudget_lm_eval.config import Config
+from evalbudget_lm_eval.judges import revived
 from evalbudget_lm_eval.seam import PrimedTasks
 
 Document = tuple[str, int]
@@ -106,7 +108,11 @@ class Book:
         pending = {request.id for request in self.sampler.pending}
         by_id = {request.id: asked for asked, request in self._requests.items()}
         known = [
-            Answered.of(by_id[number], records, self.primed.cost(*by_id[number][:2]))
+            Answered.of(
+                by_id[number],
+                [revived(self.primed.task(by_id[number].task), record) for record in records],
+                self.primed.cost(*by_id[number][:2]),
+            )
             for number, records in sorted(self._answers.content.records.items())
             if number in by_id
         ]
@@ -118,7 +124,7 @@ class Book:
             for number, responses in self._answers.content.said.items()
             if number in pending - told
         }
-        self.tell(self.primed.replay(said))
+        self.tell(self.primed.replay(said, received=self.received))
 
     def close(self, reason: str | None = None) -> None:
         """Let the files go; with a reason the run is over."""
@@ -165,8 +171,8 @@ class Book:
                 self._answers.add_records(request.id, list(answer.records))
             value = answer.metrics.get(self.scores[answer.task])
             error = None
-            if value is None:
-                error = f"no score {self.scores[answer.task]}"
+            if value is None or math.isnan(value):
+                value, error = None, f"no score {self.scores[answer.task]}"
             elif self.config.score_range is not None:
                 low, high = self.config.score_range
                 if not low <= value <= high:

@@ -76,7 +76,7 @@ class Memory:
 
     def __init__(self, lm: Any, said: Responses) -> None:
         self._lm = lm
-        self._said = said
+        self.said = said
         self._sent: dict[int, Sent] = {}
         self._used: dict[int, int] = {}
 
@@ -104,5 +104,5 @@ class Memory:
         one = self._sent[id(request)]
         count = self._used.get(id(request), 0)
         self._used[id(request)] = count + 1
-        response = self._said[one.asked][one.number][count]
+        response = self.said[one.asked][one.number][count]
         return tuple(response) if isinstance(response, list) else response  # JSON knows no tuples

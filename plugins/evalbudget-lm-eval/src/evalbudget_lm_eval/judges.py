@@ -63,6 +63,16 @@ class CyclicJudgeFilter(Filter):  # type: ignore[misc]  # the host is untyped
         super().__init__()
         self._options = options
 
+    @staticmethod
+    def varies(**options: Any) -> bool:
+        """Whether judges may score the same response differently another time."""
+        return JudgePanel.of(options).is_stochastic
+
+    @staticmethod
+    def scores_per_answer(**options: Any) -> int:
+        """How many judges score each response."""
+        return JudgePanel.of(options).schedule(["any"]).calls_per_generation
+
     def apply(self, resps: Iterable[Any], docs: Sequence[Mapping[str, Any]]) -> list[Readings]:
         """Readings of all documents, in their order."""
         responses = [[r] if isinstance(r, str) else list(r) for r in resps]
@@ -128,15 +138,42 @@ def _judge(
         dealer = task.memory[panel.key]
         place = {doc_id: item for item, doc_id in enumerate(task.docs)}
         first = [(place[one.doc_id], one.epoch * epochs) for one in asked]
-    answers = [
-        Answer(item, epoch + number, panel.grading.render(doc, response))
-        for (item, epoch), own, doc in zip(first, responses, docs, strict=True)
-        for number, response in enumerate(own)
-    ]
-    found = iter(Asking(panel, dealer, answers).run())
+    answers, owners = [], []
+    for number, ((item, start), own, doc) in enumerate(zip(first, responses, docs, strict=True)):
+        for epoch, response in enumerate(own, start):
+            answers.append(Answer(item, epoch, panel.grading.render(doc, response)))
+            owners.append(number)
+    asking = Asking(panel, dealer, answers)
+    if asked is not None and task is not None:
+        places = {
+            (owner, answer.epoch): i for i, (owner, answer) in enumerate(zip(owners, answers, strict=True))
+        }
+        for number, one in enumerate(asked):
+            for reading in filter(None, map(Reading.parse, task.known.get(one, ()))):
+                asking.know(places.get((number, reading.epoch)), reading)
+        keep, owner_of = task.keep, [asked[owner] for owner in owners]
+        asking.told = lambda position, reading: keep(owner_of[position], str(reading))
+    found = iter(asking.run())
     return [_readings(panel, [next(found) for _ in own]) for own in responses]
 
 
 def _readings(panel: JudgePanel, readings: Sequence[Sequence[Reading]]) -> Readings:
     every = (reading for one in readings for reading in one)
     return Readings(every, judges=panel.names, weighs_judges=panel.weighs_judges)
+
+
+def revived(task: Any, record: dict[str, Any]) -> dict[str, Any]:
+    """A sample record from a file, with the readings that its row's total needs.
+
+    Args:
+        task: the host's.
+        record: as it was written; it is returned as it is unless judges scored it.
+    """
+    panel = panel_of(task)
+    said = record.get("filtered_resps") or [[]]
+    texts = said[0] if isinstance(said[0], list) else []
+    readings = [reading for reading in map(Reading.parse, texts) if reading is not None]
+    if panel is None or len(readings) < len(texts):
+        return record
+    own = Readings(readings, judges=panel.names, weighs_judges=panel.weighs_judges)
+    return {**record, "filtered_resps": [own], **task.process_results(record["doc"], [own])}

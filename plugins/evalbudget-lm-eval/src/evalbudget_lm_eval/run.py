@@ -15,6 +15,9 @@ from evalbudget_lm_eval.answered import Answered
 from evalbudget_lm_eval.book import Book, fingerprint_of
 from evalbudget_lm_eval.config import DEFAULT_ROUND, NO_JOURNAL, Config
 from evalbudget_lm_eval.journals import journal_path
+from evalbudget_lm_eval.judges import check_judges, panel_of
+from evalbudget_lm_eval.judging.budget import judged_block, judged_rows
+from evalbudget_lm_eval.judging.readings import Judged
 from evalbudget_lm_eval.refusals import check_budget, check_repeats, is_api
 from evalbudget_lm_eval.rows import Scored, add_rows, estimate_rows, readings_of
 from evalbudget_lm_eval.scores import driving_score
@@ -48,6 +51,8 @@ def run_budgeted(
     """
     _, found = tasks_of(tasks)
     scores = {name: driving_score(name, task, config.score) for name, task in found.items()}
+    for task in found.values():
+        check_judges(task)
     with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
         if check_budget(config, primed):
             check_repeats(primed)
@@ -149,7 +154,7 @@ class _Run:
             self._one_by_one(rest, ex, alone=len(requests) == 1)
             return None
         except BaseException:
-            self._salvage()
+            self._interrupted()
             raise
 
     def _one_by_one(self, requests: Sequence[Request], error: Exception, *, alone: bool) -> None:
@@ -171,7 +176,7 @@ class _Run:
                 if len(self._suspects) > _OUTAGE:
                     raise
             except BaseException:
-                self._salvage()
+                self._interrupted()
                 raise
             else:
                 self._succeeded(answered)
@@ -189,6 +194,11 @@ class _Run:
         had = self.book.primed.salvage()
         self.book.tell(had)
         return had
+
+    def _interrupted(self) -> None:
+        """Score what was had, unless that takes further calls: a run that is continued makes them."""
+        if not any(panel_of(self.book.primed.task(name)) for name in self.book.primed.names):
+            self._salvage()
 
     def _succeeded(self, answered: Sequence[Answered]) -> None:
         first = not self._scored_before and self.rounds == 1
@@ -226,20 +236,19 @@ class _Run:
             if reading.value is not None:
                 one = book.asked(reading.request)
                 scored[one.task].append((one.doc_id, one.epoch, reading.value))
-        add_rows(
-            results,
-            {
-                name: estimate_rows(
-                    book.scores[name],
-                    own,
-                    allocation=sampler.allocation,
-                    fixed_repeats=sampler.fixed_repeats,
-                    bounds=bounds,
-                )
-                for name, own in scored.items()
-            },
-        )
+        rows, panels = {}, {}
+        for name, own in scored.items():
+            how: dict[str, Any] = {"allocation": sampler.allocation, "fixed_repeats": sampler.fixed_repeats}
+            values = book.primed.values(name, book.scores[name])
+            if any(isinstance(value, Judged) for value in values):
+                rows[name] = judged_rows(book.scores[name], values, **how)
+                panels[name] = judged_block(values, **how)
+            else:
+                rows[name] = estimate_rows(book.scores[name], own, bounds=bounds, **how)
+        add_rows(results, rows)
         results[BLOCK] = self._block(scored)
+        if panels:
+            results[BLOCK]["judges"] = panels
         return results
 
     def _block(self, scored: Mapping[str, Sequence[Scored]]) -> dict[str, Any]:

@@ -55,6 +55,17 @@ def filters_of(task: Any) -> list[str]:
     return [ensemble.name for ensemble in getattr(task, "_filters", ())] or ["none"]
 
 
+def scores_per_answer(task: Any) -> int:
+    """How many scores each answer gets: several where filters have it scored by several judges."""
+    found = 1
+    for ensemble in getattr(task, "_filters", ()):
+        for make in ensemble.filters:
+            count = getattr(getattr(make, "func", make), "scores_per_answer", None)
+            if callable(count):
+                found = max(found, int(count(**getattr(make, "keywords", {}))))
+    return found
+
+
 def is_mean(aggregation: Any) -> bool:
     """Whether this is the host's mean, does the same, or says that it averages (a panel's mean)."""
     return (

@@ -20,8 +20,9 @@ from lm_eval.evaluator import evaluate as _evaluate
 from lm_eval.evaluator_utils import _handle_back_comp, _process_results, get_sample_size, print_writeout
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_lm_eval.answered import Answered, Asked, Record, asked_now, logged, raw_metrics
+from evalbudget_lm_eval.answered import SCORED, Answered, Asked, Record, asked_now, logged, raw_metrics
 from evalbudget_lm_eval.heard import Memory, Received, Responses, listening
+from evalbudget_lm_eval.scores import scores_per_answer
 from evalbudget_lm_eval.served import Sent, ServedTask
 
 __all__ = ["Answered", "Asked", "PrimedTasks", "asked_now"]
@@ -90,7 +91,7 @@ class PrimedTasks:
         return tuple(self._of(task).requests)
 
     def cost(self, task: str, doc_id: int) -> int:
-        """How many calls of the model one answer of this document takes."""
+        """How many calls of the model one answer of this document takes, or of judges if those are more."""
         return self._document(task, doc_id).cost[doc_id]
 
     def instances(self, task: str, doc_id: int) -> tuple[Instance, ...]:
@@ -135,8 +136,13 @@ class PrimedTasks:
         said, self._said = self._said, {}
         return self.replay(said)
 
-    def replay(self, said: Responses) -> list[Answered]:
-        """Score what the model said earlier without asking it; what is incomplete is left out."""
+    def replay(self, said: Responses, *, received: Received | None = None) -> list[Answered]:
+        """Score what the model said earlier without asking it; what is incomplete is left out.
+
+        Args:
+            said: the model's responses, and what judges said of them.
+            received: told what judges say who were not asked before.
+        """
         complete = [
             asked
             for asked, responses in said.items()
@@ -147,7 +153,7 @@ class PrimedTasks:
         ]
         if not complete:
             return []
-        answered = self._evaluate(Memory(self.lm, said), complete)
+        answered = self._evaluate(Memory(self.lm, said), complete, received)
         self.adopt(answered)
         return answered
 
@@ -155,6 +161,16 @@ class PrimedTasks:
         """Count answers of an earlier run as this one's."""
         for answer in answers:
             self._document(answer.task, answer.doc_id).answers.setdefault(answer.doc_id, []).append(answer)
+
+    def values(self, task: str, score: str) -> list[Any]:
+        """What the host aggregates of a metric: one value per answered document.
+
+        Args:
+            task: its name.
+            score: the host's key ``metric,filter``.
+        """
+        metric, _, chosen = score.partition(",")
+        return raw_metrics(self._of(task).answers).get((metric, chosen), [])
 
     def results(self) -> dict[str, Any]:
         """Everything answered so far, as the host's ``evaluate`` returns it.
@@ -216,13 +232,14 @@ class PrimedTasks:
         docs = task.doc_iterator(rank=lm.rank, limit=limit, world_size=lm.world_size, samples=ids)
         # with samples the host numbers the documents by their position among the chosen ones
         true_id = {position: ids[position] if ids else position for position in by_position}
+        times = scores_per_answer(task)
         return ServedTask(
             task,
             requests={true_id[position]: instances for position, instances in by_position.items()},
             docs={true_id[position]: doc for position, doc in docs if position in true_id},
             all_docs=task.eval_docs,
             cost={
-                true_id[position]: sum(instance.repeats or 1 for instance in instances)
+                true_id[position]: times * sum(instance.repeats or 1 for instance in instances)
                 for position, instances in by_position.items()
             },
         )
@@ -251,6 +268,11 @@ class PrimedTasks:
             if received is not None:
                 received(one, number, response)
 
+        known: Responses = lm.said if isinstance(lm, Memory) else {}
+        for name, own in rounds.items():
+            running = self._served[name].running
+            running.known = {one: known.get(one, {}).get(SCORED, ()) for one in own}
+            running.keep = lambda one, text: heard(one, SCORED, text)
         try:
             sent: list[Sent] = []
             for name, own in rounds.items():

@@ -44,6 +44,7 @@ class ServedTask:
         all_docs: the host's data set.
         cost: calls of the model one answer takes, by document.
         answers: what came back so far, by document.
+        running: for its filters.
     """
 
     task: Task
@@ -55,11 +56,11 @@ class ServedTask:
     _all_instances: list[Instance] = field(default_factory=list)
     _before: dict[str, Any] = field(default_factory=dict)
     _served: tuple[str, ...] = ()
-    _running: RunningTask = field(init=False)
+    running: RunningTask = field(init=False)
 
     def __post_init__(self) -> None:
         self._all_instances = self.task.instances
-        self._running = RunningTask(self.docs)
+        self.running = RunningTask(self.docs)
 
     def serve(self, asked: Sequence[Asked], *, seed: int | None = None) -> list[Sent]:
         """Make the task offer a round of these documents and no others, until :meth:`restore`.
@@ -86,7 +87,7 @@ class ServedTask:
             return iter(enumerate(documents))
 
         def apply_filters() -> Any:
-            owner, running = asked_now.set(owners), task_now.set(self._running)
+            owner, running = asked_now.set(owners), task_now.set(self.running)
             try:
                 return filters()
             finally:

@@ -59,7 +59,7 @@ def _load(asking: Asking) -> tuple[FactorModel | None, str]:
             return f"{path} holds no finished log of {', '.join(sorted(asking.tasks))}"
         return scores
 
-    return history_factors(asking.config, asking.items, asking.series, open_folder=open_logs)
+    return history_factors(asking.config, asking.items, [asking.series], open_folder=open_logs)
 
 
 def _is_history(log: EvalLog, asking: Asking) -> bool:

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import dataclass
@@ -71,8 +71,19 @@ class Asking:
         self._models: dict[int, Any] = {}
         self._pools: dict[object, ThreadPoolExecutor] = {}
         self._readings: list[dict[int, Reading]] = [{} for _ in answers]
+        self.told: Callable[[int, Reading], object] = lambda position, reading: None
+        """Called with every reading as it comes, and the position of its answer."""
         self._failed: Counter[int] = Counter()
         self._asked: Counter[int] = Counter()
+
+    def know(self, position: int | None, reading: Reading) -> None:
+        """A judge's reading from an attempt that broke off; the judge is not asked for it again."""
+        names = self._panel.names
+        if position is not None and reading.judge in names:
+            judge = names.index(reading.judge)
+            self._readings[position][judge] = reading
+            if self._dealer.schedule.calls_per_generation == 1:
+                self._dealer.assume(self._answers[position].item, reading.epoch, judge)
 
     def run(self) -> list[list[Reading]]:
         """Ask everybody.
@@ -90,11 +101,14 @@ class Asking:
             bar = stack.enter_context(_progress())
             with _quiet():
                 self._start(range(len(self._answers)), running, bar)
+                stack.callback(self._take_in, running)
                 while running:
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        job = running.pop(future)
+                        job = running[future]
+                        dropped = self._heard(job, future.result())
+                        del running[future]
                         bar.update(len(job.answers))
-                        if self._heard(job, future.result()):
+                        if dropped:
                             self._start(self._withdrawn(running, bar), running, bar)
         self._tell()
         return [[readings[judge] for judge in sorted(readings)] for readings in self._readings]
@@ -118,7 +132,8 @@ class Asking:
         for position in answers:
             answer = self._answers[position]
             for judge in self._dealer.judges(answer.item, answer.epoch):
-                calls[judge].append(position)
+                if judge not in self._readings[position]:
+                    calls[judge].append(position)
         for judge, positions in calls.items():
             lm = self._models[judge]
             for job in _jobs(lm, judge, positions, self._answers):
@@ -161,11 +176,19 @@ class Asking:
                 reading = Reading(spec.name, epoch, self._panel.grading.read(reply), reply)
             self._asked[job.judge] += 1
             self._readings[position][job.judge] = reading
+            self.told(position, reading)
             warning = self._dealer.note(job.judge, scored=reading.score is not None)
             if warning is not None:
                 log.warning(warning)
                 dropped = True
         return dropped
+
+    def _take_in(self, running: _Running) -> None:
+        """Where the round is interrupted: calls under way are paid for, so what they bring is kept."""
+        self._close()
+        for future, job in running.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self._heard(job, future.result())
 
     def _tell(self) -> None:
         missing: Counter[str] = Counter()

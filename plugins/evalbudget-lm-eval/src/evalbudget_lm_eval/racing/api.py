@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 from collections.abc import Mapping, Sequence
@@ -15,9 +16,11 @@ from lm_eval.tasks import TaskManager
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.plugins import plugins
-from evalbudget.racing import Race, RaceConfig, history_factors, leaderboard_of
+from evalbudget.racing import Race, RaceConfig, leaderboard_of
 from evalbudget_lm_eval.config import NO_JOURNAL
-from evalbudget_lm_eval.racing.arms import Arm, arms_of, check_arms
+from evalbudget_lm_eval.journals import FOLDER
+from evalbudget_lm_eval.racing.arms import Arm, arms_of, check_arms, folder_of
+from evalbudget_lm_eval.racing.history import earlier_scores
 from evalbudget_lm_eval.racing.host import Stable
 from evalbudget_lm_eval.racing.metric import choose_metric
 from evalbudget_lm_eval.racing.output import RaceResult, results_of, write_results
@@ -57,7 +60,8 @@ class Order:
         spec: the one task, as the host's task manager takes it.
         config: of the sampler; its ``score`` is ``metric`` or ``metric,filter``.
         keep: models loaded at once.
-        journal: path of the record; None for one in the output folder, ``none`` for none.
+        journal: path of the record; None for one in the output folder or the current one, ``none`` for
+            none.
         host: options of ``simple_evaluate``.
         tracker: arguments of the host's ``EvaluationTracker``.
     """
@@ -114,8 +118,8 @@ def race(
         sampler_options: further options of the sampler.
         keep: models loaded at once; default all if all are APIs or objects, otherwise one.
         output_path: folder for each arm's ``results_*.json`` and ``samples_*.jsonl``.
-        journal: file that records every answer, by which a race goes on; default in ``output_path``,
-            ``"none"`` for none.
+        journal: file that records every answer, by which a race goes on; default one in
+            ``output_path``, if that is given; ``"none"`` for none.
         include_path: folder of further tasks.
         task_manager: of the host, if there is one already.
         progress: told the state of the race after each round.
@@ -146,7 +150,7 @@ def race(
         spec=task,
         config=config,
         keep=keep,
-        journal=None if journal is None else str(journal),
+        journal=str(journal) if journal is not None else NO_JOURNAL if output_path is None else None,
         host=host,
         tracker={"output_path": None if output_path is None else str(output_path)},
     )
@@ -174,7 +178,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress) -> Ra
         items = [str(doc_id) for doc_id in documents]
         predictor, notes = None, []
         if order.config.history is not None:
-            predictor, note = history_factors(order.config, items, metric)
+            predictor, note = earlier_scores(order.config, items, name, metric, record.path)
             notes.append(note)
         race = Race(
             order.config,
@@ -195,7 +199,12 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress) -> Ra
             order.keep,
         )
         run = RaceRun(race, stable, metric, progress)
+        if race.ledger.spent:
+            known = f"{int(race.ledger.spent):,} evaluations were known"
+            notes.append(f"{known} from {record.path}; delete it to ask anew.")
         run.until_done()
+        if run.calls != run.answers:
+            notes.append(f"{run.answers:,} documents were answered in {run.calls:,} calls of the models.")
         board = leaderboard_of(race, notes=notes)
         results = results_of(stable, race, board, metric)
         write_results(stable, results, log_samples=bool(order.host.get("log_samples", True)))
@@ -252,12 +261,11 @@ def _documents(name: str, task: Any, host: Mapping[str, Any]) -> tuple[int, ...]
 def _journal(order: Order, task: str) -> Path | None:
     if order.journal is not None:
         return None if order.journal == NO_JOURNAL else Path(order.journal)
-    output = order.tracker.get("output_path")
-    if not output:
-        return None
-    path = Path(output)
+    path = Path(order.tracker.get("output_path") or "")
     folder = path.parent if path.suffix == ".json" else path
-    return folder / f"race_{task}.journal.jsonl"
+    # races of other arms, by other samplers or with other budgets may use what is known; other prompts not
+    digest = hashlib.sha256(json.dumps(_settings(order.host), sort_keys=True).encode()).hexdigest()[:8]
+    return folder / FOLDER / f"race-{folder_of(task)}-{digest}.jsonl"
 
 
 def _settings(host: Mapping[str, Any]) -> dict[str, Any]:

@@ -78,7 +78,8 @@ Exit codes: 0 the race ran; 1 no arm could be evaluated; 2 bad input.
 @click.option(
     "--journal",
     metavar="PATH",
-    help="File that records every answer, by which a race goes on; default in --output_path, none for none.",
+    help="File that records every answer, by which a race goes on (default: one below "
+    "evalbudget-journals, in --output_path; none for none).",
 )
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[LM-EVAL'S FLAGS]...")
 @click.pass_context
@@ -142,7 +143,12 @@ def _run(
     check_arms(racing)
     flags = read_flags(args, racing)
     order = Order(flags.arms, flags.task, config, keep, journal, flags.options, flags.tracker)
-    result = run_order(order, flags.manager, Reporter())
+    reporter = Reporter()
+    try:
+        result = run_order(order, flags.manager, reporter)
+    except KeyboardInterrupt:
+        click.echo(f"interrupted{reporter.so_far}; the same command goes on where it stopped", err=True)
+        return 130
     click.echo(result.leaderboard.table())
     if json_path is not None:
         write_text(Path(json_path), board_text(result.leaderboard))

@@ -11,6 +11,7 @@ from typing import Any
 from lm_eval._cli.harness import HarnessCLI
 from lm_eval.config.evaluate_config import EvaluatorConfig
 from lm_eval.tasks import TaskManager
+from lm_eval.utils import setup_logging
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval.racing.arms import Arm
@@ -55,6 +56,7 @@ def read_flags(args: Sequence[str], arms: Sequence[Arm]) -> HostFlags:
         InvalidInputError: a flag that a race cannot honour, no task or several, or what the host refuses.
         UnknownNameError: no such task.
     """
+    setup_logging()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # as the host's own command
     namespace = _parse(args)
     try:
@@ -64,6 +66,10 @@ def read_flags(args: Sequence[str], arms: Sequence[Arm]) -> HostFlags:
     for name, remedy in _NOT_IN_RACES.items():  # those of a --config file are here too
         if name not in ("model", "model_args") and getattr(config, name, None):
             raise InvalidInputError(f"--{name} is not for races: {remedy}")
+    if set(config.model_args) - {"trust_remote_code"}:  # which the host adds
+        raise InvalidInputError(
+            f"--config has model_args, and races have none: {_NOT_IN_RACES['model_args']}"
+        )
     manager, task = _one_task(config)
     if config.output_path:
         config.hf_hub_log_args["output_path"] = config.output_path

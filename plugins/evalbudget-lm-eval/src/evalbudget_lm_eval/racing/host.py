@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -188,8 +189,11 @@ class Stable:
     def _drop(self, entrant: Entrant) -> None:
         self._alive.remove(entrant)
         assert entrant.primed is not None
+        model = weakref.ref(entrant.primed.lm)
         entrant.primed.lm = None
-        gc.collect()
+        if model() is None or entrant.arm.is_live:
+            return
+        gc.collect()  # models hold themselves in circles, and the next one needs the room
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_available():
             torch.cuda.empty_cache()

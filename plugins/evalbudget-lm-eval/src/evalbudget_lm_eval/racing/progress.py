@@ -15,10 +15,12 @@ class Reporter:
     def __init__(self) -> None:
         self._said: tuple[int, int] | None = None
         self._left: set[int] = set()
+        self.so_far = ""
 
     def __call__(self, race: Race) -> None:
         """Say what changed."""
         spent, budget = int(race.ledger.spent), int(race.budget.amount)
+        self.so_far = f" after {spent:,} evaluations"
         for arm, at in race.sampler.eliminated.items():
             if arm not in self._left:
                 self._left.add(arm)

@@ -29,6 +29,10 @@ class RaceRun:
         metric: the host's ``metric,filter`` that decides.
         progress: told after each round.
 
+    Attributes:
+        answers: documents answered, in earlier runs too.
+        calls: of the models, for these.
+
     Raises:
         InvalidInputError: a recorded score is outside the range.
     """
@@ -36,6 +40,7 @@ class RaceRun:
     def __init__(self, race: Race, stable: Stable, metric: str, progress: Progress) -> None:
         self.race = race
         self.stable = stable
+        self.answers = self.calls = 0
         self._metric = metric
         self._progress = progress
         known = {}
@@ -51,10 +56,7 @@ class RaceRun:
         Raises:
             EvalbudgetError: a score is outside the range, or an arm does not fit the race.
         """
-        while not self.race.finished:
-            wanted = self.race.wanted()
-            if not wanted:
-                break
+        while wanted := self.race.wanted():
             by_arm: dict[int, list[Wanted]] = {}
             for one in wanted:
                 by_arm.setdefault(one.arm, []).append(one)
@@ -166,6 +168,7 @@ class RaceRun:
         for answer in answers:  # all of them, before a score that is no good ends the race
             self.stable.record.bought(entrant.arm.name, Bought(answer.doc_id, answer.epoch, 1.0, answer))
         for one, answer in zip(wanted, answers, strict=True):
+            self._count(answer)
             value, error = self._value(answer)
             self.race.completed(arm, one.key, value, error=error)
 
@@ -174,8 +177,15 @@ class RaceRun:
         self.stable.record.bought(name, Bought(_doc(wanted), wanted.key[1] - 1, float(attempts), None, why))
         self.race.completed(arm, wanted.key, None, attempts=attempts, error=why)
 
+    def _count(self, answer: Answered) -> None:
+        self.answers += 1
+        self.calls += answer.requests
+
     def _known(self, bought: Bought) -> KnownCell:
-        value, error = (None, bought.error) if bought.answer is None else self._value(bought.answer)
+        value, error = None, bought.error
+        if bought.answer is not None:
+            self._count(bought.answer)
+            value, error = self._value(bought.answer)
         return KnownCell((str(bought.doc_id), bought.epoch + 1), value, int(bought.cost), error=error)
 
     def _value(self, answer: Answered) -> tuple[float | None, str | None]:
