@@ -24,7 +24,6 @@ os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 import lm_eval
-import yaml
 from lm_eval.api.model import LM
 from lm_eval.evaluator import evaluate
 from lm_eval.tasks import TaskManager
@@ -67,7 +66,7 @@ def write_task(folder: Path, n: int) -> str:
         "generation_kwargs": {"until": ["\n"], "do_sample": True, "temperature": 1.0},
         "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
     }
-    (folder / f"{name}.yaml").write_text(yaml.safe_dump(config))
+    (folder / f"{name}.yaml").write_text(json.dumps(config))
     return name
 
 
