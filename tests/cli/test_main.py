@@ -38,6 +38,7 @@ def test_host_command_without_its_plugin_names_the_install(monkeypatch: pytest.M
             pass
 
     monkeypatch.setattr(cli_main, "plugins", NoPlugins)
+    monkeypatch.delitem(cli_main.cli.commands, "lm-eval", raising=False)  # of an earlier test
     result = run("lm-eval", "run")
     assert result.exit_code == 2
     assert "pip install 'evalbudget[lm-eval]'" in result.output

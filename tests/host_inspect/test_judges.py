@@ -19,10 +19,15 @@ from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
-from evalbudget.estimators.judges import JudgeScores, judge_biases, panel_mean, variance_components
+from evalbudget.estimators.judges import (
+    JudgeScores,
+    judge_biases,
+    panel_mean,
+    short_names,
+    variance_components,
+)
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import judge_rating
-from evalbudget_inspect.panel_metrics import short_names
 from evalbudget_inspect.reader import open_scores
 
 MEANS = {"simulated/harsh": 3.0, "simulated/fair": 5.0, "simulated/kind": 8.0}

@@ -15,9 +15,9 @@ from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import attempts, board, cells, model, quiz, run, three
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.racing import Status
 from evalbudget_inspect import race
 from evalbudget_inspect.racing.coordinator import take_boards
-from evalbudget_inspect.racing.leaderboard import Status
 
 ROWS = {"estimate", "stderr", "lower", "upper", "rank", "rank_best", "rank_worst", "readings"}
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evalbudget_inspect.racing.config import RaceConfig
-from evalbudget_inspect.racing.race import Asked, KnownCell, Race
+from evalbudget.racing import Asked, KnownCell, Race, RaceConfig
 
 ITEMS = [f"i{k}" for k in range(20)]
 ARMS = ["a", "b", "c"]

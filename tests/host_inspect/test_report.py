@@ -14,10 +14,9 @@ from inspect_ai import eval_retry
 from inspect_ai.model import get_model
 
 from evalbudget import Allocation
-from evalbudget.backtest import Purchase
+from evalbudget.backtest import Bought, Ordinals, Purchase
 from evalbudget.cli.main import cli
 from evalbudget_inspect import budgeted
-from evalbudget_inspect.bought import Bought, Ordinals
 from evalbudget_inspect.reader import open_scores
 
 

@@ -15,6 +15,7 @@ Example::
 
 from evalbudget.backtest.engine import backtest
 from evalbudget.backtest.history import factors_of, history_of
+from evalbudget.backtest.logs import Bought, LogColumns, Ordinals
 from evalbudget.backtest.purchase import Purchase
 from evalbudget.backtest.race import backtest_race
 from evalbudget.backtest.race_result import RaceResult, RaceRow
@@ -26,6 +27,9 @@ from evalbudget.backtest.rotation import RotationResult, RotationRow, backtest_r
 __all__ = [
     "Average",
     "BacktestResult",
+    "Bought",
+    "LogColumns",
+    "Ordinals",
     "PoolInfo",
     "Purchase",
     "RaceResult",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.plugins import plugins
+from evalbudget.score_range import parse_range
 
 if TYPE_CHECKING:
     from evalbudget.backtest import RaceResult, RecordedScores
@@ -63,22 +64,3 @@ def _history(
         return history_of(earlier, raters=raters, without=recorded.models, score_range=bounds or (0.0, 1.0))
     except InvalidInputError as ex:
         raise InvalidInputError(f"--history {path}: {ex}") from None
-
-
-def parse_range(text: str) -> tuple[float, float]:
-    """Read ``1..10``.
-
-    Raises:
-        InvalidInputError: it is not two numbers, the smaller first.
-    """
-    parts = text.replace("..", ",").split(",")
-    try:
-        low, high = (float(part) for part in parts)
-    except ValueError:
-        low = high = 0.0
-    if not low < high:
-        raise InvalidInputError(
-            f"score range {text!r} is not a range; write the smallest and the largest possible score, "
-            "for example 1..10"
-        )
-    return low, high

@@ -1,6 +1,7 @@
 """Judge schedules: which judge scores which generation. One file per strategy."""
 
 from evalbudget.rotation.cyclic import Cyclic
+from evalbudget.rotation.dealer import Dealer
 from evalbudget.rotation.every import All
 from evalbudget.rotation.independent import Random
 from evalbudget.rotation.panel import check_panel
@@ -12,6 +13,7 @@ __all__ = [
     "All",
     "Assignment",
     "Cyclic",
+    "Dealer",
     "JudgeSchedule",
     "Priced",
     "Random",

@@ -12,23 +12,14 @@ other flaw is an error that names file and line.
 
 from __future__ import annotations
 
-import json
-import logging
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, TypeVar
+from typing import Any, Self
 
 from evalbudget.design import Cell, Reading, Request
 from evalbudget.errors import InvalidInputError, JournalError
 from evalbudget.journal import FORMAT, Event, Header, Journal
-
-if sys.platform != "win32":
-    import fcntl
-
-log = logging.getLogger(__name__)
-T = TypeVar("T")
+from evalbudget.run.lines import LinesFile, read_line, whole_lines
 
 
 class JournalFile:
@@ -42,10 +33,10 @@ class JournalFile:
         journal: everything in the file.
     """
 
-    def __init__(self, path: Path, journal: Journal, stream: IO[bytes]) -> None:
-        self.path = path
+    def __init__(self, journal: Journal, lines: LinesFile) -> None:
+        self.path = lines.path
         self.journal = journal
-        self._stream = stream
+        self._lines = lines
 
     @classmethod
     def create(cls, path: str | Path, header: Header) -> JournalFile:
@@ -54,17 +45,7 @@ class JournalFile:
         Raises:
             JournalError: the file exists, or cannot be written.
         """
-        path = Path(path)
-        try:
-            stream = path.open("xb")
-        except FileExistsError:
-            raise JournalError(
-                f"{path} exists; continue it with JournalFile.open, or choose another path"
-            ) from None
-        except OSError as ex:
-            raise JournalError(f"{path} cannot be written: {ex.strerror}") from ex
-        _lock(stream, path)
-        file = cls(path, Journal(header), stream)
+        file = cls(Journal(header), LinesFile.create(Path(path)))
         file._write(_header_to_dict(header))
         return file
 
@@ -75,21 +56,8 @@ class JournalFile:
         Raises:
             JournalError: the file cannot be read, is not a journal, or another process writes it.
         """
-        path = Path(path)
-        try:
-            stream = path.open("r+b")
-        except OSError as ex:
-            raise JournalError(f"{path} cannot be opened: {ex.strerror}") from ex
-        try:
-            _lock(stream, path)
-            data = stream.read()
-            journal, whole = _parse(data, path)
-            stream.seek(whole)
-            stream.truncate()
-        except BaseException:
-            stream.close()
-            raise
-        return cls(path, journal, stream)
+        lines, journal = LinesFile.open(Path(path), _parse)
+        return cls(journal, lines)
 
     def append(self, event: Event) -> None:
         """Record what happened; it is in the file when this returns.
@@ -102,7 +70,7 @@ class JournalFile:
 
     def close(self) -> None:
         """Let the file go."""
-        self._stream.close()
+        self._lines.close()
 
     def __enter__(self) -> Self:
         return self
@@ -113,12 +81,7 @@ class JournalFile:
         self.close()
 
     def _write(self, entry: dict[str, Any]) -> None:
-        line = json.dumps(entry, separators=(",", ":"), default=_plain).encode() + b"\n"
-        try:
-            self._stream.write(line)
-            self._stream.flush()
-        except (OSError, ValueError) as ex:  # ValueError: closed
-            raise JournalError(f"{self.path} cannot be written: {ex}") from ex
+        self._lines.append(entry, _plain)
 
 
 def read_journal(path: str | Path) -> Journal:
@@ -139,31 +102,14 @@ def read_journal(path: str | Path) -> Journal:
 
 def _parse(data: bytes, path: Path) -> tuple[Journal, int]:
     """The journal, and how many bytes of the file are whole lines."""
-    whole = data.rfind(b"\n") + 1
-    lines = data[:whole].splitlines()
+    lines, whole = whole_lines(data, path)
     if not lines:
         raise JournalError(f"{path} is not an evalbudget journal: it has no header line. Start a new one")
-    journal = Journal(_read_line(lines[0], f"{path}, line 1", _header_from_dict))
+    journal = Journal(read_line(lines[0], f"{path}, line 1", _header_from_dict))
     reader = _EventReader()
     for number, line in enumerate(lines[1:], start=2):
-        journal.append(_read_line(line, f"{path}, line {number}", reader.event))
-    if whole < len(data):
-        log.warning("%s: dropped the last line, which was cut off: %r", path, data[whole : whole + 80])
+        journal.append(read_line(line, f"{path}, line {number}", reader.event))
     return journal, whole
-
-
-def _read_line(line: bytes, place: str, convert: Callable[[dict[str, Any]], T]) -> T:
-    try:
-        entry = json.loads(line)
-        if not isinstance(entry, dict):
-            raise TypeError("not a JSON object")
-        return convert(entry)
-    except JournalError as ex:
-        raise JournalError(f"{place}: {ex}") from None
-    except KeyError as ex:
-        raise JournalError(f"{place} is damaged: no {ex}") from ex
-    except (ValueError, TypeError) as ex:
-        raise JournalError(f"{place} is damaged: {ex}") from ex
 
 
 class _EventReader:
@@ -247,15 +193,3 @@ def _plain(value: object) -> object:
     if item is None:
         raise JournalError(f"an option of the sampler is {value!r}, which JSON cannot hold")
     return item()
-
-
-def _lock(stream: IO[bytes], path: Path) -> None:
-    if sys.platform == "win32":
-        return
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        stream.close()
-        raise JournalError(f"{path} is being written by another process; wait for it to end") from None
-    except OSError as ex:  # a file system without locks
-        log.warning("%s cannot be locked (%s); make sure that only one process writes it", path, ex)

@@ -6,25 +6,26 @@ from typing import TYPE_CHECKING
 __all__ = ["Leaderboard", "budgeted", "cyclic_judge", "leaderboard", "race", "rotate"]
 
 if TYPE_CHECKING:
+    from evalbudget.racing import Leaderboard
     from evalbudget_inspect.judging import cyclic_judge, rotate
-    from evalbudget_inspect.racing.leaderboard import Leaderboard, leaderboard
+    from evalbudget_inspect.racing.leaderboard import leaderboard
     from evalbudget_inspect.racing.task import race
     from evalbudget_inspect.task import budgeted
 else:
     # evalbudget loads this package as a plugin for every command; the host takes seconds to import
     _HOME = {
-        "Leaderboard": "racing.leaderboard",
-        "budgeted": "task",
-        "cyclic_judge": "judging",
-        "leaderboard": "racing.leaderboard",
-        "race": "racing.task",
-        "rotate": "judging",
+        "Leaderboard": "evalbudget.racing",
+        "budgeted": "evalbudget_inspect.task",
+        "cyclic_judge": "evalbudget_inspect.judging",
+        "leaderboard": "evalbudget_inspect.racing.leaderboard",
+        "race": "evalbudget_inspect.racing.task",
+        "rotate": "evalbudget_inspect.judging",
     }
 
     def __getattr__(name: str) -> object:
         if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        return getattr(import_module(_HOME[name]), name)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

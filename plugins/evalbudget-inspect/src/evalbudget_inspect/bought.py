@@ -1,37 +1,15 @@
-"""What a log says of how its scores were bought, and what several logs of one model say together."""
+"""What a log says of how its scores were bought."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 from inspect_ai.log import EvalLog, EvalSampleSummary
 
 from evalbudget import Allocation
-from evalbudget.backtest import Purchase
+from evalbudget.backtest import Bought, Purchase
 from evalbudget_inspect.scoring import METADATA, RACE_METRIC
-
-
-@dataclass(frozen=True, slots=True)
-class Bought:
-    """One log's samples of one model.
-
-    Attributes:
-        purchase: how they were bought.
-        epochs: the largest number of epochs of an item; 0 if nothing was scored.
-    """
-
-    purchase: Purchase
-    epochs: int
-
-    @property
-    def fixed(self) -> int:
-        """Epochs of every item that were bought whatever the scores."""
-        if self.purchase.allocation is Allocation.FIXED:
-            return self.epochs
-        return min(self.purchase.fixed_repeats, self.epochs)
 
 
 def bought(header: EvalLog, samples: Sequence[EvalSampleSummary]) -> Bought:
@@ -84,46 +62,3 @@ def metric_names(metrics: object) -> list[str]:
 def _entries(header: EvalLog) -> list[dict[str, Any]]:
     scores = header.results.scores if header.results else []
     return [entry for s in scores if isinstance(entry := (s.metadata or {}).get(METADATA), dict)]
-
-
-class Ordinals:
-    """Numbers the epochs of several logs of one model such that what may count for the mean can be told.
-
-    If one of them was allocated adaptively, epochs that were bought whatever the scores come first. Else, if
-    one is cross-fit, odd epochs stay odd and even ones even. Else there is nothing to tell apart.
-
-    Args:
-        logs: in order.
-    """
-
-    def __init__(self, logs: Sequence[Bought]) -> None:
-        kinds = {log.purchase.allocation for log in logs}
-        self._logs = logs
-        self._adaptive = Allocation.ADAPTIVE in kinds
-        fixed = [log.fixed for log in logs]
-        self._first = [sum(fixed[:i]) for i in range(len(logs))]
-        beyond = [log.epochs - log.fixed for log in logs]
-        self._rest = [sum(fixed) + sum(beyond[:i]) for i in range(len(logs))]
-        self._even = [sum(2 * ceil(log.epochs / 2) for log in logs[:i]) for i in range(len(logs))]
-        allocation = Allocation.FIXED
-        if self._adaptive:
-            allocation = Allocation.ADAPTIVE
-        elif Allocation.CROSS_FIT in kinds:
-            allocation = Allocation.CROSS_FIT
-        costs = [log.purchase.cost for log in logs]
-        dollars = [log.purchase.usd for log in logs]
-        self.purchase = Purchase(
-            allocation,
-            sum(fixed) if self._adaptive else next((f for f in fixed if f), 0),
-            cost=sum(c for c in costs if c is not None),
-            usd=None if None in dollars else sum(d for d in dollars if d is not None),
-        )
-        """Of all logs together."""
-
-    def ordinal(self, log: int, epoch: int) -> int:
-        """Of an epoch (from 1, as the host counts) of one of the logs."""
-        at = epoch - 1
-        if not self._adaptive:
-            return self._even[log] + at
-        fixed = self._logs[log].fixed
-        return self._first[log] + at if at < fixed else self._rest[log] + at - fixed

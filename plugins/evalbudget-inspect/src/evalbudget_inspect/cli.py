@@ -12,11 +12,12 @@ from inspect_ai._cli.main import main as host_main
 from inspect_ai._util.error import PrerequisiteError
 
 from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
+from evalbudget.racing import is_racer
+from evalbudget.repeats import parse_option
 from evalbudget_inspect.config import DEFAULT_SAMPLER_OF_PANELS, Config, Repeat
 from evalbudget_inspect.entry import PREFIX
 from evalbudget_inspect.judges import judges_text, read_judges
 from evalbudget_inspect.racing.command import leaderboard_command, run_race
-from evalbudget_inspect.racing.config import is_racer
 from evalbudget_inspect.refusals import take_refusals
 from evalbudget_inspect.rewrite import host_arguments
 
@@ -185,12 +186,7 @@ def _budgeted(name: str) -> click.Command:
         json_path: str | None,
         args: tuple[str, ...],
     ) -> None:
-        options = dict(_option(text) for text in sampler_options)
-        for reserved in ("task", "sampler", "budget", "repeat", "score", "score_range", "seed"):
-            if reserved in options:
-                raise InvalidInputError(
-                    f"{reserved} is not an option of the sampler; give it by its own flag"
-                )
+        options: dict[str, Any] = dict(parse_option(text) for text in sampler_options)
         if objective is not None:
             options["objective"] = objective
         ours = {
@@ -280,24 +276,6 @@ def _run_host(arguments: list[str]) -> int:
     if refusals:
         raise refusals[0]
     return code
-
-
-def _option(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InvalidInputError(f"--sampler-option {text!r} is not NAME=VALUE; for example bonus=2.0")
-    return name.replace("-", "_"), _parsed(value)
-
-
-def _parsed(value: str) -> int | float | bool | str:
-    if value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value
 
 
 def _exit(code: int) -> None:

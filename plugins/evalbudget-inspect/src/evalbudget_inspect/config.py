@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import inspect as introspection
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from typing import Any
 
-from evalbudget import Allocation, Budget, Design, Sampler, Unit
-from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
-from evalbudget.plugins import get_sampler
+from evalbudget import Allocation, Design, Sampler
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.repeats import DEFAULT_SAMPLER, RepeatConfig
 from evalbudget.samplers import JudgeOf, RepeatSampler
+from evalbudget.score_range import parse_range
 from evalbudget_inspect.judges import Judges
 from evalbudget_inspect.panel import Panel, Prices
 
-DEFAULT_SAMPLER = "eb-bernstein"
 DEFAULT_SAMPLER_OF_PANELS = "uniform"
 
 
@@ -38,7 +36,7 @@ class Repeat(StrEnum):
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(RepeatConfig):
     """One budgeted task.
 
     Attributes:
@@ -59,26 +57,11 @@ class Config:
             sampler or a repeat that does not go with it.
     """
 
-    budget: str | int | None
-    sampler: str = DEFAULT_SAMPLER
     repeat: Repeat = Repeat.GENERATION
-    score: str | None = None
-    seed: int = 0
-    score_range: tuple[float, float] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
     panel: Panel | None = None
 
     def __post_init__(self) -> None:
-        if self.budget is None:
-            self._check_without_budget()
-        else:
-            self.resolve_budget(1_000_000)
-        known = introspection.signature(get_sampler(self.sampler)).parameters
-        for option in self.options:
-            if option not in known or option in ("design", "seed", "warmup"):
-                names = [n for n in known if n not in ("design", "seed", "warmup")]
-                raise UnknownNameError(f"option of sampler {self.sampler!r}", option, names)
-        self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
+        super().__post_init__()
         if self.panel is not None:
             self._check_panel(self.panel)
 
@@ -97,17 +80,7 @@ class Config:
 
     def _check_without_budget(self) -> None:
         if self.panel is None or self.allocation is not Allocation.FIXED:
-            raise BudgetError("no budget given; write a number of scores (2000) or scores per item (20x)")
-
-    def resolve_budget(self, n_items: int, *, without: int = 0) -> Budget:
-        """The budget in scores for this many items; ``without`` is what to allow where none was given."""
-        budget = Budget.parse(without if self.budget is None else self.budget, n_items=n_items)
-        if budget.unit is not Unit.SCORES:
-            raise BudgetError(
-                f"budget {self.budget!r} is counted in {budget.unit.value}, but an inspect run is "
-                "budgeted in scores so far; write a number of scores (2000) or scores per item (20x)"
-            )
-        return budget
+            super()._check_without_budget()
 
     def make_sampler(
         self, design: Design, *, warmup: int | None = None, judge_of: JudgeOf | None = None
@@ -119,14 +92,7 @@ class Config:
             warmup: raises the sampler's own first readings per item, never lowers them.
             judge_of: who scores what; None where judges do not take turns.
         """
-        cls = get_sampler(self.sampler)
-        arguments: dict[str, Any] = dict(self.options)
-        if warmup is not None and "warmup" in introspection.signature(cls).parameters:
-            arguments["warmup"] = max(warmup, self.fixed_repeats)
-        try:
-            sampler = cls(design, seed=self.seed, **arguments)
-        except TypeError as ex:
-            raise InvalidInputError(f"sampler {self.sampler!r} refuses its options: {ex}") from ex
+        sampler = super().make_sampler(design, warmup=warmup)
         if judge_of is not None and isinstance(sampler, RepeatSampler) and self.panel is not None:
             sampler.rotate(judge_of, rotation=self.panel.rotation)
         return sampler
@@ -135,20 +101,6 @@ class Config:
     def corrects_judges(self) -> bool:
         """Whether the sampler is told who scores what, and takes the judges' deviations out."""
         return self.panel is not None and isinstance(self._trial, RepeatSampler)
-
-    @cached_property
-    def _trial(self) -> Sampler:
-        return self.make_sampler(Design.of_items(2))
-
-    @property
-    def allocation(self) -> Allocation:
-        """What the estimators must know of the sampler."""
-        return self._trial.allocation
-
-    @property
-    def fixed_repeats(self) -> int:
-        """Readings every item gets whatever its scores are."""
-        return self._trial.fixed_repeats
 
     @classmethod
     def of(
@@ -184,22 +136,3 @@ class Config:
             options={k: v for k, v in options.items() if v is not None},
             panel=panel,
         )
-
-
-def parse_range(text: str | Sequence[float]) -> tuple[float, float]:
-    """Read ``1..10`` or ``1,10``.
-
-    Raises:
-        InvalidInputError: it is not two numbers, the smaller first.
-    """
-    parts = text.replace("..", ",").split(",") if isinstance(text, str) else list(text)
-    try:
-        low, high = (float(part) for part in parts)
-    except (TypeError, ValueError):
-        low = high = 0.0
-    if not low < high:
-        raise InvalidInputError(
-            f"score range {text!r} is not a range; write the smallest and the largest possible score, "
-            "for example 1..10"
-        )
-    return low, high

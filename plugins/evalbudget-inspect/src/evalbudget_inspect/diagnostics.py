@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
-
-from evalbudget.estimators import ItemReadings, betting, eb_wilson
+from evalbudget.estimators import ItemReadings
 from evalbudget.estimators.judges import judge_corrected
+from evalbudget.repeats import LEVEL, item_columns
 from evalbudget_inspect.allocation import Allocation
 from evalbudget_inspect.config import Config
 from evalbudget_inspect.panel_metrics import Call, judge_scores, panel_estimate
 from evalbudget_inspect.panel_report import panel_asked_for, panel_report
 from evalbudget_inspect.rotating import Rotation
-
-LEVEL = 0.95
-_DIGITS = 6
 
 
 def asked_for(config: Config, score: str) -> dict[str, Any]:
@@ -114,29 +110,12 @@ def per_item(allocation: Allocation, rotation: Rotation | None) -> dict[str, Any
     else:
         scores = judge_scores(_calls(allocation, rotation), rotation.panel.judges, kept=False, n=len(names))
         table, bounds = judge_corrected(scores), None  # corrected scores may leave the range
-    estimates = eb_wilson(table, bounds=bounds, fixed_repeats=allocation.sampler.fixed_repeats)
-    average = estimates.confidence_intervals(LEVEL)
-    columns: dict[str, Any] = {
-        "level": LEVEL,
-        "id": list(names),
-        "readings": table.counts.tolist(),
-        "estimate": _rounded(estimates.value),
-        "lower": _rounded(average.low),
-        "upper": _rounded(average.high),
-        "interval": f"{estimates.method}, {estimates.validity.value}, {estimates.coverage.value} coverage",
-    }
+    columns = item_columns(
+        table,
+        allocation=allocation.sampler.allocation,
+        fixed_repeats=allocation.sampler.fixed_repeats,
+        bounds=bounds,
+    )
     if rotation is not None:
         columns["interval"] += ", of the panel's mean: judges' deviations taken out"
-    if bounds is not None:
-        sequence = betting(table, bounds=bounds, allocation=allocation.sampler.allocation)
-        guaranteed = sequence.confidence_intervals(LEVEL)
-        columns["anytime_lower"] = _rounded(guaranteed.low)
-        columns["anytime_upper"] = _rounded(guaranteed.high)
-        columns["anytime_interval"] = (
-            f"{sequence.method}, {sequence.validity.value}, {sequence.coverage.value} item"
-        )
-    return columns
-
-
-def _rounded(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
-    return [round(v, _DIGITS) if np.isfinite(v) else None for v in values.tolist()]
+    return {"level": LEVEL, "id": list(names), **columns}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import numpy as np
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
-from evalbudget.estimators import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.estimators import ItemReadings
+from evalbudget.repeats import mean_estimates
 from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import in_range, score_to_float
 
@@ -52,31 +52,13 @@ def estimates_of(
     level: float,
 ) -> dict[str, float]:
     """The rows of :func:`budget_estimates`."""
-    readings = item_readings(scores, bounds)
-    if readings is None:
-        return {"items": 0.0, "readings": 0.0}
-    fixed = mean_over_fixed_items(readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds)
-    sampled = mean_over_sampled_items(
-        readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds
+    return mean_estimates(
+        item_readings(scores, bounds),
+        allocation=allocation,
+        fixed_repeats=fixed_repeats,
+        bounds=bounds,
+        level=level,
     )
-    interval, wider = fixed.confidence_interval(level), sampled.confidence_interval(level)
-    values = {
-        "estimate": fixed.value,
-        "stderr": fixed.standard_error,
-        "lower": interval.low,
-        "upper": interval.high,
-        "sampled_items_stderr": sampled.standard_error,
-        "sampled_items_lower": wider.low,
-        "sampled_items_upper": wider.high,
-        "items": float(readings.n_items),
-        "readings": float(readings.value.size),
-    }
-    return finite(values)
-
-
-def finite(values: Mapping[str, float]) -> dict[str, float]:
-    """What is there: the host drops None but would print nan, and one reading has no error yet."""
-    return {key: value for key, value in values.items() if np.isfinite(value)}
 
 
 def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | None) -> ItemReadings | None:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
-import numpy as np
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget import Allocation
-from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.errors import InvalidInputError
 from evalbudget.estimators.judges import (
     JudgeScores,
-    judge_biases,
+    bias_rows,
+    component_rows,
+    count_rows,
     judge_mean_over_sampled_items,
     panel_mean,
-    variance_components,
+    short_names,
 )
 from evalbudget.estimators.result import Estimate
-from evalbudget_inspect.metrics import estimates_of, finite
+from evalbudget.repeats import finite
+from evalbudget_inspect.metrics import estimates_of
 from evalbudget_inspect.rotating import readings_of, was_asked
 from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import in_range, score_to_float
@@ -86,14 +87,14 @@ def panel_estimates(
             "stderr": estimate.standard_error,
             "lower": interval.low,
             "upper": interval.high,
-            "judges": float(np.count_nonzero(found.counts)),
-            "items": float(np.count_nonzero(found.per_item)),
-            "readings": float(found.value.size),
+            **count_rows(found),
         }
         if known is None:
             known = (found.counts + found.failed).tolist()
         fixed = found if how is Allocation.FIXED else _first(calls, fixed_repeats, judges, kept)
-        values |= _biases(found) | _components(fixed, kept=kept) | _calls(judges, known, prices)
+        values |= (
+            bias_rows(found) | component_rows(fixed, one_generation=kept) | _calls(judges, known, prices)
+        )
         return dict(finite(values))
 
     return compute
@@ -186,33 +187,3 @@ def judge_scores(
 
 def _first(calls: Sequence[Call], repeats: int, judges: Sequence[str], kept: bool) -> JudgeScores:
     return judge_scores([call for call in calls if call[1] < repeats], judges, kept=kept)
-
-
-def short_names(judges: Sequence[str]) -> list[str]:
-    """Names for metrics: without the provider where that is unique, and without brackets and slashes."""
-    last = [name.rsplit("/", 1)[-1] for name in judges]
-    chosen = [short if last.count(short) == 1 else name for name, short in zip(judges, last, strict=True)]
-    plain = [re.sub(r"[^\w.:-]+", "_", name) for name in chosen]
-    return [name if plain.count(name) == 1 else f"{name}_{i + 1}" for i, name in enumerate(plain)]
-
-
-def _biases(scores: JudgeScores) -> dict[str, float]:
-    try:
-        biases = judge_biases(scores)
-    except InvalidInferenceError:
-        return {}  # a single judge has nobody to differ from
-    short = dict(zip(scores.judges, short_names(scores.judges), strict=True))
-    pairs = zip(biases.judges, biases.value.tolist(), strict=True)
-    return {f"bias_{short[name]}": value for name, value in pairs}
-
-
-def _components(scores: JudgeScores, *, kept: bool) -> dict[str, float]:
-    try:
-        components = variance_components(scores, one_generation=kept)
-    except InvalidInferenceError:
-        return {}  # too few scores yet
-    named = {c.name: re.sub(r"\W+", "_", c.name.replace("+", "and")) for c in components.components}
-    shares = components.shares()
-    return {f"variance_{named[c.name]}": c.value for c in components.components} | {
-        f"share_{slug}": shares[name] for name, slug in named.items()
-    }

@@ -16,11 +16,22 @@ if TYPE_CHECKING:
 @hookimpl
 def evalbudget_add_commands(cli: click.Group) -> None:
     """``evalbudget inspect ...`` and ``evalbudget demo``."""
+    from evalbudget.cli.lazy import LazyCommand
+
+    cli.add_command(LazyCommand("inspect", _inspect, "Run inspect-ai with a sampler deciding what is asked."))
+    cli.add_command(LazyCommand("demo", _demo, "A budgeted run against plain epochs, offline, in a minute."))
+
+
+def _inspect() -> click.Command:
     from evalbudget_inspect.cli import inspect_command
+
+    return inspect_command
+
+
+def _demo() -> click.Command:
     from evalbudget_inspect.demo.command import demo
 
-    cli.add_command(inspect_command)
-    cli.add_command(demo)
+    return demo
 
 
 @hookimpl

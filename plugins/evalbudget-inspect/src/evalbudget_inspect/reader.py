@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from inspect_ai.log import (
     EvalLog,
     EvalSampleSummary,
@@ -18,10 +17,9 @@ from inspect_ai.log import (
 )
 from inspect_ai.scorer import Score
 
-from evalbudget import Allocation
-from evalbudget.backtest import RecordedScores
+from evalbudget.backtest import Bought, LogColumns, RecordedScores
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.bought import Bought, Ordinals, bought
+from evalbudget_inspect.bought import bought
 from evalbudget_inspect.config import Repeat
 from evalbudget_inspect.rotating import readings_of, was_asked
 from evalbudget_inspect.scoring import METADATA
@@ -31,54 +29,6 @@ _SUFFIX = ".eval"
 
 Wanted = Callable[[EvalLog], bool]
 """Whether to read a log, told by its header."""
-
-
-@dataclass(slots=True)
-class _Columns:
-    items: list[str] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    models: list[str] = field(default_factory=list)
-    raters: list[str] = field(default_factory=list)
-    repeats: list[object] = field(default_factory=list)
-    generations: list[object] = field(default_factory=list)
-    logs: list[str] = field(default_factory=list)
-    epochs: list[int] = field(default_factory=list)
-    again: dict[tuple[str, str, str], int] = field(default_factory=dict)
-
-    def recorded(self, bought: Mapping[str, Mapping[str, Bought]]) -> RecordedScores:
-        """As an array, with those of one generation, and no others, at the same place among repeats.
-
-        Args:
-            bought: by model and log.
-        """
-        recorded = RecordedScores.from_readings(
-            self.items, self.scores, models=self.models, raters=self.raters, repeats=self.repeats
-        )
-        places: dict[str, dict[object, int]] = {}
-        place: list[int] = []
-        for model, generation in zip(self.models, self.generations, strict=True):
-            known = places.setdefault(model, {})
-            place.append(known.setdefault(generation, len(known)))
-        scores = np.full((*recorded.scores.shape[:3], max(place) + 1), np.nan)
-        model_of = _positions(self.models, recorded.models)
-        item_of = _positions(self.items, recorded.items)
-        rater_of = _positions(self.raters, recorded.raters)
-        scores[model_of, item_of, rater_of, place] = self.scores
-        ordinals = {model: Ordinals(list(logs.values())) for model, logs in bought.items()}
-        number = {model: {log: i for i, log in enumerate(logs)} for model, logs in bought.items()}
-        epochs = np.zeros(scores.shape, dtype=np.int64)
-        epochs[model_of, item_of, rater_of, place] = [
-            ordinals[model].ordinal(number[model][log], epoch)
-            for model, log, epoch in zip(self.models, self.logs, self.epochs, strict=True)
-        ]
-        purchases = tuple(ordinals[model].purchase for model in recorded.models)
-        told = any(p.allocation is not Allocation.FIXED for p in purchases)
-        return replace(recorded, scores=scores, purchases=purchases, epochs=epochs if told else None)
-
-
-def _positions(column: Sequence[str], names: Sequence[str]) -> list[int]:
-    number = {name: i for i, name in enumerate(names)}
-    return [number[name] for name in column]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +67,7 @@ def open_scores(path: Path, *, wanted: Wanted | None = None) -> RecordedScores |
     files = _logs(path)
     if not files:
         return None
-    columns = _Columns()
+    columns = LogColumns()
     tasks: dict[str, Path] = {}
     purchases: dict[str, dict[str, Bought]] = {}
     kept = []
@@ -218,7 +168,7 @@ def _entry(score: Score) -> dict[str, Any]:
 
 
 def _add(
-    columns: _Columns, header: EvalLog, summary: EvalSampleSummary, file: Path, turns: _Turns | None
+    columns: LogColumns, header: EvalLog, summary: EvalSampleSummary, file: Path, turns: _Turns | None
 ) -> None:
     if summary.error is not None:
         return

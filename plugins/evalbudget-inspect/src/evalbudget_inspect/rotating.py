@@ -14,8 +14,7 @@ from inspect_ai.model import Model, ModelUsage, model_roles
 from inspect_ai.model._model import init_model_roles
 
 from evalbudget.errors import BudgetError
-from evalbudget.rotation import JudgeSchedule
-from evalbudget_inspect.dealing import Dealer
+from evalbudget.rotation import Dealer, JudgeSchedule
 from evalbudget_inspect.panel import Panel
 from evalbudget_inspect.scoring import METADATA
 

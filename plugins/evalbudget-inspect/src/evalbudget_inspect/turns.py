@@ -17,9 +17,9 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.rotation import Dealer
 from evalbudget_inspect.callers import held_by_caller
 from evalbudget_inspect.context import Run, current_run
-from evalbudget_inspect.dealing import Dealer
 from evalbudget_inspect.panel import Panel
 from evalbudget_inspect.panel_metrics import judge_scores
 from evalbudget_inspect.panel_report import panel_asked_for, panel_report

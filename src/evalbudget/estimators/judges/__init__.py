@@ -9,6 +9,7 @@ from evalbudget.estimators.judges.components import (
 )
 from evalbudget.estimators.judges.difference import PairedScores, pair_scores, paired_difference
 from evalbudget.estimators.judges.panel_mean import judge_corrected, judge_mean_over_sampled_items, panel_mean
+from evalbudget.estimators.judges.rows import bias_rows, component_rows, count_rows, short_names
 from evalbudget.estimators.judges.scales import ScaleDiagnosis, diagnose_scales, require_one_scale, rescale
 from evalbudget.estimators.judges.scores import JudgeScores
 from evalbudget.estimators.judges.self_preference import SelfPreference, same_models, self_preference
@@ -25,6 +26,9 @@ __all__ = [
     "SelfPreference",
     "Source",
     "VarianceComponents",
+    "bias_rows",
+    "component_rows",
+    "count_rows",
     "diagnose_scales",
     "effective_votes",
     "judge_biases",
@@ -37,6 +41,7 @@ __all__ = [
     "rescale",
     "same_models",
     "self_preference",
+    "short_names",
     "variance_components",
     "variance_components_literal",
 ]

@@ -14,11 +14,11 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 
 from evalbudget.cli.output import check_target, write_text
 from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.racing import Leaderboard, RaceConfig
 from evalbudget_inspect.entry import PREFIX
-from evalbudget_inspect.racing.config import RaceConfig
 from evalbudget_inspect.racing.coordinator import take_boards
 from evalbudget_inspect.racing.entry import check_arms, entry_of_arm
-from evalbudget_inspect.racing.leaderboard import Leaderboard, leaderboard
+from evalbudget_inspect.racing.leaderboard import leaderboard
 from evalbudget_inspect.rewrite import host_arguments, parse
 
 ENTRY = "evalbudget_inspect/race"

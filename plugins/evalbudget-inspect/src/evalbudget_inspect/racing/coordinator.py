@@ -21,13 +21,11 @@ from inspect_ai.dataset import Sample
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.plugins import plugins
 from evalbudget.prediction import FactorModel
+from evalbudget.racing import KnownCell, Leaderboard, Race, RaceConfig, Standing, leaderboard_of
 from evalbudget_inspect.allocation import Key
 from evalbudget_inspect.context import Run, is_cancelled, watch
-from evalbudget_inspect.racing.config import RaceConfig
 from evalbudget_inspect.racing.history import Asking, load_history
-from evalbudget_inspect.racing.leaderboard import Leaderboard, Standing, leaderboard_of
 from evalbudget_inspect.racing.prior import finished_elsewhere
-from evalbudget_inspect.racing.race import KnownCell, Race
 from evalbudget_inspect.refusals import refused
 
 logger = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from inspect_ai._util.error import PrerequisiteError
 from rich.text import Text
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.racing import RaceConfig
 from evalbudget_inspect.entry import load_one, split_arguments, take_spec
-from evalbudget_inspect.racing.config import RaceConfig
 from evalbudget_inspect.racing.task import name_of_arm, one_arm
 from evalbudget_inspect.refusals import refused
 

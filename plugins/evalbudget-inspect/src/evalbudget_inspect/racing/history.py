@@ -1,4 +1,4 @@
-"""Earlier scores of other models, as predictions for a race."""
+"""Earlier logs of other models, as predictions for a race."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from pathlib import Path
 import anyio.to_thread
 from inspect_ai.log import EvalLog, EvalSpec
 
-from evalbudget.backtest import factors_of, history_of
+from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
-from evalbudget.plugins import plugins
-from evalbudget.prediction import FactorModel, match_items
-from evalbudget_inspect.racing.config import RaceConfig
+from evalbudget.prediction import FactorModel
+from evalbudget.racing import RaceConfig, history_factors
 from evalbudget_inspect.reader import open_scores
 
 
@@ -45,39 +44,22 @@ async def load_history(asking: Asking) -> tuple[FactorModel | None, str]:
     Raises:
         InvalidInputError: the history cannot be read, or its scores are outside of the declared range.
     """
-    config = asking.config
-    if not config.uses_history:
-        return None, f"history ignored: the sampler {config.sampler} does not predict; race and pulse do"
     return await anyio.to_thread.run_sync(_load, asking)
 
 
 def _load(asking: Asking) -> tuple[FactorModel | None, str]:
-    config, items = asking.config, asking.items
-    path = Path(str(config.history))
-    factors = factors_of(path, items)
-    if factors is not None:
-        match = match_items(factors, items)
-        return match.model, f"{match.reason} ({path})"
-    if path.is_dir():
+    def open_logs(path: Path) -> RecordedScores | str:
         try:
             scores = open_scores(path, wanted=lambda log: _is_history(log, asking))
         except InvalidInputError as ex:
             if next(path.rglob("*.eval"), None) is None:
                 raise
-            return None, f"history ignored: {ex}"
+            return str(ex)
         if scores is None:
-            return None, f"history ignored: {path} holds no finished log of {', '.join(sorted(asking.tasks))}"
-    else:
-        scores = plugins().open_scores(path)
-    shared = len(set(items) & set(scores.items))
-    if shared < len(items) / 2:  # not worth the training
-        return None, f"history ignored: {path} has {shared} of the {len(items)} items, fewer than half"
-    try:
-        factors = history_of(scores, raters=[asking.series], score_range=config.bounds, seed=config.seed)
-    except InvalidInputError as ex:
-        raise InvalidInputError(f"--history {path}: {ex}") from None
-    match = match_items(factors, items)
-    return match.model, f"{match.reason}, of {len(scores.models)} models ({path})"
+            return f"{path} holds no finished log of {', '.join(sorted(asking.tasks))}"
+        return scores
+
+    return history_factors(asking.config, asking.items, [asking.series], open_folder=open_logs)
 
 
 def _is_history(log: EvalLog, asking: Asking) -> bool:

@@ -14,9 +14,9 @@ from inspect_ai.log import (
     read_eval_log_sample_summaries_async,
 )
 
+from evalbudget.racing import KnownCell
 from evalbudget_inspect.context import Run
 from evalbudget_inspect.prior import is_refused, prior_summaries
-from evalbudget_inspect.racing.race import KnownCell
 from evalbudget_inspect.values import in_range, score_to_float
 
 Score = tuple[str, str | None]

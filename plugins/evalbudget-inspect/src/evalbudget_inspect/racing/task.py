@@ -10,7 +10,7 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.racing.config import RaceConfig
+from evalbudget.racing import RaceConfig
 from evalbudget_inspect.racing.coordinator import Group
 from evalbudget_inspect.racing.live import RaceMetadata
 from evalbudget_inspect.racing.metrics import race_estimates

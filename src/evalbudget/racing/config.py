@@ -14,7 +14,7 @@ from evalbudget.plugins import get_sampler, plugins
 from evalbudget.prediction import FactorModel
 from evalbudget.sampler import Kind
 from evalbudget.samplers import RacingSampler
-from evalbudget_inspect.config import parse_range
+from evalbudget.score_range import parse_range
 
 DEFAULT_SAMPLER = "race"
 _NOT_OPTIONS = ("design", "seed", "score_range", "predictor", "budget")

@@ -9,8 +9,10 @@ from evalbudget import Budget, Cell, Design, Journal, Ledger, Reading, Request
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.journal import Event
 from evalbudget.prediction import FactorModel
-from evalbudget_inspect.allocation import Key
-from evalbudget_inspect.racing.config import RaceConfig
+from evalbudget.racing.config import RaceConfig
+
+Key = tuple[str, int]
+"""Item id, and epoch as hosts count, from 1."""
 
 _WIDTH = 10  # cells an arm is given at once, where nobody said how many it runs
 

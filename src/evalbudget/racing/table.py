@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from evalbudget_inspect.racing.leaderboard import Leaderboard, Standing, Status
+from evalbudget.racing.leaderboard import Leaderboard, Standing, Status
 
 
 def render(board: Leaderboard, *, width: int | None = None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalbudget.rotation import JudgeSchedule
+from evalbudget.rotation.schedule import JudgeSchedule
 
 _DEAD_AFTER = 8  # calls without a single score; a judge that fails half the time gets there once in 256
 

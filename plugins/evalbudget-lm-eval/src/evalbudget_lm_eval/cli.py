@@ -1,0 +1,114 @@
+"""``evalbudget lm-eval ...``: lm-eval's own command line, with a sampler in front of the tasks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from evalbudget.errors import did_you_mean
+
+EXAMPLES = """\b
+Examples:
+  evalbudget lm-eval run --model local-chat-completions \\
+      --model_args model=m,base_url=... --tasks gsm8k --apply_chat_template \\
+      --gen_kwargs temperature=1.0,seed=None --sampler eb-bernstein --budget 20x \\
+      --output_path results --log_samples
+  evalbudget lm-eval run --model hf --model_args pretrained=gpt2 --tasks gsm8k \\
+      --gen_kwargs do_sample=True,temperature=0.7 --budget 2000 \\
+      --score exact_match,flexible-extract
+  evalbudget lm-eval race --arm a=hf:pretrained=gpt2 --arm b=hf:pretrained=gpt2-medium \\
+      --tasks hellaswag --budget 5000
+  evalbudget lm-eval ls tasks
+
+All else is lm-eval's own: see lm-eval run --help, or evalbudget lm-eval run --help for both.
+"""
+
+_HOST = {
+    "run": "lm-eval run, under a budget if --budget is given.",
+    "ls": "lm-eval ls, unchanged.",
+    "validate": "lm-eval validate, unchanged.",
+}
+_RACE = "race"
+
+
+class _HostGroup(click.Group):
+    """Our commands first; every other one is the host's."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*_HOST, _RACE])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == _RACE:
+            from evalbudget_lm_eval.racing.command import race_command
+
+            return race_command
+        return _pass_through(cmd_name) if cmd_name in _HOST else None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # as the host has it: flags alone are those of run
+        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.list_commands(ctx):
+            hint = did_you_mean(args[0], self.list_commands(ctx))
+            raise click.UsageError(f"lm-eval has no command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    name="lm-eval",
+    cls=_HostGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXAMPLES,
+)
+def lm_eval_command() -> None:
+    """Run lm-eval with a sampler deciding what is asked: which document again, or which model next.
+
+    ``run`` takes --budget and --sampler on top of lm-eval's own flags; all else is passed on unchanged.
+    """
+
+
+def _pass_through(name: str) -> click.Command:
+    @click.command(
+        name=name,
+        help=_HOST[name],
+        context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    )
+    @click.argument("args", nargs=-1, type=click.UNPROCESSED)
+    def command(args: tuple[str, ...]) -> None:
+        sys.exit(run_host([name, *args]))
+
+    return command
+
+
+def run_host(arguments: Sequence[str]) -> int:
+    """The host's command line in this process, with ours in ``run``.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        EvalbudgetError: what was asked for cannot be budgeted.
+    """
+    from evalbudget_lm_eval.host_cli import execute
+
+    before = sys.argv
+    sys.argv = ["lm-eval", *arguments]
+    code: Any = 0
+    try:
+        execute(arguments)
+    except SystemExit as ex:
+        code = ex.code
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        return 130
+    finally:
+        sys.argv = before
+    return code if isinstance(code, int) else int(code is not None)

@@ -1,0 +1,52 @@
+"""A judged task under a budget: estimates that know how the scores were bought."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evalbudget import Allocation
+from evalbudget_lm_eval.judging.readings import Judged, judge_scores
+from evalbudget_lm_eval.judging.rows import LEVEL, panel_estimate
+
+
+def judged_rows(
+    score: str, values: Sequence[Judged], *, allocation: Allocation, fixed_repeats: int
+) -> dict[str, Any]:
+    """``M`` and ``M_estimate`` with ``_stderr``, ``_ci_lower`` and ``_ci_upper``: the panel's mean.
+
+    They take the place of the host's total, which knows nothing of repeats that were bought because of
+    earlier scores.
+
+    Args:
+        score: the host's key ``metric,filter``.
+        values: one per document.
+        allocation: of the sampler.
+        fixed_repeats: readings every document got whatever its scores were.
+    """
+    metric, _, chosen = score.partition(",")
+    found = panel_estimate(values, allocation=allocation, fixed_repeats=fixed_repeats)
+    interval = found.confidence_interval(LEVEL)
+    rows = {
+        "": found.value,
+        "_stderr": found.standard_error,
+        "_ci_lower": interval.low,
+        "_ci_upper": interval.high,
+    }
+    return {
+        f"{name}{ending},{chosen}": value
+        for name in (metric, f"{metric}_estimate")
+        for ending, value in rows.items()
+    }
+
+
+def judged_block(values: Sequence[Judged], *, allocation: Allocation, fixed_repeats: int) -> dict[str, Any]:
+    """What each judge was asked and failed, and what the estimate is of."""
+    scores = judge_scores(values)
+    found = panel_estimate(values, allocation=allocation, fixed_repeats=fixed_repeats)
+    counts = zip(scores.judges, scores.counts.tolist(), scores.failed.tolist(), strict=True)
+    return {
+        "per_judge": {judge: {"scores": scored, "failed": failed} for judge, scored, failed in counts},
+        "target": found.target,
+        "method": found.method,
+    }

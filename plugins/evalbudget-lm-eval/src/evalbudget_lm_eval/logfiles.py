@@ -1,0 +1,117 @@
+"""Finds what lm-eval wrote: ``samples_*.jsonl`` and the ``results_*.json`` that each belongs to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalbudget.errors import InvalidInputError
+
+_NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
+"""Arguments of a model from which the host takes its name."""
+
+_NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
+
+
+@dataclass(frozen=True)
+class SamplesFile:
+    """The samples of one task in one run.
+
+    Attributes:
+        path: of the ``.jsonl``.
+        task: its name.
+        date: of the run, as it stands in the name.
+        results: what the host wrote beside it; empty if there is nothing.
+    """
+
+    path: Path
+    task: str
+    date: str
+    results: Mapping[str, Any]
+
+    @property
+    def block(self) -> Mapping[str, Any] | None:
+        """Ours in the results; None where the run was stock, or nothing is known of it."""
+        block = self.results.get("evalbudget")
+        return block if isinstance(block, Mapping) else None
+
+    @property
+    def run(self) -> str:
+        """The same for all tasks of one run."""
+        return f"{self.path.parent} {self.date}"
+
+    @property
+    def model(self) -> str:
+        """The model evaluated: the arm of a race, the host's name of it, or else that of the folder."""
+        arm = (self.block or {}).get("arm")
+        config = self.results.get("config") or {}
+        args = str(config.get("model_args") or "")
+        if not arm and config.get("model") and not any(key in args for key in _NAMING):
+            return f"{config['model']}:{args}".rstrip(":{}")  # the host made up a random name
+        return str(arm or self.results.get("model_name") or self.path.parent.name or "model")
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One entry per document and filter, in the order of the file, without prompts and responses.
+
+        Raises:
+            InvalidInputError: a line is not what the host writes.
+        """
+        try:
+            with self.path.open(encoding="utf-8") as lines:
+                for number, line in enumerate(lines, start=1):
+                    if line.strip():
+                        yield self._record(line, number)
+        except (OSError, UnicodeDecodeError) as ex:
+            raise InvalidInputError(f"{self.path} cannot be read: {ex}") from ex
+
+    def _record(self, line: str, number: int) -> dict[str, Any]:
+        try:
+            record = json.loads(line)
+        except ValueError as ex:
+            raise InvalidInputError(
+                f"{self.path}, line {number} is no JSON ({ex}); if the run was killed while it wrote, remove "
+                "that line"
+            ) from ex
+        if not isinstance(record, dict) or "doc_id" not in record:
+            raise InvalidInputError(
+                f"{self.path}, line {number} has no doc_id, so it is no sample of lm-eval; move the file away"
+            )
+        for long in ("arguments", "resps", "target"):  # logs may be larger than the memory
+            record.pop(long, None)
+        doc = record.pop("doc", None)
+        record["category"] = doc.get("category") if isinstance(doc, dict) else None
+        return record
+
+
+def samples_files(path: Path) -> list[SamplesFile]:
+    """Those at a path, by task and date; none if the path is something else.
+
+    Raises:
+        InvalidInputError: the results beside one of them cannot be read.
+    """
+    found = sorted(path.rglob("samples_*.jsonl")) if path.is_dir() else [path]
+    files = []
+    for file in found:
+        match = _NAME.fullmatch(file.name)
+        if match is not None and file.is_file():
+            files.append(SamplesFile(file, match["task"], match["date"], _results(file, match["date"])))
+    return sorted(files, key=lambda file: (file.task, file.date, str(file.path)))
+
+
+def _results(samples: Path, date: str) -> Mapping[str, Any]:
+    # --output_path out.json makes out_<date>.json, a folder makes results_<date>.json
+    for file in sorted(samples.parent.glob(f"*_{date}.json")):
+        try:
+            results = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as ex:
+            raise InvalidInputError(
+                f"{file} is not readable as results of lm-eval ({ex}); it says whose samples stand beside "
+                "it, so restore it, or move both away"
+            ) from ex
+        if isinstance(results, dict):
+            return results
+    return {}

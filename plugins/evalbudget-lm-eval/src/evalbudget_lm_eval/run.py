@@ -1,0 +1,318 @@
+"""The run itself: rounds of the host's evaluate, until the budget is used up."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalbudget import Request, __version__
+from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.plugins import plugins
+from evalbudget.repeats import LEVEL, item_columns
+from evalbudget_lm_eval.answered import Answered
+from evalbudget_lm_eval.book import Book, fingerprint_of
+from evalbudget_lm_eval.config import DEFAULT_ROUND, NO_JOURNAL, Config
+from evalbudget_lm_eval.journals import journal_path
+from evalbudget_lm_eval.judges import check_judges, panel_of
+from evalbudget_lm_eval.judging.budget import judged_block, judged_rows
+from evalbudget_lm_eval.judging.readings import Judged
+from evalbudget_lm_eval.refusals import check_budget, check_repeats, is_api
+from evalbudget_lm_eval.rows import Scored, add_rows, estimate_rows, readings_of
+from evalbudget_lm_eval.scores import driving_score
+from evalbudget_lm_eval.seam import PrimedTasks, tasks_of
+
+log = logging.getLogger(__name__)
+
+BLOCK = "evalbudget"
+"""Our key in the host's results."""
+
+_WARMUP_ROUNDS = 8  # rounds given at once while nothing is decided yet
+
+
+def run_budgeted(
+    config: Config, lm: Any, tasks: Mapping[Any, Any], *, folder: Path = Path(), **host: Any
+) -> dict[str, Any]:
+    """The host's ``evaluate`` under a budget.
+
+    Args:
+        config: what the user asked for.
+        lm: the host's model object.
+        tasks: as for the host's ``evaluate``.
+        folder: where journals go that were given no path.
+        host: further arguments of the host's ``evaluate``.
+
+    Returns:
+        What the host's ``evaluate`` returns, with our rows and the block ``evalbudget``.
+
+    Raises:
+        EvalbudgetError: what was asked for cannot be done.
+    """
+    _, found = tasks_of(tasks)
+    scores = {name: driving_score(name, task, config.score) for name, task in found.items()}
+    for task in found.values():
+        check_judges(task)
+    with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
+        if check_budget(config, primed):
+            check_repeats(primed)
+        run: dict[str, Any] = {"model": model_name(lm), "prompts": fingerprint_of(primed), "score": scores}
+        run["vary_seed"] = config.vary_seed
+        path = None if config.journal == NO_JOURNAL else journal_path(config, primed.names, run, folder)
+        book = Book(config, primed, scores=scores, path=path, run=run, observe=plugins().observe)
+        return _Run(book).until_done()
+
+
+class _Run:
+    """The state of one run."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self.rounds = 0
+        self._size = book.config.round_size or max(DEFAULT_ROUND, at_once(book.primed.lm))
+        self._suspects: list[tuple[Request, str]] = []
+        self._error: Exception | None = None
+        self._scored_before = 0
+
+    def until_done(self) -> dict[str, Any]:
+        reason = None
+        book = self.book
+        try:
+            book.catch_up()
+            self._scored_before = sum(r.value is not None for r in book.journal.readings)
+            if self._scored_before:
+                log.warning("evalbudget continues %s: %s are spent", book.path, f"{book.ledger.spent:,.0f}")
+            self._loop()
+            reason = book.stop_reason
+        except BaseException:
+            if book.path is not None and book.sampler.asked:
+                log.warning(
+                    "evalbudget: %s of %s are spent and kept in %s; run the same command with --journal %s "
+                    "to continue",
+                    f"{book.ledger.spent:,.0f}",
+                    book.ledger.budget,
+                    book.path,
+                    book.path,
+                )
+            raise
+        finally:
+            book.close(reason)
+        return self._results()
+
+    def _loop(self) -> None:
+        book = self.book
+        requests = list(book.sampler.pending)
+        while True:
+            if not requests:
+                requests = book.ask(self._next_size())
+            if not requests:
+                if not self._suspects:
+                    return
+                if self._error is not None and not any(r.value is not None for r in book.journal.readings):
+                    raise self._error  # nothing ever worked
+                self._give_up_suspects()
+                continue
+            self._round(requests)
+            requests = []
+
+    def _next_size(self) -> int:
+        """More at once while the sampler reads everything the same number of times anyway."""
+        if not self.rounds:  # that no score is a number should not cost more than it has to
+            return self._size
+        sampler = self.book.sampler
+        warmup = len(self.book.documents) * max(sampler.fixed_repeats, 1) - sampler.asked
+        if self.book.config.round_size is None and warmup > self._size:
+            return min(warmup, self._size * _WARMUP_ROUNDS)
+        return self._size
+
+    def _round(self, requests: Sequence[Request]) -> None:
+        answered = self._ask_host(requests)
+        if answered is None:
+            return
+        self._succeeded(answered)
+
+    def _ask_host(self, requests: Sequence[Request]) -> list[Answered] | None:
+        """One round; None if it failed and was dealt with."""
+        try:
+            return self._run(requests)
+        except EvalbudgetError:
+            raise
+        except Exception as ex:
+            had = self._salvage()
+            if had:
+                self._give_up_suspects()
+            got = {(a.task, a.doc_id, a.epoch) for a in had}
+            rest = [r for r in requests if self.book.asked(r) not in got]
+            log.warning(
+                "evalbudget: a round failed (%s: %s); %d of its %d answers were had, the others are asked "
+                "one by one",
+                type(ex).__name__,
+                ex,
+                len(had),
+                len(requests),
+            )
+            self._one_by_one(rest, ex, alone=len(requests) == 1)
+            return None
+        except BaseException:
+            self._interrupted()
+            raise
+
+    def _one_by_one(self, requests: Sequence[Request], error: Exception, *, alone: bool) -> None:
+        """Find out whether the server is gone, or single documents cannot be answered.
+
+        The latter are held to have failed once something else was answered after them.
+        """
+        for request in requests:
+            try:
+                if alone:
+                    raise error
+                answered = self._run([request])
+            except EvalbudgetError:
+                raise
+            except Exception as ex:
+                self._salvage()
+                self._suspects.append((request, f"{type(ex).__name__}: {ex}"))
+                self._error = ex
+                if len(self._suspects) > _OUTAGE:
+                    raise
+            except BaseException:
+                self._interrupted()
+                raise
+            else:
+                self._succeeded(answered)
+
+    def _run(self, requests: Sequence[Request]) -> list[Answered]:
+        asked = [self.book.asked(request) for request in requests]
+        self.rounds += 1
+        return self.book.primed.run(
+            [(one.task, one.doc_id) for one in asked],
+            epochs=[one.epoch for one in asked],
+            received=self.book.received,
+        )
+
+    def _salvage(self) -> list[Answered]:
+        had = self.book.primed.salvage()
+        self.book.tell(had)
+        return had
+
+    def _interrupted(self) -> None:
+        """Score what was had, unless that takes further calls: a run that is continued makes them."""
+        if not any(panel_of(self.book.primed.task(name)) for name in self.book.primed.names):
+            self._salvage()
+
+    def _succeeded(self, answered: Sequence[Answered]) -> None:
+        first = not self._scored_before and self.rounds == 1
+        if first:
+            self._check_scores(answered)
+        self.book.tell(answered)
+        self._give_up_suspects()
+
+    def _give_up_suspects(self) -> None:
+        suspects, self._suspects = self._suspects, []
+        for request, error in suspects:
+            self.book.fail([request], error)
+
+    def _check_scores(self, answered: Sequence[Answered]) -> None:
+        for task in {a.task for a in answered}:
+            wanted = self.book.scores[task]
+            own = [a.metrics for a in answered if a.task == task]
+            if not any(wanted in metrics for metrics in own):
+                numbers = sorted({key for metrics in own for key in metrics})
+                self.book.tell(answered)  # paid for
+                raise InvalidInputError(
+                    f"task {task!r} gave no number as {wanted!r} for any of {len(own)} documents; "
+                    + (f"use --score {' or '.join(numbers)}" if numbers else "no metric of it is a number")
+                    + " (what was spent is in the journal)"
+                )
+
+    # what is told
+
+    def _results(self) -> dict[str, Any]:
+        book = self.book
+        results = book.primed.results()
+        sampler, bounds = book.sampler, book.config.score_range
+        scored: dict[str, list[Scored]] = {name: [] for name in book.primed.names}
+        for reading in book.journal.readings:
+            if reading.value is not None:
+                one = book.asked(reading.request)
+                scored[one.task].append((one.doc_id, one.epoch, reading.value))
+        rows, panels = {}, {}
+        for name, own in scored.items():
+            how: dict[str, Any] = {"allocation": sampler.allocation, "fixed_repeats": sampler.fixed_repeats}
+            values = book.primed.values(name, book.scores[name])
+            if any(isinstance(value, Judged) for value in values):
+                rows[name] = judged_rows(book.scores[name], values, **how)
+                panels[name] = judged_block(values, **how)
+            else:
+                rows[name] = estimate_rows(book.scores[name], own, bounds=bounds, **how)
+        add_rows(results, rows)
+        results[BLOCK] = self._block(scored)
+        if panels:
+            results[BLOCK]["judges"] = panels
+        return results
+
+    def _block(self, scored: Mapping[str, Sequence[Scored]]) -> dict[str, Any]:
+        book, config = self.book, self.book.config
+        sampler = book.sampler
+        readings = book.journal.readings
+        errors: dict[str, int] = {}
+        for reading in readings:
+            if reading.value is None:
+                reason = reading.error or "no score"
+                errors[reason] = errors.get(reason, 0) + 1
+        block: dict[str, Any] = {
+            "version": __version__,
+            "sampler": config.sampler,
+            "seed": config.seed,
+            "options": dict(config.options),
+            "budget": config.budget,
+            "budget_scores": int(book.ledger.budget.amount),
+            "score": dict(book.scores),
+            "score_range": list(config.score_range) if config.score_range else None,
+            "spent": book.ledger.spent,
+            "readings": sum(r.value is not None for r in readings),
+            "failed": sum(r.value is None for r in readings),
+            "failures": dict(sorted(errors.items(), key=lambda e: -e[1])[:5]),
+            "closed": [sampler.design.items[cell.item] for cell in sampler.closed],
+            "stop_reason": book.stop_reason,
+            "allocation": sampler.allocation.value,
+            "fixed_repeats": sampler.fixed_repeats,
+            "round_size": self._size,
+            "rounds": self.rounds,
+            "journal": None if book.path is None else str(book.path),
+            "level": LEVEL,
+            "tasks": {},
+        }
+        for name, own in scored.items():
+            table = readings_of(own)
+            if table is not None:
+                block["tasks"][name] = {
+                    "doc_id": sorted({document for document, _, _ in own}),
+                    **item_columns(
+                        table,
+                        allocation=sampler.allocation,
+                        fixed_repeats=sampler.fixed_repeats,
+                        bounds=config.score_range,
+                    ),
+                }
+        return block
+
+
+_OUTAGE = 8  # more documents that fail one after the other are no accident
+
+
+def model_name(lm: Any) -> str:
+    """What tells one model from another as far as the host's object knows."""
+    lm = getattr(lm, "lm", lm)  # behind the host's cache
+    parts = [type(lm).__name__]
+    for attribute in ("model", "pretrained", "model_name", "base_url"):
+        value = getattr(lm, attribute, None)
+        if isinstance(value, str):
+            parts.append(value)
+    return " ".join(parts)
+
+
+def at_once(lm: Any) -> int:
+    """How many requests the model takes at once, as far as it says."""
+    sizes = [getattr(lm, "_concurrent", 1) if is_api(lm) else 1, getattr(lm, "batch_size", 1)]
+    return max((size for size in sizes if isinstance(size, int)), default=1)

@@ -1,0 +1,23 @@
+"""What every host's races share: the configuration, the bookkeeping, history, the leaderboard."""
+
+from evalbudget.racing.config import DEFAULT_SAMPLER, RaceConfig, is_racer
+from evalbudget.racing.history import history_factors
+from evalbudget.racing.leaderboard import LEVEL, Leaderboard, Standing, Status, leaderboard_of
+from evalbudget.racing.race import Asked, Key, KnownCell, Lane, Race
+
+__all__ = [
+    "DEFAULT_SAMPLER",
+    "LEVEL",
+    "Asked",
+    "Key",
+    "KnownCell",
+    "Lane",
+    "Leaderboard",
+    "Race",
+    "RaceConfig",
+    "Standing",
+    "Status",
+    "history_factors",
+    "is_racer",
+    "leaderboard_of",
+]

@@ -1,0 +1,30 @@
+"""What the tests on lm-eval share: they run the real host, offline, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.host_lm_eval.server import Server
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.host)
+
+
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+    monkeypatch.setenv("OPENAI_API_KEY", "unused")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A running OpenAI-compatible server on loopback."""
+    with Server() as running:
+        yield running

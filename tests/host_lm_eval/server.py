@@ -1,0 +1,357 @@
+"""A real OpenAI-compatible HTTP server on loopback: models and judges for tests, without a network.
+
+Answers depend on (model, prompt, seed, temperature) alone, as those of a service that honours seeds: at
+temperature 0 the seed does not matter, and at a temperature without a seed every request is another draw.
+Latency and failures are scripted; every request is recorded with its body and the status it got.
+
+``python server.py --port 8000`` serves by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+CHAT = "/v1/chat/completions"
+COMPLETIONS = "/v1/completions"
+ANSWERS = 10  # how many different answers there are
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One prompt of one request, as the function that answers sees it.
+
+    Attributes:
+        model: that is asked.
+        prompt: text, or the messages' contents, one line each.
+        seed: of the request; None if it sent none.
+        temperature: of the request.
+        luck: in [0, 1), the same for the same model, prompt, seed and temperature.
+        body: everything that was sent.
+    """
+
+    model: str
+    prompt: str
+    seed: int | None
+    temperature: float
+    luck: float
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One request and what became of it; ``status`` None: the connection was cut."""
+
+    path: str
+    body: dict[str, Any]
+    status: int | None
+
+    @property
+    def model(self) -> str:
+        """The model asked."""
+        return str(self.body.get("model"))
+
+    @property
+    def prompt(self) -> str:
+        """The first prompt."""
+        return _prompts(self.path, self.body)[0]
+
+
+@dataclass(slots=True)
+class _Failure:
+    status: int | None
+    times: float
+    model: str | None
+    when: Callable[[dict[str, Any]], bool]
+    after: int
+
+
+Answer = Callable[[Asked], str]
+
+
+def number(asked: Asked) -> str:
+    """One of ten answers."""
+    return f"Answer: {int(asked.luck * ANSWERS)}"
+
+
+def rating(low: int = 1, high: int = 5, bias: dict[str, float] | None = None) -> Answer:
+    """A judge's reply: a rating on a scale, shifted by the judge's bias and cut to the scale."""
+
+    def answer(asked: Asked) -> str:
+        value = low + int(asked.luck * (high - low + 1)) + (bias or {}).get(asked.model, 0.0)
+        return f"Reasonable. RATING: {min(max(value, low), high):g}"
+
+    return answer
+
+
+@dataclass
+class Server:
+    """Serves from entering the context to leaving it.
+
+    Attributes:
+        answer: text for each prompt; may be replaced, also per model in ``answers``.
+        answers: by model, before ``answer``.
+        latency: seconds before each reply.
+        served: every request, in the order of their replies.
+    """
+
+    answer: Answer = number
+    answers: dict[str, Answer] = field(default_factory=dict)
+    latency: float = 0.0
+    served: list[Served] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failures: list[_Failure] = []
+        self._draws = 0
+        self._http: ThreadingHTTPServer | None = None
+
+    def fail(
+        self,
+        status: int | None,
+        *,
+        times: float = 1,
+        model: str | None = None,
+        when: Callable[[dict[str, Any]], bool] = lambda body: True,
+        after: int = 0,
+    ) -> None:
+        """Answer some of the requests to come with an error.
+
+        Args:
+            status: 429, 500 ...; None cuts the connection.
+            times: how many requests; ``math.inf`` for all.
+            model: only requests to this model.
+            when: only requests with such a body.
+            after: requests that fit and are answered before the first failure.
+        """
+        with self._lock:
+            self._failures.append(_Failure(status, times, model, when, after))
+
+    def calls(self, model: str | None = None) -> int:
+        """Requests received, failed ones included."""
+        with self._lock:
+            return sum(model in (None, s.model) for s in self.served)
+
+    def count(self, status: int | None = 200) -> Counter[str]:
+        """Requests with this status, by model."""
+        with self._lock:
+            return Counter(s.model for s in self.served if s.status == status)
+
+    @property
+    def chat(self) -> str:
+        """For ``base_url`` of local-chat-completions."""
+        return self.url + CHAT
+
+    @property
+    def completions(self) -> str:
+        """For ``base_url`` of local-completions; also give it ``tokenizer_backend=none``."""
+        return self.url + COMPLETIONS
+
+    @property
+    def url(self) -> str:
+        """Root of the server."""
+        assert self._http is not None, "the server runs inside its context"
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def chat_args(self, model: str = "m", **more: object) -> str:
+        """A host's model_args of a chat model."""
+        return _args(model=model, base_url=self.chat, **more)
+
+    def completions_args(self, model: str = "m", **more: object) -> str:
+        """A host's model_args of a completions model."""
+        return _args(model=model, base_url=self.completions, tokenizer_backend="none", **more)
+
+    def judge(self, model: str, **more: object) -> str:
+        """The host's model string of a judge."""
+        return f"local-chat-completions:{self.chat_args(model, **more)}"
+
+    # serving
+
+    def start(self, port: int = 0) -> Self:
+        """Serve from a thread of its own."""
+        server = self
+
+        class Handler(_Handler):
+            owner = server
+
+        self._http = _Listener(("127.0.0.1", port), Handler)
+        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def stop(self) -> None:
+        """Close the port."""
+        assert self._http is not None
+        self._http.shutdown()
+        self._http.server_close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, ex: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def reply(self, path: str, body: dict[str, Any]) -> tuple[int | None, dict[str, Any]]:
+        """Status and body of the answer to one request."""
+        with self._lock:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.latency:
+                time.sleep(self.latency)
+            status = self._scripted(body)
+            if status != 200:
+                return status, _error(f"scripted {status}")
+            if path not in (CHAT, COMPLETIONS):
+                return 404, _error(f"there is no {path}")
+            if path == COMPLETIONS and body.get("echo"):
+                return 400, _error("this server has no log-probabilities")
+            return 200, self._completion(path, body)
+        finally:
+            with self._lock:
+                self.at_once -= 1
+
+    def record(self, path: str, body: dict[str, Any], status: int | None) -> None:
+        """Keep what was served."""
+        with self._lock:
+            self.served.append(Served(path, body, status))
+
+    def _scripted(self, body: dict[str, Any]) -> int | None:
+        with self._lock:
+            for failure in self._failures:
+                if failure.times <= 0 or failure.model not in (None, body.get("model")):
+                    continue
+                if not failure.when(body):
+                    continue
+                if failure.after > 0:
+                    failure.after -= 1
+                    continue
+                failure.times -= 1
+                return failure.status
+        return 200
+
+    def _completion(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        choices: list[dict[str, Any]] = []
+        tokens = 0
+        for prompt in _prompts(path, body):
+            for copy in range(int(body.get("n") or 1)):
+                text = _stopped(self._text(body, prompt, copy), body.get("stop"))
+                tokens += len(prompt.split()) + len(text.split())
+                said = {"message": {"role": "assistant", "content": text}} if path == CHAT else {"text": text}
+                choices.append({"index": len(choices), "finish_reason": "stop", **said})
+        return {
+            "id": "local",
+            "object": "chat.completion" if path == CHAT else "text_completion",
+            "model": body.get("model"),
+            "choices": choices,
+            "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": tokens},
+        }
+
+    def _text(self, body: dict[str, Any], prompt: str, copy: int) -> str:
+        model, seed = str(body.get("model")), body.get("seed")
+        temperature = float(body.get("temperature", 1.0) or 0.0)
+        draw: object = seed
+        if temperature == 0.0:
+            draw = "greedy"
+        elif seed is None:
+            with self._lock:
+                self._draws += 1
+                draw = f"draw {self._draws}"
+        asked = Asked(model, prompt, seed, temperature, _luck(model, prompt, draw, temperature, copy), body)
+        return self.answers.get(model, self.answer)(asked)
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that hang up are theirs to report."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    owner: Server
+    protocol_version = "HTTP/1.1"  # connections are kept
+    disable_nagle_algorithm = True
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+        status, said = self.owner.reply(self.path, body)
+        self.owner.record(self.path, body, status)
+        if status is None:
+            self.close_connection = True
+            return
+        content = json.dumps(said).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        if status == 429:
+            self.send_header("Retry-After", "0")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        pass
+
+
+def _prompts(path: str, body: dict[str, Any]) -> list[str]:
+    if path == CHAT:
+        return ["\n".join(_content(message) for message in body.get("messages", []))]
+    prompt = body.get("prompt", "")
+    if isinstance(prompt, str):
+        return [prompt]
+    if all(isinstance(part, str) for part in prompt):
+        return list(prompt)
+    return [json.dumps(part) for part in (prompt if isinstance(prompt[0], list) else [prompt])]
+
+
+def _content(message: dict[str, Any]) -> str:
+    content = message.get("content", "")
+    return content if isinstance(content, str) else json.dumps(content)
+
+
+def _luck(*key: object) -> float:
+    digest = hashlib.sha256("\0".join(map(str, key)).encode()).digest()
+    return int.from_bytes(digest[:8]) / 2**64
+
+
+def _stopped(text: str, stop: str | Iterable[str | None] | None) -> str:
+    for mark in [stop] if isinstance(stop, str) else stop or ():
+        if mark and mark in text:
+            text = text[: text.index(mark)]
+    return text
+
+
+def _error(message: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "server_error"}}
+
+
+def _args(**args: object) -> str:
+    return ",".join(f"{name}={value}" for name, value in args.items())
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each reply")
+    parser.add_argument("--rating", action="store_true", help="answer as a judge, on 1 to 5")
+    given = parser.parse_args()
+    server = Server(answer=rating() if given.rating else number, latency=given.latency).start(given.port)
+    print(server.url, flush=True)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,165 @@
+"""Runs that would waste money or mislead are refused before anything is spent, with the flag to fix it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lm_eval.evaluator
+import pytest
+from tests.host_lm_eval.server import Server
+from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
+
+from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
+from evalbudget_lm_eval import budgeted
+
+STOCK = lm_eval.evaluator.evaluate
+MULTIPLE_CHOICE = {
+    "output_type": "multiple_choice",
+    "doc_to_choice": ["one", "two", "three"],
+    "doc_to_target": 1,
+    "generation_kwargs": None,
+    "metric_list": [
+        {"metric": "acc", "aggregation": "mean", "higher_is_better": True},
+        {"metric": "f1", "aggregation": "f1", "higher_is_better": True},
+    ],
+}
+BLEU = {"metric_list": [{"metric": "bleu", "aggregation": "bleu", "higher_is_better": True}]}
+GREEDY = {"generation_kwargs": {"until": ["\n"], "do_sample": False, "temperature": 0.0}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = write_task(tmp_path_factory.mktemp("tasks"), n=10)
+    write_task(path, "greedy", n=10, **GREEDY)
+    write_task(path, "cold", n=10, generation_kwargs={"until": ["\n"]})
+    write_task(path, "choice", n=10, **MULTIPLE_CHOICE)
+    write_task(path, "bleu", n=10, **BLEU)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def refused(folder: Path) -> Callable[..., str]:
+    """Run it, and see that nothing was asked and nothing is left behind."""
+
+    def run(
+        *names: str,
+        lm: Any = None,
+        kind: type[EvalbudgetError] = InvalidInputError,
+        host: dict[str, Any] | None = None,
+        **ours: Any,
+    ) -> str:
+        lm = lm or CoinModel()
+        with pytest.raises(kind) as error, budgeted(**{"budget": 100, **ours}):
+            simple_evaluate(folder, lm, *names, **(host or {}))
+        assert getattr(lm, "calls", []) == []
+        assert lm_eval.evaluator.evaluate is STOCK
+        assert not Path("evalbudget-journals").exists()
+        return str(error.value)
+
+    return run
+
+
+def test_repeats_that_would_be_identical(refused: Callable[..., str], tmp_path: Path) -> None:
+    greedy = refused("greedy")
+    assert "decodes greedily" in greedy
+    assert "add --gen_kwargs do_sample=True,temperature=1.0" in greedy
+    assert "--sampler uniform --budget 1x" in greedy
+    assert "decodes greedily (temperature=0.0, do_sample=None)" in refused("cold")
+    assert "scores log-likelihoods (multiple_choice)" in refused("choice")
+    assert "drop --use_cache" in refused("numbers", host={"use_cache": str(tmp_path / "cache")})
+    # one of two is enough
+    assert "task 'greedy'" in refused("numbers", "greedy")
+
+
+def test_a_seed_in_every_payload(refused: Callable[..., str], folder: Path, server: Server) -> None:
+    from lm_eval.api.registry import get_model
+
+    def model() -> Any:
+        arguments = {"model": "m", "base_url": server.chat}
+        return get_model("local-chat-completions").create_from_arg_obj(arguments, {})
+
+    chat: dict[str, Any] = {"apply_chat_template": True}
+    for host, seed in (({}, 1234), ({"gen_kwargs": {"seed": 7}}, 7)):
+        message = refused("numbers", lm=model(), host={**chat, **host})
+        assert f"the host sends seed {seed} with every request" in message
+        assert "add --gen_kwargs seed=None to send none, or --vary_seed" in message
+    message = refused("cold", lm=model(), host=chat)
+    assert "add --gen_kwargs temperature=1.0,seed=None" in message
+    assert server.served == []
+
+    with budgeted(sampler="uniform", budget=30, vary_seed=True):
+        simple_evaluate(folder, model(), **chat)
+    prompts: dict[str, list[Any]] = {}
+    for one in server.served:
+        prompts.setdefault(one.prompt, []).append(one.body["seed"])
+    assert list(map(sorted, prompts.values())) == [[1234, 1235, 1236]] * 10
+
+
+def test_one_reading_of_each_document_is_never_refused(folder: Path) -> None:
+    for name in ("greedy", "choice"):
+        with budgeted(sampler="uniform", budget="1x"):
+            results = simple_evaluate(folder, CoinModel(), name)
+        # a document of multiple choice takes a call per choice
+        assert results["evalbudget"]["spent"] == (30 if name == "choice" else 10)
+        assert results["evalbudget"]["readings"] == 10
+
+
+def test_scores_that_are_no_mean_of_numbers(refused: Callable[..., str]) -> None:
+    assert "no metric that is a number per document and averaged (bleu: bleu)" in refused("bleu")
+    message = refused("choice", score="f1")
+    assert "'f1' of task 'choice' is aggregated by f1" in message
+    assert "use --score acc" in message
+    assert "drop it" in refused("numbers", host={"predict_only": True})
+    assert "'exact_match'" in refused("numbers", score="exact", kind=UnknownNameError)
+    assert "unknown filter" in refused("numbers", score="exact_match,strict", kind=UnknownNameError)
+
+
+def test_a_score_that_turns_out_to_be_no_number(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "own.py").write_text(
+        "def process(doc, results):\n    return {'pair': (1, 2), 'length': len(results[0])}\n"
+    )
+    metrics = [{"metric": m, "aggregation": "mean", "higher_is_better": True} for m in ("pair", "length")]
+    folder = write_task(tmp_path / "tasks", n=200, metric_list=metrics)
+    yaml = folder / "numbers.yaml"
+    yaml.write_text(yaml.read_text() + "process_results: !function own.process\n")
+    lm = CoinModel()
+    with (
+        pytest.raises(InvalidInputError, match=r"no number as 'pair,none' .* use --score length,none"),
+        budgeted(budget=1000),
+    ):
+        simple_evaluate(folder, lm)
+    assert len(lm.calls) == 32  # a round, not the first reading of everything
+
+
+def test_budgets_below_the_first_readings(refused: Callable[..., str]) -> None:
+    message = refused("numbers", budget=29, kind=BudgetError)
+    assert "below the minimum of 30" in message
+    assert "eb-bernstein reads each of the 10 documents 3 times" in message
+    assert "Raise --budget to 30 or more" in message
+    assert "at up to 3 calls" in refused("choice", budget=29, sampler="uniform", kind=BudgetError)
+    assert "needs" not in refused("numbers", budget="0.5x", sampler="uniform", kind=BudgetError)
+
+
+def test_samples_and_processes(refused: Callable[..., str]) -> None:
+    assert "not ascending" in refused("numbers", host={"samples": {"numbers": [2, 1]}})
+    assert "twice" in refused("numbers", host={"samples": {"numbers": [2, 2]}})
+    assert "no entry for task 'greedy'" in refused("numbers", "greedy", host={"samples": {"numbers": [1]}})
+    lm = CoinModel()
+    lm._world_size = 4
+    assert "4 processes" in refused("numbers", lm=lm)
+
+
+def test_a_journal_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    lm = CoinModel()
+    with pytest.raises(EvalbudgetError, match="cannot be"), budgeted(budget=100, journal="file/j.jsonl"):
+        simple_evaluate(folder, lm)
+    assert lm.calls == []

@@ -1,0 +1,162 @@
+"""A judged task under a budget: repeats go to the next judges, every call counts, nothing is paid twice."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.host_lm_eval.judged_worlds import evaluate, load, write_judged
+from tests.host_lm_eval.server import Server, rating
+
+from evalbudget import Allocation
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.estimators.judges import JudgeScores, panel_mean
+from evalbudget.rotation import Cyclic
+from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.judging.asking import Asking
+from evalbudget_lm_eval.judging.spec import forget_judges
+from evalbudget_lm_eval.reader import open_scores
+
+NAMES = ["a", "b", "c"]
+GREEDY = {"until": ["\n"], "do_sample": False, "temperature": 0.0}
+
+
+@pytest.fixture(autouse=True)
+def _fresh_judges() -> None:
+    forget_judges()
+
+
+@pytest.fixture
+def judges(server: Server) -> list[str]:
+    for name in NAMES:
+        server.answers[name] = rating(bias={"c": 1.0})
+    return [server.judge(name, num_concurrent=4, max_retries=1) for name in NAMES]
+
+
+def readings_of(found: dict[str, Any]) -> list[tuple[int, int, str, float | None]]:
+    return [
+        (sample["doc_id"], sample["epoch"], reading.judge, reading.score)
+        for sample in found["samples"]["essays"]
+        for reading in sample["filtered_resps"][0]
+    ]
+
+
+def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
+    server: Server, judges: list[str], tmp_path: Path
+) -> None:
+    # greedy decoding: only the judges differ from one repeat to the next
+    folder = write_judged(tmp_path, judges, n=8, gen_kwargs={"temperature": 1}, generation=GREEDY)
+    server.fail(500, model="b", after=2)  # one call
+    out = tmp_path / "out"
+    with budgeted(budget=40, sampler="eb-bernstein", journal=tmp_path / "run.jsonl"):
+        found = evaluate(folder, server.chat_args("writer"), output=out)
+    said = [(d, e, *map_back(r)) for d, e, r in parsed(out)]
+    assert len(said) == 40
+    assert sum(server.calls(name) for name in NAMES) == 40  # never above the budget
+    assert server.calls("writer") == 40
+
+    schedule = Cyclic([str(i) for i in range(8)], NAMES, categories=["ab"[i % 2] for i in range(8)])
+    assert all(NAMES.index(judge) == schedule.judges_for(d, e)[0] for d, e, judge, _ in said)
+    assert sum(score is None for *_, score in said) == 1
+    counts = Counter(d for d, *_ in said)
+    assert max(counts.values()) > min(counts.values()) >= 3
+
+    block = found["evalbudget"]
+    assert (block["readings"], block["failed"]) == (39, 1)
+    assert block["judges"]["essays"]["per_judge"]["b"]["failed"] == 1
+    scores = JudgeScores.of(
+        [d for d, *_ in said],
+        [e for _, e, *_ in said],
+        [NAMES.index(j) for *_, j, _ in said],
+        [math.nan if s is None else s for *_, s in said],
+        judges=NAMES,
+    )
+    how = Allocation(block["allocation"])
+    estimate = panel_mean(scores, allocation=how, fixed_repeats=block["fixed_repeats"])
+    row = found["results"]["essays"]
+    for name in ("judged", "judged_estimate"):
+        assert row[f"{name},panel"] == pytest.approx(estimate.value, abs=1e-12)
+        assert row[f"{name}_stderr,panel"] == pytest.approx(estimate.standard_error, abs=1e-12)
+
+    recorded = open_scores(out)
+    assert recorded is not None
+    assert recorded.purchases is not None
+    assert sorted(recorded.raters) == NAMES
+    assert (recorded.purchases[0].allocation, recorded.purchases[0].cost) == (how, 40)
+
+
+def parsed(out: Path) -> list[tuple[int, int, dict[str, Any]]]:
+    file = next(out.rglob("samples_*.jsonl"))
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    return [(r["doc_id"], r["epoch"], json.loads(text)) for r in records for text in r["filtered_resps"][0]]
+
+
+def map_back(reading: dict[str, Any]) -> tuple[str, float | None]:
+    return reading["evalbudget_judge"], reading["score"]
+
+
+def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
+    server: Server, judges: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_judged(tmp_path, judges, n=6, gen_kwargs={"temperature": 1})
+    arguments: dict[str, Any] = {"budget": 30, "sampler": "eb-bernstein", "vary_seed": True}
+
+    def run(journal: Path) -> dict[str, Any]:
+        with budgeted(journal=journal, **arguments):
+            return evaluate(folder, server.chat_args("writer"))
+
+    whole = run(tmp_path / "whole.jsonl")
+    before = server.calls()
+    heard = Asking._heard
+    count = 0
+
+    def interrupted(self: Asking, *given: Any) -> bool:
+        nonlocal count
+        count += 1
+        if count == 5:
+            raise KeyboardInterrupt
+        return heard(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Asking, "_heard", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "broken.jsonl")
+    again = run(tmp_path / "broken.jsonl")
+    assert server.calls() - before == 30 + 30
+    assert again["results"]["essays"]["judged,panel"] == whole["results"]["essays"]["judged,panel"]
+    assert sorted(readings_of(again)) == sorted(readings_of(whole))
+
+    # a finished run is told again from its journal without a call
+    calls = server.calls()
+    told = run(tmp_path / "broken.jsonl")
+    assert server.calls() == calls
+    assert told["results"] == again["results"]
+
+
+def test_refused_before_anything_is_spent(server: Server, judges: list[str], tmp_path: Path) -> None:
+    def refused(name: str, message: str, **options: Any) -> None:
+        folder = write_judged(tmp_path / name, options.pop("judges", judges), n=3, **options)
+        with (
+            pytest.raises((InvalidInputError, UnknownNameError), match=message),
+            budgeted(budget=26, journal="none"),
+        ):
+            evaluate(folder, server.chat_args("writer"))
+
+    refused("rotation", "cyclic", rotation="cylic")
+    refused("alone", "at least 2 judges", judges=judges[:1])
+    refused("same", "repeats would be identical", generation=GREEDY)  # deterministic judges
+    refused("small", "below the minimum of 27", rotation="all")  # 3 documents x 3 times x 3 judges
+    assert server.calls() == 0
+
+
+def test_several_judges_of_an_answer_count_each(server: Server, judges: list[str], tmp_path: Path) -> None:
+    folder = write_judged(tmp_path, judges, n=3, rotation="all", gen_kwargs={"temperature": 1})
+    assert load(folder)
+    with budgeted(budget=29, sampler="uniform", journal="none", vary_seed=True):
+        found = evaluate(folder, server.chat_args("writer"))
+    assert Counter(s.model for s in server.served) == Counter(writer=9, a=9, b=9, c=9)
+    assert found["evalbudget"]["spent"] == 27

@@ -1,0 +1,157 @@
+"""What a race refuses, before anything is spent, and what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, manager, racer, truth
+from tests.host_lm_eval.worlds import write_task
+
+from evalbudget.cli.main import cli
+from evalbudget.errors import EvalbudgetError, JournalError, UnknownNameError
+from evalbudget_lm_eval.racing.api import race
+from evalbudget_lm_eval.racing.arms import check_arms, parse_arm
+
+TWO = {"a": racer(0.9, 1), "b": racer(0.5, 2)}
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    with fresh_racers():
+        yield
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("tasks")
+    regex = {"function": "regex", "regex_pattern": "(\\d+)"}
+    both = [{"name": name, "filter": [regex, {"function": "take_first"}]} for name in ("strict", "loose")]
+    manager(folder, name="filtered", n=30, filter_list=both)
+    mean = {"aggregation": "mean", "higher_is_better": True}
+    manager(folder, name="two", n=30, metric_list=[{"metric": m, **mean} for m in ("exact_match", "acc")])
+    manager(
+        folder, name="lower", n=30, metric_list=[{"metric": "exact_match", **mean, "higher_is_better": False}]
+    )
+    return manager(folder, n=30)
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        ([], "two arms or more, and there is none"),
+        (["a=hf:pretrained=x"], "there is only a"),
+        (["a=hf:pretrained=x", "a=hf:pretrained=y"], "two arms are named 'a'"),
+        (["a/b=hf:pretrained=x", "a__b=hf:pretrained=y"], "in file names so is 'a/b'"),
+        (["a=hf:pretrained=x,dtype=y", "b=hf:dtype=y,pretrained=x"], "arms a and b are the same model"),
+        (["a=hf:pretrained=x", "b=hff:pretrained=x"], "unknown model of arm b: 'hff'. Did you mean 'hf'"),
+        (["a=hf:pretrained=x", "hf:pretrained=y"], "NAME=MODEL:ARGS; for example --arm small=hf:"),
+        (["a=hf:pretrained=x", "b=hf:pretrained"], "'pretrained' is not KEY=VALUE"),
+        (["a=hf:pretrained=x", 'b=hf:{"pretrained": }'], "cannot be read"),
+    ],
+)
+def test_arms_that_cannot_race(arms: list[str], message: str) -> None:
+    with pytest.raises(EvalbudgetError) as refusal:
+        check_arms([parse_arm(text) for text in arms])
+    assert message in str(refusal.value)
+
+
+def test_arms_as_users_write_them() -> None:
+    arm = parse_arm("chat=local-chat-completions:model=m,base_url=http://localhost:8000/v1,num_concurrent=4")
+    assert (arm.name, arm.model) == ("chat", "local-chat-completions")
+    assert arm.args == {"model": "m", "base_url": "http://localhost:8000/v1", "num_concurrent": 4}
+    assert parse_arm('x=hf:{"pretrained": "a,b"}').args == {"pretrained": "a,b"}
+    assert parse_arm("x=dummy").args == {}
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "message"),
+    [
+        ("numbers", {"budget": 7}, "minimum of 8 here: race reads 8 cells of the 2 models"),
+        ("numbers", {"budget": 50, "sampler": "lucb", "batch": 30}, "minimum of 60"),
+        ("numbers", {"sampler": "eb-bernstein"}, "unknown sampler"),
+        ("numbers", {"sampler_options": {"batsh": 3}}, "Did you mean 'batch'"),
+        ("numbers", {"delta": 2.0}, "race got delta=2.0"),
+        ("numbers", {"keep": 0}, "--keep is 0"),
+        ("numbers", {"limmit": 3}, "Did you mean 'limit'"),
+        ("numbers", {"predict_only": True}, "predict_only is not for races"),
+        ("numbers", {"score": "exact_macth"}, "Did you mean 'exact_match'"),
+        ("numbers", {"samples": {"other": [1]}}, "--samples has no entry for task 'numbers'"),
+        ("numbers", {"score_range": "1..0"}, "score range '1..0' is not a range"),
+        ("numbers", {"history": "nowhere"}, "--history nowhere does not exist"),
+        ("nummbers", {}, "unknown task 'nummbers'. Did you mean 'numbers'"),
+        ("two", {}, "2 scores to race by: exact_match,none, acc,none; choose one, for example --score"),
+        (
+            "filtered",
+            {"score": "exact_match"},
+            "choose one: --score exact_match,strict, --score exact_match,loose",
+        ),
+        ("lower", {"score": "exact_match"}, "smaller is better"),
+    ],
+)
+def test_refused_before_anything_is_loaded(
+    tasks: Any, task: str, options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(EvalbudgetError) as refusal:
+        race(TWO, task, task_manager=tasks, **{"budget": 50, **options})
+    assert message in str(refusal.value)
+    assert not Racer.loads
+
+
+def test_a_score_outside_the_range_is_kept_for_the_next_try(tasks: Any, tmp_path: Path) -> None:
+    points = {"metric": "points", "aggregation": "mean", "higher_is_better": True}
+    write_task(tmp_path, name="points", n=30)
+    config = yaml.safe_load((tmp_path / "points.yaml").read_text()) | {
+        "metric_list": [points],
+        "process_results": lambda doc, results: {"points": 10.0 * (results[0] == doc["text"])},
+    }
+    options: dict[str, Any] = {"task_manager": tasks, "output_path": tmp_path, "budget": 60}
+    with pytest.raises(EvalbudgetError, match=r"points,none of document \d+ is 10, .* --score-range 0\.\.10"):
+        race(TWO, config, **options)
+    asked = sorted(Racer.asked)
+    assert asked
+    board = race(TWO, config, score_range="0..10", sampler="uniform", **options).leaderboard
+    assert board.spent == len(Racer.asked) == len(set(Racer.asked)) == 60
+    assert board.of("a").estimate == pytest.approx(10 * truth(1, 0.9, 30))
+
+
+def test_records_of_other_races_are_refused(tasks: Any, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"task_manager": tasks, "journal": tmp_path / "j.jsonl", "budget": 10}
+    race(TWO, "numbers", **options)
+    with pytest.raises(JournalError, match="num_fewshot = None there, 1 here"):
+        race(TWO, "numbers", num_fewshot=1, **options)
+    with pytest.raises(JournalError, match=r"arm a was .* give it a name of its own"):
+        race({**TWO, "a": racer(0.8, 1)}, "numbers", **options)
+    (tmp_path / "other.jsonl").write_text(json.dumps({"evalbudget": "journal", "format": 1}) + "\n")
+    with pytest.raises(JournalError, match=r"other\.jsonl, line 1: this is not the record of a race"):
+        race(TWO, "numbers", **{**options, "journal": tmp_path / "other.jsonl"})
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--tasks numbers", "a race needs a --budget"),
+        ("--budget 50", "which task? Add --tasks"),
+        ("--budget 50 --tasks numbers --model hf", "--model is not for races: name models with --arm"),
+        ("--budget 50 --tasks numbers --sampler-option x", "'x' is not NAME=VALUE"),
+        ("--budget $5 --tasks numbers", "budgeted in scores so far"),
+        ("--budget 50 --tasks numbers --json nowhere/x.json", "the folder nowhere does not exist"),
+        ('--budget 50 --tasks numbers --limit 5 --samples {"numbers":[1]}', "lm-eval refuses its flags"),
+    ],
+)
+def test_the_command_says_what_is_wrong_and_exits_with_2(flags: str, message: str) -> None:
+    arms = ["--arm", f"a={KIND}:seed=1", "--arm", f"b={KIND}:seed=2"]
+    result = CliRunner().invoke(cli, ["lm-eval", "race", *arms, *flags.split()])
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+    assert not Racer.loads
+
+
+def test_unknown_names_are_their_own_kind_of_error() -> None:
+    with pytest.raises(UnknownNameError):
+        check_arms([parse_arm("a=hf"), parse_arm("b=vlm")])

@@ -1,0 +1,126 @@
+"""``evalbudget lm-eval race`` as users run it: real processes, a real server, killed and run again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from lm_eval.tasks import TaskManager
+from tests.host_lm_eval.race_worlds import is_right
+from tests.host_lm_eval.server import Asked, Server
+from tests.host_lm_eval.worlds import write_task
+
+from evalbudget.backtest import RecordedScores
+from evalbudget_lm_eval.cli import lm_eval_command
+from evalbudget_lm_eval.reader import open_scores
+
+N = 60
+BUDGET = 100
+SKILLS = {"weak": 0.3, "fine": 0.6, "best": 0.95}
+# without the host's own thousands of tasks, whose index takes seconds
+EVALBUDGET = """
+import sys
+from lm_eval.tasks import TaskManager
+init = TaskManager.__init__
+TaskManager.__init__ = lambda self, *args, **more: init(self, *args, **more | {"include_defaults": False})
+from evalbudget.cli.main import main
+sys.argv[0] = "evalbudget"
+main()
+"""
+
+
+def skilled(asked: Asked) -> str:
+    number = int(asked.prompt.rsplit("say ", 1)[1].split()[0])
+    return f"{number}" if is_right(list(SKILLS).index(asked.model), SKILLS[asked.model], number) else "?"
+
+
+def flags(server: Server, tasks: Path, out: Path, *more: str) -> list[str]:
+    arms = [
+        f"--arm={name}=local-chat-completions:{server.chat_args(name, max_retries=1, num_concurrent=2)}"
+        for name in SKILLS
+    ]
+    return [
+        *("race", *arms, "--budget", str(BUDGET), "--batch", "16", "--tasks", "numbers"),
+        *("--include_path", str(tasks), "--apply_chat_template", "--output_path", str(out), "--log_samples"),
+        *more,
+    ]
+
+
+def environment() -> dict[str, str]:
+    # the other host takes seconds to import
+    return {**os.environ, "EVALBUDGET_DISABLE_PLUGINS": "inspect", "COLUMNS": "80"}
+
+
+def answered(server: Server) -> Counter[tuple[str, str]]:
+    """How often each model answered each prompt."""
+    return Counter((s.model, s.prompt) for s in server.served if s.status == 200)
+
+
+def test_killed_it_goes_on_and_nothing_is_paid_for_twice(server: Server, tmp_path: Path) -> None:
+    server.answer, server.latency = skilled, 0.05
+    tasks, out = write_task(tmp_path / "tasks", n=N), tmp_path / "out"
+    board_file = tmp_path / "board.json"
+    command = [
+        sys.executable,
+        "-c",
+        EVALBUDGET,
+        "lm-eval",
+        *flags(server, tasks, out, f"--json={board_file}"),
+    ]
+    # one server error after the other on one model, which the race must survive
+    server.fail(500, times=2, model="fine", after=5)
+    with (tmp_path / "first.log").open("w") as log:
+        process = subprocess.Popen(command, env=environment(), stdout=log, stderr=log)
+        while server.calls() < 55 and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL, (tmp_path / "first.log").read_text()
+    before = server.calls()
+    assert before < BUDGET
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    board = json.loads(board_file.read_text())
+    # two requests were under way when it was killed: all else that was paid for is in the budget, and what
+    # was answered twice was beside a failure or the kill
+    failed = sum(standing["failed"] for standing in board["standings"])
+    answers = answered(server)
+    assert len(answers) == board["spent"] - failed
+    assert answers.total() <= board["spent"] + 2
+    assert board["spent"] <= BUDGET
+    assert 2 <= failed <= 4
+    assert board["spent"] == BUDGET or board["stop_reason"] == "only one model is left"
+    assert board["standings"][0]["name"] == "best"
+    assert "evaluations were known from" in " ".join(board["notes"])
+    # the table, the sentence and what it cost, within 80 columns
+    assert "best" in done.stdout.split("status")[1].splitlines()[2]
+    assert max(map(len, done.stdout.splitlines()[:8])) <= 80
+    assert "evaluations;" in done.stderr
+    # our own reader takes the output: each arm a model, each document an item
+    recorded = open_scores(out)
+    assert isinstance(recorded, RecordedScores)
+    assert set(recorded.models) == set(SKILLS)
+    asked = {s["name"]: s["readings"] for s in board["standings"]}
+    assert {m: int(recorded.counts[i].sum()) for i, m in enumerate(recorded.models)} == asked
+
+
+def test_a_race_nobody_can_run_exits_with_1(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.fail(500, times=10**6)
+    init = TaskManager.__init__
+    monkeypatch.setattr(
+        TaskManager, "__init__", lambda self, *a, **more: init(self, *a, **more | {"include_defaults": False})
+    )
+    tasks = write_task(tmp_path / "tasks", n=20)
+    done = CliRunner().invoke(lm_eval_command, flags(server, tasks, tmp_path / "out", "--budget", "60"))
+    assert done.exit_code == 1, done.output
+    assert "No model has a score." in done.output
+    assert done.output.count("it answered nothing") >= len(SKILLS)

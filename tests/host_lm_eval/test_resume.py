@@ -1,0 +1,171 @@
+"""What was paid for is never lost, whatever ends a run."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import lm_eval.evaluator
+import pytest
+from tests.host_lm_eval.server import Server
+from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
+
+from evalbudget.errors import JournalError
+from evalbudget.run import read_journal
+from evalbudget_lm_eval import budgeted
+
+STOCK = lm_eval.evaluator.evaluate
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def _start(folder: Path, log: Path, seconds: float) -> subprocess.Popen[str]:
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.host_lm_eval.killed", str(folder), str(log), str(seconds), "100"],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _calls(log: Path) -> int:
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def _when(log: Path, calls: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 120
+    while _calls(log) < calls:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path) -> None:
+    folder = write_task(tmp_path / "tasks", n=12)
+    log = tmp_path / "calls.jsonl"
+
+    process = _start(folder, log, 0.04)
+    _when(log, 47, process)  # in the middle of a round
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    killed_at = _calls(log)
+    assert 47 <= killed_at < 100
+
+    process = _start(folder, log, 0.04)
+    _when(log, killed_at + 16, process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "host state restored: True" in out
+    assert "run the same command" in err
+    (answers,) = Path("evalbudget-journals").glob("*.answers.jsonl")
+    (journal,) = (p for p in Path("evalbudget-journals").glob("*.jsonl") if p != answers)
+    # every answer the model gave is in the file, but for one that was being given or written
+    assert read_journal(journal).spent >= _calls(log) - 2
+
+    process = _start(folder, log, 0.0)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    told = json.loads(out.splitlines()[-1])
+    assert told["evalbudget"]["spent"] == told["evalbudget"]["readings"] == told["samples"] == 100
+    assert _calls(log) - 100 <= 2
+    assert told["evalbudget"]["journal"] == str(journal)
+
+    # scores of this model depend on the document alone, so the same was bought as without interruption
+    with budgeted(sampler="eb-bernstein", budget=100, round_size=10, journal="whole.jsonl"):
+        whole = simple_evaluate(folder, CoinModel(noise=False))
+    assert [e.request for e in read_journal("whole.jsonl")] == [e.request for e in read_journal(journal)]
+    for part in ("results", "evalbudget"):
+        ours, theirs = whole[part], told[part]
+        for name in ("journal", "rounds"):
+            ours.pop(name, None)
+            theirs.pop(name, None)
+    assert json.loads(json.dumps(whole["evalbudget"], default=str)) == told["evalbudget"]
+    assert whole["results"] == told["results"]
+
+
+def _model(server: Server, **more: Any) -> Any:
+    from lm_eval.api.registry import get_model
+
+    arguments = {"model": "m", "base_url": server.chat, "max_retries": 1, **more}
+    return get_model("local-chat-completions").create_from_arg_obj(arguments, {})
+
+
+CHAT = {"apply_chat_template": True, "gen_kwargs": {"seed": None}}
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+def test_a_round_that_breaks_off_keeps_what_was_answered(
+    tmp_path: Path, server: Server, concurrent: int
+) -> None:
+    folder = write_task(tmp_path / "tasks", n=8)
+    server.fail(500, after=21, times=math.inf)
+    with (
+        pytest.raises(Exception, match=r"500|RetryError"),
+        budgeted(sampler="uniform", budget=60, round_size=24, journal="j.jsonl"),
+    ):
+        simple_evaluate(folder, _model(server, num_concurrent=concurrent), **CHAT)
+    assert lm_eval.evaluator.evaluate is STOCK
+    answered = sum(one.status == 200 for one in server.served)
+    assert answered >= 21
+    # what was on its way to others when one failed is cut off by the host
+    assert answered - read_journal("j.jsonl").spent in range(concurrent)
+
+    server._failures.clear()
+    before = read_journal("j.jsonl").spent
+    with budgeted(sampler="uniform", budget=60, round_size=24, journal="j.jsonl"):
+        results = simple_evaluate(folder, _model(server, num_concurrent=concurrent), **CHAT)
+    assert sum(one.status == 200 for one in server.served) == answered + 60 - before
+    assert results["evalbudget"]["spent"] == results["evalbudget"]["readings"] == 60
+    assert len(results["samples"]["numbers"]) == 60
+
+
+def test_a_document_that_cannot_be_answered_costs_its_tries_and_no_more(
+    tmp_path: Path, server: Server
+) -> None:
+    folder = write_task(tmp_path / "tasks", n=8)
+    server.fail(500, times=math.inf, when=lambda body: "say 5 " in body["messages"][-1]["content"])
+    with budgeted(sampler="uniform", budget=40, round_size=8):
+        results = simple_evaluate(folder, _model(server), **CHAT)
+    block = results["evalbudget"]
+    assert block["closed"] == ["numbers:5"]
+    assert (block["spent"], block["failed"], block["readings"]) == (40, 3, 37)
+    assert 5 not in block["tasks"]["numbers"]["doc_id"]
+    assert sum(one.status == 200 for one in server.served) == 37
+
+
+def test_journals_of_other_runs_are_refused(tmp_path: Path) -> None:
+    folder = write_task(tmp_path / "tasks", n=6)
+    with budgeted(budget=30, journal="j.jsonl"):
+        simple_evaluate(folder, CoinModel())
+    for arguments, host, message in [
+        ({"seed": 1}, {}, "seed = 0 there, 1 here"),
+        ({"sampler": "uniform"}, {}, "another configuration"),
+        ({}, {"limit": 5}, "prompts = "),
+        ({}, {"num_fewshot": 1, "system_instruction": "Be brief."}, "prompts = "),
+        ({"vary_seed": True}, {}, "vary_seed = False there, True here"),
+    ]:
+        with (
+            pytest.raises(JournalError, match=message),
+            budgeted(**{"budget": 30, "journal": "j.jsonl", **arguments}),
+        ):
+            simple_evaluate(folder, CoinModel(), **host)
+    Path("j.answers.jsonl").unlink()
+    with (
+        pytest.raises(JournalError, match="has the scores alone"),
+        budgeted(budget=30, journal="j.jsonl"),
+    ):
+        simple_evaluate(folder, CoinModel())

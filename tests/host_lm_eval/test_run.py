@@ -1,0 +1,212 @@
+"""Budgeted runs in Python: what is bought, what is told, what is left behind."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import lm_eval.evaluator
+import numpy as np
+import pytest
+import yaml
+from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
+
+from evalbudget import Allocation
+from evalbudget.errors import InvalidInputError
+from evalbudget.estimators import mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.run import read_journal
+from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.rows import readings_of
+
+STOCK = lm_eval.evaluator.evaluate
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = write_task(tmp_path_factory.mktemp("tasks"), n=20, num_fewshot=1)
+    write_task(path, "others", n=10, task_alias="The others")
+    group = {
+        "group": "both",
+        "task": ["numbers", "others"],
+        "aggregate_metric_list": [{"metric": "exact_match", "aggregation": "mean", "weight_by_size": True}],
+    }
+    (path / "both.yaml").write_text(yaml.safe_dump(group))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_budget_is_used_up_exactly_where_scores_vary(folder: Path) -> None:
+    lm = CoinModel()
+    with budgeted(sampler="eb-bernstein", budget=200, score_range="0..1"):
+        results = simple_evaluate(folder, lm)
+
+    assert lm_eval.evaluator.evaluate is STOCK
+    assert len(lm.calls) == 200
+    block = results["evalbudget"]
+    assert (block["spent"], block["readings"], block["failed"]) == (200, 200, 0)
+    assert (block["sampler"], block["seed"], block["score"]) == (
+        "eb-bernstein",
+        0,
+        {"numbers": "exact_match,none"},
+    )
+    assert block["stop_reason"] == "budget used up"
+    counts = dict(
+        zip(block["tasks"]["numbers"]["doc_id"], block["tasks"]["numbers"]["readings"], strict=True)
+    )
+    assert sum(counts.values()) == 200
+    # documents 0 and 10 are never said wrongly, 9 and 19 every second time
+    assert counts[9] + counts[19] > 1.3 * (counts[0] + counts[10])
+
+    samples = results["samples"]["numbers"]
+    assert Counter(record["doc_id"] for record in samples) == counts
+    assert all(record["doc"]["number"] == record["doc_id"] for record in samples)
+    prompts = {record["doc_id"]: record["arguments"][0][0] for record in samples}
+    assert Counter(lm.calls) == Counter(prompts[doc] for doc in counts for _ in range(counts[doc]))
+
+    journal = read_journal(block["journal"])
+    assert journal.spent == 200
+    json.dumps(results, default=str)
+
+
+def test_the_rows_are_the_estimators_on_the_samples(folder: Path) -> None:
+    with budgeted(sampler="eb-bernstein", budget="8x", objective="mean", journal="none"):
+        results = simple_evaluate(folder, CoinModel())
+    row = results["results"]["numbers"]
+    scored = [(r["doc_id"], r["epoch"], float(r["exact_match"])) for r in results["samples"]["numbers"]]
+    readings = readings_of(scored)
+    assert readings is not None
+    how = {"allocation": Allocation.CROSS_FIT, "fixed_repeats": 4}
+    fixed, sampled = mean_over_fixed_items(readings, **how), mean_over_sampled_items(readings, **how)
+    name = "exact_match_estimate"
+    assert row[f"{name},none"] == row[f"{name}_rep,none"] == fixed.value
+    assert row[f"{name}_stderr,none"] == sampled.standard_error
+    assert row[f"{name}_rep_stderr,none"] == fixed.standard_error
+    wide, narrow = sampled.confidence_interval(0.95), fixed.confidence_interval(0.95)
+    assert (row[f"{name}_ci_lower,none"], row[f"{name}_ci_upper,none"]) == (wide.low, wide.high)
+    assert (row[f"{name}_rep_ci_lower,none"], row[f"{name}_rep_ci_upper,none"]) == (narrow.low, narrow.high)
+    # the host's own row: one number per document
+    assert row["exact_match,none"] == pytest.approx(np.mean(readings.moments.mean), abs=1e-12)
+    assert results["evalbudget"]["journal"] is None
+    assert not Path("evalbudget-journals").exists()
+
+
+def test_every_document_once_is_the_stock_run_and_our_rows(folder: Path) -> None:
+    stock = simple_evaluate(folder, CoinModel(noise=False), log_samples=False)
+    with budgeted(sampler="uniform", budget="1x"):
+        ours = simple_evaluate(folder, CoinModel(noise=False), log_samples=False)
+    assert "samples" not in ours
+    row = ours["results"]["numbers"]
+    assert row["exact_match_estimate,none"] == stock["results"]["numbers"]["exact_match,none"]
+    assert row["exact_match_estimate_rep_stderr,none"] == "N/A"
+    for key in [key for key in row if "estimate" in key]:
+        del row[key]
+    ours.pop("evalbudget")
+    for timed in ("date",):
+        del ours[timed], stock[timed]
+    assert ours == stock
+
+
+def test_groups_share_a_budget_and_are_aggregated_by_the_host(folder: Path) -> None:
+    lm = CoinModel()
+    with budgeted(sampler="uniform", budget=90):
+        results = simple_evaluate(folder, lm, "both")
+    assert len(lm.calls) == 90
+    assert results["n-samples"] == {
+        "numbers": {"original": 20, "effective": 20},
+        "others": {"original": 10, "effective": 10},
+    }
+    table = results["results"]
+    assert table["others"]["alias"] == "The others"
+    pooled = (20 * table["numbers"]["exact_match,none"] + 10 * table["others"]["exact_match,none"]) / 30
+    assert results["groups"]["both"]["exact_match,none"] == pytest.approx(pooled)
+    assert set(results["evalbudget"]["tasks"]) == {"numbers", "others"}
+    assert "exact_match_estimate,none" in table["others"]
+
+
+def test_the_same_seed_buys_the_same(folder: Path) -> None:
+    bought = []
+    for seed in (1, 1, 2):
+        with budgeted(sampler="eb-bernstein", budget=100, seed=seed, journal="none"):
+            results = simple_evaluate(folder, CoinModel(), limit=8)
+        bought.append(results["evalbudget"]["tasks"]["numbers"]["readings"])
+    assert bought[0] == bought[1]
+    assert bought[0] != bought[2]
+    assert sum(bought[2]) == 100
+
+
+def test_documents_that_take_several_calls_cost_them(folder: Path, tmp_path: Path) -> None:
+    tasks = write_task(tmp_path / "costly", "costly", n=5, repeats=3)
+    lm = CoinModel()
+    with budgeted(sampler="uniform", budget=40):
+        results = simple_evaluate(tasks, lm, "costly")
+    # 5 documents at 3 calls: 13 answers cost 39, and a 14th does not fit
+    assert len(lm.calls) == 39
+    assert results["evalbudget"]["spent"] == 39
+    assert results["evalbudget"]["readings"] == 13
+    lm = CoinModel()
+    with budgeted(sampler="uniform", budget="4x"):
+        assert simple_evaluate(tasks, lm, "costly")["evalbudget"]["readings"] == 20
+    assert len(lm.calls) == 60
+
+
+def test_a_score_outside_of_the_range_has_failed(folder: Path) -> None:
+    with budgeted(sampler="uniform", budget=48, score_range="0..0.5", round_size=1):
+        results = simple_evaluate(folder, CoinModel(noise=False), limit=6)
+    block = results["evalbudget"]
+    # all but the multiples of 3 are said rightly, score 1, and close after three failures
+    assert block["closed"] == ["numbers:1", "numbers:2", "numbers:4", "numbers:5"]
+    assert block["failures"] == {"score 1 is outside 0..0.5": 12}
+    assert block["tasks"]["numbers"]["doc_id"] == [0, 3]
+    assert block["spent"] == 48
+
+
+def test_one_run_at_a_time(folder: Path) -> None:
+    with (
+        budgeted(budget=100),
+        pytest.raises(InvalidInputError, match="within another one"),
+        budgeted(budget=100),
+    ):
+        pass
+    assert lm_eval.evaluator.evaluate is STOCK
+
+
+BLOCK = {"class": "evalbudget_lm_eval.BudgetedTask", "evalbudget": {"sampler": "uniform", "budget": "3x"}}
+
+
+def test_a_task_brings_its_budget_along(tmp_path: Path) -> None:
+    tasks = write_task(tmp_path / "own", n=6, **BLOCK)
+    lm = CoinModel()
+    results = simple_evaluate(tasks, lm)
+    assert len(lm.calls) == 18
+    assert results["evalbudget"]["sampler"] == "uniform"
+    assert lm_eval.evaluator.evaluate is STOCK
+    lm = CoinModel()
+    with budgeted(sampler="eb-bernstein", budget=30):  # comes before the block
+        assert simple_evaluate(tasks, lm)["evalbudget"]["budget"] == 30
+    assert len(lm.calls) == 30
+    assert lm_eval.evaluator.evaluate is STOCK
+
+
+def test_blocks_that_cannot_be_run(tmp_path: Path) -> None:
+    tasks: dict[str, Any] = {
+        "a": BLOCK,
+        "b": {**BLOCK, "evalbudget": {"budget": "4x"}},
+        "c": {**BLOCK, "evalbudget": {"budgets": "4x", "budget": 3}},
+        "d": {"class": BLOCK["class"]},
+    }
+    for name, block in tasks.items():
+        write_task(tmp_path / "own", name, n=6, **block)
+    for names, message in {
+        ("a", "b"): "tasks 'a' and 'b' are run together with different evalbudget blocks",
+        ("c",): "option of sampler 'eb-bernstein' 'budgets'",
+        ("d",): r"task 'd' has the block evalbudget: None; write evalbudget: \{sampler",
+    }.items():
+        with pytest.raises(Exception, match=message):
+            simple_evaluate(tmp_path / "own", CoinModel(), *names)
+        lm_eval.evaluator.evaluate = STOCK

@@ -1,0 +1,147 @@
+"""The same recorded scores on both hosts: the same decisions, and the same estimates to 1e-12."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import inspect_ai
+import numpy as np
+import pytest
+from inspect_ai import Task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import get_model
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from tests.host_inspect.conftest import (  # noqa: F401  (fixtures)
+    HOST_WARNING,
+    _streams_of_the_host,
+)
+from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
+
+from evalbudget.run import read_journal
+from evalbudget_inspect import budgeted as budgeted_inspect
+from evalbudget_lm_eval import budgeted as budgeted_lm_eval
+
+pytestmark = pytest.mark.filterwarnings(HOST_WARNING)
+
+ITEMS = 12
+BUDGET = 150
+ROWS = {
+    "estimate": "",
+    "stderr": "_rep_stderr",
+    "lower": "_rep_ci_lower",
+    "upper": "_rep_ci_upper",
+    "sampled_items_stderr": "_stderr",
+    "sampled_items_lower": "_ci_lower",
+    "sampled_items_upper": "_ci_upper",
+}
+Cell = tuple[int, int]
+
+
+@pytest.fixture
+def recorded() -> np.ndarray[Any, np.dtype[np.float64]]:
+    """A score for every item and epoch; items differ in mean and in noise."""
+    rng = np.random.default_rng(20261121)
+    sizes = rng.uniform(0.5, 30.0, size=(ITEMS, 1))
+    means = rng.uniform(0.2, 0.9, size=(ITEMS, 1))
+    return np.asarray(rng.beta(sizes * means, sizes * (1 - means), size=(ITEMS, BUDGET)))
+
+
+def _on_inspect(
+    recorded: Any, folder: Path, **options: Any
+) -> tuple[list[Cell], dict[str, float], dict[str, Any]]:
+    order: list[Cell] = []
+
+    @scorer(metrics=[mean()])
+    def played() -> Scorer:
+        async def score(state: TaskState, target: Target) -> Score:
+            cell = int(str(state.sample_id)), state.epoch - 1
+            order.append(cell)
+            return Score(value=float(recorded[cell]))
+
+        return score
+
+    @solver
+    def silent() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            return state
+
+        return solve
+
+    samples = [Sample(id=str(i), input=f"item {i}", target="") for i in range(ITEMS)]
+    task = Task(dataset=MemoryDataset(samples), solver=silent(), scorer=played(), name="played")
+    (log,) = inspect_ai.eval(
+        budgeted_inspect(task, budget=BUDGET, score_range="0..1", **options),
+        model=get_model("mockllm/model", memoize=False),
+        max_samples=1,
+        display="none",
+        log_dir=str(folder),
+        log_realtime=False,
+        ctl_server=False,
+    )
+    assert log.status == "success", log.error
+    assert log.results is not None
+    metrics = {m.name: float(m.value) for s in log.results.scores for m in s.metrics.values()}
+    metadata = log.results.scores[0].metadata
+    assert metadata is not None
+    return order, metrics, metadata["evalbudget"]
+
+
+class PlayedModel(CoinModel):
+    """Says the recorded score of the document and of the repeat, which it knows by its seed."""
+
+    def __init__(self, recorded: Any) -> None:
+        super().__init__()
+        self._recorded = recorded
+
+    def _answer(self, prompt: str, kwargs: dict[str, Any]) -> str:
+        return repr(float(self._recorded[int(prompt.split()[1]), kwargs["seed"] - 1234]))
+
+
+def _on_lm_eval(
+    recorded: Any, folder: Path, **options: Any
+) -> tuple[list[Cell], dict[str, float], dict[str, Any]]:
+    metrics = [{"metric": "score", "aggregation": "mean", "higher_is_better": True}]
+    tasks = write_task(folder, n=ITEMS, metric_list=metrics)
+    (folder / "own.py").write_text("def process(doc, results):\n    return {'score': float(results[0])}\n")
+    yaml = tasks / "numbers.yaml"
+    yaml.write_text(yaml.read_text() + "process_results: !function own.process\n")
+    journal = folder / "journal.jsonl"
+    with budgeted_lm_eval(
+        budget=BUDGET, score_range="0..1", round_size=1, vary_seed=True, journal=journal, **options
+    ):
+        results = simple_evaluate(tasks, PlayedModel(recorded))
+    order = [(e.request.cell.item, e.request.cell.epoch) for e in read_journal(journal) if e.reading is None]
+    rows = {name: results["results"]["numbers"][f"score_estimate{end},none"] for name, end in ROWS.items()}
+    return order, rows, results["evalbudget"]
+
+
+def _chosen(order: Sequence[Cell], first: int) -> list[Cell]:
+    """What was asked because of scores."""
+    return list(order[ITEMS * first :])
+
+
+@pytest.mark.parametrize(("objective", "first"), [("worst-item", 3), ("mean", 4)])
+def test_both_hosts_decide_and_estimate_alike(
+    recorded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, objective: str, first: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = {"sampler": "eb-bernstein", "objective": objective, "seed": 5}
+    order_i, rows_i, block_i = _on_inspect(recorded, tmp_path / "logs", **options)
+    order_l, rows_l, block_l = _on_lm_eval(recorded, tmp_path / "tasks", **options)
+
+    assert len(order_i) == len(order_l) == BUDGET
+    assert sorted(order_i) == sorted(order_l)
+    assert _chosen(order_i, first) == _chosen(order_l, first)
+    counts = Counter(item for item, _ in order_l)
+    assert max(counts.values()) > 1.3 * min(counts.values())  # there was something to decide
+
+    for name in ROWS:
+        assert rows_l[name] == pytest.approx(rows_i[name], abs=1e-12, rel=0), name
+    items_i, items_l = block_i["per_item"], block_l["tasks"]["numbers"]
+    assert [int(i) for i in items_i["id"]] == items_l["doc_id"]
+    for column in ("readings", "estimate", "lower", "upper", "anytime_lower", "anytime_upper"):
+        assert items_l[column] == items_i[column], column
