@@ -26,8 +26,7 @@ def design(**changes: object) -> AuditDesign:
         "models": ("alpha", "beta"),
         "items": tuple(f"story {i}" for i in range(30)),
         "scale": TEN,
-        "config": {"sampler": "audit-eprocess", "delta": 0.05},
-        "seed": 3,
+        "config": {"delta": 0.05, "seed": 3},
     }
     return AuditDesign(**options | changes)  # type: ignore[arg-type]
 

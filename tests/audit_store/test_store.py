@@ -38,6 +38,13 @@ def test_gives_back_what_it_was_given(store: AuditStore) -> None:
         assert (opinion.score, opinion.reason, opinion.model) == (pytest.approx(4.0), "Reason 3", "beta")
 
 
+def test_a_judge_may_have_said_nothing(store: AuditStore) -> None:
+    (first, answer), second = drawn(range(9, 10), start=18)
+    store.draws.append([(replace(first, judge=math.nan), answer), second])
+    assert math.isnan(store.draws.all()[18].judge)
+    assert store.draws.opinion(18).score is None
+
+
 def test_a_task_tells_neither_system_nor_judge(store: AuditStore) -> None:
     text = repr(store.draws.task(7))
     assert "beta" not in text
@@ -46,7 +53,7 @@ def test_a_task_tells_neither_system_nor_judge(store: AuditStore) -> None:
 
 def test_another_design_is_refused_with_what_differs(store: AuditStore) -> None:
     other = design(
-        models=("alpha", "gamma"), scale=Scale(0, 1, 1), config={"sampler": "pp-lucb", "delta": 0.05}
+        models=("alpha", "gamma"), scale=Scale(0, 1, 1), config={"delta": 0.05, "seed": list(range(99))}
     )
     with pytest.raises(AuditStoreError) as refusal:
         AuditStore.open(store.path, other)
@@ -54,9 +61,9 @@ def test_another_design_is_refused_with_what_differs(store: AuditStore) -> None:
     assert "only here: gamma" in message
     assert "only there: beta" in message
     assert "scale: 0 or 1 here, whole numbers 1 to 10 there" in message
-    assert "sampler: pp-lucb here, audit-eprocess there" in message
+    assert "15, 16, 17, ... here, 3 there" in message
     assert "delta" not in message
-    assert "seed" not in message
+    assert "policy" not in message
 
 
 def test_items_in_another_order_are_another_design(store: AuditStore) -> None:
@@ -136,7 +143,7 @@ def test_nobody_rewrites_history_not_even_in_sql(store: AuditStore, statement: s
         ({"segment": 1}, "segment 1"),
         ({"leader": 5}, "leader 5"),
         ({"judge": 7.0}, r"judge score 7.0, outside \[0, 1\]; rescale .*whole numbers 1 to 10"),
-        ({"judge": math.nan}, "judge score nan"),
+        ({"judge": math.inf}, "judge score inf"),
         ({"prediction": -0.1}, "prediction"),
         ({"propensity": 0.0}, "propensity"),
         ({"uniform": 1.0}, "uniform"),

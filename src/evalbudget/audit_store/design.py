@@ -17,14 +17,14 @@ _SHOWN = 4
 
 @dataclass(frozen=True)
 class AuditDesign:
-    """Names, scale, policy and seed of an audit.
+    """Names, scale and policy of an audit.
 
     Attributes:
         models: the systems compared.
         items: what they answer.
         scale: what humans may score.
-        config: name and options of the policy, as JSON can hold them.
-        seed: of every coin and of the order of items.
+        policy: name of what draws and decides.
+        config: its options, seed included, as JSON can hold them.
         segments: names behind ``AuditDraw.segment``.
 
     Raises:
@@ -34,8 +34,8 @@ class AuditDesign:
     models: tuple[str, ...]
     items: tuple[str, ...]
     scale: Scale = field(default_factory=Scale)
+    policy: str = "audit-eprocess"
     config: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
     segments: tuple[str, ...] = ("all",)
 
     def __post_init__(self) -> None:
@@ -75,15 +75,20 @@ class AuditDesign:
             for axis in ("models", "items", "segments")
             if getattr(self, axis) != getattr(other, axis)
         ]
-        for name in ("scale", "seed"):
+        for name in ("scale", "policy"):
             here, there = getattr(self, name), getattr(other, name)
             if here != there:
                 found.append(f"{name}: {here} here, {there} there")
         for key in sorted({*self.config, *other.config}):
             here, there = (side.config.get(key, "absent") for side in (self, other))
             if here != there:
-                found.append(f"{key}: {here} here, {there} there")
+                found.append(f"{key}: {_short(here)} here, {_short(there)} there")
         return found
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _names(axis: str, here: tuple[str, ...], there: tuple[str, ...]) -> str:

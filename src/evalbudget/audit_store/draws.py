@@ -121,7 +121,8 @@ class Draws:
         if not rows:
             raise InvalidInputError(_not_wanted(draw, False))
         judge, reason, model = rows[0]
-        return Opinion(self._design.scale.from_unit(judge), reason, self._design.models[model])
+        score = None if judge is None else self._design.scale.from_unit(judge)
+        return Opinion(score, reason, self._design.models[model])
 
     def index(self, task: str) -> int:
         """The draw of a task id.
@@ -161,7 +162,7 @@ class Draws:
             raise InvalidInputError(
                 f"{where} has leader {draw.leader}; the audit has {len(design.models)} models"
             )
-        if not 0.0 <= draw.judge <= 1.0:
+        if not (math.isnan(draw.judge) or 0.0 <= draw.judge <= 1.0):
             raise InvalidInputError(
                 f"{where} has judge score {draw.judge}, outside [0, 1]; rescale the judge's scores to the "
                 f"scale of the labels ({design.scale})"
@@ -189,7 +190,9 @@ def _text(text: str) -> str:
 
 def _from_row(row: Any) -> AuditDraw:
     values = dict(zip(AuditDraw.__slots__, row, strict=True))
-    return AuditDraw(**values | {"coin": Coin(values["coin"]), "wanted": bool(values["wanted"])})
+    judge = math.nan if values["judge"] is None else values["judge"]
+    changed = {"judge": judge, "coin": Coin(values["coin"]), "wanted": bool(values["wanted"])}
+    return AuditDraw(**values | changed)
 
 
 def _not_wanted(draw: int, exists: bool) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from evalbudget.audit_store.database import Database
 from evalbudget.audit_store.draws import Draws
@@ -49,7 +50,7 @@ class Leases:
         self._draws = draws
 
     def next(
-        self, session: str, by: str, *, seconds: float = SECONDS, skip: Collection[int] = ()
+        self, session: str, by: str, *, seconds: float = SECONDS, skip: Sequence[int] = ()
     ) -> LabelTask | None:
         """The draw this session is at, otherwise the first one that nobody has; None if there is none.
 
@@ -59,7 +60,7 @@ class Leases:
             session: unique name of the session.
             by: who labels.
             seconds: until it goes to somebody else, counted from the last sign of life.
-            skip: draws put off; they are handed out when nothing else is left.
+            skip: draws put off, longest first; they are handed out when nothing else is left.
         """
         by = labeller(by)
         with self._db.write() as cursor:
@@ -71,14 +72,10 @@ class Leases:
             row = cursor.execute("SELECT min(draw) FROM leases WHERE session = ?", (session,)).fetchone()
             draw = row[0]
             if draw is None:
-                put_off, draw = set(skip), None
-                last: int | None = None
-                for (free,) in cursor.execute(_FREE):
-                    if free not in put_off:
-                        draw = free
-                        break
-                    last = free if last is None else last
-                draw = last if draw is None else draw
+                free = [row[0] for row in cursor.execute(_FREE)]
+                put_off = set(skip)
+                first = (draw for draw in free if draw not in put_off)
+                draw = next(chain(first, (draw for draw in skip if draw in free)), None)
             if draw is None:
                 return None
             cursor.execute(

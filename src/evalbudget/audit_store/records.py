@@ -83,12 +83,12 @@ class Opinion:
     """What the judge said of a draw.
 
     Attributes:
-        score: on the scale of the audit.
+        score: on the scale of the audit; None if it gave none.
         reason: empty if it gave none.
         model: the system that was judged.
     """
 
-    score: float
+    score: float | None
     reason: str
     model: str
 

@@ -19,7 +19,7 @@ CREATE TABLE draws (
     draw INTEGER PRIMARY KEY,
     context INTEGER NOT NULL REFERENCES contexts,
     model INTEGER NOT NULL,
-    judge REAL NOT NULL CHECK (judge BETWEEN 0 AND 1),
+    judge REAL CHECK (judge BETWEEN 0 AND 1),
     prediction REAL NOT NULL CHECK (prediction BETWEEN 0 AND 1),
     propensity REAL NOT NULL CHECK (propensity > 0 AND propensity <= 1),
     uniform REAL NOT NULL CHECK (uniform >= 0 AND uniform < 1),

@@ -30,7 +30,7 @@ class AuditStore:
     Attributes:
         path: of the file.
         id: unique; begins the ids of the tasks, so that labels of another store are told.
-        design: names, scale, policy and seed.
+        design: names, scale and policy.
         command: what draws the next batch, to show to people; empty if nobody said.
         draws: every answer that was judged.
         labels: every score that a human gave.
