@@ -160,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, answer: _Answer) -> None:
         try:
             self.send_response(answer.status)
-            for name, value in (_HEADERS | answer.headers).items():
+            for name, value in {**_HEADERS, **answer.headers}.items():
                 self.send_header(name, value)
             self.send_header("Content-Type", answer.kind)
             self.send_header("Content-Length", str(len(answer.body)))

@@ -69,7 +69,8 @@ class AuditStore:
             AuditStoreError: the file exists or cannot be written.
         """
         meta = {
-            "id": secrets.token_hex(4),
+            # begins with a letter, so that spreadsheets take it for no number
+            "id": secrets.choice("abcdef") + secrets.token_hex(4)[1:],
             "design": design.to_json(),
             "fingerprint": design.fingerprint,
             "command": command,
