@@ -1,0 +1,429 @@
+"""``audit-eprocess``: which contexts to judge, which of them a human labels, and what has been proved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalbudget.audit_draws import AuditDraw, Coin
+from evalbudget.audits.calibration import Calibration
+from evalbudget.audits.config import AuditConfig, NoGo
+from evalbudget.audits.rates import (
+    Rates,
+    Task,
+    audits_only,
+    best_rates,
+    fits_disjoint,
+    residual_variance,
+    single_rates,
+)
+from evalbudget.confidence.audited import GAMMA, STEPS, Audited, pair_bets, pair_evidence, pair_range, reach
+from evalbudget.confidence.bounds import FloatArray, IntArray
+
+WARM_UP = 8
+"""Labels of each arm before its propensities may fall below WARM_RATE."""
+WARM_RATE = 0.5
+FIRST_SPREAD = 0.1
+"""Variance of a difference of predictions supposed before anything was judged."""
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Everything fixed at the start of a batch.
+
+    Attributes:
+        number: of the batch, from 0.
+        first: number of its first context.
+        items: drawn, shape (contexts,).
+        arms: that take part, increasing, shape (k,).
+        judged: whether the judge is asked.
+        leader: the arm that leads; None when nobody does.
+        calibration: predictions of every arm.
+        propensity: pi, shape (arms, cells).
+        disjoint: pairs that are never both audited, shape (arms, arms).
+        bets: on every pair, shape (arms, arms, steps).
+        cap: the smallest limit on them in force.
+        uniform: U, shape (contexts, arms); the same along a row unless coins are independent.
+        variance: V of each arm's Z, shape (arms,), guessed.
+    """
+
+    number: int
+    first: int
+    items: IntArray
+    arms: IntArray
+    judged: bool
+    leader: int | None
+    calibration: Calibration
+    propensity: FloatArray
+    disjoint: NDArray[np.bool_]
+    bets: FloatArray
+    cap: float
+    uniform: FloatArray
+    variance: FloatArray
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The contexts of a batch with their judge scores and coins; all of shape (contexts, arms of the batch).
+
+    Attributes:
+        batch: they belong to.
+        judge: F, nan where there is none.
+        prediction: m.
+        propensity: pi.
+        wanted: whether the coin asks for a label.
+    """
+
+    batch: Frozen
+    judge: FloatArray
+    prediction: FloatArray
+    propensity: FloatArray
+    wanted: NDArray[np.bool_]
+
+    @property
+    def n(self) -> int:
+        """Number of contexts."""
+        return len(self.judge)
+
+
+class AuditPolicy:
+    """Draws batches, learns from complete ones; pure and deterministic given config, scores and labels.
+
+    ``batch`` is what to judge next; :meth:`throw` takes the judge's scores and throws the coins;
+    :meth:`learn` takes the labels of the whole batch. :meth:`weigh` says what a first part of them proves.
+
+    Args:
+        config: settings.
+    """
+
+    def __init__(self, config: AuditConfig) -> None:
+        self.config = config
+        K = config.n_models
+        self.active: NDArray[np.bool_] = np.ones(K, dtype=bool)
+        self.no_go: int | None = None
+        """Number of the batch from which on the judge was not worth its price; None while it is."""
+        self.labels = 0
+        self.judged = 0
+        self.out_of_labels = False
+        self._capital: FloatArray = np.zeros((K, K, STEPS.size))
+        self._close: FloatArray = np.zeros((K, K, STEPS.size))
+        self._evidence: FloatArray = np.ones((K, K))
+        self._closeness: FloatArray = np.zeros((K, K))
+        self.past: list[tuple[Drawn, FloatArray]] = []
+        order = np.random.default_rng((config.seed, 0)).permutation(config.n_items)
+        self._order: IntArray = np.asarray(order, dtype=np.int64)
+        self._segment: IntArray = np.asarray(
+            config.segments if config.segments is not None else np.zeros(config.n_items), dtype=np.int64
+        )
+        self._contexts = 0
+        self.batch: Frozen | None = self._freeze()
+
+    @property
+    def threshold(self) -> float:
+        """Evidence that drops an arm.
+
+        Twice 1/delta: half of delta is spent on dropping the best arm, so that a tie of two is not broken
+        either way with more than delta, and the other half on calling unequal systems equivalent.
+        """
+        return 2.0 / self.config.delta
+
+    # one batch
+
+    def throw(self, judge: FloatArray) -> Drawn:
+        """Throw the coins of the batch, or of its first contexts.
+
+        Args:
+            judge: scores in [0, 1], nan where there is none, shape (contexts, arms of the batch).
+        """
+        f = self.batch
+        assert f is not None
+        n = len(judge)
+        cell = f.calibration.cells(self._segment[f.items[:n]], judge)
+        arms = f.arms[None, :]
+        m, pi = f.calibration.prediction[arms, cell], f.propensity[arms, cell]
+        u = f.uniform[:n, f.arms]
+        heads = u < pi
+        if f.leader is not None and self.config.coin is Coin.DISJOINT:
+            at = int(np.searchsorted(f.arms, f.leader))
+            fits = pi + pi[:, at : at + 1] <= 1.0
+            other = np.where(fits, u >= 1.0 - pi, heads)
+            other[:, at] = heads[:, at]
+            heads = other
+        return Drawn(f, judge, m, pi, heads)
+
+    def affordable(self, drawn: Drawn) -> int:
+        """How many of the contexts can have all the labels their coins ask for."""
+        if self.config.max_labels is None:
+            return drawn.n
+        needed = np.cumsum(drawn.wanted.sum(axis=1))
+        return int(np.searchsorted(needed, self.config.max_labels - self.labels, side="right"))
+
+    def weigh(self, drawn: Drawn, labels: FloatArray) -> Weighed:
+        """What the first contexts of the batch prove, without learning from them.
+
+        Args:
+            drawn: the batch.
+            labels: of its first contexts, complete, shape (contexts, arms of the batch); nan where a label
+                was not wanted, or never came.
+        """
+        f, n = drawn.batch, len(labels)
+        z = Audited.of(
+            drawn.prediction[:n], drawn.propensity[:n], drawn.wanted[:n].astype(np.float64), labels
+        )
+        K = self.config.n_models
+        pairs = np.ix_(f.arms, f.arms)
+        path, capital = pair_evidence(z, f.bets[pairs], self._capital[pairs])
+        everything = np.broadcast_to(self._evidence, (n, K, K)).copy()
+        everything[np.ix_(np.arange(n), f.arms, f.arms)] = path
+        against = np.where(np.eye(K, dtype=bool), 0.0, everything).sum(axis=1) / max(K - 1, 1)
+        first = np.full(K, n)
+        for k in np.flatnonzero(self.active):
+            over = np.flatnonzero(against[:, k] >= self.threshold)
+            first[k] = over[0] if over.size else n
+        close, closeness = self._close, self._closeness
+        decided_close = n
+        if self.config.margin > 0.0 and K > 1:
+            close_path, ends = pair_evidence(z, f.bets[pairs], self._close[pairs], self.config.margin)
+            close, closeness = self._close.copy(), self._closeness.copy()
+            close[pairs] = ends
+            peaks = np.maximum.accumulate(close_path, axis=0)
+            peaks = np.maximum(peaks, self._closeness[pairs])
+            closeness[pairs] = peaks[-1] if n else self._closeness[pairs]
+            decided_close = self._first_equivalent(peaks, f.arms, first, n)
+        full = self._capital.copy()
+        full[pairs] = capital
+        evidence = self._evidence.copy()
+        if n:
+            evidence[pairs] = path[-1]
+        return Weighed(first, decided_close, full, evidence, close, closeness)
+
+    def _first_equivalent(self, peaks: FloatArray, arms: IntArray, first: IntArray, n: int) -> int:
+        """The first context after which all that remain are within the margin of each other."""
+        threshold = self.threshold * max(self.config.n_models - 1, 1)
+        within = peaks >= threshold
+        within |= np.eye(len(arms), dtype=bool)
+        for t in range(n):
+            left = first[arms] > t
+            left &= self.active[arms]
+            if left.sum() > 1 and within[t][np.ix_(left, left)].all():
+                return t
+        return n
+
+    def learn(self, drawn: Drawn, labels: FloatArray) -> None:
+        """Take a complete batch in and freeze the next one; it ends short when labels run out."""
+        found = self.weigh(drawn, labels)
+        n = len(labels)
+        self._capital, self._evidence = found.capital, found.evidence
+        self._close, self._closeness = found.close, found.closeness
+        self.labels += int(drawn.wanted[:n].sum())
+        self.judged += n * drawn.batch.arms.size if drawn.batch.judged else 0
+        self._contexts += n
+        self.past.append((drawn, labels))
+        dropped = found.first < n
+        if dropped[self.active].all():  # all at once: the one with the least evidence against it stays
+            dropped[int(np.argmax(np.where(self.active, found.first, -1)))] = False
+        self.active &= ~dropped
+        self.out_of_labels = n < drawn.n or (
+            self.config.max_labels is not None and self.labels >= self.config.max_labels
+        )
+        self.equivalent = found.equivalent < n
+        over = self.active.sum() == 1 and self.config.n_models > 1
+        self.batch = None if over or self.equivalent or self.out_of_labels else self._freeze()
+
+    equivalent = False
+
+    # the past as arrays, nan or False where an arm took no part
+
+    @cached_property
+    def _nothing(self) -> FloatArray:
+        return np.zeros((0, self.config.n_models))
+
+    def history(self) -> History:
+        """All complete batches."""
+        K = self.config.n_models
+        parts = []
+        for drawn, labels in self.past:
+            n = len(labels)
+            wide = [np.full((n, K), np.nan) for _ in range(2)] + [np.zeros((n, K)) for _ in range(3)]
+            arms = drawn.batch.arms
+            wide[0][:, arms] = drawn.judge[:n]
+            wide[1][:, arms] = np.where(drawn.wanted[:n], labels, np.nan)
+            wide[2][:, arms] = drawn.propensity[:n]
+            wide[3][:, arms] = drawn.wanted[:n]
+            wide[4][:, arms] = 1.0
+            parts.append((self._segment[drawn.batch.items[:n]], *wide))
+        if not parts:
+            return History(np.zeros(0, dtype=np.int64), *([self._nothing] * 5))
+        return History(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def _freeze(self) -> Frozen | None:
+        left = self.config.n_items - self._contexts
+        if left <= 0:
+            return None
+        c = self.config
+        K, arms = c.n_models, np.flatnonzero(self.active)
+        past = self.history()
+        if not past.segment.size:
+            calibration = Calibration.before(K, c.n_segments, c.bins)
+            propensity = np.full(calibration.prediction.shape, WARM_RATE)
+            spread, leader, contexts, judged = np.full((K, K), FIRST_SPREAD), 0, np.inf, True
+        else:
+            calibration = Calibration.of(
+                past.segment, past.judge, past.label, past.seen > 0, c.n_segments, c.bins
+            )
+            m = calibration.prediction[np.arange(K)[None, :], calibration.cells(past.segment, past.judge)]
+            spread = _spread(m, past.seen > 0)
+            # IPW residuals about today's predictions; only the choice of leader and rates rests on them
+            gain = np.where(past.wanted > 0, np.nan_to_num(past.label - m), 0.0) / np.where(
+                past.seen > 0, past.propensity, 1.0
+            )
+            n_seen = np.maximum(past.seen.sum(axis=0), 1)
+            value = ((m + gain) * past.seen).sum(axis=0) / n_seen
+            leader = int(arms[np.argmax(value[arms])])
+            rates, judged = self._choose(calibration, spread, value, leader, arms, past, n_seen)
+            propensity, contexts = rates.propensity.copy(), rates.contexts
+            if not judged and self.no_go is None:
+                self.no_go = len(self.past)
+                if c.no_go is NoGo.STOP:
+                    return None
+            young = past.wanted.sum(axis=0) < WARM_UP
+            propensity[young] = np.maximum(propensity[young], WARM_RATE)
+        expected = float((calibration.share * propensity).sum(axis=1)[arms].sum())
+        aim = c.pilot if not self.past else c.batch
+        n = int(np.clip(round(aim / max(expected, 1e-9)), 1, max(10.0, min(contexts, 1e9))))
+        n = min(n, left)
+        G = residual_variance(calibration, propensity)
+        if not judged:
+            spread = _spread_of_labels(past)
+            G = np.zeros(K)
+        a, b = reach(calibration.prediction, propensity)
+        disjoint = fits_disjoint(propensity, leader, c.coin is Coin.DISJOINT)
+        width = pair_range(a, b, disjoint)
+        bets = pair_bets(spread + G[:, None] + G[None, :], width)
+        pairs = width[np.ix_(arms, arms)]
+        pairs = pairs[~np.eye(arms.size, dtype=bool)]
+        rng = np.random.default_rng((c.seed, 1, len(self.past)))
+        shape = (n, K) if c.coin is Coin.INDEPENDENT else (n, 1)
+        return Frozen(
+            number=len(self.past),
+            first=self._contexts,
+            items=self._order[self._contexts : self._contexts + n],
+            arms=arms,
+            judged=judged,
+            leader=leader,
+            calibration=calibration,
+            propensity=propensity,
+            disjoint=disjoint,
+            bets=bets,
+            cap=GAMMA / float(pairs.max()) if pairs.size else GAMMA / float((a + b)[arms].max()),
+            uniform=np.broadcast_to(rng.random(shape), (n, K)),
+            variance=np.diag(spread) / 2.0 + G,
+        )
+
+    def _choose(
+        self,
+        calibration: Calibration,
+        spread: FloatArray,
+        value: FloatArray,
+        leader: int,
+        arms: IntArray,
+        past: History,
+        n_seen: IntArray,
+    ) -> tuple[Rates, bool]:
+        """Propensities, and whether the judge is worth its price."""
+        c = self.config
+        if arms.size == 1:
+            assert c.half_width is not None
+            rates = single_rates(
+                calibration,
+                float(spread[0, 0]) / 2.0,
+                c.half_width,
+                c.delta,
+                (c.price_judge, c.price_label),
+            )
+            return rates, True
+        rivals = arms[arms != leader]
+        G = residual_variance(calibration, np.full(calibration.prediction.shape, 0.2))
+        error = np.sqrt((spread[leader, rivals] + G[leader] + G[rivals]) / n_seen[rivals])
+        gap = np.maximum(value[leader] - value[rivals], np.maximum(0.5 * error, 0.03))
+        task = Task(
+            leader,
+            rivals,
+            gap,
+            spread[leader, rivals],
+            float(np.log(self.threshold * (c.n_models - 1)) + 1.0),
+            c.price_judge,
+            c.price_label,
+            c.coin is Coin.DISJOINT,
+        )
+        rates = best_rates(calibration, task)
+        if self.no_go is not None:
+            return audits_only(calibration, task, _spread_of_labels(past)[leader, rivals]), False
+        enough = past.wanted.sum() >= c.pilot / 2
+        alone = audits_only(calibration, task, _spread_of_labels(past)[leader, rivals])
+        if enough and alone.cost < rates.cost:
+            return alone, False
+        return rates, True
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What a part of a batch proves.
+
+    Attributes:
+        first: the context of the batch after which each arm is dropped; the number of contexts if it is not.
+        equivalent: the one after which all that remain are equivalent; likewise.
+        capital: log capital of each bet.
+        evidence: E of each pair.
+        close: log capital of the bets on closeness.
+        closeness: largest evidence of closeness so far.
+    """
+
+    first: IntArray
+    equivalent: int
+    capital: FloatArray
+    evidence: FloatArray
+    close: FloatArray
+    closeness: FloatArray
+
+
+@dataclass(frozen=True)
+class History:
+    """Complete batches; all but ``segment`` of shape (contexts, arms)."""
+
+    segment: IntArray
+    judge: FloatArray
+    label: FloatArray
+    propensity: FloatArray
+    wanted: FloatArray
+    seen: FloatArray
+
+
+def _spread(m: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
+    """Var(m_i - m_j) where both took part; on the diagonal twice Var(m)."""
+    K = m.shape[1]
+    found = np.empty((K, K))
+    for i in range(K):
+        for j in range(i, K):
+            both = seen[:, i] & seen[:, j]
+            x = m[both, i] - m[both, j] if i != j else m[both, i] * np.sqrt(2.0)
+            found[i, j] = found[j, i] = max(float(x.var()) if x.size else FIRST_SPREAD, 1e-5)
+    return found
+
+
+def _spread_of_labels(past: History) -> FloatArray:
+    """Var(Y_i) + Var(Y_j): labels of the same context are rarely both there, so no credit for pairing."""
+    K = past.label.shape[1]
+    each = np.array([_variance(past.label[:, k][~np.isnan(past.label[:, k])]) for k in range(K)])
+    return np.asarray(each[:, None] + each[None, :], dtype=np.float64)
+
+
+def _variance(y: FloatArray) -> float:
+    # two pseudo-labels with the variance of a fair coin
+    return float((y.var() * y.size + 0.1) / (y.size + 2.0)) if y.size else 0.25
+
+
+__all__ = ["AuditDraw", "AuditPolicy", "Drawn", "Frozen", "History", "Weighed"]
