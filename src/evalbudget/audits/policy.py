@@ -20,7 +20,7 @@ from evalbudget.audits.rates import (
     residual_variance,
     single_rates,
 )
-from evalbudget.confidence.audited import GAMMA, STEPS, Audited, pair_bets, pair_evidence, pair_range, reach
+from evalbudget.confidence.audited import GAMMA, STEPS, Audited, mixture, pair_bets, pair_evidence, pair_range, reach
 from evalbudget.confidence.bounds import FloatArray, IntArray
 
 WARM_UP = 8
@@ -41,6 +41,7 @@ class Frozen:
         arms: that take part, increasing, shape (k,).
         judged: whether the judge is asked.
         leader: the arm that leads; None when nobody does.
+        rival: of each arm, the one thought to be better: the leader, and of the leader the runner-up.
         calibration: predictions of every arm.
         propensity: pi, shape (arms, cells).
         disjoint: pairs that are never both audited, shape (arms, arms).
@@ -56,6 +57,7 @@ class Frozen:
     arms: IntArray
     judged: bool
     leader: int | None
+    rival: IntArray
     calibration: Calibration
     propensity: FloatArray
     disjoint: NDArray[np.bool_]
@@ -109,6 +111,7 @@ class AuditPolicy:
         self.judged = 0
         self.out_of_labels = False
         self._capital: FloatArray = np.zeros((K, K, STEPS.size))
+        self._followed: FloatArray = np.zeros((K, STEPS.size))
         self._close: FloatArray = np.zeros((K, K, STEPS.size))
         self._evidence: FloatArray = np.ones((K, K))
         self._closeness: FloatArray = np.zeros((K, K))
@@ -175,10 +178,21 @@ class AuditPolicy:
         )
         K = self.config.n_models
         pairs = np.ix_(f.arms, f.arms)
-        path, capital = pair_evidence(z, f.bets[pairs], self._capital[pairs])
+        log = pair_evidence(z, f.bets[pairs])
         everything = np.broadcast_to(self._evidence, (n, K, K)).copy()
-        everything[np.ix_(np.arange(n), f.arms, f.arms)] = path
+        everything[np.ix_(np.arange(n), f.arms, f.arms)] = mixture(log + self._capital[pairs])
         against = np.where(np.eye(K, dtype=bool), 0.0, everything).sum(axis=1) / max(K - 1, 1)
+        capital, followed = self._capital.copy(), self._followed.copy()
+        evidence = self._evidence.copy()
+        if f.arms.size > 1:
+            # half of the capital always bets on the arm that led when the batch began
+            at = np.searchsorted(f.arms, f.rival[f.arms])
+            led = log[:, at, np.arange(f.arms.size)] + self._followed[f.arms]
+            against[:, f.arms] = (against[:, f.arms] + mixture(led)) / 2.0
+            if n:
+                capital[pairs] += log[-1]
+                followed[f.arms] = led[-1]
+                evidence = everything[-1]
         first = np.full(K, n)
         for k in np.flatnonzero(self.active):
             over = np.flatnonzero(against[:, k] >= self.threshold)
@@ -186,19 +200,13 @@ class AuditPolicy:
         close, closeness = self._close, self._closeness
         decided_close = n
         if self.config.margin > 0.0 and K > 1:
-            close_path, ends = pair_evidence(z, f.bets[pairs], self._close[pairs], self.config.margin)
+            near = pair_evidence(z, f.bets[pairs], self.config.margin) + self._close[pairs]
             close, closeness = self._close.copy(), self._closeness.copy()
-            close[pairs] = ends
-            peaks = np.maximum.accumulate(close_path, axis=0)
-            peaks = np.maximum(peaks, self._closeness[pairs])
-            closeness[pairs] = peaks[-1] if n else self._closeness[pairs]
+            peaks = np.maximum(np.maximum.accumulate(mixture(near), axis=0), self._closeness[pairs])
+            if n:
+                close[pairs], closeness[pairs] = near[-1], peaks[-1]
             decided_close = self._first_equivalent(peaks, f.arms, first, n)
-        full = self._capital.copy()
-        full[pairs] = capital
-        evidence = self._evidence.copy()
-        if n:
-            evidence[pairs] = path[-1]
-        return Weighed(first, decided_close, full, evidence, close, closeness)
+        return Weighed(first, decided_close, capital, followed, evidence, close, closeness)
 
     def _first_equivalent(self, peaks: FloatArray, arms: IntArray, first: IntArray, n: int) -> int:
         """The first context after which all that remain are within the margin of each other."""
@@ -216,7 +224,7 @@ class AuditPolicy:
         """Take a complete batch in and freeze the next one; it ends short when labels run out."""
         found = self.weigh(drawn, labels)
         n = len(labels)
-        self._capital, self._evidence = found.capital, found.evidence
+        self._capital, self._followed, self._evidence = found.capital, found.followed, found.evidence
         self._close, self._closeness = found.close, found.closeness
         self.labels += int(drawn.wanted[:n].sum())
         self.judged += n * drawn.batch.arms.size if drawn.batch.judged else 0
@@ -269,7 +277,8 @@ class AuditPolicy:
         if not past.segment.size:
             calibration = Calibration.before(K, c.n_segments, c.bins)
             propensity = np.full(calibration.prediction.shape, WARM_RATE)
-            spread, leader, contexts, judged = np.full((K, K), FIRST_SPREAD), 0, np.inf, True
+            spread, leader, contexts, judged = np.full((K, K), FIRST_SPREAD), int(arms[0]), np.inf, True
+            value = -np.arange(K, dtype=np.float64)
         else:
             calibration = Calibration.of(
                 past.segment, past.judge, past.label, past.seen > 0, c.n_segments, c.bins
@@ -305,6 +314,10 @@ class AuditPolicy:
         bets = pair_bets(spread + G[:, None] + G[None, :], width)
         pairs = width[np.ix_(arms, arms)]
         pairs = pairs[~np.eye(arms.size, dtype=bool)]
+        rival = np.full(K, leader, dtype=np.int64)
+        if arms.size > 1:
+            others = arms[arms != leader]
+            rival[leader] = others[np.argmax(value[others])]
         rng = np.random.default_rng((c.seed, 1, len(self.past)))
         shape = (n, K) if c.coin is Coin.INDEPENDENT else (n, 1)
         return Frozen(
@@ -314,6 +327,7 @@ class AuditPolicy:
             arms=arms,
             judged=judged,
             leader=leader,
+            rival=rival,
             calibration=calibration,
             propensity=propensity,
             disjoint=disjoint,
@@ -377,6 +391,7 @@ class Weighed:
         first: the context of the batch after which each arm is dropped; the number of contexts if it is not.
         equivalent: the one after which all that remain are equivalent; likewise.
         capital: log capital of each bet.
+        followed: likewise of the bets on whoever led, against each arm.
         evidence: E of each pair.
         close: log capital of the bets on closeness.
         closeness: largest evidence of closeness so far.
@@ -385,6 +400,7 @@ class Weighed:
     first: IntArray
     equivalent: int
     capital: FloatArray
+    followed: FloatArray
     evidence: FloatArray
     close: FloatArray
     closeness: FloatArray

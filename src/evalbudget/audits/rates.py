@@ -26,6 +26,7 @@ from evalbudget.confidence.bounds import FloatArray, IntArray
 
 LEAST = 0.005
 FLOORS = (0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
+WIDTHS = (1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 25.0)
 SCALES = (0.35, 0.6, 1.0, 1.7)
 
 
@@ -95,11 +96,24 @@ def best_rates(calibration: Calibration, task: Task) -> Rates:
     nearest = float(task.spread[np.argmin(task.gap)])
     s = np.sqrt(2.0 * task.price_judge / (task.price_label * max(nearest, 1e-4)))
     options = [
-        np.clip(np.maximum(scale * s * root, floor), LEAST, 1.0) for scale in SCALES for floor in FLOORS
+        np.clip(np.maximum(scale * s * root, _floor(calibration.prediction, task, width)), LEAST, 1.0)
+        for scale in SCALES
+        for width in WIDTHS
     ]
     options.append(np.ones_like(root))
     found = [rate(calibration, propensity, task) for propensity in options]
     return min(found, key=lambda rates: rates.cost)
+
+
+def _floor(m: FloatArray, task: Task, width: float) -> FloatArray:
+    """The least propensities with which Z_rival - Z_leader stays below ``width`` under disjoint coins.
+
+    The leader's Z must not fall below 1 - width, a rival's not rise above width: cells where the leader is
+    expected to do badly, and rivals well, need few audits.
+    """
+    floor = (1.0 - m) / (width - m)
+    floor[task.leader] = m[task.leader] / (width - 1.0 + m[task.leader])
+    return np.asarray(floor, dtype=np.float64)
 
 
 def audits_only(calibration: Calibration, task: Task, spread: FloatArray) -> Rates:

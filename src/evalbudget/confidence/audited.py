@@ -26,7 +26,7 @@ import numpy as np
 
 from evalbudget.confidence.bounds import FloatArray
 
-GAMMA = 0.9
+GAMMA = 0.95
 """No bet risks more than this share of the capital."""
 STEPS = np.array([0.025, 0.05, 0.1, 0.2, 0.4])
 """Differences the bets are made for: the best bet on a difference d with variance V is d / (V + d^2)."""
@@ -102,24 +102,23 @@ def pair_bets(variance: FloatArray, width: FloatArray) -> FloatArray:
     return np.minimum(wanted, GAMMA / width[..., None])
 
 
-def pair_evidence(
-    z: Audited, bets: FloatArray, start: FloatArray, margin: float = 0.0
-) -> tuple[FloatArray, FloatArray]:
-    """Carry the e-processes of all pairs over some contexts.
+def pair_evidence(z: Audited, bets: FloatArray, margin: float = 0.0) -> FloatArray:
+    """Log of what each bet on each pair was multiplied by, up to and including each context.
 
     Args:
         z: of the contexts in draw order, shape (contexts, arms).
         bets: shape (arms, arms, steps), frozen before these contexts; at most gamma over the range of
             Z_j - Z_i - margin, which the caller sees to.
-        start: log capital of each bet before, shape (arms, arms, steps).
         margin: epsilon.
 
     Returns:
-        E_ij after each context, shape (contexts, arms, arms), and the log capital after the last one.
+        Shape (contexts, arms, arms, steps).
     """
     gap = z.low[:, :, None] - z.high[:, None, :] + margin
     log = np.log1p(bets[None] * gap[..., None])
-    np.cumsum(log, axis=0, out=log)
-    log += start
-    evidence = np.exp(np.minimum(log, 600.0)).mean(axis=-1)
-    return evidence, (log[-1].copy() if len(log) else start)
+    return np.asarray(np.cumsum(log, axis=0, out=log), dtype=np.float64)
+
+
+def mixture(log: FloatArray) -> FloatArray:
+    """Mean capital over the steps, the last axis."""
+    return np.asarray(np.exp(np.minimum(log, 600.0)).mean(axis=-1), dtype=np.float64)
