@@ -40,6 +40,7 @@ class AuditConfig:
         bins: of judge scores, at most.
         coin: how the coins of one context hang together.
         no_go: what to do once the judge is not worth its price.
+        use_judge: False labels everything and never asks the judge.
         seed: of the order of items and of the coins.
 
     Raises:
@@ -60,6 +61,7 @@ class AuditConfig:
     bins: int = 10
     coin: Coin = Coin.DISJOINT
     no_go: NoGo = NoGo.CONTINUE
+    use_judge: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.audit_draws import AuditDraw, Coin
+from evalbudget.audit_draws import Coin
 from evalbudget.audits.calibration import Calibration
 from evalbudget.audits.config import AuditConfig, NoGo
 from evalbudget.audits.rates import (
@@ -20,12 +20,14 @@ from evalbudget.audits.rates import (
     residual_variance,
     single_rates,
 )
-from evalbudget.confidence.audited import GAMMA, STEPS, Audited, mixture, pair_bets, pair_evidence, pair_range, reach
+from evalbudget.confidence.audited import GAMMA, STEPS, Audited, AuditedMeans, mixture, pair_bets, pair_evidence, pair_range, reach
 from evalbudget.confidence.bounds import FloatArray, IntArray
 
 WARM_UP = 8
 """Labels of each arm before its propensities may fall below WARM_RATE."""
 WARM_RATE = 0.5
+PAIRS = 30
+"""Labels of both arms from which on their correlation is trusted."""
 FIRST_SPREAD = 0.1
 """Variance of a difference of predictions supposed before anything was judged."""
 
@@ -47,6 +49,8 @@ class Frozen:
         disjoint: pairs that are never both audited, shape (arms, arms).
         bets: on every pair, shape (arms, arms, steps).
         cap: the smallest limit on them in force.
+        below: how far each arm's Z can fall below 0, shape (arms,).
+        above: the largest Z can be, shape (arms,).
         uniform: U, shape (contexts, arms); the same along a row unless coins are independent.
         variance: V of each arm's Z, shape (arms,), guessed.
     """
@@ -63,6 +67,8 @@ class Frozen:
     disjoint: NDArray[np.bool_]
     bets: FloatArray
     cap: float
+    below: FloatArray
+    above: FloatArray
     uniform: FloatArray
     variance: FloatArray
 
@@ -105,7 +111,7 @@ class AuditPolicy:
         self.config = config
         K = config.n_models
         self.active: NDArray[np.bool_] = np.ones(K, dtype=bool)
-        self.no_go: int | None = None
+        self.no_go: int | None = None if config.use_judge else 0
         """Number of the batch from which on the judge was not worth its price; None while it is."""
         self.labels = 0
         self.judged = 0
@@ -116,6 +122,11 @@ class AuditPolicy:
         self._evidence: FloatArray = np.ones((K, K))
         self._closeness: FloatArray = np.zeros((K, K))
         self.past: list[tuple[Drawn, FloatArray]] = []
+        self.narrow = False
+        self.stopped_by_judge = False
+        self.equivalent = False
+        self._means: AuditedMeans | None = None
+        self._counted = 0
         order = np.random.default_rng((config.seed, 0)).permutation(config.n_items)
         self._order: IntArray = np.asarray(order, dtype=np.int64)
         self._segment: IntArray = np.asarray(
@@ -135,19 +146,20 @@ class AuditPolicy:
 
     # one batch
 
-    def throw(self, judge: FloatArray) -> Drawn:
-        """Throw the coins of the batch, or of its first contexts.
+    def throw(self, judge: FloatArray, *, start: int = 0) -> Drawn:
+        """Throw the coins of the batch, or of some of its contexts.
 
         Args:
             judge: scores in [0, 1], nan where there is none, shape (contexts, arms of the batch).
+            start: position of the first of these contexts in the batch.
         """
         f = self.batch
         assert f is not None
-        n = len(judge)
-        cell = f.calibration.cells(self._segment[f.items[:n]], judge)
+        rows = slice(start, start + len(judge))
+        cell = f.calibration.cells(self._segment[f.items[rows]], judge)
         arms = f.arms[None, :]
         m, pi = f.calibration.prediction[arms, cell], f.propensity[arms, cell]
-        u = f.uniform[:n, f.arms]
+        u = f.uniform[rows][:, f.arms]
         heads = u < pi
         if f.leader is not None and self.config.coin is Coin.DISJOINT:
             at = int(np.searchsorted(f.arms, f.leader))
@@ -238,10 +250,33 @@ class AuditPolicy:
             self.config.max_labels is not None and self.labels >= self.config.max_labels
         )
         self.equivalent = found.equivalent < n
+        if self.config.half_width is not None:
+            low, high = self.interval(0)
+            self.narrow = (high - low) / 2.0 <= self.config.half_width
         over = self.active.sum() == 1 and self.config.n_models > 1
-        self.batch = None if over or self.equivalent or self.out_of_labels else self._freeze()
+        over |= self.equivalent or self.out_of_labels or self.narrow
+        self.batch = None if over else self._freeze()
 
-    equivalent = False
+    @property
+    def exhausted(self) -> bool:
+        """Whether every item was drawn."""
+        return self._contexts >= self.config.n_items
+
+    def interval(self, arm: int) -> tuple[float, float]:
+        """Anytime bounds of the arm's mean; simultaneous over the arms, from complete batches."""
+        if self._means is None:
+            self._means = AuditedMeans(self.config.n_models)
+        for drawn, labels in self.past[self._counted :]:
+            f, n = drawn.batch, len(labels)
+            z = Audited.of(
+                drawn.prediction[:n], drawn.propensity[:n], drawn.wanted[:n].astype(np.float64), labels
+            )
+            for column, k in enumerate(f.arms.tolist()):
+                self._means.update(
+                    k, z.low[:, column], z.high[:, column], f.variance[k], f.below[k], f.above[k]
+                )
+        self._counted = len(self.past)
+        return self._means.interval(arm, self.config.delta / self.config.n_models)
 
     # the past as arrays, nan or False where an arm took no part
 
@@ -276,8 +311,9 @@ class AuditPolicy:
         past = self.history()
         if not past.segment.size:
             calibration = Calibration.before(K, c.n_segments, c.bins)
-            propensity = np.full(calibration.prediction.shape, WARM_RATE)
-            spread, leader, contexts, judged = np.full((K, K), FIRST_SPREAD), int(arms[0]), np.inf, True
+            judged = c.use_judge
+            propensity = np.full(calibration.prediction.shape, WARM_RATE if judged else 1.0)
+            spread, leader, contexts = np.full((K, K), FIRST_SPREAD), int(arms[0]), np.inf
             value = -np.arange(K, dtype=np.float64)
         else:
             calibration = Calibration.of(
@@ -297,6 +333,7 @@ class AuditPolicy:
             if not judged and self.no_go is None:
                 self.no_go = len(self.past)
                 if c.no_go is NoGo.STOP:
+                    self.stopped_by_judge = True
                     return None
             young = past.wanted.sum(axis=0) < WARM_UP
             propensity[young] = np.maximum(propensity[young], WARM_RATE)
@@ -306,7 +343,7 @@ class AuditPolicy:
         n = min(n, left)
         G = residual_variance(calibration, propensity)
         if not judged:
-            spread = _spread_of_labels(past)
+            spread = _spread_of_labels(past) if self.past else spread
             G = np.zeros(K)
         a, b = reach(calibration.prediction, propensity)
         disjoint = fits_disjoint(propensity, leader, c.coin is Coin.DISJOINT)
@@ -333,6 +370,8 @@ class AuditPolicy:
             disjoint=disjoint,
             bets=bets,
             cap=GAMMA / float(pairs.max()) if pairs.size else GAMMA / float((a + b)[arms].max()),
+            below=a,
+            above=b,
             uniform=np.broadcast_to(rng.random(shape), (n, K)),
             variance=np.diag(spread) / 2.0 + G,
         )
@@ -431,15 +470,20 @@ def _spread(m: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
 
 
 def _spread_of_labels(past: History) -> FloatArray:
-    """Var(Y_i) + Var(Y_j): labels of the same context are rarely both there, so no credit for pairing."""
+    """Var(Y_i - Y_j) from contexts with both labels, or Var(Y_i) + Var(Y_j) where these are few."""
     K = past.label.shape[1]
     each = np.array([_variance(past.label[:, k][~np.isnan(past.label[:, k])]) for k in range(K)])
-    return np.asarray(each[:, None] + each[None, :], dtype=np.float64)
+    found = each[:, None] + each[None, :]
+    for i in range(K):
+        for j in range(K):
+            both = past.label[:, i] - past.label[:, j]
+            both = both[~np.isnan(both)]
+            if i != j and both.size >= PAIRS:
+                found[i, j] = _variance(both)
+    return np.asarray(found, dtype=np.float64)
 
 
 def _variance(y: FloatArray) -> float:
     # two pseudo-labels with the variance of a fair coin
     return float((y.var() * y.size + 0.1) / (y.size + 2.0)) if y.size else 0.25
 
-
-__all__ = ["AuditDraw", "AuditPolicy", "Drawn", "Frozen", "History", "Weighed"]

@@ -24,13 +24,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evalbudget.confidence.betting import RHO
 from evalbudget.confidence.bounds import FloatArray
 
 GAMMA = 0.95
 """No bet risks more than this share of the capital."""
 STEPS = np.array([0.025, 0.05, 0.1, 0.2, 0.4])
 """Differences the bets are made for: the best bet on a difference d with variance V is d / (V + d^2)."""
-FINEST = 1.0 / 1024.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +122,56 @@ def pair_evidence(z: Audited, bets: FloatArray, margin: float = 0.0) -> FloatArr
 def mixture(log: FloatArray) -> FloatArray:
     """Mean capital over the steps, the last axis."""
     return np.asarray(np.exp(np.minimum(log, 600.0)).mean(axis=-1), dtype=np.float64)
+
+
+class AuditedMeans:
+    r"""Anytime confidence sequences for the means of audited arms, by betting on a grid of candidates.
+
+    As :mod:`evalbudget.confidence.betting`, with Z in place of the score: Z + a is not negative and b - Z is
+    not either, so the bets lambda = min(rho / sigma, gamma / (a + m)) on Z - m and min(rho / sigma,
+    gamma / (b - m)) on m - Z keep the capital positive, and its monotone shape in m. a, b and sigma are
+    those of the frozen policy and may differ from batch to batch.
+
+    Args:
+        n_arms: how many.
+        grid: candidates in [0, 1]; ends are rounded outward by at most one step.
+    """
+
+    def __init__(self, n_arms: int, grid: int = 513) -> None:
+        self._candidates: FloatArray = np.arange(grid) / (grid - 1)
+        self._capital: FloatArray = np.ones((n_arms, 2, RHO.size, grid))
+        self._peak: FloatArray = np.ones((n_arms, 2, grid))
+
+    def update(self, arm: int, low: FloatArray, high: FloatArray, variance: float, a: float, b: float) -> None:
+        """Take contexts of one arm in, in draw order.
+
+        Args:
+            arm: which.
+            low: Z with 0 for labels that never came, shape (contexts,).
+            high: Z with 1 for them.
+            variance: a guess of that of Z; only the width depends on it.
+            a: at least -Z, whatever the cell and label.
+            b: at least Z.
+        """
+        bets = (RHO / np.sqrt(max(variance, 1e-6)))[:, None]
+        m = self._candidates
+        with np.errstate(divide="ignore"):
+            caps = GAMMA / (a + m), GAMMA / np.maximum(b - m, 0.0)
+        for side, (z, sign) in enumerate(((low, 1.0), (high, -1.0))):
+            stake = np.minimum(bets, caps[side])
+            # blocks that stay in the cache
+            for start in range(0, len(z), 32):
+                gap = sign * (z[start : start + 32, None] - m)
+                factors = 1.0 + stake[None] * gap[:, None, :]
+                factors[0] *= self._capital[arm, side]
+                path = np.clip(np.cumprod(factors, axis=0), 1e-30, 1e30)
+                self._capital[arm, side] = path[-1]
+                self._peak[arm, side] = np.maximum(self._peak[arm, side], path.mean(axis=1).max(axis=0))
+
+    def interval(self, arm: int, alpha: float) -> tuple[float, float]:
+        """Bounds that hold the arm's mean at every moment with probability 1 - alpha."""
+        rejected = self._peak[arm] >= 2.0 / alpha
+        grid = self._candidates
+        low = float(grid[np.flatnonzero(rejected[0])[-1]]) if rejected[0].any() else 0.0
+        high = float(grid[np.flatnonzero(rejected[1])[0]]) if rejected[1].any() else 1.0
+        return (low, high) if low <= high else (high, low)
