@@ -5,13 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalbudget.audit_store import AuditStore, LabelKind
 from evalbudget.audit_store.standing import Standing
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 
 Json = dict[str, Any]
+
+
+class _Weighed(NamedTuple):
+    revision: tuple[int, int]
+    standing: Json | None
+    problem: str
+    wanted: frozenset[int] | None
 
 
 class PageApi:
@@ -28,7 +35,7 @@ class PageApi:
         self._standing = standing
         self._by = by
         self._weighing = threading.Lock()
-        self._weighed: tuple[tuple[int, int], Json] | None = None
+        self._weighed: _Weighed | None = None
         self.calls: Mapping[str, Callable[[Json], Json]] = {
             "audit": self._audit,
             "state": self._state,
@@ -60,23 +67,42 @@ class PageApi:
     def _state(self, asked: Json) -> Json:
         progress = self._store.progress()
         now = asdict(progress) | {"outstanding": progress.outstanding}
-        revision = self._store.revision()
-        with self._weighing:  # the verdict replays the audit: once for all pages
-            if self._weighed is None or self._weighed[0] != revision:
-                self._weighed = revision, self._weigh()
-            return self._weighed[1] | {"progress": now}
+        weighed = self._weigh(stale=False)
+        problem = weighed.standing is None
+        if weighed.wanted is not None:  # not all that is unlabelled is still needed
+            now["outstanding"] = len(weighed.wanted)
+        return {"progress": now, "standing": weighed.standing} | (
+            {"problem": weighed.problem} if problem else {}
+        )
 
-    def _weigh(self) -> Json:
+    def _weigh(self, *, stale: bool) -> _Weighed:
+        """What is proved; replaying takes its time, so once for all pages.
+
+        Args:
+            stale: what was proved before the last labels will do.
+        """
+        with self._weighing:
+            revision = self._store.revision()
+            known = self._weighed
+            if known is None or known.revision != revision:
+                if known is not None and stale and known.revision[0] == revision[0]:
+                    return known
+                self._weighed = known = self._replay(revision)
+            return known
+
+    def _replay(self, revision: tuple[int, int]) -> _Weighed:
         try:
-            return {"standing": self._standing(self._store).as_json()}
-        except EvalbudgetError as ex:  # labelling goes on; whoever is in charge reads it here
-            return {"standing": None, "problem": str(ex)}
+            found = self._standing(self._store)
+        except EvalbudgetError as ex:  # labelling goes on; whoever is in charge reads it on the page
+            return _Weighed(revision, None, str(ex), None)
+        return _Weighed(revision, found.as_json(), "", frozenset(found.wanted))
 
     def _next(self, asked: Json) -> Json:
         skip = asked.get("skip", [])
         if not (isinstance(skip, list) and all(type(draw) is int for draw in skip)):
             raise InvalidInputError("skip is not a list of draws")
-        task = self._store.leases.next(_text(asked, "session"), _text(asked, "by"), skip=skip)
+        among = self._weigh(stale=True).wanted
+        task = self._store.leases.next(_text(asked, "session"), _text(asked, "by"), skip=skip, among=among)
         return {"task": None if task is None else asdict(task)}
 
     def _label(self, asked: Json) -> Json:

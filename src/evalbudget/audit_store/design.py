@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalbudget.audit_store.scale import Scale
 from evalbudget.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from evalbudget.audits import AuditConfig
 
 _SHOWN = 4
 
@@ -52,6 +55,27 @@ class AuditDesign:
             object.__setattr__(self, "config", json.loads(json.dumps(dict(self.config), allow_nan=False)))
         except (TypeError, ValueError) as ex:
             raise InvalidInputError(f"JSON cannot hold the config of this audit: {ex}") from ex
+
+    @classmethod
+    def of(
+        cls,
+        config: AuditConfig,
+        models: Sequence[str],
+        items: Sequence[str],
+        scale: Scale,
+        segments: Sequence[str] = ("all",),
+    ) -> AuditDesign:
+        """The design of a policy's settings, with names.
+
+        Args:
+            config: settings of ``audit-eprocess`` or ``human-only``.
+            models: names of ``config.n_models`` systems.
+            items: names of ``config.n_items`` items.
+            scale: of the labels, and of the judge.
+            segments: names behind ``config.segments``.
+        """
+        policy = "audit-eprocess" if config.use_judge else "human-only"
+        return cls(tuple(models), tuple(items), scale, policy, config.to_json(), tuple(segments))
 
     def to_json(self) -> str:
         """Everything, in one canonical line."""

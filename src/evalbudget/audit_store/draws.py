@@ -42,21 +42,26 @@ class Draws:
     def append(self, drawn: Iterable[tuple[AuditDraw, Answer]]) -> None:
         """Record what was drawn, all of it or nothing; labellers are asked for it from now on.
 
+        Contexts of a batch may come in any order; what is not needed any more may never come.
+
         Raises:
             InvalidInputError: a draw that does not fit the design, with its index.
-            AuditStoreError: draws are missing, or another process added some.
+            AuditStoreError: a draw is there already: another process added it.
         """
         now = self._db.clock()
         with self._db.write() as cursor:
-            count, policy = cursor.execute("SELECT count(*), max(policy) FROM draws").fetchone()
+            policy = cursor.execute("SELECT max(policy) FROM draws").fetchone()[0]
             contexts: dict[int, tuple[int, int, str]] = {}
             for draw, answer in drawn:
-                if draw.index != count:
-                    raise AuditStoreError(
-                        f"{self._db.path} has {count} draws and is given number {draw.index}; another run "
-                        "continues this store. Let one run draw at a time, then start again from the store"
-                    )
                 self._check(draw, policy)
+                if cursor.execute(
+                    "SELECT 1 FROM draws WHERE draw = ? OR (context = ? AND model = ?)",
+                    (draw.index, draw.context, draw.model),
+                ).fetchone():
+                    raise AuditStoreError(
+                        f"{self._db.path} has draw {draw.index} already; another run continues this store. "
+                        "Let one run draw at a time, then start again from the store"
+                    )
                 about = (draw.item, draw.segment, _text(answer.prompt))
                 known = (
                     contexts.get(draw.context)
@@ -75,7 +80,7 @@ class Draws:
                 texts = {"response": _text(answer.response), "reason": _text(answer.reason)}
                 values = _to_row(draw) | texts | {"at": now}
                 cursor.execute(_INSERT, values)
-                count, policy = count + 1, draw.policy
+                policy = draw.policy
 
     def all(self) -> tuple[AuditDraw, ...]:
         """Every draw in draw order."""
@@ -151,6 +156,8 @@ class Draws:
 
     def _check(self, draw: AuditDraw, policy: int | None) -> None:
         design, where = self._design, f"draw {draw.index}"
+        if not 0 <= draw.index < _LARGEST:
+            raise InvalidInputError(f"{where}: an index is a whole number of 0 or more")
         for name, value, names in (
             ("model", draw.model, design.models),
             ("item", draw.item, design.items),

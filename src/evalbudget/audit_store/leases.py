@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -50,7 +50,13 @@ class Leases:
         self._draws = draws
 
     def next(
-        self, session: str, by: str, *, seconds: float = SECONDS, skip: Sequence[int] = ()
+        self,
+        session: str,
+        by: str,
+        *,
+        seconds: float = SECONDS,
+        skip: Sequence[int] = (),
+        among: Collection[int] | None = None,
     ) -> LabelTask | None:
         """The draw this session is at, otherwise the first one that nobody has; None if there is none.
 
@@ -61,6 +67,7 @@ class Leases:
             by: who labels.
             seconds: until it goes to somebody else, counted from the last sign of life.
             skip: draws put off, longest first; they are handed out when nothing else is left.
+            among: draws whose labels the verdict waits for; None for all that are not labelled.
         """
         by = labeller(by)
         with self._db.write() as cursor:
@@ -72,7 +79,7 @@ class Leases:
             row = cursor.execute("SELECT min(draw) FROM leases WHERE session = ?", (session,)).fetchone()
             draw = row[0]
             if draw is None:
-                free = [row[0] for row in cursor.execute(_FREE)]
+                free = [n for (n,) in cursor.execute(_FREE) if among is None or n in among]
                 put_off = set(skip)
                 first = (draw for draw in free if draw not in put_off)
                 draw = next(chain(first, (draw for draw in skip if draw in free)), None)

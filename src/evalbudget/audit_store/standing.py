@@ -32,6 +32,7 @@ class ModelStanding:
         low: lower end of its interval; None if there is none.
         high: upper end.
         racing: whether it can still be the best.
+        labels: of its answers, so far.
     """
 
     model: str
@@ -39,6 +40,7 @@ class ModelStanding:
     low: float | None
     high: float | None
     racing: bool = True
+    labels: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,15 @@ class Standing:
 
     Attributes:
         stage: what happens next.
-        outcome: ``best``, ``tie``, ``equivalent``, ``undecided``, ``audit only``, ...
+        outcome: as ``evalbudget.audits.AuditOutcome``.
         winner: name of the best system, if there is one.
+        leader: name of the one that is ahead, which proves nothing.
         reason: why, in a sentence.
         models: every system, in the order of the design.
         interval: what the intervals are: level, anytime or not.
+        judge_says: name of the system that the judge alone would call the best.
         cost: of judge calls and labels so far, in the audit's prices.
+        wanted: draws whose label is waited for, in draw order.
         progress: how far labelling is.
         command: what draws the next batch.
     """
@@ -60,29 +65,34 @@ class Standing:
     stage: Stage
     outcome: str
     winner: str | None
+    leader: str | None
     reason: str
     models: tuple[ModelStanding, ...]
     interval: str
+    judge_says: str | None
     cost: float
+    wanted: tuple[int, ...]
     progress: Progress
     command: str = ""
 
     @property
     def headline(self) -> str:
         """The outcome as a sentence."""
-        if self.winner is not None:
-            return f"{self.winner} is the best"
+        unfinished = "ended without a verdict" if self.stage is Stage.OVER else "no verdict yet"
+        ahead = f": {self.leader} is ahead" if self.leader is not None and len(self.models) > 1 else ""
         return {
+            "best": f"{self.winner} is the best",
             "tie": "a tie: nobody is shown to be the best",
-            "equivalent": "equivalent within the margin",
+            "equivalent": f"equivalent within the margin{ahead}",
             "audit only": "the judge is not worth its price: label without it",
-            "undecided": "no verdict yet" if self.stage is not Stage.OVER else "ended without a verdict",
+            "estimated": "the mean is known as well as wanted",
+            "undecided": unfinished + ahead,
         }.get(self.outcome, self.outcome)
 
     @property
     def next_step(self) -> str:
         """What somebody has to do now."""
-        wanted = self.progress.outstanding
+        wanted = len(self.wanted)
         return {
             Stage.VERDICT: "nothing more is needed",
             Stage.OVER: "nothing is left to draw or to label",
@@ -95,6 +105,7 @@ class Standing:
     def as_json(self) -> dict[str, Any]:
         """Plain values, sentences included."""
         return asdict(self) | {
+            "wanted": len(self.wanted),
             "stage": self.stage.value,
             "headline": self.headline,
             "next_step": self.next_step,

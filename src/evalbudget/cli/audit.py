@@ -52,7 +52,10 @@ def _on_a_store(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("path", metavar="STORE", type=click.Path(path_type=Path))(command)
 
 
-@audit.command(epilog="\b\nExamples:\n  evalbudget audit status audit.sqlite\n  evalbudget audit status audit.sqlite --json")
+@audit.command(
+    epilog="\b\nExamples:\n  evalbudget audit status audit.sqlite\n"
+    "  evalbudget audit status audit.sqlite --json"
+)
 @_on_a_store
 @click.pass_context
 def status(ctx: click.Context, path: Path, as_json: bool) -> None:
@@ -100,11 +103,21 @@ def next_command(
     is given them meanwhile.
     """
     with _open(path) as store:
-        tasks = _reserved(store, count, by, minutes * 60.0) if by else store.draws.tasks(labelled=False, limit=count)
+        found = _weigh(store)
+        if by:
+            tasks = _reserved(store, found, count, by, minutes * 60.0)
+        else:
+            tasks = [store.draws.task(draw) for draw in found.wanted[:count]]
         if as_json:
             _print_json(
                 [
-                    {"task": t.id, "item": t.item, "segment": t.segment, "prompt": t.prompt, "response": t.response}
+                    {
+                        "task": t.id,
+                        "item": t.item,
+                        "segment": t.segment,
+                        "prompt": t.prompt,
+                        "response": t.response,
+                    }
                     for t in tasks
                 ]
             )
@@ -117,14 +130,14 @@ def next_command(
                 console.print("[bold]Response[/]")
                 console.print(task.response, markup=False)
                 console.print(f"[dim]Score: {escape(str(store.design.scale))}[/]\n")
-        found = _weigh(store)
         if not tasks and not as_json:
             _say(f"Nothing to show: {found.next_step}.")
     ctx.exit(_code(found))
 
 
 @audit.command(
-    epilog="\b\nExamples:\n  evalbudget audit verdict audit.sqlite\n  evalbudget audit verdict audit.sqlite --json"
+    epilog="\b\nExamples:\n  evalbudget audit verdict audit.sqlite\n"
+    "  evalbudget audit verdict audit.sqlite --json"
 )
 @_on_a_store
 @click.pass_context
@@ -159,12 +172,12 @@ def _weigh(store: AuditStore) -> Standing:
     return weigh(store)
 
 
-def _reserved(store: AuditStore, count: int, by: str, seconds: float) -> list[Any]:
+def _reserved(store: AuditStore, found: Standing, count: int, by: str, seconds: float) -> list[Any]:
     from secrets import token_hex
 
     tasks = []
     for _ in range(count):  # a session holds one draw: each of these is one of its own
-        task = store.leases.next(f"next-{token_hex(6)}", by, seconds=seconds)
+        task = store.leases.next(f"next-{token_hex(6)}", by, seconds=seconds, among=found.wanted)
         if task is None:
             break
         tasks.append(task)
@@ -181,10 +194,15 @@ def _print_status(store: AuditStore, found: Standing) -> None:
     progress, design = found.progress, store.design
     say = Console(highlight=False).print
     say(f"[bold]{escape(_sentence(found.headline))}[/]")
-    say(f"{len(design.models)} systems, {len(design.items):,} items, {escape(design.policy)}; scores: {design.scale}")
+    say(
+        f"{len(design.models)} systems, {len(design.items):,} items, {escape(design.policy)}; "
+        f"scores: {design.scale}"
+    )
     say(f"{progress.drawn:,} answers judged on {progress.contexts:,} items")
-    batch = "" if progress.batch < 1 else (
-        f"; batch {progress.batch + 1}: {progress.batch_labelled} of {progress.batch_wanted}"
+    batch = (
+        ""
+        if progress.batch < 1
+        else (f"; batch {progress.batch + 1}: {progress.batch_labelled} of {progress.batch_wanted}")
     )
     leased = f"; {progress.leased} being read now" if progress.leased else ""
     say(f"{progress.labelled} of {progress.wanted} labels{batch}{leased}")
@@ -196,7 +214,8 @@ def _print_status(store: AuditStore, found: Standing) -> None:
     for draw, labels in list(conflicts.items())[:_SHOWN]:
         said = ", ".join(f"{escape(label.by)} {label.score:g}" for label in labels)
         task = store.draws.task(draw)
-        say(f"[yellow]contradictory labels[/] of {escape(task.item)} ({escape(task.id)}): {said}; the first counts")
+        about = f"{escape(task.item)} ({escape(task.id)})"
+        say(f"[yellow]contradictory labels[/] of {about}: {said}; the first counts")
     if len(conflicts) > _SHOWN:
         say(f"  and {len(conflicts) - _SHOWN} more")
     say(escape(_sentence(found.next_step)))
@@ -225,6 +244,9 @@ def _print_verdict(found: Standing) -> None:
             (
                 _sentence(found.interval),
                 f"{found.progress.labelled} labels, cost {found.cost:,.6g}",
+                f"The judge alone would say {found.judge_says}, which proves nothing"
+                if found.judge_says
+                else "",
                 f"{conflicts} contradictory labels, of which the first count" if conflicts else "",
                 _sentence(found.next_step),
             ),

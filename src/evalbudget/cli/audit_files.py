@@ -45,7 +45,9 @@ Examples:
     type=click.Choice(("wanted", "labelled")),
     help="Only what has no label yet, or only what has one.  [default: both]",
 )
-@click.option("--with-judge", is_flag=True, help="Add the system, the judge's score and reason, of what is labelled.")
+@click.option(
+    "--with-judge", is_flag=True, help="Add the system, the judge's score and reason, of what is labelled."
+)
 def export_command(path: Path, kind: str, output: Path, only: str | None, with_judge: bool) -> None:
     """Write what is to be labelled, and the labels there are.
 
@@ -90,8 +92,8 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
     """Read labels: all of a file's, or none if one of its lines cannot be used.
 
     Importing a file again changes nothing. A score that contradicts an earlier one is kept and reported; the
-    earlier one counts. Exit code 2 if a line names an item that was not drawn for labelling or a score that is
-    not on the scale.
+    earlier one counts. Exit code 2 if a line names an item that was not drawn for labelling, or a score that
+    is not on the scale.
     """
     from evalbudget.audit_store import AuditStore
     from evalbudget.audit_store.exchange import format_of, import_labels

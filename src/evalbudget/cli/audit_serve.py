@@ -7,10 +7,16 @@ import signal
 import sys
 import threading
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from evalbudget.audit_page import PageServer
 
 EXAMPLES = """\b
 Examples:
@@ -30,7 +36,9 @@ Examples:
     help="Of the page; 0 for any that is free.",
 )
 @click.option("--by", metavar="NAME", default="", help="Who labels; otherwise the page asks.")
-@click.option("--open/--no-open", "browse", default=None, help="Open a browser.  [default: if there is a screen]")
+@click.option(
+    "--open/--no-open", "browse", default=None, help="Open a browser.  [default: if there is a screen]"
+)
 def serve(path: Path, port: int, by: str, browse: bool | None) -> None:
     """Open the page on which humans label STORE.
 
@@ -46,7 +54,7 @@ def serve(path: Path, port: int, by: str, browse: bool | None) -> None:
     with AuditStore.open(path) as store:
         before = store.progress().labelled
         server = PageServer(PageApi(store, weigh, labeller(by) if by else ""), port)
-        with server, _ends_on(server):
+        with server, _ends_on_signals(server):
             print(f"Labelling {path} at\n  {server.url}\nCtrl-C ends it.", flush=True)
             if _has_screen() if browse is None else browse:
                 webbrowser.open(server.url)
@@ -56,8 +64,26 @@ def serve(path: Path, port: int, by: str, browse: bool | None) -> None:
         print(f"\nEnded: {new} new label{'s' * (new != 1)}, {progress.outstanding} still wanted.")
 
 
-class _ends_on:
-    """Ctrl-C and SIGTERM end the server, and what it is answering is still answered."""
+@contextmanager
+def _ends_on_signals(server: PageServer) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the server once it has answered what it was asked."""
 
-    def __init__(self, server: object) -> None:
-        self._server = server
+    def end(number: int, frame: FrameType | None) -> None:
+        # shutdown waits for the loop that this handler interrupts
+        threading.Thread(target=server.shutdown, daemon=True).start()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _has_screen() -> bool:
+    """Whether a browser would come up in a window, rather than in this terminal or nowhere."""
+    if not sys.stdout.isatty() or "SSH_CONNECTION" in os.environ:
+        return False
+    return sys.platform in ("win32", "darwin") or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
