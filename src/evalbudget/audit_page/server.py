@@ -8,6 +8,7 @@ import logging
 import os
 import secrets
 import socket
+import sys
 from collections.abc import Mapping
 from functools import cache
 from http import HTTPStatus
@@ -75,6 +76,12 @@ class PageServer(ThreadingHTTPServer):
                 f"port {port} is taken, perhaps by another evalbudget audit serve; "
                 f"{_near(port)}--port 0 takes any free one"
             ) from ex
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that is gone is nothing to tell anybody of."""
+        error = sys.exception()
+        if not isinstance(error, ConnectionError | TimeoutError):
+            log.exception("a request of %s", client_address)
 
     @property
     def url(self) -> str:

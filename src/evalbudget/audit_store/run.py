@@ -98,7 +98,7 @@ class AuditRun:
             return score
         if not scale.low <= score <= scale.high:
             raise InvalidInputError(
-                f"the judge gave {self.store.design.items[context.item]!r} {score:g}, outside the scale of the "
-                f"labels: {scale}. Judge and labels must share one scale; rescale the judge's scores"
+                f"the judge gave {self.store.design.items[context.item]!r} {score:g}, outside the scale of "
+                f"the labels: {scale}. Judge and labels must share one scale; rescale the judge's scores"
             )
         return scale.to_unit(score)
