@@ -12,6 +12,15 @@ from pathlib import Path
 from typing import Any, Self
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+OPTIONS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--remote-debugging-pipe",
+)
 _PATIENCE = 30.0
 
 
@@ -34,9 +43,8 @@ class Chromium:
         theirs_in, ours_out = os.pipe()
         # the browser reads commands from descriptor 3 and writes to 4
         command = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'
-        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--remote-debugging-pipe"]
         self._process = subprocess.Popen(
-            ["bash", "-c", command, "bash", program, *options, f"--user-data-dir={profile}", "about:blank"],
+            ["bash", "-c", command, "bash", program, *OPTIONS, f"--user-data-dir={profile}", "about:blank"],
             pass_fds=(theirs_in, theirs_out),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -92,7 +100,9 @@ class Chromium:
         session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Runtime", "Log", "Page"):
             self.send(f"{domain}.enable", session)
-        return Tab(self, target, session)
+        tab = Tab(self, target, session)
+        tab.wait("location.href !== 'about:blank' && document.readyState === 'complete'")
+        return tab
 
 
 class Tab:
