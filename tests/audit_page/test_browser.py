@@ -56,7 +56,7 @@ def test_a_labeller_works_by_keyboard_alone(tmp_path: Path, browser: chromium.Ch
             page.wait("document.getElementById('status').textContent.startsWith('Saved 7')")
             saved = store.labels.counting()[first.draw]
             assert (saved.score, saved.by) == (7, "ann")
-            page.wait("task !== null")
+            page.wait("!busy && task")
             assert page.run(SCORE) is None
 
             page.press("u")
@@ -65,6 +65,7 @@ def test_a_labeller_works_by_keyboard_alone(tmp_path: Path, browser: chromium.Ch
             page.press("8", "Enter")
             page.wait("document.getElementById('status').textContent.startsWith('Corrected 7 to 8')")
             assert store.labels.counting()[first.draw].score == 8
+            page.wait("!busy")
             page.press("j")
             page.wait("document.getElementById('judge').textContent.includes('Reason')")
             page.press("u")
@@ -111,8 +112,9 @@ def test_two_tabs_never_show_the_same_item_and_numbers_are_typed(
         store.labels.add(int(draws[1]), 99, "eve")
         two.press("5", "Enter")
         two.wait("document.getElementById('status').textContent.includes('eve had labelled this with 99')")
+        one.wait("!busy && task")
         one.press(*"500", "Enter")
-        assert "Choose a score first" in one.text("status")
+        assert "not on the scale: 0 to 100" in one.text("status")
         one.offline()
         one.run("setScore(50)")
         one.press("Enter")

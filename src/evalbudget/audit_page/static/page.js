@@ -154,7 +154,8 @@ async function save() {
   if (busy) return;
   const value = score();
   if (value === null) {
-    say(`Choose a score first: ${audit.scale.text}.`, true);
+    const wrong = $("number") && ($("number").value || $("number").validity.badInput);
+    say(`${wrong ? "That is not on the scale" : "Choose a score first"}: ${audit.scale.text}.`, true);
     return;
   }
   busy = $("save").disabled = true;
