@@ -127,9 +127,7 @@ def rate(
     """What to expect of a table of propensities."""
     residual = residual_variance(calibration, propensity)
     leader, rivals = task.leader, task.rivals
-    variance = (
-        task.spread + residual[leader] + residual[rivals] if without_judge is None else without_judge
-    )
+    variance = task.spread + residual[leader] + residual[rivals] if without_judge is None else without_judge
     a, b = reach(calibration.prediction, propensity)
     width = pair_range(a, b, fits_disjoint(propensity, leader, task.disjoint))[leader, rivals]
     bets = pair_bets(variance, width)

@@ -53,7 +53,6 @@ class AuditSession:
         self.scores_received = 0
         self._first_index = 0
         self._decided: int | None = None
-        self._found: Weighed | None = None
         self._where: dict[int, tuple[int, int]] = {}
         self._open()
 
@@ -211,8 +210,8 @@ class AuditSession:
         if n > self._complete and f.arms.size > 1:
             self._complete = n
             found = self.policy.weigh(self._drawn(n), self._label[:n])
-            if self._ends(found, n):
-                self._decided, self._found = n, found
+            self._decided = self._end(found, n)
+            if self._decided is not None:
                 return
         self._complete = n
         if n == f.items.size or (cut and n == affordable):
@@ -221,11 +220,11 @@ class AuditSession:
             self.policy.learn(drawn, self._label[:n])
             self._open()
 
-    def _ends(self, found: Weighed, n: int) -> bool:
-        if n == 0:
-            return False
-        left = self.policy.active & (found.first >= n)
-        return int(left.sum()) <= 1 or found.equivalent < n
+    def _end(self, found: Weighed, n: int) -> int | None:
+        """Contexts until it was decided, if that is within the first n."""
+        last_two = np.sort(found.first[self.policy.active])[-2]
+        end = int(min(last_two, found.equivalent))
+        return end + 1 if end < n else None
 
     # what is known
 
@@ -313,7 +312,9 @@ class AuditSession:
         if policy.equivalent:
             return AuditOutcome.EQUIVALENT, leader, f"{len(active)} systems are within {c.margin:g} {sure}"
         if policy.batch is not None:
-            return AuditOutcome.UNDECIDED, None, f"{len(self.wanted)} labels wanted"
+            n = len(self.wanted)
+            reason = f"{n} label{'s' if n > 1 else ''} wanted" if n else "the judge's scores are awaited"
+            return AuditOutcome.UNDECIDED, None, reason
         if policy.stopped_by_judge:
             return (
                 AuditOutcome.AUDIT_ONLY,

@@ -142,7 +142,9 @@ class AuditedMeans:
         self._capital: FloatArray = np.ones((n_arms, 2, RHO.size, grid))
         self._peak: FloatArray = np.ones((n_arms, 2, grid))
 
-    def update(self, arm: int, low: FloatArray, high: FloatArray, variance: float, a: float, b: float) -> None:
+    def update(
+        self, arm: int, low: FloatArray, high: FloatArray, variance: float, a: float, b: float
+    ) -> None:
         """Take contexts of one arm in, in draw order.
 
         Args:
