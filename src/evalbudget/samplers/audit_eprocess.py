@@ -28,7 +28,8 @@ class AuditEProcess(AuditSampler):
         max_labels: never more than these.
         no_go: ``continue`` without the judge or ``stop`` when it is not worth its price.
         coin: ``disjoint``, ``shared`` or ``independent``.
-        score_range: smallest and largest possible score.
+        score_range: smallest and largest possible label.
+        judge_range: of the judge; None for the same.
         seed: of the order of items and of the coins.
         max_failures: see Sampler.
 
@@ -53,6 +54,7 @@ class AuditEProcess(AuditSampler):
         no_go: str = NoGo.CONTINUE,
         coin: str = Coin.DISJOINT,
         score_range: tuple[float, float] = (0.0, 1.0),
+        judge_range: tuple[float, float] | None = None,
         seed: int = 0,
         max_failures: int = 3,
     ) -> None:
@@ -78,6 +80,7 @@ class AuditEProcess(AuditSampler):
         super().__init__(
             design,
             score_range=score_range,
+            judge_range=judge_range,
             seed=seed,
             max_failures=max_failures,
             options={

@@ -58,7 +58,8 @@ class AuditSampler(Sampler):
 
     Args:
         design: the systems, the items and the two raters.
-        score_range: smallest and largest possible score, of both raters.
+        score_range: smallest and largest possible label, and judge score unless ``judge_range`` says otherwise.
+        judge_range: smallest and largest possible judge score; it is mapped onto the labels' range.
         seed: of the order of items and of the coins.
         max_failures: see Sampler.
         options: for journals.
@@ -75,6 +76,7 @@ class AuditSampler(Sampler):
         design: Design,
         *,
         score_range: tuple[float, float] = (0.0, 1.0),
+        judge_range: tuple[float, float] | None = None,
         seed: int = 0,
         max_failures: int = 3,
         options: Mapping[str, Option] = MappingProxyType({}),
@@ -83,15 +85,20 @@ class AuditSampler(Sampler):
             design,
             seed=seed,
             max_failures=max_failures,
-            options={"score_range": (float(score_range[0]), float(score_range[1])), **options},
+            options={
+                "score_range": (float(score_range[0]), float(score_range[1])),
+                "judge_range": None
+                if judge_range is None
+                else (float(judge_range[0]), float(judge_range[1])),
+                **options,
+            },
         )
         if design.n_raters != 2:
             raise InvalidInputError(
                 f"sampler {self.name!r} needs two raters, the judge and then the human; the design has "
                 f"{design.n_raters}: {', '.join(design.raters)}"
             )
-        self.score_range = (float(score_range[0]), float(score_range[1]))
-        self._scale = Scale(*self.score_range)
+        self._scales = Scale(*(judge_range or score_range)), Scale(*score_range)
         self._scores: dict[tuple[int, int], float] = {}
         self._drawn: dict[tuple[int, int], AuditDraw] = {}
         self._labelled: set[int] = set()
@@ -120,13 +127,15 @@ class AuditSampler(Sampler):
     def tell(self, readings: Iterable[Reading]) -> None:
         """As Sampler; a score outside the declared range is refused and its request stays pending."""
         told = list(readings)
-        low, high = self.score_range
         for reading in told:
-            if reading.value is not None and not low <= reading.value <= high:
-                who = self.design.raters[reading.request.cell.rater]
+            rater = reading.request.cell.rater
+            if reading.value is None or rater not in (JUDGE, HUMAN):
+                continue
+            scale = self._scales[rater]
+            if not scale.low <= reading.value <= scale.high:
                 raise InvalidInputError(
-                    f"{who} gave {reading.value:g}, outside score_range {low:g} to {high:g}; judge and human "
-                    "must score on the same declared scale"
+                    f"{self.design.raters[rater]} gave {reading.value:g}, outside {scale.low:g} to "
+                    f"{scale.high:g}; declare score_range, and judge_range if the judge's scale is another"
                 )
         super().tell(told)
 
@@ -186,7 +195,7 @@ class AuditSampler(Sampler):
 
     def _learn(self, cell: Cell, value: float) -> None:
         self._busy.discard((cell.rater, cell.model, cell.item))
-        self._take(cell, float(self._scale.to_unit(value)))
+        self._take(cell, float(self._scales[cell.rater].to_unit(value)))
 
     def _failed(self, cell: Cell) -> None:
         self._busy.discard((cell.rater, cell.model, cell.item))

@@ -28,7 +28,8 @@ class PPLUCB(AuditSampler):
         prices: of a judge's score and of a label.
         truth: for ``oracle``: E (Y - F)^2 per system and fifth of the scale, shape (systems, 5).
         max_labels: never more than these.
-        score_range: smallest and largest possible score.
+        score_range: smallest and largest possible label.
+        judge_range: of the judge; None for the same.
         seed: of the order of items and of the coins.
         max_failures: see Sampler.
 
@@ -53,6 +54,7 @@ class PPLUCB(AuditSampler):
         truth: ArrayLike | None = None,
         max_labels: int | None = None,
         score_range: tuple[float, float] = (0.0, 1.0),
+        judge_range: tuple[float, float] | None = None,
         seed: int = 0,
         max_failures: int = 3,
     ) -> None:
@@ -73,6 +75,7 @@ class PPLUCB(AuditSampler):
         super().__init__(
             design,
             score_range=score_range,
+            judge_range=judge_range,
             seed=seed,
             max_failures=max_failures,
             options={
