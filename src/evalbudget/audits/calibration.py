@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from evalbudget.confidence.bounds import FloatArray, IntArray
 
@@ -69,7 +70,7 @@ class Calibration:
         segment: IntArray,
         judge: FloatArray,
         label: FloatArray,
-        seen: FloatArray,
+        seen: NDArray[np.bool_],
         n_segments: int,
         bins: int,
     ) -> Calibration:
@@ -134,8 +135,9 @@ class Calibration:
         return cls(edges, m.reshape(n_arms, C), np.maximum(g, 1e-6).reshape(n_arms, C), share)
 
 
-def _shrunk(total: FloatArray, count: IntArray, prior: FloatArray | float, weight: float) -> FloatArray:
-    return np.asarray((total + weight * np.asarray(prior)) / (count + weight), dtype=np.float64)
+def _shrunk(total: ArrayLike, count: ArrayLike, prior: ArrayLike, weight: float) -> FloatArray:
+    found = (np.asarray(total) + weight * np.asarray(prior)) / (np.asarray(count) + weight)
+    return np.asarray(found, dtype=np.float64)
 
 
 def _edges(scores: FloatArray, n_labels: int, bins: int) -> FloatArray:

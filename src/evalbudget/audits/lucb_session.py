@@ -163,7 +163,7 @@ class LucbSession:
             return
         if self.pulls is not None:
             arms = arms[: self.pulls - self.state.pulls]
-        found = []
+        found: list[Context] = []
         for k in arms:
             found.append(Context(self._first + len(found), int(self._order[self._position[k]]), (k,), True))
             self._position[k] += 1

@@ -52,6 +52,8 @@ class AuditSession:
         self.labels_received = 0
         self.scores_received = 0
         self._first_index = 0
+        self._late: set[int] = set()
+        """Labels asked for and not needed any more; they are taken, and paid, when they come."""
         self._decided: int | None = None
         self._where: dict[int, tuple[int, int]] = {}
         self._open()
@@ -128,6 +130,10 @@ class AuditSession:
                 is outside [0, 1].
         """
         position, column = self._where.get(index, (-1, -1))
+        if index in self._late:
+            self._late.discard(index)
+            self.labels_received += not math.isnan(value)
+            return
         if position < 0 or not self._wanted[position, column]:
             raise InvalidInputError(
                 f"draw {index} was never to be labelled; labels that no coin asked for would bias the verdict"
@@ -177,6 +183,9 @@ class AuditSession:
         return Drawn(f, self._judge[:n], self._prediction[:n], self._propensity[:n], self._wanted[:n])
 
     def _open(self) -> None:
+        for index, (position, column) in self._where.items():
+            if self._wanted[position, column] and not self._labelled[position, column]:
+                self._late.add(index)
         f = self.policy.batch
         self._where = {}
         shape = (0, 0) if f is None else (f.items.size, f.arms.size)
@@ -200,9 +209,8 @@ class AuditSession:
             return
         ready = self._thrown & (self._missing == 0)
         n = ready.size if ready.all() else int(ready.argmin())
-        if n == self._complete:
-            if not n < ready.size or not self._thrown[: n + 1].all():
-                return
+        if n == self._complete and (n == ready.size or not self._thrown[n]):
+            return
         thrown = int(self._thrown.argmin()) if not self._thrown.all() else self._thrown.size
         affordable = self.policy.affordable(self._drawn(thrown))
         n = min(n, affordable)

@@ -63,8 +63,8 @@ class Judged:
         """
         if recorded.reference is None:
             raise InvalidInputError(
-                "the recording has no 'reference', the labels that an audit would buy; audits can be replayed "
-                "only where every label is known: add an array reference (models, items, labels)"
+                "the recording has no 'reference', the labels that an audit would buy; audits can be "
+                "replayed only where every label is known: add an array reference (models, items, labels)"
             )
         chosen = recorded.select(rater=rater)
         judge = _mean(chosen.true_scores)
@@ -116,8 +116,8 @@ def backtest_audits(
 
     Args:
         recorded: two or more systems, with a reference.
-        samplers: names or classes of samplers of audits. A constructor with a parameter ``prices``, ``delta``,
-            ``margin``, ``allocator``, ``score_range`` or ``judge_range`` is given these.
+        samplers: names or classes of samplers of audits. A constructor with a parameter ``prices``,
+            ``delta``, ``margin``, ``allocator``, ``score_range`` or ``judge_range`` is given these.
         allocators: one row each for samplers that take one.
         seeds: one replay each; a number n is the seeds 0 to n - 1.
         rater: the judge; None for the mean of all raters.

@@ -111,9 +111,9 @@ class AuditResult:
         )
         return (
             f"{len(self.models)} systems x {self.items:,} items, {self.rows[0].seeds} seeds, delta "
-            f"{self.rows[0].delta:g}; labelling everything takes {full:,} labels. A judge's score costs "
-            f"{self.prices[0]:g}, a label {self.prices[1]:g}. correct: the system named (winner, or leader where "
-            f"nothing was decided) has the highest mean reference; top: within {self.epsilon:g} of it. "
+            f"{self.rows[0].delta:g}; labelling everything takes {full:,} labels. A judge's score "
+            f"costs {self.prices[0]:g}, a label {self.prices[1]:g}. correct: the system named (winner, or leader "
+            f"where nothing was decided) has the highest mean reference; top: within {self.epsilon:g} of it. "
             f"The judge alone, on all items, names {self.judge_best}: {right}."
         )
 

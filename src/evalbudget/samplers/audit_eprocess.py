@@ -79,13 +79,13 @@ class AuditEProcess(AuditSampler):
         )
         super().__init__(
             design,
+            prices=prices,
             score_range=score_range,
             judge_range=judge_range,
             seed=seed,
             max_failures=max_failures,
             options={
                 "delta": delta,
-                "prices": (float(prices[0]), float(prices[1])),
                 "margin": margin,
                 "half_width": half_width,
                 "pilot": pilot,

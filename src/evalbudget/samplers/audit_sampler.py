@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import ClassVar, Protocol
 
@@ -58,7 +59,8 @@ class AuditSampler(Sampler):
 
     Args:
         design: the systems, the items and the two raters.
-        score_range: smallest and largest possible label, and judge score unless ``judge_range`` says otherwise.
+        prices: of a judge's score and of a label.
+        score_range: smallest and largest possible label; also judge score, without ``judge_range``.
         judge_range: smallest and largest possible judge score; it is mapped onto the labels' range.
         seed: of the order of items and of the coins.
         max_failures: see Sampler.
@@ -75,6 +77,7 @@ class AuditSampler(Sampler):
         self,
         design: Design,
         *,
+        prices: tuple[float, float] = (1.0, 20.0),
         score_range: tuple[float, float] = (0.0, 1.0),
         judge_range: tuple[float, float] | None = None,
         seed: int = 0,
@@ -86,6 +89,7 @@ class AuditSampler(Sampler):
             seed=seed,
             max_failures=max_failures,
             options={
+                "prices": (float(prices[0]), float(prices[1])),
                 "score_range": (float(score_range[0]), float(score_range[1])),
                 "judge_range": None
                 if judge_range is None
@@ -98,12 +102,14 @@ class AuditSampler(Sampler):
                 f"sampler {self.name!r} needs two raters, the judge and then the human; the design has "
                 f"{design.n_raters}: {', '.join(design.raters)}"
             )
+        self.prices = prices
         self._scales = Scale(*(judge_range or score_range)), Scale(*score_range)
         self._scores: dict[tuple[int, int], float] = {}
         self._drawn: dict[tuple[int, int], AuditDraw] = {}
         self._labelled: set[int] = set()
         self._busy: set[tuple[int, int, int]] = set()
         self._tries: dict[tuple[int, int, int], int] = {}
+        self._paid = [0, 0]
         self._front = 0
         self._session = self._start()
         self._batch: tuple[Context, ...] = ()
@@ -121,8 +127,15 @@ class AuditSampler(Sampler):
 
     @property
     def verdict(self) -> Verdict:
-        """What has been proved so far; scores are on [0, 1]."""
-        return self._session.verdict()
+        """What has been proved so far; scores are on [0, 1], costs are of all readings told."""
+        judge, label = self.prices
+        paid = self._paid
+        return replace(
+            self._session.verdict(),
+            judged=paid[JUDGE],
+            labels=paid[HUMAN],
+            cost=judge * paid[JUDGE] + label * paid[HUMAN],
+        )
 
     def tell(self, readings: Iterable[Reading]) -> None:
         """As Sampler; a score outside the declared range is refused and its request stays pending."""
@@ -138,6 +151,8 @@ class AuditSampler(Sampler):
                     f"{scale.high:g}; declare score_range, and judge_range if the judge's scale is another"
                 )
         super().tell(told)
+        for reading in told:
+            self._paid[reading.request.cell.rater] += 1
 
     def adopt(self, cell: Cell) -> Request:
         """As Sampler; labels that no coin asked for are refused, they would bias the verdict."""
@@ -244,7 +259,8 @@ class AuditSampler(Sampler):
                 self._drawn.setdefault((draw.model, draw.item), draw)
             for position in range(len(contexts)):
                 self._judge(position)
-                if self._session.over or self._session.contexts[0].number != contexts[0].number:
+                now = self._session.contexts  # judging may have ended the batch
+                if not now or now[0].number != contexts[0].number:
                     break
         while self._front < len(self._batch) and self._is_done(self._batch[self._front]):
             self._front += 1

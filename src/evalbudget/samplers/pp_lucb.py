@@ -14,8 +14,8 @@ from evalbudget.samplers.audit_sampler import AuditSampler
 class PPLUCB(AuditSampler):
     """Leader and challenger are judged and audited with a coin until their intervals part.
 
-    Formulas and errata: :mod:`evalbudget.audits.lucb`. As the paper states it the rule needs tens of thousands
-    of scores at a gap of .1; its tables stop at a fixed number of pulls instead, which ``pulls`` does.
+    Formulas and errata: :mod:`evalbudget.audits.lucb`. As the paper states it the rule needs tens of
+    thousands of scores at a gap of .1; its tables stop at a fixed number of pulls instead: ``pulls``.
 
     Args:
         design: the systems, the items and the raters: judge, human.
@@ -74,6 +74,7 @@ class PPLUCB(AuditSampler):
         self._ends = {"prices": prices, "pulls": pulls, "max_labels": max_labels}
         super().__init__(
             design,
+            prices=prices,
             score_range=score_range,
             judge_range=judge_range,
             seed=seed,
@@ -85,7 +86,6 @@ class PPLUCB(AuditSampler):
                 "least_propensity": least_propensity,
                 "errata": str(errata),
                 "pulls": pulls,
-                "prices": (float(prices[0]), float(prices[1])),
                 "max_labels": max_labels,
             },
         )
