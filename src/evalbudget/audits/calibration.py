@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from evalbudget.confidence.bounds import FloatArray, IntArray
 
@@ -69,7 +70,7 @@ class Calibration:
         segment: IntArray,
         judge: FloatArray,
         label: FloatArray,
-        seen: FloatArray,
+        seen: NDArray[np.bool_],
         n_segments: int,
         bins: int,
     ) -> Calibration:
@@ -102,10 +103,14 @@ class Calibration:
         fallback = np.append((middle[:-1] + middle[1:]) / 2, (y.sum() + 0.5) / (y.size + 1.0))
         score = np.where(count > 0, score / np.maximum(count, 1), fallback)
 
-        by_bin = _shrunk(np.bincount(c % B, weights=y, minlength=B), np.bincount(c % B, minlength=B), score, 1.0)
+        by_bin = _shrunk(
+            np.bincount(c % B, weights=y, minlength=B), np.bincount(c % B, minlength=B), score, 1.0
+        )
         n_c = np.bincount(c, minlength=C)
         common = _shrunk(np.bincount(c, weights=y, minlength=C), n_c, np.tile(by_bin, n_segments), 2.0)
-        bias = np.bincount(k, weights=y - common[c], minlength=n_arms) / (np.bincount(k, minlength=n_arms) + 3.0)
+        bias = np.bincount(k, weights=y - common[c], minlength=n_arms) / (
+            np.bincount(k, minlength=n_arms) + 3.0
+        )
         own = k * C + c
         n_kc = np.bincount(own, minlength=n_arms * C)
         prior = (common[None, :] + bias[:, None]).ravel()
@@ -115,19 +120,24 @@ class Calibration:
         off = (y - m[own]) ** 2
         overall = (off.sum() + PRIOR_SQUARE) / (off.size + 1.0)
         # residuals about a mean that was fitted to them are too small
-        g_c = _shrunk(np.bincount(c, weights=off, minlength=C) * (n_c + 1.0) / np.maximum(n_c, 1), n_c, overall, 2.0)
+        g_c = _shrunk(
+            np.bincount(c, weights=off, minlength=C) * (n_c + 1.0) / np.maximum(n_c, 1), n_c, overall, 2.0
+        )
         squares = np.bincount(own, weights=off, minlength=n_arms * C)
         g = _shrunk(squares, n_kc, np.tile(g_c, n_arms), 2.0)
 
         taken = np.broadcast_to(seen, judge.shape)
-        share = np.bincount((arm * C + cell)[taken], minlength=n_arms * C).reshape(n_arms, C).astype(np.float64)
+        share = (
+            np.bincount((arm * C + cell)[taken], minlength=n_arms * C).reshape(n_arms, C).astype(np.float64)
+        )
         total_share = share.sum(axis=1, keepdims=True)
         share = np.where(total_share > 0, share / np.maximum(total_share, 1.0), 1.0 / C)
         return cls(edges, m.reshape(n_arms, C), np.maximum(g, 1e-6).reshape(n_arms, C), share)
 
 
-def _shrunk(total: FloatArray, count: IntArray, prior: FloatArray | float, weight: float) -> FloatArray:
-    return np.asarray((total + weight * np.asarray(prior)) / (count + weight), dtype=np.float64)
+def _shrunk(total: ArrayLike, count: ArrayLike, prior: ArrayLike, weight: float) -> FloatArray:
+    found = (np.asarray(total) + weight * np.asarray(prior)) / (np.asarray(count) + weight)
+    return np.asarray(found, dtype=np.float64)
 
 
 def _edges(scores: FloatArray, n_labels: int, bins: int) -> FloatArray:

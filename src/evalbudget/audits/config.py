@@ -78,13 +78,13 @@ class AuditConfig:
             if not (math.isfinite(price) and price >= 0.0):
                 raise InvalidInputError(f"{name} is {price:g}; give a finite price of 0 or more")
         if not self.price_label > 0.0:
-            raise InvalidInputError("price_label is 0; labels that cost nothing need no judge, label everything")
+            raise InvalidInputError("price_label is 0; free labels need no judge: label everything")
         if not 0.0 <= self.margin < 1.0:
             raise InvalidInputError(f"margin is {self.margin:g}; it is a share of the scale, in 0 to 1")
         if self.max_labels is not None and self.max_labels < 1:
             raise InvalidInputError(f"max_labels is {self.max_labels}; give 1 or more, or none")
         if self.half_width is not None and not 0.0 < self.half_width < 1.0:
-            raise InvalidInputError(f"half_width is {self.half_width:g}; it is a share of the scale, in 0 to 1")
+            raise InvalidInputError(f"half_width is {self.half_width:g}; it is a share of the scale, below 1")
         if (self.half_width is None) == (self.n_models == 1):
             raise InvalidInputError(
                 "one system has nothing to be compared with: give the half-width its mean is wanted to"
@@ -95,7 +95,7 @@ class AuditConfig:
             object.__setattr__(self, "segments", tuple(int(s) for s in self.segments))
             if len(self.segments) != self.n_items or min(self.segments) < 0:
                 raise InvalidInputError(
-                    f"{len(self.segments)} segments for {self.n_items} items; give one number from 0 on per item"
+                    f"{len(self.segments)} segments for {self.n_items} items; give one from 0 on per item"
                 )
 
     @property

@@ -150,7 +150,9 @@ class LucbState:
             return self.rho
         else:
             overall = sum(a.square) / sum(a.seen)
-            spread = [math.sqrt((s + 2.0 * overall) / (n + 2.0)) for s, n in zip(a.square, a.seen, strict=True)]
+            spread = [
+                math.sqrt((s + 2.0 * overall) / (n + 2.0)) for s, n in zip(a.square, a.seen, strict=True)
+            ]
         weight = [c + 1.0 for c in a.count]
         mean = sum(w * s for w, s in zip(weight, spread, strict=True)) / sum(weight)
         return self.rho * spread[cell] / mean if mean > 0.0 else self.rho

@@ -20,7 +20,17 @@ from evalbudget.audits.rates import (
     residual_variance,
     single_rates,
 )
-from evalbudget.confidence.audited import GAMMA, STEPS, Audited, AuditedMeans, mixture, pair_bets, pair_evidence, pair_range, reach
+from evalbudget.confidence.audited import (
+    GAMMA,
+    STEPS,
+    Audited,
+    AuditedMeans,
+    mixture,
+    pair_bets,
+    pair_evidence,
+    pair_range,
+    reach,
+)
 from evalbudget.confidence.bounds import FloatArray, IntArray
 
 WARM_UP = 8
@@ -486,4 +496,3 @@ def _spread_of_labels(past: History) -> FloatArray:
 def _variance(y: FloatArray) -> float:
     # two pseudo-labels with the variance of a fair coin
     return float((y.var() * y.size + 0.1) / (y.size + 2.0)) if y.size else 0.25
-

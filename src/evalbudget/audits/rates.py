@@ -9,8 +9,8 @@ with multiples of s, by the expected cost
 .. math:: \sum_k T_k (c_F + c_Y E\pi_k), \quad T_k = \log(1/\delta) / \max_\lambda
           [\lambda d - \lambda^2 (V + d^2) / 2]
 
-until each rival is told apart. The same sum with pi = 1 and without the judge is what audits alone would cost:
-the judge is a no-go when that is less.
+until each rival is told apart. The same sum with pi = 1 and without the judge is what audits alone
+would cost: the judge is a no-go when that is less.
 """
 
 from __future__ import annotations
@@ -127,9 +127,7 @@ def rate(
     """What to expect of a table of propensities."""
     residual = residual_variance(calibration, propensity)
     leader, rivals = task.leader, task.rivals
-    variance = (
-        task.spread + residual[leader] + residual[rivals] if without_judge is None else without_judge
-    )
+    variance = task.spread + residual[leader] + residual[rivals] if without_judge is None else without_judge
     a, b = reach(calibration.prediction, propensity)
     width = pair_range(a, b, fits_disjoint(propensity, leader, task.disjoint))[leader, rivals]
     bets = pair_bets(variance, width)

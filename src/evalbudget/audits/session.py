@@ -52,8 +52,9 @@ class AuditSession:
         self.labels_received = 0
         self.scores_received = 0
         self._first_index = 0
+        self._late: set[int] = set()
+        """Labels asked for and not needed any more; they are taken, and paid, when they come."""
         self._decided: int | None = None
-        self._found: Weighed | None = None
         self._where: dict[int, tuple[int, int]] = {}
         self._open()
 
@@ -129,6 +130,10 @@ class AuditSession:
                 is outside [0, 1].
         """
         position, column = self._where.get(index, (-1, -1))
+        if index in self._late:
+            self._late.discard(index)
+            self.labels_received += not math.isnan(value)
+            return
         if position < 0 or not self._wanted[position, column]:
             raise InvalidInputError(
                 f"draw {index} was never to be labelled; labels that no coin asked for would bias the verdict"
@@ -178,6 +183,9 @@ class AuditSession:
         return Drawn(f, self._judge[:n], self._prediction[:n], self._propensity[:n], self._wanted[:n])
 
     def _open(self) -> None:
+        for index, (position, column) in self._where.items():
+            if self._wanted[position, column] and not self._labelled[position, column]:
+                self._late.add(index)
         f = self.policy.batch
         self._where = {}
         shape = (0, 0) if f is None else (f.items.size, f.arms.size)
@@ -201,9 +209,8 @@ class AuditSession:
             return
         ready = self._thrown & (self._missing == 0)
         n = ready.size if ready.all() else int(ready.argmin())
-        if n == self._complete:
-            if not n < ready.size or not self._thrown[: n + 1].all():
-                return
+        if n == self._complete and (n == ready.size or not self._thrown[n]):
+            return
         thrown = int(self._thrown.argmin()) if not self._thrown.all() else self._thrown.size
         affordable = self.policy.affordable(self._drawn(thrown))
         n = min(n, affordable)
@@ -211,8 +218,8 @@ class AuditSession:
         if n > self._complete and f.arms.size > 1:
             self._complete = n
             found = self.policy.weigh(self._drawn(n), self._label[:n])
-            if self._ends(found, n):
-                self._decided, self._found = n, found
+            self._decided = self._end(found, n)
+            if self._decided is not None:
                 return
         self._complete = n
         if n == f.items.size or (cut and n == affordable):
@@ -221,11 +228,11 @@ class AuditSession:
             self.policy.learn(drawn, self._label[:n])
             self._open()
 
-    def _ends(self, found: Weighed, n: int) -> bool:
-        if n == 0:
-            return False
-        left = self.policy.active & (found.first >= n)
-        return int(left.sum()) <= 1 or found.equivalent < n
+    def _end(self, found: Weighed, n: int) -> int | None:
+        """Contexts until it was decided, if that is within the first n."""
+        last_two = np.sort(found.first[self.policy.active])[-2]
+        end = int(min(last_two, found.equivalent))
+        return end + 1 if end < n else None
 
     # what is known
 
@@ -313,7 +320,9 @@ class AuditSession:
         if policy.equivalent:
             return AuditOutcome.EQUIVALENT, leader, f"{len(active)} systems are within {c.margin:g} {sure}"
         if policy.batch is not None:
-            return AuditOutcome.UNDECIDED, None, f"{len(self.wanted)} labels wanted"
+            n = len(self.wanted)
+            reason = f"{n} label{'s' if n > 1 else ''} wanted" if n else "the judge's scores are awaited"
+            return AuditOutcome.UNDECIDED, None, reason
         if policy.stopped_by_judge:
             return (
                 AuditOutcome.AUDIT_ONLY,

@@ -13,6 +13,8 @@ Example::
     print(result.table())
 """
 
+from evalbudget.backtest.audit import backtest_audits
+from evalbudget.backtest.audit_result import AuditResult, AuditRow
 from evalbudget.backtest.engine import backtest
 from evalbudget.backtest.history import factors_of, history_of
 from evalbudget.backtest.purchase import Purchase
@@ -24,6 +26,8 @@ from evalbudget.backtest.result import Average, BacktestResult, PoolInfo, Row
 from evalbudget.backtest.rotation import RotationResult, RotationRow, backtest_rotation
 
 __all__ = [
+    "AuditResult",
+    "AuditRow",
     "Average",
     "BacktestResult",
     "PoolInfo",
@@ -35,6 +39,7 @@ __all__ = [
     "RotationRow",
     "Row",
     "backtest",
+    "backtest_audits",
     "backtest_race",
     "backtest_rotation",
     "factors_of",

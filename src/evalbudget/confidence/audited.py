@@ -1,7 +1,7 @@
 r"""Evidence from judged and randomly audited scores: pairwise e-processes and anytime means.
 
-An arm k judged on context t has a prediction m of its human score, frozen before the draw, and is audited with
-a propensity pi > 0, frozen too. With A = 1 where audited,
+An arm k judged on context t has a prediction m of its human score, frozen before the draw, and is audited
+with a propensity pi > 0, frozen too. With A = 1 where audited,
 
 .. math:: Z_k = m_k + \frac{A_k}{\pi_k} (Y_k - m_k), \quad E[Z_k \mid \text{past}] = \theta_k
 
@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evalbudget.confidence.betting import RHO
 from evalbudget.confidence.bounds import FloatArray
@@ -78,7 +79,7 @@ def reach(prediction: FloatArray, propensity: FloatArray) -> tuple[FloatArray, F
     return a, b
 
 
-def pair_range(a: FloatArray, b: FloatArray, disjoint: FloatArray) -> FloatArray:
+def pair_range(a: FloatArray, b: FloatArray, disjoint: NDArray[np.bool_]) -> FloatArray:
     """W_ij, the most that Z_j - Z_i can be, shape (arms, arms).
 
     Args:
@@ -99,7 +100,7 @@ def pair_bets(variance: FloatArray, width: FloatArray) -> FloatArray:
         width: W_ij; validity depends on it.
     """
     wanted = STEPS / (variance[..., None] + STEPS**2)
-    return np.minimum(wanted, GAMMA / width[..., None])
+    return np.asarray(np.minimum(wanted, GAMMA / width[..., None]), dtype=np.float64)
 
 
 def pair_evidence(z: Audited, bets: FloatArray, margin: float = 0.0) -> FloatArray:
@@ -142,7 +143,9 @@ class AuditedMeans:
         self._capital: FloatArray = np.ones((n_arms, 2, RHO.size, grid))
         self._peak: FloatArray = np.ones((n_arms, 2, grid))
 
-    def update(self, arm: int, low: FloatArray, high: FloatArray, variance: float, a: float, b: float) -> None:
+    def update(
+        self, arm: int, low: FloatArray, high: FloatArray, variance: float, a: float, b: float
+    ) -> None:
         """Take contexts of one arm in, in draw order.
 
         Args:
