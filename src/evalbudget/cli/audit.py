@@ -59,7 +59,10 @@ def _on_a_store(command: Callable[..., Any]) -> Callable[..., Any]:
 @_on_a_store
 @click.pass_context
 def status(ctx: click.Context, path: Path, as_json: bool) -> None:
-    """Say how far labelling is, who labelled, what contradicts, and what happens next."""
+    """Say how far labelling is and what happens next.
+
+    Who labelled how much, which labels contradict each other, who has to do what.
+    """
     with _open(path) as store:
         found = _weigh(store)
         if as_json:
@@ -142,9 +145,9 @@ def next_command(
 @_on_a_store
 @click.pass_context
 def verdict(ctx: click.Context, path: Path, as_json: bool) -> None:
-    """Say what the labels prove: the outcome and every system's interval.
+    """Say what the labels prove.
 
-    It holds however often you look.
+    The outcome and every system's interval; they hold however often you look.
     """
     with _open(path) as store:
         found = _weigh(store)
@@ -226,8 +229,8 @@ def _print_verdict(found: Standing) -> None:
 
     console = Console(highlight=False)
     console.print(f"[bold]{escape(_sentence(found.headline))}[/]")
-    if found.reason:
-        console.print(escape(found.reason))
+    if found.reason and found.reason != found.next_step:
+        console.print(escape(_sentence(found.reason)))
     table = NotedTable(box=None, pad_edge=False)
     table.add_column("system", overflow="fold")
     for column in ("mean label", "lower", "upper"):
@@ -247,7 +250,7 @@ def _print_verdict(found: Standing) -> None:
                 f"The judge alone would say {found.judge_says}, which proves nothing"
                 if found.judge_says
                 else "",
-                f"{conflicts} contradictory labels, of which the first count" if conflicts else "",
+                f"Contradictory labels of {conflicts}, of which the first count" if conflicts else "",
                 _sentence(found.next_step),
             ),
         )

@@ -89,9 +89,9 @@ def export_command(path: Path, kind: str, output: Path, only: str | None, with_j
 @click.option("--by", metavar="NAME", help="Who labelled, where the file does not say.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_json: bool) -> None:
-    """Read labels: all of a file's, or none if one of its lines cannot be used.
+    """Read labels: all of a file's, or none.
 
-    Importing a file again changes nothing. A score that contradicts an earlier one is kept and reported; the
+    None if one of its lines cannot be used. Importing a file again changes nothing. A score that contradicts an earlier one is kept and reported; the
     earlier one counts. Exit code 2 if a line names an item that was not drawn for labelling, or a score that
     is not on the scale.
     """
