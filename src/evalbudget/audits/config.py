@@ -32,7 +32,7 @@ class AuditConfig:
         delta: probability of a wrong verdict.
         price_judge: of one score of the judge.
         price_label: of one human label.
-        margin: systems closer than this count as equivalent; 0 to look for the best only.
+        margin: also stop when no system can be better than one by this or more; 0: only for the best.
         half_width: of the interval of a single system's mean, at which to stop; with one system only.
         pilot: labels to expect of the first batch, before anything is known of the judge.
         batch: labels to expect of every later batch; the policy is frozen within it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -134,7 +134,8 @@ class AuditPolicy:
         self.past: list[tuple[Drawn, FloatArray]] = []
         self.narrow = False
         self.stopped_by_judge = False
-        self.equivalent = False
+        self.near: int | None = None
+        """An arm that is within the margin of the best."""
         self._means: AuditedMeans | None = None
         self._counted = 0
         order = np.random.default_rng((config.seed, 0)).permutation(config.n_items)
@@ -150,7 +151,7 @@ class AuditPolicy:
         """Evidence that drops an arm.
 
         Twice 1/delta: half of delta is spent on dropping the best arm, so that a tie of two is not broken
-        either way with more than delta, and the other half on calling unequal systems equivalent.
+        either way with more than delta, and the other half on calling an arm nearly best that is not.
         """
         return 2.0 / self.config.delta
 
@@ -220,27 +221,32 @@ class AuditPolicy:
             over = np.flatnonzero(against[:, k] >= self.threshold)
             first[k] = over[0] if over.size else n
         close, closeness = self._close, self._closeness
-        decided_close = n
+        decided, near_arm = n, None
         if self.config.margin > 0.0 and K > 1:
             near = pair_evidence(z, f.bets[pairs], self.config.margin) + self._close[pairs]
             close, closeness = self._close.copy(), self._closeness.copy()
             peaks = np.maximum(np.maximum.accumulate(mixture(near), axis=0), self._closeness[pairs])
             if n:
                 close[pairs], closeness[pairs] = near[-1], peaks[-1]
-            decided_close = self._first_equivalent(peaks, f.arms, first, n)
-        return Weighed(first, decided_close, capital, followed, evidence, close, closeness)
+            decided, near_arm = self._first_near(peaks, f.arms, first)
+        return Weighed(first, decided, near_arm, capital, followed, evidence, close, closeness)
 
-    def _first_equivalent(self, peaks: FloatArray, arms: IntArray, first: IntArray, n: int) -> int:
-        """The first context after which all that remain are within the margin of each other."""
-        threshold = self.threshold * max(self.config.n_models - 1, 1)
-        within = peaks >= threshold
-        within |= np.eye(len(arms), dtype=bool)
-        for t in range(n):
-            left = first[arms] > t
-            left &= self.active[arms]
-            if left.sum() > 1 and within[t][np.ix_(left, left)].all():
-                return t
-        return n
+    def _first_near(self, peaks: FloatArray, arms: IntArray, first: IntArray) -> tuple[int, int | None]:
+        """The first context after which some arm is as good as any left, up to the margin, and which."""
+        n, k = len(peaks), len(arms)
+        after = np.arange(n)[:, None]
+        out = ~self.active[arms] | (first[arms] <= after)
+        # K - 1 arms could wrongly be called as good as the best one
+        fine = peaks >= self.threshold * max(self.config.n_models - 1, 1)
+        fine |= out[:, None, :] | np.eye(k, dtype=bool)
+        near = fine.all(axis=2) & ~out & ((~out).sum(axis=1, keepdims=True) > 1)
+        when = np.flatnonzero(near.any(axis=1))
+        if not when.size:
+            return n, None
+        t = int(when[0])
+        chosen = arms[near[t]]
+        leader = self.batch.leader if self.batch is not None else None
+        return t, int(chosen[0]) if leader is None or leader not in chosen else leader
 
     def learn(self, drawn: Drawn, labels: FloatArray) -> None:
         """Take a complete batch in and freeze the next one; it ends short when labels run out."""
@@ -259,12 +265,13 @@ class AuditPolicy:
         self.out_of_labels = n < drawn.n or (
             self.config.max_labels is not None and self.labels >= self.config.max_labels
         )
-        self.equivalent = found.equivalent < n
+        if found.equivalent < n:
+            self.near = found.near
         if self.config.half_width is not None:
             low, high = self.interval(0)
             self.narrow = (high - low) / 2.0 <= self.config.half_width
         over = self.active.sum() == 1 and self.config.n_models > 1
-        over |= self.equivalent or self.out_of_labels or self.narrow
+        over |= self.near is not None or self.out_of_labels or self.narrow
         self.batch = None if over else self._freeze()
 
     @property
@@ -349,6 +356,8 @@ class AuditPolicy:
             propensity[young] = np.maximum(propensity[young], WARM_RATE)
         expected = float((calibration.share * propensity).sum(axis=1)[arms].sum())
         aim = c.pilot if not self.past else c.batch
+        if c.max_labels is not None:
+            aim = min(aim, max(1, c.max_labels - self.labels))
         n = int(np.clip(round(aim / max(expected, 1e-9)), 1, max(10.0, min(contexts, 1e9))))
         n = min(n, left)
         G = residual_variance(calibration, propensity)
@@ -407,6 +416,8 @@ class AuditPolicy:
                 c.delta,
                 (c.price_judge, c.price_label),
             )
+            if self.no_go is not None:
+                return replace(rates, propensity=np.ones_like(rates.propensity)), False
             return rates, True
         rivals = arms[arms != leader]
         G = residual_variance(calibration, np.full(calibration.prediction.shape, 0.2))
@@ -415,7 +426,7 @@ class AuditPolicy:
         task = Task(
             leader,
             rivals,
-            gap,
+            gap + c.margin,  # with a margin it is enough that no rival is better by it
             spread[leader, rivals],
             float(np.log(self.threshold * (c.n_models - 1)) + 1.0),
             c.price_judge,
@@ -438,7 +449,8 @@ class Weighed:
 
     Attributes:
         first: the context of the batch after which each arm is dropped; the number of contexts if it is not.
-        equivalent: the one after which all that remain are equivalent; likewise.
+        equivalent: the one after which some arm is within the margin of all that remain; likewise.
+        near: that arm; None while there is none.
         capital: log capital of each bet.
         followed: likewise of the bets on whoever led, against each arm.
         evidence: E of each pair.
@@ -448,6 +460,7 @@ class Weighed:
 
     first: IntArray
     equivalent: int
+    near: int | None
     capital: FloatArray
     followed: FloatArray
     evidence: FloatArray

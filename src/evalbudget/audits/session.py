@@ -200,7 +200,8 @@ class AuditSession:
         self._complete = 0
         if f is not None and not f.judged:
             for position in range(shape[0]):
-                self.judge(position, np.full(shape[1], np.nan))
+                if self.policy.batch is f:  # it ends at once where no labels are allowed any more
+                    self.judge(position, np.full(shape[1], np.nan))
 
     def _advance(self) -> None:
         """Weigh the contexts that are complete without a gap; learn when all are."""
@@ -317,8 +318,9 @@ class AuditSession:
             return AuditOutcome.BEST, active[0], f"better than every other system {sure}"
         if policy.narrow:
             return AuditOutcome.ESTIMATED, active[0], f"the interval is as narrow as wanted, {sure}"
-        if policy.equivalent:
-            return AuditOutcome.EQUIVALENT, leader, f"{len(active)} systems are within {c.margin:g} {sure}"
+        if policy.near is not None:
+            reason = f"no system is better than this one by {c.margin:g} or more, {sure}"
+            return AuditOutcome.EQUIVALENT, policy.near, reason
         if policy.batch is not None:
             n = len(self.wanted)
             reason = f"{n} label{'s' if n > 1 else ''} wanted" if n else "the judge's scores are awaited"

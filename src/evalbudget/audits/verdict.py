@@ -15,7 +15,7 @@ class AuditOutcome(StrEnum):
     TIE = "tie"
     """Every item was drawn and the systems left could not be told apart; or all are labelled, and equal."""
     EQUIVALENT = "equivalent"
-    """The systems left are within the margin of each other, with probability 1 - delta."""
+    """No system is better than the winner by the margin or more, with probability 1 - delta."""
     UNDECIDED = "undecided"
     """Labels are missing, or the most that may be asked for are used up."""
     AUDIT_ONLY = "audit only"
@@ -56,7 +56,7 @@ class Verdict:
     Attributes:
         outcome: how it ended, or ``undecided``.
         finished: nothing more will be asked.
-        winner: the best system; of equivalent ones the one that leads; None otherwise.
+        winner: the best system, or one that is within the margin of it; None otherwise.
         leader: the system with the largest estimate of those left; None before any.
         estimates: per system; they rest on complete batches.
         labels_wanted: indices of draws whose label is missing, in draw order.

@@ -125,7 +125,7 @@ def backtest_audits(
         judge_range: smallest and largest possible judge score; None for the same.
         prices: of a judge's score and of a label.
         delta: probability of error.
-        margin: systems closer than this share of the range count as equivalent.
+        margin: share of the range; within it of the best a system is good enough.
         epsilon: how far below the best still counts as top, as a share of the range.
         sampler_options: further arguments by sampler.
         progress: called with (replays finished, replays in all).
@@ -249,8 +249,7 @@ def _is_wrong(verdict: Verdict, behind: FloatArray, margin: float) -> bool:
     if verdict.outcome is AuditOutcome.BEST and verdict.winner is not None:
         return bool(behind[verdict.winner] > 1e-9)
     if verdict.outcome is AuditOutcome.EQUIVALENT:
-        left = [e.model for e in verdict.estimates if e.active]
-        return bool(behind[left].max() >= margin)
+        return bool(verdict.winner is not None and behind[verdict.winner] >= margin)
     return False
 
 

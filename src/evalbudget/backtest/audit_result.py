@@ -21,7 +21,7 @@ class AuditRow:
         correct: share of replays that name a best system: the winner, or who leads where nothing was decided.
         top: share that name a system within epsilon of the best.
         decided: share of replays that end with a winner or with equivalent systems.
-        wrong: share that declare a winner that is not best, or call systems equivalent that are not.
+        wrong: share that declare a winner that is not best, or equivalent and is worse by the margin.
         pulls: answers drawn, that is pairs of system and item.
         audits: human labels.
         cost: of judge and labels.
@@ -112,8 +112,8 @@ class AuditResult:
         return (
             f"{len(self.models)} systems x {self.items:,} items, {self.rows[0].seeds} seeds, delta "
             f"{self.rows[0].delta:g}; labelling everything takes {full:,} labels. A judge's score "
-            f"costs {self.prices[0]:g}, a label {self.prices[1]:g}. correct: the system named (winner, or leader "
-            f"where nothing was decided) has the highest mean reference; top: within {self.epsilon:g} of it. "
+            f"costs {self.prices[0]:g}, a label {self.prices[1]:g}. correct: the system named (winner, else "
+            f"leader) has the highest mean reference; top: within {self.epsilon:g} of it. "
             f"The judge alone, on all items, names {self.judge_best}: {right}."
         )
 

@@ -84,7 +84,7 @@ A .csv has the columns item and score and, optionally, model, rater and repeat.
     type=float,
     default=0.0,
     show_default=True,
-    help="Audits: systems closer than this share of the score range are equivalent.",
+    help="Audits: also stop when no system can be better by this share of the score range.",
 )
 @click.option(
     "--max-labels", metavar="N", type=click.IntRange(min=1), help="Audits: never ask for more labels."

@@ -21,7 +21,7 @@ class AuditEProcess(AuditSampler):
         design: the systems, the items (categories are the segments) and the raters: judge, human.
         delta: probability of a wrong verdict.
         prices: of a judge's score and of a label.
-        margin: systems closer than this, as a share of the score range, count as equivalent.
+        margin: share of the score range; also stop when no system can be better than one by this or more.
         half_width: with one system: of the interval wanted of its mean, as a share of the score range.
         pilot: labels to expect of the first batch.
         batch: labels to expect of the later ones.
