@@ -89,6 +89,23 @@ def test_two_runs_on_one_store_do_not_record_a_context_twice(tmp_path: Path) -> 
         assert store.draws.count() == 2
 
 
+def test_a_label_corrected_while_the_next_batch_is_drawn_stops_that_run(tmp_path: Path) -> None:
+    told = Told(pilot=8, batch=8)
+    with told.create(tmp_path / "a.sqlite") as store:
+        told.draw(store)
+        label_all(told, store)
+        run = AuditRun(store)
+        label = next(iter(store.labels.counting().values()))
+        store.labels.correct(label.draw, 11 - label.score, label.by)
+        context = run.contexts[0]
+        with pytest.raises(
+            AuditStoreError, match="was corrected since this run read it; start the run again"
+        ):
+            run.record(context, [Answer("p", "r")] * 2, [5, 5])
+        told.draw(store)
+        weigh(store)  # and the draws are those that the corrected label leads to
+
+
 def test_judge_and_labels_share_one_scale(tmp_path: Path) -> None:
     told = Told()
     with told.create(tmp_path / "a.sqlite") as store:

@@ -39,18 +39,28 @@ class Draws:
         self._design = design
         self._store = store
 
-    def append(self, drawn: Iterable[tuple[AuditDraw, Answer]]) -> None:
+    def append(self, drawn: Iterable[tuple[AuditDraw, Answer]], corrections: int | None = None) -> None:
         """Record what was drawn, all of it or nothing; labellers are asked for it from now on.
 
         Contexts of a batch may come in any order; what is not needed any more may never come.
 
+        Args:
+            drawn: draws and what humans read of them.
+            corrections: labels corrected when the draws were made; None if they rest on no labels.
+
         Raises:
             InvalidInputError: a draw that does not fit the design, with its index.
-            AuditStoreError: a draw is there already: another process added it.
+            AuditStoreError: a draw is there already, because another process added it, or a label was
+                corrected meanwhile.
         """
         now = self._db.clock()
         with self._db.write() as cursor:
             policy = cursor.execute("SELECT max(policy) FROM draws").fetchone()[0]
+            query = "SELECT count(*) FROM labels WHERE kind = 'correction'"
+            if corrections not in (None, cursor.execute(query).fetchone()[0]):
+                raise AuditStoreError(
+                    f"a label in {self._db.path} was corrected since this run read it; start the run again"
+                )
             contexts: dict[int, tuple[int, int, str]] = {}
             for draw, answer in drawn:
                 self._check(draw, policy)

@@ -112,6 +112,10 @@ class Labels:
             for row in self._db.rows('SELECT draw, score, "by", at, kind, why FROM labels ORDER BY id')
         ]
 
+    def corrections(self) -> int:
+        """How many labels were corrected so far."""
+        return int(self._db.rows("SELECT count(*) FROM labels WHERE kind = 'correction'")[0][0])
+
     def conflicts(self) -> dict[int, tuple[Label, ...]]:
         """Draws with contradictory labels: the one that counts, then those that contradict it."""
         counting, found = self.counting(), dict[int, tuple[Label, ...]]()

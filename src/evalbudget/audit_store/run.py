@@ -37,8 +37,9 @@ class AuditRun:
 
     def __init__(self, store: AuditStore) -> None:
         self.store = store
-        draws = store.draws.all()
-        self._session = rebuild(config_of(store), draws, labels_of(store))
+        with store.snapshot():
+            draws, labels, self._corrections = store.draws.all(), labels_of(store), store.labels.corrections()
+        self._session = rebuild(config_of(store), draws, labels)
         self._recorded = {draw.context for draw in draws}
 
     @property
@@ -67,7 +68,7 @@ class AuditRun:
 
         Raises:
             InvalidInputError: a score outside the scale, or not one answer and score per system.
-            AuditStoreError: another run recorded it.
+            AuditStoreError: another run recorded it, or a label was corrected meanwhile.
         """
         n = len(context.models)
         if (
@@ -84,7 +85,7 @@ class AuditRun:
             # the coins fall here; nobody sees them before the store has them
             position = context.number - self._session.contexts[0].number
             draws = self._session.judge(position, np.array([self._unit(context, s) for s in scores]))
-        self.store.draws.append(zip(draws, answers, strict=True))
+        self.store.draws.append(zip(draws, answers, strict=True), self._corrections)
         self._recorded.add(context.number)
         return draws
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -104,6 +105,10 @@ class AuditStore:
                 + "\nGo on with the settings of the store, or give this audit a new one"
             )
         return store
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        """Everything read inside is of one moment, whatever others write meanwhile."""
+        return self._db.read()
 
     def progress(self) -> Progress:
         """How far labelling is."""

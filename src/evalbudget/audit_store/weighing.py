@@ -52,8 +52,10 @@ def weigh(store: AuditStore) -> Standing:
         ReplayError: its draws are not those that settings and labels lead to.
     """
     config = config_of(store)
-    scale, progress = store.design.scale, store.progress()
-    found = replay(config, store.draws.all(), labels_of(store))
+    scale = store.design.scale
+    with store.snapshot():
+        draws, labels, progress = store.draws.all(), labels_of(store), store.progress()
+    found = replay(config, draws, labels)
     names = store.design.models
     return Standing(
         stage=_stage(found),

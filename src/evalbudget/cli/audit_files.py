@@ -91,9 +91,9 @@ def export_command(path: Path, kind: str, output: Path, only: str | None, with_j
 def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_json: bool) -> None:
     """Read labels: all of a file's, or none.
 
-    None if one of its lines cannot be used. Importing a file again changes nothing. A score that contradicts an earlier one is kept and reported; the
-    earlier one counts. Exit code 2 if a line names an item that was not drawn for labelling, or a score that
-    is not on the scale.
+    None if one of its lines cannot be used: an item that was not drawn for labelling, a score that is not on
+    the scale; exit code 2. Importing a file again changes nothing. A score that contradicts an earlier one is
+    kept and reported; the earlier one counts.
     """
     from evalbudget.audit_store import AuditStore
     from evalbudget.audit_store.exchange import format_of, import_labels
