@@ -48,8 +48,8 @@ def literal(quick: bool, seeds: int | None = None) -> Found:
     return Found(
         f"{SYSTEMS} systems with human means .7, .7 - gap and .1 and .2 below that, spread .2; judge = "
         "human + .05 + noise .08, all clipped to [0, 1]. These constants are ours, chosen so that the stated "
-        "rule stops at the published order of pulls. delta = .05, rho = .1, prices 1 and 20; pi_min = rho with "
-        f"uniform audits and .01 otherwise. {runs} seeds (fewer for slow rows).",
+        "rule stops at the published order of pulls. delta = .05, rho = .1, prices 1 and 20; pi_min = rho "
+        f"with uniform audits and .01 otherwise. {runs} seeds (fewer for slow rows).",
         ("reading", "gap", "allocator", "errata", "correct", "pulls", "audits", "cost"),
         tuple(rows),
         (

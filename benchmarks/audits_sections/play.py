@@ -22,7 +22,7 @@ class Played:
 
     Attributes:
         named: the system that leads or won.
-        decided: whether a winner was declared.
+        decided: whether a winner was declared, or a system that is within the margin of it.
         pulls: judge scores.
         audits: labels.
     """
@@ -48,6 +48,8 @@ def audit(world: World, *, seed: int, **options: Any) -> Played:
         known = policy.affordable(drawn)
         policy.learn(drawn, np.where(drawn.wanted, world.human[cells], np.nan)[:known])
     left = np.flatnonzero(policy.active)
+    if policy.near is not None:
+        return Played(policy.near, True, policy.judged, policy.labels)
     return Played(int(left[0]), left.size == 1, policy.judged, policy.labels)
 
 

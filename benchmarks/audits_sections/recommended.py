@@ -100,7 +100,7 @@ def nulls(quick: bool, seeds: int | None = None) -> Found:
     p = binomtest(worst, trials, 0.05, alternative="greater").pvalue
     return Found(
         f"All systems have the same mean; every audit runs until its pool of {pool:,} items is drawn. "
-        f"{trials} trials. In the fixed pool the means are exactly equal, and it is drawn without replacement.",
+        f"{trials} trials. In the fixed pool the means are exactly equal, drawn without replacement.",
         ("judge", "systems", "winner declared", "the first one", "labels"),
         tuple(rows),
         (
@@ -144,8 +144,8 @@ def batches(quick: bool, seeds: int | None = None) -> Found:
         )
     return Found(
         f"The environment of the paper at gap .1, and the null with rare errors (2 systems, 600 items); "
-        f"{trials} trials. A batch's labels are asked for together and learned from in draw order, so the order "
-        "and the delay of their arrival change nothing, which the tests of the session check.",
+        f"{trials} trials. A batch's labels are asked for together and learned from in draw order, so the "
+        "order and the delay of their arrival change nothing, which the tests of the session check.",
         ("labels per batch", "pilot", "correct", "pulls", "audits", "cost", "winner under the null"),
         tuple(rows),
         (

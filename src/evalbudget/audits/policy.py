@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,6 +137,8 @@ class AuditPolicy:
         """An arm that is within the margin of the best."""
         self._means: AuditedMeans | None = None
         self._counted = 0
+        self._history = History.empty(K)
+        self._remembered = 0
         order = np.random.default_rng((config.seed, 0)).permutation(config.n_items)
         self._order: IntArray = np.asarray(order, dtype=np.int64)
         self._segment: IntArray = np.asarray(
@@ -295,29 +296,26 @@ class AuditPolicy:
         self._counted = len(self.past)
         return self._means.interval(arm, self.config.delta / self.config.n_models)
 
-    # the past as arrays, nan or False where an arm took no part
-
-    @cached_property
-    def _nothing(self) -> FloatArray:
-        return np.zeros((0, self.config.n_models))
+    # the past as arrays, nan or 0 where an arm took no part
 
     def history(self) -> History:
         """All complete batches."""
         K = self.config.n_models
-        parts = []
-        for drawn, labels in self.past:
-            n = len(labels)
-            wide = [np.full((n, K), np.nan) for _ in range(2)] + [np.zeros((n, K)) for _ in range(3)]
-            arms = drawn.batch.arms
-            wide[0][:, arms] = drawn.judge[:n]
-            wide[1][:, arms] = np.where(drawn.wanted[:n], labels, np.nan)
-            wide[2][:, arms] = drawn.propensity[:n]
-            wide[3][:, arms] = drawn.wanted[:n]
-            wide[4][:, arms] = 1.0
-            parts.append((self._segment[drawn.batch.items[:n]], *wide))
-        if not parts:
-            return History(np.zeros(0, dtype=np.int64), *([self._nothing] * 5))
-        return History(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        for drawn, labels in self.past[self._remembered :]:
+            n, arms = len(labels), drawn.batch.arms
+            columns = [
+                (drawn.judge[:n], np.nan),
+                (np.where(drawn.wanted[:n], labels, np.nan), np.nan),
+                (drawn.propensity[:n], 0.0),
+                (drawn.wanted[:n], 0.0),
+                (np.ones((n, arms.size)), 0.0),
+            ]
+            wide = [np.full((n, K), empty) for _, empty in columns]
+            for array, (values, _) in zip(wide, columns, strict=True):
+                array[:, arms] = values
+            self._history = self._history.and_then(self._segment[drawn.batch.items[:n]], *wide)
+        self._remembered = len(self.past)
+        return self._history
 
     def _freeze(self) -> Frozen | None:
         left = self.config.n_items - self._contexts
@@ -478,6 +476,18 @@ class History:
     propensity: FloatArray
     wanted: FloatArray
     seen: FloatArray
+
+    @classmethod
+    def empty(cls, n_arms: int) -> History:
+        """Nothing yet."""
+        nothing = np.zeros((0, n_arms))
+        return cls(np.zeros(0, dtype=np.int64), nothing, nothing, nothing, nothing, nothing)
+
+    def and_then(self, segment: IntArray, *more: FloatArray) -> History:
+        """These contexts, and others after them."""
+        mine = (self.judge, self.label, self.propensity, self.wanted, self.seen)
+        joined = (np.concatenate(pair) for pair in zip(mine, more, strict=True))
+        return History(np.concatenate([self.segment, segment]), *joined)
 
 
 def _spread(m: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.audits.calibration import Calibration
-from evalbudget.confidence.audited import pair_bets, pair_range, reach
+from evalbudget.confidence.audited import pair_bets, reach
 from evalbudget.confidence.bounds import FloatArray, IntArray
 
 LEAST = 0.005
@@ -95,50 +95,54 @@ def best_rates(calibration: Calibration, task: Task) -> Rates:
     root = np.sqrt(calibration.square)
     nearest = float(task.spread[np.argmin(task.gap)])
     s = np.sqrt(2.0 * task.price_judge / (task.price_label * max(nearest, 1e-4)))
-    options = [
-        np.clip(np.maximum(scale * s * root, _floor(calibration.prediction, task, width)), LEAST, 1.0)
-        for scale in SCALES
-        for width in WIDTHS
-    ]
-    options.append(np.ones_like(root))
-    found = [rate(calibration, propensity, task) for propensity in options]
-    return min(found, key=lambda rates: rates.cost)
-
-
-def _floor(m: FloatArray, task: Task, width: float) -> FloatArray:
-    """The least propensities with which Z_rival - Z_leader stays below ``width`` under disjoint coins.
-
-    The leader's Z must not fall below 1 - width, a rival's not rise above width: cells where the leader is
-    expected to do badly, and rivals well, need few audits.
-    """
-    floor = (1.0 - m) / (width - m)
-    floor[task.leader] = m[task.leader] / (width - 1.0 + m[task.leader])
-    return np.asarray(floor, dtype=np.float64)
+    floors = _floors(calibration.prediction, task.leader)
+    scaled = s * np.array(SCALES)[:, None, None, None] * root
+    options = np.clip(np.maximum(scaled, floors), LEAST, 1.0).reshape(-1, *root.shape)
+    return _cheapest(calibration, np.concatenate([options, np.ones((1, *root.shape))]), task)
 
 
 def audits_only(calibration: Calibration, task: Task, spread: FloatArray) -> Rates:
     """Label everything, without a judge; ``spread`` is Var(Y_leader - Y_rival), shape (rivals,)."""
-    return rate(calibration, np.ones_like(calibration.square), task, without_judge=spread)
+    return _cheapest(calibration, np.ones((1, *calibration.square.shape)), task, without_judge=spread)
 
 
-def rate(
-    calibration: Calibration, propensity: FloatArray, task: Task, *, without_judge: FloatArray | None = None
+def _floors(m: FloatArray, leader: int) -> FloatArray:
+    """The least propensities with which Z_rival - Z_leader stays below each width under disjoint coins.
+
+    The leader's Z must not fall below 1 - width, a rival's not rise above width: cells where the leader is
+    expected to do badly, and rivals well, need few audits.
+    """
+    width = np.array(WIDTHS)[:, None, None]
+    floor = (1.0 - m) / (width - m)
+    floor[:, leader] = m[leader] / (width[:, 0] - 1.0 + m[leader])
+    return np.asarray(floor, dtype=np.float64)
+
+
+def _cheapest(
+    calibration: Calibration, options: FloatArray, task: Task, *, without_judge: FloatArray | None = None
 ) -> Rates:
-    """What to expect of a table of propensities."""
-    residual = residual_variance(calibration, propensity)
+    """The option, of shape (options, arms, cells), with the least expected cost."""
     leader, rivals = task.leader, task.rivals
-    variance = task.spread + residual[leader] + residual[rivals] if without_judge is None else without_judge
-    a, b = reach(calibration.prediction, propensity)
-    width = pair_range(a, b, fits_disjoint(propensity, leader, task.disjoint))[leader, rivals]
+    m = calibration.prediction
+    residual = (calibration.share * calibration.square / options).sum(axis=2)
+    if without_judge is None:
+        variance = task.spread + residual[:, [leader]] + residual[:, rivals]
+    else:
+        variance = np.broadcast_to(without_judge, (len(options), rivals.size))
+    below = (m[leader] * (1.0 / options[:, leader] - 1.0)).max(axis=1)[:, None]
+    above = (m[rivals] + (1.0 - m[rivals]) / options[:, rivals]).max(axis=2)
+    most = options.max(axis=2)
+    fits = most[:, [leader]] + most[:, rivals] <= 1.0
+    width = np.where(fits & task.disjoint, np.maximum(below + 1.0, above), below + above)
     bets = pair_bets(variance, width)
-    second = (variance + task.gap**2)[:, None]
-    growth = (bets * task.gap[:, None] - bets**2 * second / 2.0).max(axis=1)
+    second = (variance + task.gap**2)[..., None]
+    growth = (bets * task.gap[:, None] - bets**2 * second / 2.0).max(axis=2)
     steps = task.log_threshold / np.maximum(growth, 1e-9)
-    price = (0.0 if without_judge is not None else task.price_judge) + task.price_label * (
-        calibration.share * propensity
-    ).sum(axis=1)
-    cost = float(steps @ price[rivals] + steps.max() * price[leader])
-    return Rates(propensity, cost, float(steps.max()), residual)
+    price = task.price_label * (calibration.share * options).sum(axis=2)
+    price += 0.0 if without_judge is not None else task.price_judge
+    cost = (steps * price[:, rivals]).sum(axis=1) + steps.max(axis=1) * price[:, leader]
+    best = int(np.argmin(cost))
+    return Rates(options[best], float(cost[best]), float(steps[best].max()), residual[best])
 
 
 def single_rates(

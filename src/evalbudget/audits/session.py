@@ -275,7 +275,10 @@ class AuditSession:
             total[arms] += ((z.low + z.high) / 2.0).sum(axis=0)
             seen[arms] += n
             labels[arms] += (drawn.wanted[:n] & ~np.isnan(label)).sum(axis=0)
-        scores = [[d.judge for d in self.draws if d.model == k and not math.isnan(d.judge)] for k in range(K)]
+        scores: list[list[float]] = [[] for _ in range(K)]
+        for draw in sorted(self.draws, key=lambda draw: draw.index):  # sums must not depend on the order
+            if not math.isnan(draw.judge):
+                scores[draw.model].append(draw.judge)
         exact = self._exact()
         found = []
         for k in range(K):
