@@ -11,8 +11,11 @@ from evalbudget.reports import SECTIONS
 from evalbudget.rotation import All, Cyclic, Priced, Random, Single
 from evalbudget.samplers import (
     LUCB,
+    PPLUCB,
     UCBE,
+    AuditEProcess,
     EBBernstein,
+    HumanOnly,
     NaivePooling,
     Pulse,
     Race,
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
-    """The samplers of repeats and those of models."""
+    """The samplers of repeats, those of models and those of audits."""
     repeats: list[type[Sampler]] = [Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
     models: list[type[Sampler]] = [
         UniformRacing,
@@ -46,7 +49,8 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         SuccessiveRejects,
         SequentialHalving,
     ]
-    return [*repeats, *models]
+    audits: list[type[Sampler]] = [AuditEProcess, PPLUCB, HumanOnly]
+    return [*repeats, *models, *audits]
 
 
 @hookimpl

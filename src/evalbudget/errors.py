@@ -46,6 +46,10 @@ class ReplayError(JournalError):
     """Feeding a journal again gave another answer than the one recorded."""
 
 
+class AuditStoreError(EvalbudgetError):
+    """A store of audits that cannot be read or written, or that belongs to another audit."""
+
+
 class SamplerError(EvalbudgetError, RuntimeError):
     """A sampler broke its contract, for example stopped asking without a reason."""
 

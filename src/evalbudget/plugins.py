@@ -81,6 +81,7 @@ class Plugins:
         self._owner: dict[tuple[str, str], str] = {}
         self.samplers: dict[str, type[Sampler]] = {}
         self.racers: dict[str, type[Sampler]] = {}
+        self.auditors: dict[str, type[Sampler]] = {}
         self.schedules: dict[str, type[JudgeSchedule]] = {}
         self.reports: dict[str, type[Section]] = {}
         self._add(PluginInfo("builtin", "evalbudget", __version__, builtin.__name__), lambda: builtin)
@@ -113,7 +114,7 @@ class Plugins:
         Raises:
             UnknownNameError: there is none; suggests the nearest.
         """
-        tables = {Kind.REPEATS: self.samplers, Kind.MODELS: self.racers}
+        tables = {Kind.REPEATS: self.samplers, Kind.MODELS: self.racers, Kind.AUDITS: self.auditors}
         sought = [table for key, table in tables.items() if kind in (None, key)]
         for table in sought:
             if name in table:
@@ -206,10 +207,12 @@ class Plugins:
     def _register_samplers(self, info: PluginInfo, plugin: object) -> dict[str, tuple[str, ...]]:
         classes = cast("Sequence[type[Sampler]]", self._classes(plugin, "samplers"))
         racers = [cls for cls in classes if getattr(cls, "kind", None) is Kind.MODELS]
-        repeats = [cls for cls in classes if cls not in racers]
+        auditors = [cls for cls in classes if getattr(cls, "kind", None) is Kind.AUDITS]
+        repeats = [cls for cls in classes if cls not in racers and cls not in auditors]
         return {
             "samplers": self._register(info, repeats, "sampler", self.samplers),
             "samplers of models": self._register(info, racers, "sampler of models", self.racers),
+            "samplers of audits": self._register(info, auditors, "sampler of audits", self.auditors),
         }
 
     def _classes(self, plugin: object, kind: str) -> Sequence[_Named]:

@@ -13,6 +13,8 @@ Example::
     print(result.table())
 """
 
+from evalbudget.backtest.audit import backtest_audits
+from evalbudget.backtest.audit_result import AuditResult, AuditRow
 from evalbudget.backtest.engine import backtest
 from evalbudget.backtest.history import factors_of, history_of
 from evalbudget.backtest.logs import Bought, LogColumns, Ordinals
@@ -25,6 +27,8 @@ from evalbudget.backtest.result import Average, BacktestResult, PoolInfo, Row
 from evalbudget.backtest.rotation import RotationResult, RotationRow, backtest_rotation
 
 __all__ = [
+    "AuditResult",
+    "AuditRow",
     "Average",
     "BacktestResult",
     "Bought",
@@ -39,6 +43,7 @@ __all__ = [
     "RotationRow",
     "Row",
     "backtest",
+    "backtest_audits",
     "backtest_race",
     "backtest_rotation",
     "factors_of",

@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from evalbudget.cli.backtest_audit import audits_on
 from evalbudget.cli.backtest_race import race_on
 from evalbudget.cli.output import check_target, write_text
 from evalbudget.cli.prices import parse_prices
@@ -19,7 +20,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.plugins import plugins
 
 if TYPE_CHECKING:
-    from evalbudget.backtest import BacktestResult, RaceResult, RotationResult
+    from evalbudget.backtest import AuditResult, BacktestResult, RaceResult, RotationResult
 
 EXAMPLES = """\b
 Examples:
@@ -29,6 +30,7 @@ Examples:
   evalbudget backtest scores.npz --rotation cyclic,random,single --budget 500
   evalbudget backtest models.npz --sampler uniform,ucb-e,race --budget 5%,10%
   evalbudget backtest models.npz --sampler race,pulse --history earlier.npz
+  evalbudget backtest labelled.npz --sampler audit-eprocess,human-only --prices 1,20
   evalbudget backtest scores.npz --objective mean --json - | jq '.[].ratio'
 
 \b
@@ -54,7 +56,40 @@ A .csv has the columns item and score and, optionally, model, rater and repeat.
     multiple=True,
     help="Compare judge rotations instead: all, random, cyclic, priced, single. The raters are the judges.",
 )
-@click.option("--prices", metavar="JUDGE=P,...", help="With --rotation: price of one call of each judge.")
+@click.option(
+    "--prices",
+    metavar="JUDGE=P,...",
+    help="With --rotation: price of one call of each judge. Audits: of a judge's score and of a label, "
+    "1,20.  [default of audits: 1,20]",
+)
+@click.option(
+    "--allocator",
+    "allocators",
+    metavar="NAME,...",
+    multiple=True,
+    default=("uniform",),
+    help="Audits, pp-lucb: uniform, price-of-precision, uncertainty-weighted, neyman, oracle.  "
+    "[default: uniform]",
+)
+@click.option(
+    "--delta",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="Audits: probability of a wrong verdict.",
+)
+@click.option(
+    "--margin",
+    metavar="E",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Audits: also stop when no system can be better by this share of the score range.",
+)
+@click.option(
+    "--max-labels", metavar="N", type=click.IntRange(min=1), help="Audits: never ask for more labels."
+)
+@click.option("--judge-range", metavar="LOW..HIGH", help="Audits: of the judge, if not that of the labels.")
 @click.option("--rescale", is_flag=True, help="With --rotation: map each judge's observed range to 0..1.")
 @click.option(
     "--budget",
@@ -67,7 +102,9 @@ A .csv has the columns item and score and, optionally, model, rater and repeat.
 )
 @click.option("--history", metavar="PATH", help="Races: scores of earlier models, or a file of factors.")
 @click.option(
-    "--score-range", metavar="LOW..HIGH", help="Races: smallest and largest possible score.  [default: 0..1]"
+    "--score-range",
+    metavar="LOW..HIGH",
+    help="Races, audits: smallest and largest possible score.  [default: 0..1]",
 )
 @click.option(
     "--epsilon",
@@ -75,7 +112,7 @@ A .csv has the columns item and score and, optionally, model, rater and repeat.
     type=float,
     default=0.01,
     show_default=True,
-    help="Races: how far below the best is still near enough, as a share of the score range.",
+    help="Races, audits: how far below the best is still near enough, as a share of the score range.",
 )
 @click.option("--no-intervals", is_flag=True, help="Races: leave intervals out, which takes less time.")
 @click.option(
@@ -127,6 +164,11 @@ def backtest(
     samplers: tuple[str, ...],
     rotations: tuple[str, ...],
     prices: str | None,
+    allocators: tuple[str, ...],
+    delta: float,
+    margin: float,
+    max_labels: int | None,
+    judge_range: str | None,
     rescale: bool,
     budgets: tuple[str, ...],
     history: str | None,
@@ -148,6 +190,9 @@ def backtest(
     pools and seeds. Readings are drawn from the recorded repeats, the same ones for every sampler.
 
     Samplers of models (race, ucb-e, ...): who finds the best model of FILE with how many evaluations?
+
+    Samplers of audits (audit-eprocess, ...): who finds it with a judge and how few human labels? FILE needs a
+    reference.
     """
     to_stdout = json_path == Path("-")
     if json_path is not None and not to_stdout:
@@ -158,7 +203,40 @@ def backtest(
         asked = _listed(budgets) if _is_given(ctx, "budgets") else ["1x"]
         _show(_rotation(recorded, _listed(rotations), asked, seeds, model, prices, rescale), json_path)
         return
-    _refuse_unused(ctx, None, ("prices", "rescale"))
+    _refuse_unused(ctx, None, ("rescale",))
+    if any(name in plugins().auditors for name in _listed(samplers)):
+        unused = (
+            "model",
+            "objective",
+            "min_repeats",
+            "budgets",
+            "history",
+            "no_intervals",
+            "batch",
+            "workers",
+        )
+        _refuse_unused(ctx, "samplers of audits", unused)
+        labelled = plugins().open_scores(_only(files, "a sampler of audits"))
+        with _progress() as report:
+            result_of_audits = audits_on(
+                labelled,
+                _listed(samplers),
+                _listed(allocators),
+                seeds=seeds,
+                rater=rater,
+                score_range=score_range,
+                judge_range=judge_range,
+                prices=prices,
+                delta=delta,
+                margin=margin,
+                epsilon=epsilon,
+                max_labels=max_labels,
+                progress=report,
+            )
+        _show(result_of_audits, json_path)
+        return
+    _refuse_unused(ctx, None, ("prices",))
+    _refuse_unused(ctx, None, _OF_AUDITS, "a sampler of audits (evalbudget plugins lists them)")
     asked = _listed(budgets)
     if _is_race(ctx, _listed(samplers), asked):
         _refuse_unused(ctx, "a race", ("model", "objective", "min_repeats"))
@@ -203,7 +281,8 @@ def backtest(
 
 
 _OF_RACES = ("history", "score_range", "epsilon", "no_intervals")
-_OF_SAMPLERS = ("samplers", "rater", "objective", "min_repeats", "batch", "workers", *_OF_RACES)
+_OF_AUDITS = ("allocators", "delta", "margin", "max_labels", "judge_range")
+_OF_SAMPLERS = ("samplers", "rater", "objective", "min_repeats", "batch", "workers", *_OF_RACES, *_OF_AUDITS)
 
 
 def _is_race(ctx: click.Context, samplers: list[str], budgets: list[str]) -> bool:
@@ -261,7 +340,7 @@ def _refuse_unused(
             raise InvalidInputError(f"{option.opts[0]} {reason}")
 
 
-def _show(result: BacktestResult | RotationResult | RaceResult, json_path: Path | None) -> None:
+def _show(result: BacktestResult | RotationResult | RaceResult | AuditResult, json_path: Path | None) -> None:
     if json_path == Path("-"):
         click.echo(result.to_json())
         return

@@ -8,11 +8,13 @@ from typing import Any
 import click
 
 from evalbudget._version import __version__
+from evalbudget.cli.audit import audit
 from evalbudget.cli.backtest import backtest
 from evalbudget.cli.plan import plan
 from evalbudget.cli.plugins import plugins_command
 from evalbudget.cli.report import report
-from evalbudget.errors import EvalbudgetError, did_you_mean
+from evalbudget.cli.suggest import SuggestingGroup
+from evalbudget.errors import EvalbudgetError
 from evalbudget.plugins import plugins
 
 EXAMPLES = """\b
@@ -21,11 +23,12 @@ Examples:
   evalbudget backtest logs/ --sampler uniform,eb-bernstein --budget 10x,20x
   evalbudget plan pilot.npz --half-width 0.1
   evalbudget report logs/ --picture leaderboard.png
+  evalbudget audit serve audit.sqlite
   evalbudget plugins
 """
 
 
-class _Group(click.Group):
+class _Group(SuggestingGroup):
     """Loads plugins' commands when one is asked for; suggests near names; prints our errors plainly."""
 
     _extended = False
@@ -49,13 +52,10 @@ class _Group(click.Group):
             command = super().get_command(ctx, cmd_name)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            hint = did_you_mean(args[0], self.list_commands(ctx))
-            raise click.UsageError(f"no such command {args[0]!r}.{hint}{_missing_host(args[0])}", ctx)
-        return super().resolve_command(ctx, args)
+    def hint(self, name: str) -> str:
+        if name in ("inspect", "lm-eval"):
+            return f" The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."
+        return ""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -70,18 +70,13 @@ class Refusal(click.ClickException):
     exit_code = 2
 
 
-def _missing_host(name: str) -> str:
-    if name in ("inspect", "lm-eval"):
-        return f" The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."
-    return ""
-
-
 @click.group(cls=_Group, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="evalbudget")
 def cli() -> None:
     """Decides which evaluation score to buy next, and says what the bought scores prove."""
 
 
+cli.add_command(audit)
 cli.add_command(backtest)
 cli.add_command(plan)
 cli.add_command(report)

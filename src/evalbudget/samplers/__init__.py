@@ -1,9 +1,12 @@
 """One file per policy; all of them register through the ``evalbudget_register_samplers`` hook."""
 
+from evalbudget.samplers.audit_eprocess import AuditEProcess, HumanOnly
+from evalbudget.samplers.audit_sampler import AuditSampler
 from evalbudget.samplers.eb_bernstein import EBBernstein
 from evalbudget.samplers.lucb import LUCB
 from evalbudget.samplers.naive_pooling import NaivePooling
 from evalbudget.samplers.objective import Objective
+from evalbudget.samplers.pp_lucb import PPLUCB
 from evalbudget.samplers.pulse import Pulse
 from evalbudget.samplers.race import Race
 from evalbudget.samplers.racing import Cells, Outcome, OutcomeKind, RacingSampler
@@ -19,9 +22,13 @@ from evalbudget.samplers.uniform_racing import UniformRacing
 
 __all__ = [
     "LUCB",
+    "PPLUCB",
     "UCBE",
+    "AuditEProcess",
+    "AuditSampler",
     "Cells",
     "EBBernstein",
+    "HumanOnly",
     "JudgeOf",
     "NaivePooling",
     "Objective",

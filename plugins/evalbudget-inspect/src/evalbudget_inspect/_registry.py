@@ -1,5 +1,6 @@
 """What inspect finds by name under ``evalbudget_inspect/``: imported by its entry point."""
 
+from evalbudget_inspect.auditing.entry import audited_entry
 from evalbudget_inspect.context import RunHooks
 from evalbudget_inspect.entry import budgeted_entry
 from evalbudget_inspect.judging import cyclic_judge, rotate
@@ -12,6 +13,7 @@ from evalbudget_inspect.racing.metrics import race_estimates
 
 __all__ = [
     "RunHooks",
+    "audited_entry",
     "budget_estimates",
     "budgeted_entry",
     "cyclic_judge",

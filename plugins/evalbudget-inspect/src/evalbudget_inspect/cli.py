@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -32,6 +33,7 @@ Examples:
   evalbudget inspect eval my_task.py --model openai/a,openai/b,openai/c --race --budget 5000
   evalbudget inspect eval my_task.py --model m --race --budget 800 \\
       --arm prompt=short.txt --arm prompt=long.txt
+  evalbudget inspect eval my_task.py --model a,b --audit audit.sqlite --score-range 1..10
   evalbudget inspect eval-retry logs/2026-01-01_my-task.eval
   evalbudget inspect view
 
@@ -111,6 +113,13 @@ def _budget_options(command: Any) -> Any:
                 metavar="PATH",
                 help="Race: earlier logs, recorded scores or factors of other models on these items.",
             ),
+            click.option(
+                "--audit",
+                metavar="STORE",
+                help="Have humans label what a judge is checked by; STORE keeps draws and labels (see "
+                "evalbudget audit). The same command goes on when labels are in.",
+            ),
+            click.option("--judge", metavar="SCORER", help="Audit: the scorer to check; default the first."),
             click.option("--json", "json_path", metavar="PATH", help="Race: write the leaderboard there."),
             click.option("--objective", help="worst-item (default), mse or mean."),
             click.option(
@@ -184,6 +193,8 @@ def _budgeted(name: str) -> click.Command:
         epsilon: float | None,
         history: str | None,
         json_path: str | None,
+        audit: str | None,
+        judge: str | None,
         args: tuple[str, ...],
     ) -> None:
         options: dict[str, Any] = dict(parse_option(text) for text in sampler_options)
@@ -202,6 +213,10 @@ def _budgeted(name: str) -> click.Command:
             "seed": sampler_seed,
             **options,
         }
+        if audit is not None:
+            _exit(_audit(name, args, click.get_current_context().params, options))
+        if judge is not None:
+            raise InvalidInputError("--judge names the scorer that an audit checks; add --audit STORE")
         if judges is not None:
             ours["judges"] = judges_text(read_judges(judges))
         of_race = {"batch": batch, "delta": delta, "epsilon": epsilon, "history": history}
@@ -235,6 +250,38 @@ def _budgeted(name: str) -> click.Command:
         _exit(max(codes))
 
     return command
+
+
+_AUDIT = {
+    "audit": "store",
+    "judge": "judge",
+    "sampler": "sampler",
+    "score_range": "score_range",
+    "sampler_seed": "seed",
+    "batch": "batch",
+    "delta": "delta",
+    "epsilon": "epsilon",
+}
+"""Flags that an audit takes, and what they are called there."""
+
+
+def _audit(name: str, args: Sequence[str], typed: Mapping[str, Any], options: Mapping[str, Any]) -> int:
+    from evalbudget_inspect.auditing.command import run_audit
+
+    if name != "eval":
+        raise InvalidInputError(f"--audit works with inspect eval; {name} has retries of its own")
+    again = ["evalbudget", "inspect", name]
+    for flag, value in typed.items():
+        if flag in ("args", "sampler_options") or value in (None, False, ()):
+            continue
+        if flag not in _AUDIT:
+            remedy = "; the labels it may ask for: --sampler-option max_labels=N" if flag == "budget" else ""
+            raise InvalidInputError(f"--{flag.replace('_', '-')} has no meaning in an audit{remedy}; drop it")
+        again += [f"--{flag.replace('_', '-')}", str(value)]
+    for option in typed["sampler_options"]:
+        again += ["--sampler-option", option]
+    given = {called: typed[flag] for flag, called in _AUDIT.items()}
+    return run_audit(args, {**given, **options}, shlex.join([*again, *args]), _run_host)
 
 
 _REPEATS_ONLY = ("repeat", "objective", "judges", "rotation", "judge_prices", "judge_role")

@@ -1,0 +1,33 @@
+"""Measures audits of a judge by few human labels; renders docs/audits.md.
+
+Usage::
+
+    python benchmarks/audits.py environments nulls
+    python benchmarks/audits.py all --write-docs
+    python benchmarks/audits.py all --quick
+"""
+
+from __future__ import annotations
+
+from audits_sections.hanna import hanna
+from audits_sections.literal import literal
+from audits_sections.recommended import batches, environments, nulls
+from sections import Page, command
+
+PAGE = Page(
+    name="audits",
+    title="Audits: labels to find the best system with a judge, and what the verdicts hold",
+    sections={
+        "literal": literal,
+        "environments": environments,
+        "nulls": nulls,
+        "batches": batches,
+        "hanna": hanna,
+    },
+    need_data=("hanna",),
+)
+
+main = command(PAGE)
+
+if __name__ == "__main__":
+    main()

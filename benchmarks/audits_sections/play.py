@@ -1,0 +1,100 @@
+"""Plays audits against simulated worlds: whole batches as arrays, and PP-LUCB pull by pull."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from audits_sections.worlds import SYSTEMS, World
+from evalbudget.audits import AuditConfig
+from evalbudget.audits.lucb import CELLS, Allocator, LucbState, cell_of
+from evalbudget.audits.policy import AuditPolicy
+
+PRICES = (1.0, 20.0)
+
+
+@dataclass(frozen=True)
+class Played:
+    """How an audit ended.
+
+    Attributes:
+        named: the system that leads or won.
+        decided: whether a winner was declared, or a system that is within the margin of it.
+        pulls: judge scores.
+        audits: labels.
+    """
+
+    named: int
+    decided: bool
+    pulls: int
+    audits: int
+
+    @property
+    def cost(self) -> float:
+        """At the prices 1 and 20."""
+        return PRICES[0] * self.pulls + PRICES[1] * self.audits
+
+
+def audit(world: World, *, seed: int, **options: Any) -> Played:
+    """``audit-eprocess``; every batch is judged and labelled as a whole."""
+    n, systems = world.human.shape
+    policy = AuditPolicy(AuditConfig(systems, n, segments=world.segments, seed=seed, **options))
+    while (f := policy.batch) is not None:
+        cells = np.ix_(f.items, f.arms)
+        drawn = policy.throw(world.judge[cells] if f.judged else np.full((f.items.size, f.arms.size), np.nan))
+        known = policy.affordable(drawn)
+        policy.learn(drawn, np.where(drawn.wanted, world.human[cells], np.nan)[:known])
+    left = np.flatnonzero(policy.active)
+    if policy.near is not None:
+        return Played(policy.near, True, policy.judged, policy.labels)
+    return Played(int(left[0]), left.size == 1, policy.judged, policy.labels)
+
+
+def lucb(
+    make: Callable[[int, float, np.random.Generator], World],
+    gap: float,
+    *,
+    seed: int,
+    most: int | None = None,
+    allocator: str = "uniform",
+    **options: Any,
+) -> Played:
+    """PP-LUCB on an endless stream of items, until it stops or made ``most`` pulls."""
+    rng = np.random.default_rng((seed, 77))
+    truth = residuals(make(200_000, gap, np.random.default_rng(5))) if allocator == "oracle" else None
+    state = LucbState(SYSTEMS, allocator=Allocator(allocator), truth=truth, prices=PRICES, **options)
+    streams: list[Iterator[tuple[float, float, float]]] = [iter(())] * SYSTEMS
+    audits = 0
+    while True:
+        leader, challenger, parted = state.duel()
+        if parted or (most is not None and state.pulls >= most):
+            return Played(leader, parted, state.pulls, audits)
+        for arm in (leader, challenger):
+            pull = next(streams[arm], None)
+            if pull is None:
+                world = make(4096, gap, rng)
+                columns = (
+                    world.judge[:, arm].tolist(),
+                    world.human[:, arm].tolist(),
+                    rng.random(4096).tolist(),
+                )
+                streams[arm] = iter(zip(*columns, strict=True))
+                pull = next(streams[arm])
+            judge, human, u = pull
+            pi = state.propensity(arm, judge)
+            asked = u < pi
+            audits += asked
+            state.learn(arm, judge, pi, human if asked else None)
+
+
+def residuals(world: World) -> list[list[float]]:
+    """E (Y - F)^2 of each system and cell."""
+    off = (world.human - world.judge) ** 2
+    cells = np.vectorize(cell_of)(world.judge)
+    return [
+        [float(off[cells[:, k] == c, k].mean()) if (cells[:, k] == c).any() else 0.0 for c in range(CELLS)]
+        for k in range(off.shape[1])
+    ]

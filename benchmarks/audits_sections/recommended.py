@@ -1,0 +1,166 @@
+"""audit-eprocess against the literal rule, under nulls, and with other batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from judges_sections.found import Found, Target
+from scipy.stats import binomtest
+
+from audits_sections.play import Played, audit, lucb
+from audits_sections.worlds import NULLS, WORLDS
+
+TRIALS = 500
+POOL = 6000
+LITERAL = 10
+CASES = (
+    ("paper", 0.05),
+    ("paper", 0.1),
+    ("paper", 0.15),
+    ("paper", 0.2),
+    ("arm-dependent bias", 0.1),
+    ("three segments", 0.1),
+    ("80% binary", 0.1),
+    ("perfect", 0.1),
+    ("uninformative", 0.1),
+)
+
+
+def environments(quick: bool, seeds: int | None = None) -> Found:
+    """Cost and accuracy in every environment, and the ratio to the literal rule."""
+    trials, literals = (3, 1) if quick else (seeds or TRIALS, LITERAL)
+    rows, ratio, accuracy, cost = [], {}, {}, {}
+    for name, gap in CASES[3:4] if quick else CASES:
+        make = WORLDS[name]
+        ours = [audit(make(POOL, gap, np.random.default_rng((seed, 3))), seed=seed) for seed in range(trials)]
+        theirs = [lucb(make, gap, seed=seed) for seed in range(literals)]
+        case = f"{name}, gap {gap:g}"
+        cost[case] = float(np.mean([p.cost for p in ours]))
+        ratio[case] = float(np.mean([p.cost for p in theirs])) / cost[case]
+        accuracy[case] = int(sum(p.decided and p.named == 0 for p in ours))
+        rows.append(
+            (
+                name,
+                f"{gap:g}",
+                f"{np.mean([p.decided for p in ours]):.3f}",
+                f"{accuracy[case] / trials:.3f}",
+                f"{np.mean([p.pulls for p in ours]):,.0f}",
+                f"{np.mean([p.audits for p in ours]):,.0f}",
+                f"{cost[case]:,.0f}",
+                f"{np.mean([p.cost for p in theirs]):,.0f}",
+                f"{ratio[case]:.1f}x",
+            )
+        )
+    right = {
+        case: binomtest(n, trials, 0.95, alternative="less").pvalue > 0.001 for case, n in accuracy.items()
+    }
+    least = min(accuracy.values()) / trials
+    at = cost.get("paper, gap 0.1", float("nan"))
+    return Found(
+        f"delta = .05, prices 1 and 20, pools of {POOL:,} items, pilot 40 and batches of 50 labels, each "
+        f"bought whole; {trials} trials, the literal rule (uniform audits, until it stops) {literals}.",
+        ("judge", "gap", "decided", "correct", "pulls", "audits", "cost", "cost of pp-lucb", "ratio"),
+        tuple(rows),
+        (
+            Target("cost at most 6,000 at gap .1", f"{at:,.0f}", at <= 6000),
+            Target(
+                "at least 5x below literal everywhere",
+                f"least {min(ratio.values()):.1f}x",
+                min(ratio.values()) >= 5,
+            ),
+            Target("accuracy at least .95 everywhere", f"least {least:.3f}", all(right.values())),
+        ),
+    )
+
+
+def nulls(quick: bool, seeds: int | None = None) -> Found:
+    """How often a winner is declared, or the best dropped, where all systems are equal."""
+    trials, pool = (3, 200) if quick else (seeds or TRIALS, 600)
+    rows, rejected = [], {}
+    for name, make in NULLS.items():
+        for systems in (2, 4):
+            won = first = labels = 0
+            for seed in range(trials):
+                found = audit(make(pool, systems, np.random.default_rng((seed, 9))), seed=seed)
+                won += found.decided
+                first += found.decided and found.named == 0
+                labels += found.audits
+            rejected[name, systems] = won
+            rows.append(
+                (
+                    name,
+                    str(systems),
+                    f"{won / trials:.3f}",
+                    f"{first / trials:.3f}",
+                    f"{labels / trials:,.0f}",
+                )
+            )
+    worst = max(rejected.values())
+    p = binomtest(worst, trials, 0.05, alternative="greater").pvalue
+    return Found(
+        f"All systems have the same mean; every audit runs until its pool of {pool:,} items is drawn. "
+        f"{trials} trials. In the fixed pool the means are exactly equal, drawn without replacement.",
+        ("judge", "systems", "winner declared", "the first one", "labels"),
+        tuple(rows),
+        (
+            Target(
+                "a winner in at most .05 within binomial error", f"at most {worst / trials:.3f}", p > 0.001
+            ),
+        ),
+        (
+            "The threshold is 2/delta: with two equal systems either may be dropped, and with 1/delta a "
+            "winner would be declared up to twice as often as delta.",
+        ),
+    )
+
+
+def batches(quick: bool, seeds: int | None = None) -> Found:
+    """Cost and validity by size of batch."""
+    trials = 2 if quick else (seeds or TRIALS) // 2
+    rows, wrong, wins = [], 0, []
+    for size in (10, 150) if quick else (1, 10, 50, 150):
+        options: dict[str, Any] = {"batch": size, "pilot": min(40, max(size, 8))}
+        found = [
+            audit(WORLDS["paper"](POOL, 0.1, np.random.default_rng((seed, 3))), seed=seed, **options)
+            for seed in range(trials)
+        ]
+        tied = [
+            audit(NULLS["rare errors"](600, 2, np.random.default_rng((seed, 9))), seed=seed, **options)
+            for seed in range(trials)
+        ]
+        wrong = max(wrong, sum(not (p.decided and p.named == 0) for p in found))
+        wins.append(sum(p.decided for p in tied))
+        rows.append(
+            (
+                str(size),
+                str(options["pilot"]),
+                f"{np.mean([p.decided and p.named == 0 for p in found]):.3f}",
+                f"{np.mean([p.pulls for p in found]):,.0f}",
+                f"{np.mean([p.audits for p in found]):,.0f}",
+                f"{np.mean([p.cost for p in found]):,.0f}",
+                f"{wins[-1] / trials:.3f}",
+            )
+        )
+    return Found(
+        f"The environment of the paper at gap .1, and the null with rare errors (2 systems, 600 items); "
+        f"{trials} trials. A batch's labels are asked for together and learned from in draw order, so the "
+        "order and the delay of their arrival change nothing, which the tests of the session check.",
+        ("labels per batch", "pilot", "correct", "pulls", "audits", "cost", "winner under the null"),
+        tuple(rows),
+        (
+            Target(
+                "at least .95 correct with every batch",
+                f"at most {wrong} wrong of {trials}",
+                binomtest(wrong, trials, 0.05, alternative="greater").pvalue > 0.001,
+            ),
+            Target(
+                "a winner under the null in at most .05",
+                f"at most {max(wins) / trials:.3f}",
+                binomtest(max(wins), trials, 0.05, alternative="greater").pvalue > 0.001,
+            ),
+        ),
+    )
+
+
+__all__ = ["Played", "batches", "environments", "nulls"]

@@ -1,0 +1,129 @@
+"""Simulated judges and humans: four systems, human scores in [0, 1], a judge with the faults of its world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from judges_sections.found import Floats
+from numpy.typing import NDArray
+
+SYSTEMS = 4
+SPREAD = 0.2
+"""Standard deviation of human scores, before they are clipped to [0, 1]."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Every score there is.
+
+    Attributes:
+        judge: F, shape (items, systems).
+        human: Y, shape (items, systems).
+        segment: of each item, shape (items,).
+    """
+
+    judge: Floats
+    human: Floats
+    segment: NDArray[np.int64]
+
+    @property
+    def segments(self) -> tuple[int, ...] | None:
+        """As settings want them."""
+        return tuple(self.segment.tolist()) if self.segment.max() else None
+
+
+def _means(gap: float) -> Floats:
+    """The best at .7, the second ``gap`` below it, the others .1 and .2 below that."""
+    return 0.7 - np.array([0.0, gap, gap + 0.1, gap + 0.2])
+
+
+def _human(n: int, gap: float, rng: np.random.Generator) -> Floats:
+    return np.clip(_means(gap) + SPREAD * rng.standard_normal((n, SYSTEMS)), 0.0, 1.0)
+
+
+def _world(judge: Floats, human: Floats, segment: NDArray[np.int64] | None = None) -> World:
+    plain = np.zeros(len(human), dtype=np.int64)
+    return World(np.clip(judge, 0.0, 1.0), human, plain if segment is None else segment)
+
+
+def paper(n: int, gap: float, rng: np.random.Generator) -> World:
+    """A judge with the same bias of .05 everywhere and noise .08."""
+    y = _human(n, gap, rng)
+    return _world(y + 0.05 + 0.08 * rng.standard_normal(y.shape), y)
+
+
+def arm_bias(n: int, gap: float, rng: np.random.Generator) -> World:
+    """The judge is .1 too hard on the best system and .1 too kind to the second: alone it is misled."""
+    y = _human(n, gap, rng)
+    return _world(y + np.array([-0.1, 0.1, 0.05, 0.0]) + 0.1 * rng.standard_normal(y.shape), y)
+
+
+def three_segments(n: int, gap: float, rng: np.random.Generator) -> World:
+    """Bias -.15, 0 and .15 and noise .03, .1 and .2 in three segments."""
+    y, s = _human(n, gap, rng), rng.integers(0, 3, n)
+    bias, noise = np.array([-0.15, 0.0, 0.15])[s, None], np.array([0.03, 0.1, 0.2])[s, None]
+    return _world(y + bias + noise * rng.standard_normal(y.shape), y, s)
+
+
+def binary(n: int, gap: float, rng: np.random.Generator) -> World:
+    """Human scores are 0 or 1, and the judge agrees in 80% of them."""
+    y = (rng.random((n, SYSTEMS)) < _means(gap)).astype(np.float64)
+    return _world(np.where(rng.random(y.shape) < 0.8, y, 1.0 - y), y)
+
+
+def perfect(n: int, gap: float, rng: np.random.Generator) -> World:
+    """The judge says what the human would."""
+    y = _human(n, gap, rng)
+    return _world(y.copy(), y)
+
+
+def uninformative(n: int, gap: float, rng: np.random.Generator) -> World:
+    """The judge's score is noise."""
+    y = _human(n, gap, rng)
+    return _world(rng.random(y.shape), y)
+
+
+WORLDS: dict[str, Callable[[int, float, np.random.Generator], World]] = {
+    "paper": paper,
+    "arm-dependent bias": arm_bias,
+    "three segments": three_segments,
+    "80% binary": binary,
+    "perfect": perfect,
+    "uninformative": uninformative,
+}
+
+
+def tied_uninformative(n: int, systems: int, rng: np.random.Generator) -> World:
+    """All systems equal, the judge's score is noise."""
+    y = np.clip(0.6 + SPREAD * rng.standard_normal((n, systems)), 0.0, 1.0)
+    return _world(rng.random(y.shape), y)
+
+
+def tied_rare_errors(n: int, systems: int, rng: np.random.Generator) -> World:
+    """All fail in 4% of the items; the judge sees none of the first system's failures, all of the last's."""
+    y = (rng.random((n, systems)) < 0.96).astype(np.float64)
+    seen = rng.random(y.shape) < np.linspace(0.0, 1.0, systems)
+    return _world(np.where(seen, y, 1.0), y)
+
+
+def tied_skewed(n: int, systems: int, rng: np.random.Generator) -> World:
+    """All near 0 with a long tail, which the judge sees dimly."""
+    y = rng.beta(0.2, 3.8, (n, systems))
+    return _world(y + 0.05 * rng.standard_normal(y.shape), y)
+
+
+def tied_pool(n: int, systems: int, rng: np.random.Generator) -> World:
+    """A fixed pool whose means are exactly equal: every system's scores are the same, in another order."""
+    column = np.clip(0.6 + SPREAD * rng.standard_normal(n), 0.0, 1.0)
+    y = np.stack([rng.permutation(column) for _ in range(systems)], axis=1)
+    return _world(y + 0.1 * rng.standard_normal(y.shape), y)
+
+
+NULLS: dict[str, Callable[[int, int, np.random.Generator], World]] = {
+    "uninformative": tied_uninformative,
+    "rare errors": tied_rare_errors,
+    "skewed": tied_skewed,
+    "fixed pool": tied_pool,
+}

@@ -1,0 +1,211 @@
+r"""PP-LUCB as published: leader and challenger are judged and sometimes audited until their intervals part.
+
+.. math:: \hat\theta = \bar F + \frac1N \sum \frac{A}{\pi} (Y - F), \quad
+          w = \frac{\psi(N/4; d/2)}{N} + \frac{\psi(\sum R^2; d/2) + 0.45 M \log(10.4/d)}{N}
+
+with R = (A/pi)(Y - F), M = 2 / pi_min, d = delta / K and psi the stitched boundary, its argument clipped at 1
+(below about 0.7 it is not defined). Known errata, corrected by ``errata="fixed"``:
+
+- the linear term must grow with log log v: :math:`\sqrt{k_1^2 v l + k_2^2 c^2 l^2} + k_2 c l` with
+  l = 1.4 log log 2v + log(5.2/alpha), k_1 = 1.4355, k_2 = 1.2071, c = 1/pi_min;
+- the two parts of w spend d each, 2 delta in all: they get d/2 each.
+
+References:
+    Ao, Chen, Gao, Li & Simchi-Levi (2026), Best arm identification with LLM judges and limited human audits,
+    arXiv 2601.21471. Howard, Ramdas, McAuliffe & Sekhon (2021), Theorem 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from evalbudget.errors import InvalidInputError
+
+K1 = (2.0**0.25 + 2.0**-0.25) / math.sqrt(2.0)
+K2 = (math.sqrt(2.0) + 1.0) / 2.0
+
+
+class Errata(StrEnum):
+    """Which formulas are used."""
+
+    LITERAL = "literal"
+    FIXED = "fixed"
+
+
+class Allocator(StrEnum):
+    """How the audit rate depends on what is known of an arm and a score; rho on average."""
+
+    UNIFORM = "uniform"
+    """rho everywhere."""
+    PRICE_OF_PRECISION = "price-of-precision"
+    """sqrt(c_F / c_Y) times residual spread over the judge's spread, per arm; no target rate."""
+    UNCERTAINTY = "uncertainty-weighted"
+    """Proportional to F (1 - F): the judge is unsure in the middle of the scale."""
+    NEYMAN = "neyman"
+    """Proportional to the estimated spread of Y - F in the cell (arm and a fifth of the scale)."""
+    ORACLE = "oracle"
+    """Proportional to the true one, which a simulation knows."""
+
+
+CELLS = 5
+"""Bins of judge scores that neyman and oracle tell apart."""
+
+
+def cell_of(judge: float) -> int:
+    """The bin of a score in [0, 1]."""
+    return min(int(judge * CELLS), CELLS - 1)
+
+
+@dataclass
+class _Arm:
+    n: int = 0
+    f: float = 0.0
+    ff: float = 0.0
+    r: float = 0.0
+    rr: float = 0.0
+    count: list[float] = field(default_factory=lambda: [0.0] * CELLS)
+    seen: list[float] = field(default_factory=lambda: [0.0] * CELLS)
+    square: list[float] = field(default_factory=lambda: [0.0] * CELLS)
+
+
+class LucbState:
+    """What PP-LUCB knows; scalar arithmetic, O(K) per step.
+
+    Args:
+        n_arms: K.
+        delta: probability of a wrong answer.
+        rho: the audit rate aimed at.
+        least: pi_min.
+        allocator: see :class:`Allocator`.
+        errata: see :class:`Errata`.
+        prices: of a judge's score and of a label; for price-of-precision.
+        truth: for ``oracle``: E (Y - F)^2 of each arm and cell, shape (arms, 5).
+
+    Raises:
+        InvalidInputError: a rate is no probability, or the oracle is not told the truth.
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        *,
+        delta: float = 0.05,
+        rho: float = 0.1,
+        least: float | None = None,
+        allocator: Allocator = Allocator.UNIFORM,
+        errata: Errata = Errata.LITERAL,
+        prices: tuple[float, float] = (1.0, 20.0),
+        truth: object = None,
+    ) -> None:
+        least = (rho if allocator is Allocator.UNIFORM else 0.01) if least is None else least
+        if not 0.0 < least <= rho <= 1.0:
+            raise InvalidInputError(
+                f"pp-lucb got rho={rho:g} and least propensity {least:g}; both are probabilities, the least "
+                "one at most rho"
+            )
+        if not 0.0 < delta < 1.0:
+            raise InvalidInputError(f"delta is {delta:g}; give a probability, for example 0.05")
+        if allocator is Allocator.ORACLE and truth is None:
+            raise InvalidInputError(
+                "the allocator 'oracle' needs the true residual spread, which only a simulation knows; "
+                "use 'neyman', which estimates it"
+            )
+        self.delta, self.rho, self.least = delta, rho, least
+        self.allocator, self.errata, self.prices = allocator, errata, prices
+        self._truth = None if truth is None else np.asarray(truth, dtype=np.float64)
+        self._arms = [_Arm() for _ in range(n_arms)]
+
+    @property
+    def pulls(self) -> int:
+        """Judge scores taken in."""
+        return sum(arm.n for arm in self._arms)
+
+    def propensity(self, arm: int, judge: float) -> float:
+        """Pi of a score, before the coin is thrown."""
+        if self.allocator is Allocator.UNIFORM:
+            return self.rho
+        a = self._arms[arm]
+        if self.allocator is Allocator.UNCERTAINTY:
+            # F (1 - F) is 1/6 on average over a uniform scale
+            wanted = self.rho * 6.0 * judge * (1.0 - judge)
+        elif self.allocator is Allocator.PRICE_OF_PRECISION:
+            if a.n < 20 or sum(a.seen) < 5:
+                return self.rho
+            residual = sum(a.square) / sum(a.seen)
+            spread = max(a.ff / a.n - (a.f / a.n) ** 2, 1e-6)
+            wanted = math.sqrt(self.prices[0] / self.prices[1] * residual / spread)
+        else:
+            wanted = self._neyman(arm, cell_of(judge))
+        return min(1.0, max(self.least, wanted))
+
+    def _neyman(self, arm: int, cell: int) -> float:
+        a = self._arms[arm]
+        if self._truth is not None:
+            spread = [math.sqrt(g) for g in self._truth[arm].tolist()]
+        elif sum(a.seen) < 5:
+            return self.rho
+        else:
+            overall = sum(a.square) / sum(a.seen)
+            spread = [
+                math.sqrt((s + 2.0 * overall) / (n + 2.0)) for s, n in zip(a.square, a.seen, strict=True)
+            ]
+        weight = [c + 1.0 for c in a.count]
+        mean = sum(w * s for w, s in zip(weight, spread, strict=True)) / sum(weight)
+        return self.rho * spread[cell] / mean if mean > 0.0 else self.rho
+
+    def learn(self, arm: int, judge: float, propensity: float, label: float | None) -> None:
+        """Take one pull in; the label is None where the coin did not ask for one."""
+        a, cell = self._arms[arm], cell_of(judge)
+        a.n += 1
+        a.f += judge
+        a.ff += judge * judge
+        a.count[cell] += 1.0
+        if label is not None:
+            off = label - judge
+            a.r += off / propensity
+            a.rr += (off / propensity) ** 2
+            a.seen[cell] += 1.0
+            a.square[cell] += off * off
+
+    def means(self) -> list[float]:
+        """Theta of each arm; nan before its first pull."""
+        return [(a.f + a.r) / a.n if a.n else math.nan for a in self._arms]
+
+    def widths(self) -> list[float]:
+        """W of each arm; infinite before its first pull."""
+        d = self.delta / len(self._arms)
+        return [self._width(a, d) if a.n else math.inf for a in self._arms]
+
+    def _width(self, a: _Arm, d: float) -> float:
+        if self.errata is Errata.LITERAL:
+            first = _psi(a.n / 4.0, d / 2.0)
+            return (first + _psi(a.rr, d / 2.0) + 0.45 * 2.0 / self.least * math.log(10.4 / d)) / a.n
+        # half of d for each part, half of that for each side
+        return (_psi(a.n / 4.0, d / 4.0) + _gamma(a.rr, d / 4.0, 1.0 / self.least)) / a.n
+
+    def duel(self) -> tuple[int, int, bool]:
+        """Leader, challenger, and whether they have parted; arms without a pull come first."""
+        for k, a in enumerate(self._arms):
+            if not a.n:
+                return k, (k + 1) % len(self._arms), False
+        theta, w = self.means(), self.widths()
+        leader = max(range(len(theta)), key=theta.__getitem__)
+        upper = [t + x if k != leader else -math.inf for k, (t, x) in enumerate(zip(theta, w, strict=True))]
+        challenger = max(range(len(theta)), key=upper.__getitem__)
+        return leader, challenger, theta[leader] - w[leader] > upper[challenger]
+
+
+def _psi(v: float, alpha: float) -> float:
+    v = max(v, 1.0)
+    return 1.7 * math.sqrt(v * (math.log(math.log(2.0 * v)) + 0.72 * math.log(5.2 / alpha)))
+
+
+def _gamma(v: float, alpha: float, c: float) -> float:
+    """Sub-gamma stitched boundary, scale c."""
+    v = max(v, 1.0)
+    el = 1.4 * math.log(math.log(2.0 * v)) + math.log(5.2 / alpha)
+    return math.sqrt(K1**2 * v * el + (K2 * c * el) ** 2) + K2 * c * el

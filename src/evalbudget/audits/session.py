@@ -1,0 +1,354 @@
+"""One audit under way: scores and labels come in any order, and are learned from in draw order."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalbudget.audit_draws import AuditDraw
+from evalbudget.audits.config import AuditConfig
+from evalbudget.audits.policy import AuditPolicy, Drawn, Weighed
+from evalbudget.audits.verdict import AuditOutcome, ModelEstimate, Verdict
+from evalbudget.confidence.audited import Audited
+from evalbudget.confidence.bounds import FloatArray
+from evalbudget.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One item, judged for every system still in.
+
+    Attributes:
+        number: of the context.
+        item: drawn.
+        models: judged on it.
+        judged: whether the judge is asked.
+    """
+
+    number: int
+    item: int
+    models: tuple[int, ...]
+    judged: bool
+
+
+class AuditSession:
+    """Drives a policy batch by batch.
+
+    Judge scores make a context's coins fall; labels count once those of all earlier contexts are there.
+    When the labels of a batch are complete the next one is frozen.
+
+    Args:
+        config: settings.
+    """
+
+    def __init__(self, config: AuditConfig) -> None:
+        self.config = config
+        self.policy = AuditPolicy(config)
+        self.draws: list[AuditDraw] = []
+        """In the order in which their contexts were judged."""
+        self.labels_received = 0
+        self.scores_received = 0
+        self._first_index = 0
+        self._late: set[int] = set()
+        """Labels asked for and not needed any more; they are taken, and paid, when they come."""
+        self._decided: int | None = None
+        self._where: dict[int, tuple[int, int]] = {}
+        self._open()
+
+    # the batch under way
+
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """Contexts of the batch under way; empty when the audit is over."""
+        f = self.policy.batch
+        if f is None or self._decided is not None:
+            return ()
+        arms = tuple(f.arms.tolist())
+        return tuple(Context(f.first + p, int(item), arms, f.judged) for p, item in enumerate(f.items))
+
+    def judge(self, position: int, scores: FloatArray) -> tuple[AuditDraw, ...]:
+        """Take the judge's scores of one context of the batch; its coins fall.
+
+        Args:
+            position: of the context in the batch.
+            scores: in [0, 1], nan where the judge failed for good, shape (models of the context,).
+
+        Raises:
+            InvalidInputError: a score outside [0, 1].
+        """
+        f = self.policy.batch
+        if f is None:
+            raise InvalidInputError("the audit is over; no more scores are wanted")
+        outside = ~(np.isnan(scores) | ((scores >= 0.0) & (scores <= 1.0)))
+        if outside.any():
+            raise InvalidInputError(
+                f"judge score {scores[outside][0]:g} of item {f.items[position]} is outside [0, 1]; rescale "
+                "judge scores and labels by the same declared range"
+            )
+        if self._thrown[position]:
+            return ()
+        row = self.policy.throw(scores[None, :], start=position)
+        self._judge[position], self._wanted[position] = scores, row.wanted[0]
+        self._prediction[position], self._propensity[position] = row.prediction[0], row.propensity[0]
+        self._thrown[position] = True
+        self._missing[position] = int(row.wanted.sum())
+        self.scores_received += int(np.isfinite(scores).sum())
+        draws = []
+        for column, model in enumerate(f.arms.tolist()):
+            index = self._first_index + position * f.arms.size + column
+            self._where[index] = (position, column)
+            draws.append(
+                AuditDraw(
+                    index=index,
+                    context=f.first + position,
+                    model=model,
+                    item=int(f.items[position]),
+                    segment=0 if self.config.segments is None else self.config.segments[f.items[position]],
+                    judge=float(scores[column]),
+                    prediction=float(row.prediction[0, column]),
+                    propensity=float(row.propensity[0, column]),
+                    uniform=float(f.uniform[position, model]),
+                    coin=self.config.coin,
+                    leader=f.leader,
+                    cap=f.cap,
+                    policy=f.number,
+                    wanted=bool(row.wanted[0, column]),
+                )
+            )
+        self.draws += draws
+        self._advance()
+        return tuple(draws)
+
+    def label(self, index: int, value: float) -> None:
+        """Take the human label of a draw; nan for one that never came.
+
+        Raises:
+            InvalidInputError: the draw is not of this batch or not wanted, was labelled before, or the label
+                is outside [0, 1].
+        """
+        position, column = self._where.get(index, (-1, -1))
+        if index in self._late:
+            self._late.discard(index)
+            self.labels_received += not math.isnan(value)
+            return
+        if position < 0 or not self._wanted[position, column]:
+            raise InvalidInputError(
+                f"draw {index} was never to be labelled; labels that no coin asked for would bias the verdict"
+            )
+        if not (math.isnan(value) or 0.0 <= value <= 1.0):
+            raise InvalidInputError(
+                f"label {value:g} of draw {index} is outside [0, 1]; rescale labels by the declared range"
+            )
+        if self._labelled[position, column]:
+            if value == self._label[position, column]:
+                return
+            raise InvalidInputError(
+                f"draw {index} has the label {self._label[position, column]:g} already, and now {value:g}; "
+                "settle contradicting labels before they are learned from"
+            )
+        self._label[position, column] = value
+        self._labelled[position, column] = True
+        self._missing[position] -= 1
+        self.labels_received += not math.isnan(value)
+        self._advance()
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """Indices of draws whose label is missing, in draw order."""
+        f = self.policy.batch
+        if f is None or self._decided is not None:
+            return ()
+        n = self._affordable()
+        rows = np.argwhere((self._wanted & ~self._labelled)[:n])
+        return tuple(self._first_index + int(p) * f.arms.size + int(c) for p, c in rows)
+
+    @property
+    def over(self) -> bool:
+        """Nothing more is asked."""
+        return self.policy.batch is None or self._decided is not None
+
+    def _affordable(self) -> int:
+        """Contexts, of those thrown without a gap, whose labels are within the most that may be asked for."""
+        thrown = int(self._thrown.argmin()) if not self._thrown.all() else self._thrown.size
+        if self.config.max_labels is None:
+            return self._thrown.size
+        return self.policy.affordable(self._drawn(thrown)) if thrown else 0
+
+    def _drawn(self, n: int) -> Drawn:
+        f = self.policy.batch
+        assert f is not None
+        return Drawn(f, self._judge[:n], self._prediction[:n], self._propensity[:n], self._wanted[:n])
+
+    def _open(self) -> None:
+        for index, (position, column) in self._where.items():
+            if self._wanted[position, column] and not self._labelled[position, column]:
+                self._late.add(index)
+        f = self.policy.batch
+        self._where = {}
+        shape = (0, 0) if f is None else (f.items.size, f.arms.size)
+        self._judge: FloatArray = np.full(shape, np.nan)
+        self._prediction: FloatArray = np.zeros(shape)
+        self._propensity: FloatArray = np.ones(shape)
+        self._wanted: NDArray[np.bool_] = np.zeros(shape, dtype=bool)
+        self._label: FloatArray = np.full(shape, np.nan)
+        self._labelled: NDArray[np.bool_] = np.zeros(shape, dtype=bool)
+        self._thrown: NDArray[np.bool_] = np.zeros(shape[0], dtype=bool)
+        self._missing: NDArray[np.int64] = np.zeros(shape[0], dtype=np.int64)
+        self._complete = 0
+        if f is not None and not f.judged:
+            for position in range(shape[0]):
+                if self.policy.batch is f:  # it ends at once where no labels are allowed any more
+                    self.judge(position, np.full(shape[1], np.nan))
+
+    def _advance(self) -> None:
+        """Weigh the contexts that are complete without a gap; learn when all are."""
+        f = self.policy.batch
+        if f is None or self._decided is not None:
+            return
+        ready = self._thrown & (self._missing == 0)
+        n = ready.size if ready.all() else int(ready.argmin())
+        if n == self._complete and (n == ready.size or not self._thrown[n]):
+            return
+        thrown = int(self._thrown.argmin()) if not self._thrown.all() else self._thrown.size
+        affordable = self.policy.affordable(self._drawn(thrown))
+        n = min(n, affordable)
+        cut = affordable < thrown
+        if n > self._complete and f.arms.size > 1:
+            self._complete = n
+            found = self.policy.weigh(self._drawn(n), self._label[:n])
+            self._decided = self._end(found, n)
+            if self._decided is not None:
+                return
+        self._complete = n
+        if n == f.items.size or (cut and n == affordable):
+            self._first_index += f.items.size * f.arms.size
+            drawn = self._drawn(thrown)
+            self.policy.learn(drawn, self._label[:n])
+            self._open()
+
+    def _end(self, found: Weighed, n: int) -> int | None:
+        """Contexts until it was decided, if that is within the first n."""
+        last_two = np.sort(found.first[self.policy.active])[-2]
+        end = int(min(last_two, found.equivalent))
+        return end + 1 if end < n else None
+
+    # what is known
+
+    def verdict(self) -> Verdict:
+        """What has been proved so far; never changes what is asked."""
+        if self._decided is not None:
+            # the rest of the batch is not needed: close it where the decision fell
+            self.policy.learn(self._drawn(self._decided), self._label[: self._decided])
+            self._decided = None
+        policy, c = self.policy, self.config
+        estimates = self._estimates()
+        active = np.flatnonzero(policy.active)
+        known = [k for k in active.tolist() if not math.isnan(estimates[k].value)]
+        leader = max(known, key=lambda k: estimates[k].value) if known else None
+        outcome, winner, reason = self._outcome(estimates, active.tolist(), leader)
+        judges = [e for e in estimates if not math.isnan(e.judge_mean)]
+        return Verdict(
+            outcome=outcome,
+            finished=policy.batch is None,
+            winner=winner,
+            leader=leader,
+            estimates=estimates,
+            labels_wanted=self.wanted,
+            judge_verdict=max(judges, key=lambda e: e.judge_mean).model if judges else None,
+            judged=self.scores_received,
+            labels=self.labels_received,
+            cost=c.price_judge * self.scores_received + c.price_label * self.labels_received,
+            no_go=policy.no_go if c.use_judge else None,
+            reason=reason,
+        )
+
+    def _estimates(self) -> tuple[ModelEstimate, ...]:
+        policy, K = self.policy, self.config.n_models
+        total, seen, labels = np.zeros(K), np.zeros(K), np.zeros(K)
+        for drawn, label in policy.past:
+            n, arms = len(label), drawn.batch.arms
+            wanted = drawn.wanted[:n].astype(np.float64)
+            z = Audited.of(drawn.prediction[:n], drawn.propensity[:n], wanted, label)
+            total[arms] += ((z.low + z.high) / 2.0).sum(axis=0)
+            seen[arms] += n
+            labels[arms] += (drawn.wanted[:n] & ~np.isnan(label)).sum(axis=0)
+        scores: list[list[float]] = [[] for _ in range(K)]
+        for draw in sorted(self.draws, key=lambda draw: draw.index):  # sums must not depend on the order
+            if not math.isnan(draw.judge):
+                scores[draw.model].append(draw.judge)
+        exact = self._exact()
+        found = []
+        for k in range(K):
+            low, high = policy.interval(k)
+            value = total[k] / seen[k] if seen[k] else math.nan
+            if exact is not None and policy.active[k]:
+                value = low = high = float(exact[k])
+            found.append(
+                ModelEstimate(
+                    model=k,
+                    value=float(value),
+                    low=low,
+                    high=high,
+                    judged=int(seen[k]),
+                    labels=int(labels[k]),
+                    judge_mean=float(np.mean(scores[k])) if scores[k] else math.nan,
+                    active=bool(policy.active[k]),
+                )
+            )
+        return tuple(found)
+
+    def _exact(self) -> FloatArray | None:
+        """Means of the pool where every item was labelled for every system left."""
+        policy = self.policy
+        if not policy.exhausted:
+            return None
+        label = policy.history().label[:, policy.active]
+        if np.isnan(label).any() or len(label) < self.config.n_items:
+            return None
+        means = np.full(self.config.n_models, np.nan)
+        means[policy.active] = label.mean(axis=0)
+        return means
+
+    def _outcome(
+        self, estimates: tuple[ModelEstimate, ...], active: list[int], leader: int | None
+    ) -> tuple[AuditOutcome, int | None, str]:
+        policy, c = self.policy, self.config
+        sure = f"with probability {1.0 - c.delta:g}"
+        if c.n_models > 1 and len(active) == 1:
+            return AuditOutcome.BEST, active[0], f"better than every other system {sure}"
+        if policy.narrow:
+            return AuditOutcome.ESTIMATED, active[0], f"the interval is as narrow as wanted, {sure}"
+        if policy.near is not None:
+            reason = f"no system is better than this one by {c.margin:g} or more, {sure}"
+            return AuditOutcome.EQUIVALENT, policy.near, reason
+        if policy.batch is not None:
+            n = len(self.wanted)
+            reason = f"{n} label{'s' if n > 1 else ''} wanted" if n else "the judge's scores are awaited"
+            return AuditOutcome.UNDECIDED, None, reason
+        if policy.stopped_by_judge:
+            return (
+                AuditOutcome.AUDIT_ONLY,
+                None,
+                "the judge is not worth its price here: label without it (no_go=continue, or human-only)",
+            )
+        if policy.out_of_labels and not policy.exhausted:
+            return AuditOutcome.UNDECIDED, None, f"all {c.max_labels} labels allowed are used up"
+        if c.n_models == 1:
+            wide = (estimates[0].high - estimates[0].low) / 2.0
+            if wide <= (c.half_width or 0.0):
+                return AuditOutcome.ESTIMATED, active[0], "every item is labelled: the mean is exact"
+            return AuditOutcome.UNDECIDED, None, f"all {c.n_items} items are drawn; half-width {wide:.3g}"
+        if self._exact() is not None and leader is not None:
+            best = estimates[leader].value
+            first = [k for k in active if estimates[k].value >= best - 1e-12]
+            if len(first) == 1:
+                return AuditOutcome.BEST, leader, "every item is labelled for all systems left: exact"
+            return AuditOutcome.TIE, None, f"{len(first)} systems are exactly equal on these items"
+        return (
+            AuditOutcome.TIE,
+            None,
+            f"all {c.n_items} items are drawn and {len(active)} systems could not be told apart",
+        )

@@ -1,0 +1,86 @@
+"""What an audit has proved so far."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class AuditOutcome(StrEnum):
+    """How an audit ended, or ``undecided`` while it goes on."""
+
+    BEST = "best"
+    """The winner is better than every other system, with probability 1 - delta."""
+    TIE = "tie"
+    """Every item was drawn and the systems left could not be told apart; or all are labelled, and equal."""
+    EQUIVALENT = "equivalent"
+    """No system is better than the winner by the margin or more, with probability 1 - delta."""
+    UNDECIDED = "undecided"
+    """Labels are missing, or the most that may be asked for are used up."""
+    AUDIT_ONLY = "audit only"
+    """The judge is not worth its price, and the audit was to stop then."""
+    ESTIMATED = "estimated"
+    """One system: the interval of its mean is as narrow as wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEstimate:
+    """One system's mean human score, on [0, 1].
+
+    Attributes:
+        model: index of the system.
+        value: judged mean corrected by the audits; nan before any context is complete.
+        low: lower bound, anytime, simultaneous over the systems at 1 - delta.
+        high: upper bound.
+        judged: contexts it took part in.
+        labels: of them labelled by a human.
+        judge_mean: mean of the judge's scores alone, which proves nothing; nan without any.
+        active: whether it may still be the best.
+    """
+
+    model: int
+    value: float
+    low: float
+    high: float
+    judged: int
+    labels: int
+    judge_mean: float
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is known, and what is still wanted.
+
+    Attributes:
+        outcome: how it ended, or ``undecided``.
+        finished: nothing more will be asked.
+        winner: the best system, or one that is within the margin of it; None otherwise.
+        leader: the system with the largest estimate of those left; None before any.
+        estimates: per system; they rest on complete batches.
+        labels_wanted: indices of draws whose label is missing, in draw order.
+        judge_verdict: the system the judge alone would name; None without scores.
+        judged: scores of the judge paid for.
+        labels: human labels received.
+        cost: of both.
+        no_go: batch from which on the judge was not worth its price; None while it is.
+        reason: one sentence.
+    """
+
+    outcome: AuditOutcome
+    finished: bool
+    winner: int | None
+    leader: int | None
+    estimates: tuple[ModelEstimate, ...]
+    labels_wanted: tuple[int, ...]
+    judge_verdict: int | None
+    judged: int
+    labels: int
+    cost: float
+    no_go: int | None
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values; numbers that are not defined are nan."""
+        return asdict(self)

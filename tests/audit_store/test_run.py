@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from tests.audit_store.audits import Told, audit
+
+from evalbudget.audit_store import Answer, AuditStore
+from evalbudget.audit_store.run import AuditRun
+from evalbudget.audit_store.standing import Stage
+from evalbudget.audit_store.weighing import weigh
+from evalbudget.errors import AuditStoreError, InvalidInputError, ReplayError
+
+
+def label_all(told: Told, store: AuditStore) -> int:
+    """Two labellers in turns, last draws first, as the run was started again each time."""
+    wanted = AuditRun(store).verdict().labels_wanted
+    for number, draw in enumerate(reversed(wanted)):
+        store.labels.add(draw, told.score(store, draw), ("ann", "bob")[number % 2])
+    return len(wanted)
+
+
+def test_an_audit_is_labelled_batch_by_batch_until_its_verdict(tmp_path: Path) -> None:
+    told = Told()
+    stages = []
+    with told.create(tmp_path / "a.sqlite") as store:
+        assert weigh(store).stage is Stage.DRAW
+        assert "run evalbudget inspect eval t.py" in weigh(store).next_step
+        for _ in range(20):
+            told.draw(store)
+            found = weigh(store)
+            stages.append(found.stage)
+            if found.stage is not Stage.LABELS:
+                break
+            assert f"{len(found.wanted)} labels wanted" in found.next_step
+            label_all(told, store)
+            stages.append(weigh(store).stage)
+        found = weigh(store)
+        assert found.stage is Stage.VERDICT
+        assert (found.outcome, found.winner, found.headline) == ("best", "alpha", "alpha is the best")
+        assert found.judge_says == "alpha"
+        assert set(stages) <= {Stage.LABELS, Stage.DRAW, Stage.VERDICT}
+        alpha, beta = found.models
+        assert alpha.racing
+        assert not beta.racing
+        truth = told.human.mean(axis=0)
+        for model, mean in zip(found.models, truth, strict=True):
+            assert model.low is not None
+            assert model.high is not None
+            assert 1 <= model.low <= mean <= model.high <= 10
+        labels = found.progress.labelled
+        assert found.cost == 20 * labels + found.progress.drawn
+        assert set(found.progress.by) == {"ann", "bob"}
+    with AuditStore.open(tmp_path / "a.sqlite", told.design) as again:
+        assert weigh(again).as_json() == found.as_json()
+        assert AuditRun(again).over
+
+
+def test_a_run_killed_in_the_middle_of_a_batch_goes_on_with_the_rest(tmp_path: Path) -> None:
+    told = Told()
+    with told.create(tmp_path / "whole.sqlite") as whole, told.create(tmp_path / "parts.sqlite") as parts:
+        told.draw(whole)
+        first = AuditRun(parts)
+        for context in first.contexts[::-2]:  # in any order
+            answers = [
+                Answer(
+                    f"Write story {context.item}.", f"Story {context.item}, {m}.", f"Reason {context.item}"
+                )
+                for m in context.models
+            ]
+            first.record(context, answers, told.judge[context.item, list(context.models)].tolist())
+        assert 0 < parts.draws.count() < whole.draws.count()
+        assert weigh(parts).stage in (Stage.LABELS, Stage.DRAW)
+        told.draw(parts)
+        assert parts.draws.all() == whole.draws.all()
+        assert AuditRun(parts).contexts == ()
+
+
+def test_two_runs_on_one_store_do_not_record_a_context_twice(tmp_path: Path) -> None:
+    told = Told()
+    with told.create(tmp_path / "a.sqlite") as store:
+        one, two = AuditRun(store), AuditRun(store)
+        context = one.contexts[0]
+        answers = [Answer("p", "r")] * 2
+        one.record(context, answers, [5, 5])
+        with pytest.raises(AuditStoreError, match="another run continues this store"):
+            two.record(context, answers, [5, 5])
+        assert store.draws.count() == 2
+
+
+def test_a_label_corrected_while_the_next_batch_is_drawn_stops_that_run(tmp_path: Path) -> None:
+    told = Told(pilot=8, batch=8)
+    with told.create(tmp_path / "a.sqlite") as store:
+        told.draw(store)
+        label_all(told, store)
+        run = AuditRun(store)
+        label = next(iter(store.labels.counting().values()))
+        store.labels.correct(label.draw, 11 - label.score, label.by)
+        context = run.contexts[0]
+        with pytest.raises(
+            AuditStoreError, match="was corrected since this run read it; start the run again"
+        ):
+            run.record(context, [Answer("p", "r")] * 2, [5, 5])
+        told.draw(store)
+        weigh(store)  # and the draws are those that the corrected label leads to
+
+
+def test_judge_and_labels_share_one_scale(tmp_path: Path) -> None:
+    told = Told()
+    with told.create(tmp_path / "a.sqlite") as store:
+        run = AuditRun(store)
+        context = run.contexts[0]
+        answers = [Answer("p", "r")] * 2
+        with pytest.raises(InvalidInputError, match="outside the scale of the labels: whole numbers 1 to 10"):
+            run.record(context, answers, [0.5, 5])
+        with pytest.raises(InvalidInputError, match="needs 2 answers and 2 judge scores"):
+            run.record(context, answers, None)
+        assert store.draws.count() == 0
+        draws = run.record(context, answers, [math.nan, 5.5])
+        assert math.isnan(draws[0].judge)
+        assert draws[1].judge == 0.5
+
+
+def test_without_a_judge_humans_label_everything(tmp_path: Path) -> None:
+    told = Told(n_items=12, use_judge=False)
+    with told.create(tmp_path / "a.sqlite") as store:
+        assert store.design.policy == "human-only"
+        told.draw(store)
+        assert label_all(told, store) == 24
+        assert weigh(store).winner == "alpha"
+
+
+def test_labels_that_ran_out_end_without_a_verdict(tmp_path: Path) -> None:
+    told = Told((5.0, 5.0), max_labels=10)
+    with told.create(tmp_path / "a.sqlite") as store:
+        told.draw(store)
+        wanted = weigh(store).wanted
+        assert 0 < len(wanted) <= 10
+        label_all(told, store)
+        found = weigh(store)
+        assert found.stage is Stage.OVER
+        assert found.headline.startswith("ended without a verdict")
+        assert "10 labels" in found.reason
+        assert found.progress.labelled <= 10
+
+
+def test_what_cannot_be_replayed_is_refused(tmp_path: Path) -> None:
+    with audit(tmp_path / "a.sqlite") as store, pytest.raises(AuditStoreError, match="settings"):
+        weigh(store)
+    with (
+        audit(tmp_path / "b.sqlite", policy="pp-lucb") as store,
+        pytest.raises(AuditStoreError, match="'pp-lucb'"),
+    ):
+        weigh(store)
+    config = dict(Told(n_items=30).design.config)
+    with (
+        audit(tmp_path / "c.sqlite", config=config) as store,
+        pytest.raises(ReplayError, match="another audit"),
+    ):
+        weigh(store)
+    with (
+        audit(tmp_path / "d.sqlite", config=config | {"n_items": 31}) as store,
+        pytest.raises(AuditStoreError, match="names 2 systems, 30 items and 1 segments"),
+    ):
+        weigh(store)

@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.audit_store.audits import Told, audit
+
+from evalbudget.audit_store import AuditStore
+from evalbudget.cli.main import cli
+
+
+def run(*arguments: str | Path, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(cli, ["audit", *map(str, arguments)], input=stdin)
+
+
+def refused(result: Result, *parts: str) -> None:
+    assert result.exit_code == 2, result.output
+    message = " ".join(result.stderr.split())
+    for part in parts:
+        assert part in message, message
+    assert "Traceback" not in message
+
+
+@pytest.fixture(scope="module")
+def told() -> Told:
+    return Told(pilot=8, batch=8)
+
+
+@pytest.fixture
+def path(tmp_path: Path, told: Told) -> Path:
+    with told.create(tmp_path / "a.sqlite") as store:
+        told.draw(store)
+    return tmp_path / "a.sqlite"
+
+
+def label_all(told: Told, path: Path, by: str = "ann") -> None:
+    with AuditStore.open(path) as store:
+        for task in store.draws.tasks(labelled=False):
+            store.labels.add(task.draw, told.score(store, task.draw), by)
+
+
+def finish(told: Told, path: Path) -> None:
+    for _ in range(30):
+        label_all(told, path)
+        with AuditStore.open(path) as store:
+            if told.draw(store).over:
+                return
+    raise AssertionError("no verdict")
+
+
+def test_exit_codes_tell_who_has_to_do_what(path: Path, told: Told, tmp_path: Path) -> None:
+    for command in ("status", "next", "verdict"):
+        assert run(command, path).exit_code == 3, command
+    label_all(told, path)
+    for command in ("status", "next", "verdict"):
+        assert run(command, path).exit_code == 4, command
+    assert "run evalbudget inspect eval t.py for the next batch" in " ".join(
+        run("status", path).stdout.split()
+    )
+    finish(told, path)
+    for command in ("status", "next", "verdict"):
+        assert run(command, path).exit_code == 0, command
+    short = Told((5.0, 5.0), max_labels=4)
+    with short.create(tmp_path / "b.sqlite") as store:
+        short.draw(store)
+        for draw in sorted(d.index for d in store.draws.all() if d.wanted)[:4]:
+            store.labels.add(draw, short.score(store, draw), "ann")
+    for command in ("status", "verdict"):
+        assert run(command, tmp_path / "b.sqlite").exit_code == 1, command
+    for command in ("status", "next", "verdict"):
+        refused(run(command, tmp_path / "none.sqlite"), "none.sqlite does not exist")
+
+
+def test_the_verdict_as_text_and_as_json(path: Path, told: Told) -> None:
+    finish(told, path)
+    text = run("verdict", path).stdout
+    words = " ".join(text.split())
+    assert text.startswith("Alpha is the best\n")
+    assert "95% intervals, anytime" in words
+    assert "The judge alone would say alpha, which proves nothing" in words
+    found = json.loads(run("verdict", path, "--json").stdout)
+    assert (found["outcome"], found["winner"], found["stage"]) == ("best", "alpha", "verdict")
+    alpha, beta = found["models"]
+    assert alpha["low"] < alpha["value"] < alpha["high"]
+    assert not beta["racing"]
+    row = next(line.split() for line in text.splitlines() if line.startswith("alpha "))
+    assert row[1:] == [f"{alpha[name]:.3f}" for name in ("value", "low", "high")] + ["best"]
+
+
+def test_status_reports_labellers_and_contradictions(path: Path) -> None:
+    with AuditStore.open(path) as store:
+        task = store.draws.tasks()[0]
+        store.labels.add(task.draw, 7, "ann")
+        store.labels.add(task.draw, 2, "bob")
+        total = store.progress().wanted
+    text = " ".join(run("status", path).stdout.split())
+    assert f"1 of {total} labels" in text
+    assert "by ann 1" in text
+    assert f"contradictory labels of {task.item} ({task.id}): ann 7, bob 2; the first counts" in text
+    assert f"{total - 1} labels wanted" in text.lower()
+    found = json.loads(run("status", path, "--json").stdout)
+    assert found["conflicts"] == [
+        {
+            "draw": task.draw,
+            "item": task.item,
+            "labels": [{"score": 7, "by": "ann"}, {"score": 2, "by": "bob"}],
+        }
+    ]
+    assert found["progress"]["labelled"] == 1
+
+
+def test_next_shows_what_to_label_and_reserves_it(path: Path) -> None:
+    with AuditStore.open(path) as store:
+        tasks = store.draws.tasks()
+    text = run("next", path).stdout
+    assert tasks[0].id in text
+    assert tasks[0].response in text
+    assert "Reason" not in text
+    assert "alpha" not in text
+
+    def ids(*options: str) -> list[str]:
+        return [task["task"] for task in json.loads(run("next", path, "--json", *options).stdout)]
+
+    assert ids("-n", "3") == [t.id for t in tasks[:3]]
+    assert ids("-n", "2", "--by", "ann") == [t.id for t in tasks[:2]]
+    assert ids("--by", "bob") == [tasks[2].id]
+    assert ids("-n", "999", "--by", "eve") == [t.id for t in tasks[3:]]
+    assert ids("--by", "eve") == []
+
+
+def test_a_table_goes_out_and_comes_back(path: Path, tmp_path: Path, told: Told) -> None:
+    out = tmp_path / "labels.csv"
+    done = run("export", path, "--format", "csv", "-o", out)
+    assert done.exit_code == 0, done.output
+    assert "labels.csv" in done.stderr
+    rows = list(csv.DictReader(io.StringIO(out.read_text("utf-8-sig"), newline="")))
+    for row in rows[:5]:
+        row["score"] = "5"
+    with out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    refused(run("import", path, out), "labels.csv: nothing was imported", "line 2", "--by NAME")
+    done = run("import", path, out, "--by", "ann")
+    assert done.exit_code == 0, done.output
+    assert (
+        done.stdout == f"5 new labels, {len(rows) - 5} rows without a score; {len(rows) - 5} still wanted\n"
+    )
+    again = run("import", path, out, "--by", "ann", "--json")
+    assert json.loads(again.stdout) == {
+        "new": 0,
+        "known": 5,
+        "agrees": 0,
+        "conflicts": 0,
+        "empty": len(rows) - 5,
+        "outstanding": len(rows) - 5,
+    }
+    out.write_text(out.read_text().replace(",5,", ",6,"))
+    done = run("import", path, out, "--by", "bob")
+    assert "5 contradict earlier labels, which count" in done.stderr
+
+
+def test_labels_come_through_a_pipe(path: Path) -> None:
+    tasks = json.loads(run("next", path, "--json", "-n", "2").stdout)
+    text = "".join(json.dumps({"task": t["task"], "score": 4}) + "\n" for t in tasks)
+    assert "2 new labels" in run("import", path, "-", "--format", "jsonl", "--by", "ann", stdin=text).stdout
+    refused(run("import", path, "-", stdin=text), "--format csv, jsonl or label-studio")
+    done = run("export", path, "--format", "jsonl", "--only", "labelled", "-o", "-")
+    assert [json.loads(line)["score"] for line in done.stdout.splitlines()] == [4, 4]
+    done = run("export", path, "--format", "label-studio-config", "-o", "-")
+    assert done.stdout.startswith("<View>")
+
+
+def test_files_that_cannot_be_used_are_refused(path: Path, tmp_path: Path) -> None:
+    refused(run("export", path, "--format", "xml", "-o", "x"), "'xml' is not one of", "csv")
+    refused(run("export", path, "--format", "csv", "-o", tmp_path / "no" / "x.csv"), "create it first")
+    refused(run("export", path, "--format", "csv", "-o", path), "is the audit store itself")
+    refused(run("import", path, tmp_path / "none.csv"), "cannot be read")
+    (tmp_path / "x.csv").write_bytes(b"task,score\n\xff,1\n")
+    refused(run("import", path, tmp_path / "x.csv"), "line 2 is not UTF-8")
+    (tmp_path / "x.txt").write_text("")
+    refused(run("import", path, tmp_path / "x.txt"), "give --format")
+
+
+def test_help_has_examples_and_typos_a_hint() -> None:
+    text = run("--help").output
+    assert "evalbudget audit serve audit.sqlite" in text
+    assert "3  labels are wanted" in text
+    for command in ("serve", "export", "import", "status", "next", "verdict"):
+        assert f"evalbudget audit {command} audit.sqlite" in run(command, "--help").output, command
+    refused(run("statsu", "x"), "no such command 'statsu'", "Did you mean 'status'?")
+    refused(run("status", "x", "--jsno"), "--json")
+
+
+def test_a_verdict_that_cannot_be_given_is_refused(tmp_path: Path) -> None:
+    audit(tmp_path / "a.sqlite", policy="pp-lucb").close()
+    refused(run("verdict", tmp_path / "a.sqlite"), "'pp-lucb'", "cannot be replayed")
+
+
+@pytest.fixture
+def served(path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evalbudget", "audit", "serve", str(path), "--port", "0", "--by", "ann"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        assert first.startswith("Labelling"), process.communicate()
+        yield process, process.stdout.readline().strip()
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_serve_labels_until_ctrl_c(served: tuple[subprocess.Popen[str], str], path: Path) -> None:
+    process, url = served
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{24}/", url)
+    with urllib.request.urlopen(url, timeout=20) as page:
+        assert b"<title>Labelling" in page.read()
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(url.replace(url[-5:], "xxxx/"), timeout=20)
+    with AuditStore.open(path) as store:  # another process uses the store meanwhile
+        draw = store.draws.tasks()[0].draw
+    body = json.dumps({"draw": draw, "score": 7, "by": "ann"}).encode()
+    with urllib.request.urlopen(urllib.request.Request(url + "api/label", body), timeout=20) as answer:
+        assert json.load(answer)["kind"] == "first"
+    with AuditStore.open(path) as store:
+        assert store.labels.counting()[draw].score == 7
+        outstanding = store.progress().outstanding
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 0, err
+    assert f"Ended: 1 new label, {outstanding} still wanted." in out
+    assert err == ""
+
+
+def test_serve_says_that_a_port_is_taken(path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused(run("serve", path, "--port", str(port)), f"port {port} is taken", "--port 0")
+    refused(run("serve", path, "--port", "70000"), "70000")
+    refused(run("serve", path, "--by", "x" * 200), "no name for a labeller")

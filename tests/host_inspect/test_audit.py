@@ -1,0 +1,157 @@
+"""Audits on an unmodified task: batches, pauses, the same command again."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.host_inspect.audited_tasks import human
+
+from evalbudget.audit_store import AuditStore
+from evalbudget.audit_store.run import AuditRun
+from evalbudget.cli.main import cli
+
+TASK = Path(__file__).with_name("audited_tasks.py")
+MODELS = "mockllm/good,mockllm/bad"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(TASK, tmp_path / "stories.py")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AUDITED_CALLS", str(tmp_path / "calls.txt"))
+    return tmp_path
+
+
+def run(*options: str, models: str = MODELS, name: str = "eval", score_range: str = "1..10") -> Result:
+    common = ["stories.py@stories", "--model", models, "--audit", "a.sqlite", "--score-range", score_range]
+    small = ["--sampler-option", "pilot=12", "--batch", "25"]
+    return CliRunner().invoke(cli, ["inspect", name, *common, *small, *options])
+
+
+def calls(folder: Path) -> Counter[str]:
+    path = folder / "calls.txt"
+    return Counter(path.read_text().splitlines()) if path.exists() else Counter()
+
+
+def label_all() -> int:
+    with AuditStore.open("a.sqlite") as store:
+        draws = {draw.index: draw for draw in store.draws.all()}
+        tasks = store.draws.tasks(labelled=False)
+        for task in tasks:
+            model = store.design.models[draws[task.draw].model]
+            store.labels.add(task.draw, human(model, task.item), "ann")
+        return len(tasks)
+
+
+def test_the_same_command_goes_on_until_the_verdict(folder: Path) -> None:
+    first = run()
+    assert first.exit_code == 3, first.output
+    assert "labels wanted" in first.output
+    assert "evalbudget audit serve a.sqlite" in first.output
+    paid = calls(folder)
+    assert paid
+    assert max(paid.values()) == 1
+    again = run()
+    assert again.exit_code == 3
+    assert calls(folder) == paid  # nothing to do for the run before humans have labelled
+
+    with AuditStore.open("a.sqlite") as store:
+        assert store.design.models == ("mockllm/good", "mockllm/bad")
+        assert store.design.items[:2] == ("story-0", "story-1")
+        assert store.command.startswith("evalbudget inspect eval --audit a.sqlite")
+        assert "stories.py@stories" in store.command
+        draws = store.draws.all()
+        assert Counter(f"{store.design.models[d.model]} {store.design.items[d.item]}" for d in draws) == paid
+        task = store.draws.tasks()[0]
+        assert task.prompt == f"Write story {task.item.partition('-')[2]}."
+        assert task.response == f"Story for {task.item}"
+        opinion = store.draws.opinion(task.draw)
+        assert opinion.reason == f"Reasons for {opinion.score:g}"
+
+    refusal = run("--delta", "0.2")
+    assert refusal.exit_code == 2
+    assert "delta: 0.2 here, 0.05 there" in refusal.stderr
+    refusal = run(models="mockllm/good,mockllm/ugly")
+    assert "only here: mockllm/ugly" in refusal.stderr
+    assert calls(folder) == paid
+
+    for _ in range(6):
+        if label_all() == 0:
+            break
+        last = run()
+    assert last.exit_code == 0, last.output
+    assert "Mockllm/good is the best" in last.output
+    assert max(calls(folder).values()) == 1  # nobody was asked anything twice
+    with AuditStore.open("a.sqlite") as store:
+        assert store.progress().batch >= 1
+        assert store.draws.count() < 2 * 300
+
+
+def test_a_run_killed_before_it_was_recorded_is_paid_for_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AuditRun, "record", killed)
+        assert run().exit_code != 3
+    paid = calls(folder)
+    assert paid
+    with AuditStore.open("a.sqlite") as store:
+        assert store.draws.count() == 0
+    done = run()
+    assert done.exit_code == 3, done.output
+    assert calls(folder) == paid
+    with AuditStore.open("a.sqlite") as store:
+        assert store.draws.count() == paid.total()
+
+
+def test_an_answer_that_fails_twice_is_labelled_as_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # every item is in the first batch of so few
+    monkeypatch.setenv("AUDITED_BROKEN", "mockllm/bad story-3")
+    done = run("-T", "items=6")
+    assert done.exit_code == 3, done.output
+    paid = calls(folder)
+    assert paid["mockllm/bad story-3"] == 2
+    assert paid.total() == 13
+    with AuditStore.open("a.sqlite") as store:
+        draw = next(d for d in store.draws.all() if (d.model, d.item) == (1, 3))
+        assert draw.judge != draw.judge
+        assert store.draws.opinion(draw.index).score is None
+
+
+def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(folder: Path) -> None:
+    for options, message in (
+        (("--limit", "5"), "--sampler-option items=N"),
+        (("--epochs", "2"), "each item once"),
+        (("--budget", "100"), "max_labels=N"),
+        (("--judges", "a,b"), "--judges has no meaning in an audit"),
+        (("--sampler", "pp-lucb"), "audit-eprocess or human-only"),
+        (("--sampler-option", "pilto=3"), "Did you mean 'pilot'"),
+        (("--judge", "ratign"), "Did you mean 'rating'"),
+        (("--delta", "7"), "delta is 7"),
+    ):
+        done = run(*options)
+        assert done.exit_code == 2, (options, done.output)
+        assert message in " ".join(done.stderr.split()), options
+    assert run(name="eval-set").exit_code == 2
+    assert run(models="mockllm/good").exit_code == 2
+    alone = CliRunner().invoke(cli, ["inspect", "eval", "stories.py", "--judge", "rating", "--model", "m"])
+    assert "add --audit STORE" in alone.stderr
+    assert not calls(folder)
+    assert not (folder / "a.sqlite").exists()
+
+
+def test_judge_scores_off_the_scale_of_the_labels_are_refused(folder: Path) -> None:
+    done = run(score_range="0..1")
+    assert done.exit_code == 2
+    assert "the audit's scale is 0 or 1" in done.stderr
+    with AuditStore.open("a.sqlite") as store:
+        assert store.draws.count() == 0
