@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evalbudget.cli.backtest_race import parse_range
 from evalbudget.errors import InvalidInputError
+from evalbudget.score_range import parse_range
 
 if TYPE_CHECKING:
     from evalbudget.backtest import AuditResult, RecordedScores
