@@ -98,6 +98,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"metric": "exact_match", "aggregation": "mean", "higher_is_better": True},
         {"metric": "bleu", "aggregation": "bleu", "higher_is_better": True},
     ]
+    both = [{"name": name, "filter": [{"function": "take_first"}]} for name in ("strict", "loose")]
+    write_task(here, "three", n=4, filter_list=both)
     write_task(here, "one", n=6, metric_list=metrics)
     write_task(here, "two", n=4)
     options: dict[str, Any] = {"model": "evalbudget-test-coin", "apply_chat_template": False}
@@ -131,6 +133,20 @@ def test_several_tasks_models_and_runs(runs: Path) -> None:
     # what was bought whatever the scores comes first
     warm = recorded.epochs[0][np.isfinite(recorded.scores[0])]
     assert np.sum(warm < coin.fixed_repeats) == 10 * coin.fixed_repeats
+
+
+def test_metrics_are_no_panel_of_judges(runs: Path) -> None:
+    out = runs.parent / "metrics"
+    options: dict[str, Any] = {"model": "evalbudget-test-coin", "apply_chat_template": False}
+    evaluate(runs.parent, "model=coin", "three", output=out, **options)
+    recorded = read(out)
+    assert recorded.raters == ("exact_match,strict", "exact_match,loose")
+    result = CliRunner().invoke(cli, ["report", str(out)])
+    assert result.exit_code == 2
+    assert "choose one with --rater 'exact_match,strict'" in " ".join(result.output.split())
+    assert "coin" in run("report", out, "--rater", "exact_match,loose")
+    recorded.save(out / "saved.npz")
+    assert not RecordedScores.load(out / "saved.npz").one_measure
 
 
 def test_one_task_alone(runs: Path) -> None:

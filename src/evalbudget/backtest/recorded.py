@@ -42,6 +42,8 @@ class RecordedScores:
             says what may count for the mean where the allocation is not FIXED. None: the place among the
             repeats.
         one_generation: a cell's repeats are scores of one answer again, not of one answer each.
+        one_measure: the raters are judges of the same thing; False where they are different metrics, whose
+            mean means nothing.
 
     Raises:
         InvalidInputError: an array of another shape or type, names that do not fit or stand twice, scores
@@ -57,6 +59,7 @@ class RecordedScores:
     purchases: tuple[Purchase, ...] | None = None
     epochs: IntArray | None = None
     one_generation: bool = False
+    one_measure: bool = True
 
     def __post_init__(self) -> None:
         scores = _floats("scores", self.scores)
@@ -104,8 +107,9 @@ class RecordedScores:
         """Read an ``.npz`` file in the recorded-scores layout.
 
         The file holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names
-        where they are missing), ``categories``, ``reference``, ``epochs``, ``one_generation`` and, one entry
-        per model, ``allocation``, ``fixed_repeats``, ``cost`` and ``usd``. Nothing is ever unpickled.
+        where they are missing), ``categories``, ``reference``, ``epochs``, ``one_generation``,
+        ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``, ``cost`` and ``usd``.
+        Nothing is ever unpickled.
 
         Raises:
             InvalidInputError: the file is missing, broken, or holds something else.
@@ -135,6 +139,7 @@ class RecordedScores:
                 purchases=_purchases(arrays),
                 epochs=arrays.get("epochs"),
                 one_generation=kept,
+                one_measure=bool(np.all(arrays.get("one_measure", True))),
             )
         except InvalidInputError as ex:
             raise InvalidInputError(f"{path}: {ex}") from None
@@ -161,6 +166,8 @@ class RecordedScores:
                 arrays[name] = np.asarray([np.nan if value is None else value for value in known])
         if self.one_generation:
             arrays["one_generation"] = np.array(True)
+        if not self.one_measure:
+            arrays["one_measure"] = np.array(False)
         _npz.write(Path(path), arrays)
 
     @classmethod
@@ -281,7 +288,21 @@ class RecordedScores:
             purchases=None if self.purchases is None else self.purchases[m],
             epochs=None if self.epochs is None else self.epochs[m, :, r][:, keep],
             one_generation=self.one_generation,
+            one_measure=self.one_measure,
         )
+
+    def as_panel(self) -> RecordedScores:
+        """The same scores, if their raters may be averaged.
+
+        Raises:
+            InvalidInputError: they are several metrics.
+        """
+        if len(self.raters) > 1 and not self.one_measure:
+            raise InvalidInputError(
+                f"these scores are {len(self.raters)} metrics ({', '.join(self.raters)}), whose mean means "
+                f"nothing; choose one with --rater {self.raters[0]!r}"
+            )
+        return self
 
     def __repr__(self) -> str:
         m, i, r, _ = self.scores.shape

@@ -165,7 +165,7 @@ def backtest_rotation(
     """
     check_level(level)
     entrants = _entrants(rotations)
-    judges = check_panel(recorded.raters, needed_by="a backtest of rotation")
+    judges = check_panel(recorded.as_panel().raters, needed_by="a backtest of rotation")
     recorded = recorded.select(model=model)
     if rescale:
         recorded = rescale_raters(recorded)

@@ -147,11 +147,13 @@ def _scores(recorded: RecordedScores, model: str | None, rescaled: bool) -> Judg
             f"{', ...' if len(recorded.models) > 5 else ''}); choose one with --model"
         )
     one = recorded.select(model=model)
-    if len(one.raters) == 1:
+    alone = len(one.raters) == 1
+    if alone or not one.one_measure:
+        who = " and ".join(map(repr, one.raters)) + (" is the only rater" if alone else " are metrics")
         raise InvalidInferenceError(
-            f"{one.raters[0]!r} is the only rater, and which judges it asked is not known: a plan needs the "
-            "scores of two judges or more. Have several judge the log again: inspect score LOG --scorer "
-            "evalbudget_inspect/cyclic_judge -S judges=a,b,c"
+            f"{who}, and which judges were asked is not known: a plan needs the scores of two judges or "
+            "more. Have several judge the log again (inspect score LOG --scorer "
+            "evalbudget_inspect/cyclic_judge -S judges=a,b,c), or the task (lm-eval: CyclicJudgeFilter)"
         )
     scores = JudgeScores.from_table(one.scores[0], judges=one.raters)
     if rescaled:

@@ -64,6 +64,7 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
         purchases=tuple(purchase for purchases in bought for purchase in purchases),
         epochs=epochs if any(part.epochs is not None for part in parts) else None,
         one_generation=all(part.one_generation for part in parts),
+        one_measure=all(part.one_measure for part in parts),
     )
 
 

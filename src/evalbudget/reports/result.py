@@ -128,6 +128,7 @@ def report(
     one = merge(parts)
     if models or rater is not None:
         one = _only(one, models, rater)
+    one.as_panel()
     if rescale:
         from evalbudget.backtest.rescale import rescale_raters
 

@@ -55,7 +55,7 @@ class SamplesFile:
         return str(arm or self.results.get("model_name") or self.path.parent.name or "model")
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One entry per document and filter, in the order of the file.
+        """One entry per document and filter, in the order of the file, without prompts and responses.
 
         Raises:
             InvalidInputError: a line is not what the host writes.
@@ -80,6 +80,10 @@ class SamplesFile:
             raise InvalidInputError(
                 f"{self.path}, line {number} has no doc_id, so it is no sample of lm-eval; move the file away"
             )
+        for long in ("arguments", "resps", "target"):  # logs may be larger than the memory
+            record.pop(long, None)
+        doc = record.pop("doc", None)
+        record["category"] = doc.get("category") if isinstance(doc, dict) else None
         return record
 
 

@@ -69,7 +69,7 @@ def open_scores(
             "may be --predict_only, or only f1, bleu, perplexity and the like)"
         )
     recorded = columns.recorded({model: bought[model] for model in dict.fromkeys(columns.models)})
-    return replace(recorded, categories=categories.of(recorded.items))
+    return replace(recorded, categories=categories.of(recorded.items), one_measure=judged)
 
 
 class _Categories:
@@ -82,8 +82,7 @@ class _Categories:
 
     def item(self, file: SamplesFile, record: Mapping[str, Any]) -> str:
         item = f"{file.task}/{record['doc_id']}" if self._several else str(record["doc_id"])
-        doc = record.get("doc")
-        own = doc.get("category") if isinstance(doc, Mapping) else None
+        own = record["category"]
         self._labels[item] = file.task if self._several else None if own is None else str(own)
         fingerprint, first = self._seen.setdefault(item, (record.get("doc_hash"), file))
         if fingerprint != record.get("doc_hash"):
