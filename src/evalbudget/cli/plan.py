@@ -152,8 +152,8 @@ def _scores(recorded: RecordedScores, model: str | None, rescaled: bool) -> Judg
         who = " and ".join(map(repr, one.raters)) + (" is the only rater" if alone else " are metrics")
         raise InvalidInferenceError(
             f"{who}, and which judges were asked is not known: a plan needs the scores of two judges or "
-            "more. Have several judge the log again (inspect score LOG --scorer evalbudget_inspect/cyclic_judge -S "
-            "judges=a,b,c), or the task (lm-eval: CyclicJudgeFilter)"
+            "more. Have several judge the log again (inspect score LOG --scorer "
+            "evalbudget_inspect/cyclic_judge -S judges=a,b,c), or the task (lm-eval: CyclicJudgeFilter)"
         )
     scores = JudgeScores.from_table(one.scores[0], judges=one.raters)
     if rescaled:
