@@ -40,6 +40,7 @@ benchmarks: $(READY)
 	$(BIN)/python benchmarks/judges.py all --write-docs
 	$(BIN)/python benchmarks/racing.py all --write-docs
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/lm_eval_overhead.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -42,6 +42,7 @@ class PrimedTasks:
         lm: the host's model object.
         tasks: what the host's ``TaskManager.load`` returned, or tasks by name.
         vary_seed: have every repeat send its own seed; first answers send the one a stock run sends.
+        prompts_of: tasks of another model that are asked the same, so that no request need be built again.
         host_evaluate_kwargs: further arguments of the host's ``evaluate``.
 
     Raises:
@@ -50,7 +51,13 @@ class PrimedTasks:
     """
 
     def __init__(
-        self, lm: Any, tasks: Mapping[Any, Any], *, vary_seed: bool = False, **host_evaluate_kwargs: Any
+        self,
+        lm: Any,
+        tasks: Mapping[Any, Any],
+        *,
+        vary_seed: bool = False,
+        prompts_of: PrimedTasks | None = None,
+        **host_evaluate_kwargs: Any,
     ) -> None:
         if lm.world_size > 1:
             raise InvalidInputError(
@@ -68,7 +75,10 @@ class PrimedTasks:
         if samples is not None:
             _check_samples(samples, found, cached=bool(self._host.get("cache_requests")))
         for name, task in found.items():
-            self._served[name] = self._prime(name, task, samples)
+            if prompts_of is None:
+                self._served[name] = self._prime(name, task, samples)
+            else:
+                self._served[name] = prompts_of._of(name).of_another(task)
 
     # what is there
 

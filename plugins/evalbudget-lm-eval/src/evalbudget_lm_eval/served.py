@@ -62,6 +62,11 @@ class ServedTask:
         self._all_instances = self.task.instances
         self.running = RunningTask(self.docs)
 
+    def of_another(self, task: Task) -> ServedTask:
+        """The same requests for another object of the same task."""
+        task._instances = self._all_instances
+        return ServedTask(task, self.requests, self.docs, task.eval_docs, self.cost)
+
     def serve(self, asked: Sequence[Asked], *, seed: int | None = None) -> list[Sent]:
         """Make the task offer a round of these documents and no others, until :meth:`restore`.
 

@@ -204,7 +204,9 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress) -> Ra
             notes.append(f"{known} from {record.path}; delete it to ask anew.")
         run.until_done()
         if run.calls != run.answers:
-            notes.append(f"{run.answers:,} documents were answered in {run.calls:,} calls of the models.")
+            notes.append(
+                f"{run.answers:,} documents were answered in {run.calls:,} calls, those of judges included."
+            )
         board = leaderboard_of(race, notes=notes)
         results = results_of(stable, race, board, metric)
         write_results(stable, results, log_samples=bool(order.host.get("log_samples", True)))

@@ -100,6 +100,7 @@ class Stable:
         self.keep = keep if keep is not None else len(arms) if all(map(_is_api, arms)) else 1
         self._spec = spec
         self._options = dict(options)
+        self._prompts: PrimedTasks | None = None
         self._alive: list[Entrant] = []  # the one asked last comes last
 
     def ready(self, entrant: Entrant) -> PrimedTasks:
@@ -152,7 +153,9 @@ class Stable:
         primed: list[PrimedTasks] = []
 
         def stop_here(lm: Any, task_dict: Any, **host: Any) -> dict[str, Any]:
-            primed.append(PrimedTasks(lm, task_dict, **host))
+            # without a chat template no prompt depends on the model, and building them takes the host long
+            same = None if host.get("apply_chat_template") else self._prompts
+            primed.append(PrimedTasks(lm, task_dict, prompts_of=same, **host))
             return {}
 
         with _instead_of_evaluate(stop_here):
@@ -176,6 +179,7 @@ class Stable:
             primed[0].adopt(b.answer for b in known.bought if b.answer is not None and b.doc_id in set(own))
             entrant.under_way = {doc_id: said for doc_id, said in known.said.items() if doc_id in set(own)}
         entrant.primed, entrant.frame = primed[0], dict(frame)
+        self._prompts = self._prompts or entrant.primed
 
     def _model(self, arm: Arm) -> Any:
         """The model alone, as ``simple_evaluate`` makes it."""
