@@ -116,7 +116,7 @@ class LucbState:
                 "use 'neyman', which estimates it"
             )
         self.delta, self.rho, self.least = delta, rho, least
-        self.allocator, self.errata, self.prices = allocator, errata, prices
+        self.allocator, self.errata, self.prices = Allocator(allocator), Errata(errata), prices
         self._truth = None if truth is None else np.asarray(truth, dtype=np.float64)
         self._arms = [_Arm() for _ in range(n_arms)]
 
