@@ -62,7 +62,7 @@ def literal(quick: bool, seeds: int | None = None) -> Found:
         ),
         (
             "Until it stops is the algorithm as stated: intervals of leader and challenger part. Fixed "
-            " 500 pulls is what the paper's tables show: it names the leader and proves nothing.",
+            "500 pulls is what the paper's tables show: it names the leader and proves nothing.",
         ),
     )
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
+from judges_sections.found import Floats
 
 from audits_sections.worlds import SYSTEMS, World
 from evalbudget.audits import AuditConfig
-from evalbudget.audits.lucb import CELLS, Allocator, LucbState, cell_of
+from evalbudget.audits.lucb import CELLS, Allocator, LucbState
 from evalbudget.audits.policy import AuditPolicy
 
 PRICES = (1.0, 20.0)
+Make = Callable[[int, float, np.random.Generator], World]
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def audit(world: World, *, seed: int, **options: Any) -> Played:
 
 
 def lucb(
-    make: Callable[[int, float, np.random.Generator], World],
+    make: Make,
     gap: float,
     *,
     seed: int,
@@ -64,7 +67,7 @@ def lucb(
 ) -> Played:
     """PP-LUCB on an endless stream of items, until it stops or made ``most`` pulls."""
     rng = np.random.default_rng((seed, 77))
-    truth = residuals(make(200_000, gap, np.random.default_rng(5))) if allocator == "oracle" else None
+    truth = residuals(make, gap) if allocator == "oracle" else None
     state = LucbState(SYSTEMS, allocator=Allocator(allocator), truth=truth, prices=PRICES, **options)
     streams: list[Iterator[tuple[float, float, float]]] = [iter(())] * SYSTEMS
     audits = 0
@@ -90,11 +93,15 @@ def lucb(
             state.learn(arm, judge, pi, human if asked else None)
 
 
-def residuals(world: World) -> list[list[float]]:
-    """E (Y - F)^2 of each system and cell."""
+@cache
+def residuals(make: Make, gap: float) -> Floats:
+    """E (Y - F)^2 of each system and cell, from 200,000 items."""
+    world = make(200_000, gap, np.random.default_rng(5))
     off = (world.human - world.judge) ** 2
-    cells = np.vectorize(cell_of)(world.judge)
-    return [
-        [float(off[cells[:, k] == c, k].mean()) if (cells[:, k] == c).any() else 0.0 for c in range(CELLS)]
-        for k in range(off.shape[1])
-    ]
+    cells = np.minimum((world.judge * CELLS).astype(int), CELLS - 1)
+    found = np.zeros((off.shape[1], CELLS))
+    for k in range(off.shape[1]):
+        count = np.bincount(cells[:, k], minlength=CELLS)
+        total = np.bincount(cells[:, k], weights=off[:, k], minlength=CELLS)
+        found[k] = total / np.maximum(count, 1)
+    return found

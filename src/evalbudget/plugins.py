@@ -109,7 +109,7 @@ class Plugins:
 
         Args:
             name: as registered; samplers of different kinds may share one.
-            kind: what it must spread its budget over; None for any, repeats before models.
+            kind: what it must spread its budget over; None for any, repeats before models before audits.
 
         Raises:
             UnknownNameError: there is none; suggests the nearest.
@@ -260,7 +260,7 @@ def get_sampler(name: str, kind: Kind | None = None) -> type[Sampler]:
 
     Args:
         name: as registered; samplers of different kinds may share one.
-        kind: what it must spread its budget over; None for any, repeats before models.
+        kind: what it must spread its budget over; None for any, repeats before models before audits.
 
     Raises:
         UnknownNameError: there is none; suggests the nearest.

@@ -186,3 +186,14 @@ def _clipped_mean(centre: float) -> float:
     x: Floats = np.linspace(-1.5, 2.5, 400_001)
     density = np.exp(-((x - centre) ** 2) / (2 * 0.2**2))
     return float((np.clip(x, 0, 1) * density).sum() / density.sum())
+
+
+def test_the_errata_fixed_are_wider_however_they_are_named() -> None:
+    widths = {}
+    for errata in ("literal", "fixed", Errata.LITERAL, Errata.FIXED):
+        state = LucbState(2, errata=errata)  # type: ignore[arg-type]
+        for t in range(200):
+            state.learn(0, 0.5, 0.1, 0.6 if t % 10 == 0 else None)
+        widths[errata, type(errata) is str] = state.widths()[0]
+    assert widths["literal", True] == widths[Errata.LITERAL, False] < widths["fixed", True]
+    assert widths["fixed", True] == widths[Errata.FIXED, False]

@@ -43,6 +43,27 @@ def rating() -> Scorer:
     return score
 
 
+@scorer(metrics=[mean()])
+def panel() -> Scorer:
+    """Expensive, and always right."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        with Path(os.environ["AUDITED_CALLS"]).open("a") as calls:
+            calls.write(f"panel {state.model} {state.sample_id} {state.output.completion}\n")
+        if os.environ.get("AUDITED_SILENT") == state.sample_id:
+            return Score(value=float("nan"))
+        return Score(value=human(str(state.model), str(state.sample_id)))
+
+    return score
+
+
+@task
+def paneled(items: int = 300) -> Task:
+    both = stories(items)
+    both.scorer = [panel(), rating()]
+    return both
+
+
 @task
 def stories(items: int = 300) -> Task:
     samples = [Sample(id=f"story-{i}", input=f"Write story {i}.") for i in range(items)]

@@ -26,8 +26,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*options: str, models: str = MODELS, name: str = "eval", score_range: str = "1..10") -> Result:
-    common = ["stories.py@stories", "--model", models, "--audit", "a.sqlite", "--score-range", score_range]
+def run(
+    *options: str, models: str = MODELS, name: str = "eval", score_range: str = "1..10", task: str = "stories"
+) -> Result:
+    common = [f"stories.py@{task}", "--model", models, "--audit", "a.sqlite", "--score-range", score_range]
     small = ["--sampler-option", "pilot=12", "--batch", "25"]
     return CliRunner().invoke(cli, ["inspect", name, *common, *small, *options])
 
@@ -136,6 +138,7 @@ def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(
         (("--sampler", "pp-lucb"), "audit-eprocess or human-only"),
         (("--sampler-option", "pilto=3"), "Did you mean 'pilot'"),
         (("--judge", "ratign"), "Did you mean 'rating'"),
+        (("--auditor", "rating"), "the task's only scorer"),
         (("--delta", "7"), "delta is 7"),
     ):
         done = run(*options)
@@ -155,3 +158,37 @@ def test_judge_scores_off_the_scale_of_the_labels_are_refused(folder: Path) -> N
     assert "the audit's scale is 0 or 1" in done.stderr
     with AuditStore.open("a.sqlite") as store:
         assert store.draws.count() == 0
+
+
+def test_an_auditor_that_fails_is_said_and_its_other_labels_are_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUDITED_SILENT", "story-1")
+    done = run("--auditor", "panel", "-T", "items=6", task="paneled")
+    assert done.exit_code == 2, done.output
+    assert "the auditor 'panel' gave no score to 'story-1'" in " ".join(done.stderr.split())
+    with AuditStore.open("a.sqlite") as store:
+        assert store.progress().labelled >= store.progress().wanted - 2
+    monkeypatch.delenv("AUDITED_SILENT")
+    assert run("--auditor", "panel", "-T", "items=6", task="paneled").exit_code in (0, 1)
+    answers = {line: n for line, n in calls(folder).items() if not line.startswith("panel")}
+    assert max(answers.values()) == 1
+
+
+def test_a_scorer_of_the_task_labels_what_the_coins_ask_for_and_nothing_else(folder: Path) -> None:
+    done = run("--auditor", "panel", "-T", "items=200", task="paneled")
+    assert done.exit_code == 0, done.output
+    assert "Mockllm/good is the best" in done.output
+    audited = Counter(line for line in calls(folder).elements() if line.startswith("panel"))
+    assert max(audited.values()) == 1
+    with AuditStore.open("a.sqlite") as store:
+        labels = store.labels.counting()
+        draws = {draw.index: draw for draw in store.draws.all()}
+        assert len(store.design.items) == 200
+        assert store.progress().by == {"scorer panel": audited.total()}
+        assert all(draws[index].wanted for index in labels)
+        for index, label in labels.items():
+            model, item = store.design.models[draws[index].model], store.design.items[draws[index].item]
+            assert label.score == human(model, item)
+            assert audited[f"panel {model} {item} Story for {item}"] == 1
+        assert audited.total() < store.draws.count()

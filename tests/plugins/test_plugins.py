@@ -198,7 +198,7 @@ def test_the_environment_variable_is_read(monkeypatch: pytest.MonkeyPatch) -> No
     [
         ("unifrom", "Did you mean 'uniform'?"),
         ("EB_Bernstein", "Did you mean 'eb-bernstein'?"),
-        ("zzz", "Available: eb-bernstein"),
+        ("zzz", "Available: audit-eprocess"),
     ],
 )
 def test_unknown_names_get_a_hint(name: str, hint: str) -> None:

@@ -67,6 +67,7 @@ class _Arm:
     ff: float = 0.0
     r: float = 0.0
     rr: float = 0.0
+    width: float = math.inf
     count: list[float] = field(default_factory=lambda: [0.0] * CELLS)
     seen: list[float] = field(default_factory=lambda: [0.0] * CELLS)
     square: list[float] = field(default_factory=lambda: [0.0] * CELLS)
@@ -115,7 +116,7 @@ class LucbState:
                 "use 'neyman', which estimates it"
             )
         self.delta, self.rho, self.least = delta, rho, least
-        self.allocator, self.errata, self.prices = allocator, errata, prices
+        self.allocator, self.errata, self.prices = Allocator(allocator), Errata(errata), prices
         self._truth = None if truth is None else np.asarray(truth, dtype=np.float64)
         self._arms = [_Arm() for _ in range(n_arms)]
 
@@ -161,6 +162,7 @@ class LucbState:
         """Take one pull in; the label is None where the coin did not ask for one."""
         a, cell = self._arms[arm], cell_of(judge)
         a.n += 1
+        a.width = math.nan
         a.f += judge
         a.ff += judge * judge
         a.count[cell] += 1.0
@@ -178,7 +180,10 @@ class LucbState:
     def widths(self) -> list[float]:
         """W of each arm; infinite before its first pull."""
         d = self.delta / len(self._arms)
-        return [self._width(a, d) if a.n else math.inf for a in self._arms]
+        for a in self._arms:
+            if math.isnan(a.width):  # only the arms pulled since have changed
+                a.width = self._width(a, d)
+        return [a.width for a in self._arms]
 
     def _width(self, a: _Arm, d: float) -> float:
         if self.errata is Errata.LITERAL:

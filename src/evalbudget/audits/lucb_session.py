@@ -66,6 +66,11 @@ class LucbSession:
         return not self._contexts
 
     @property
+    def limit(self) -> int | None:
+        """All pulls of a step may be labelled; it stops before one that may not."""
+        return None
+
+    @property
     def wanted(self) -> tuple[int, ...]:
         """Indices of draws whose label is missing."""
         return tuple(d.index for d in self._row if d is not None and d.wanted and d.index not in self._label)

@@ -161,8 +161,7 @@ class AuditSession:
         f = self.policy.batch
         if f is None or self._decided is not None:
             return ()
-        n = self._affordable()
-        rows = np.argwhere((self._wanted & ~self._labelled)[:n])
+        rows = np.argwhere((self._wanted & ~self._labelled)[: self.limit])
         return tuple(self._first_index + int(p) * f.arms.size + int(c) for p, c in rows)
 
     @property
@@ -170,11 +169,15 @@ class AuditSession:
         """Nothing more is asked."""
         return self.policy.batch is None or self._decided is not None
 
-    def _affordable(self) -> int:
-        """Contexts, of those thrown without a gap, whose labels are within the most that may be asked for."""
-        thrown = int(self._thrown.argmin()) if not self._thrown.all() else self._thrown.size
+    @property
+    def limit(self) -> int | None:
+        """Contexts of the batch whose labels may be asked for; None for all of them.
+
+        With a limit on labels these are the first ones, as far as their coins have fallen without a gap.
+        """
         if self.config.max_labels is None:
-            return self._thrown.size
+            return None
+        thrown = int(self._thrown.argmin()) if not self._thrown.all() else self._thrown.size
         return self.policy.affordable(self._drawn(thrown)) if thrown else 0
 
     def _drawn(self, n: int) -> Drawn:

@@ -30,7 +30,7 @@ Examples:
   evalbudget backtest scores.npz --rotation cyclic,random,single --budget 500
   evalbudget backtest models.npz --sampler uniform,ucb-e,race --budget 5%,10%
   evalbudget backtest models.npz --sampler race,pulse --history earlier.npz
-  evalbudget backtest labelled.npz --sampler audit-eprocess,human-only --prices 1,20
+  evalbudget backtest labelled.npz --sampler audit-eprocess --prices 1,20
   evalbudget backtest scores.npz --objective mean --json - | jq '.[].ratio'
 
 \b

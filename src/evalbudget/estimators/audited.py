@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from evalbudget.confidence.bounds import FloatArray
 from evalbudget.errors import InvalidInferenceError
@@ -195,6 +194,8 @@ def _estimate(values: FloatArray, method: str, power: float, cost: float) -> Est
     error = float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
 
     def interval(level: float) -> ConfidenceInterval:
+        from scipy.special import ndtri  # slow to import, and not every estimate is asked for an interval
+
         half = float(ndtri(0.5 + level / 2.0)) * error
         return ConfidenceInterval(mean - half, mean + half)
 

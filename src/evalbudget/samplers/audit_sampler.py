@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
@@ -18,6 +19,8 @@ from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError
 from evalbudget.sampler import Allocation, Eligible, Kind, Option, Sampler
 
+Entry = tuple[int, int, int, int]
+"""A cell to ask: context, rater, model, item; they are asked in this order."""
 JUDGE, HUMAN = 0, 1
 """Raters of the design."""
 
@@ -36,8 +39,8 @@ class Session(Protocol):
         """Nothing more is asked."""
 
     @property
-    def wanted(self) -> tuple[int, ...]:
-        """Draws whose label is missing."""
+    def limit(self) -> int | None:
+        """Contexts of the batch whose labels may be asked for; None for all."""
 
     def judge(self, position: int, scores: FloatArray) -> tuple[AuditDraw, ...]:
         """Take the scores of a context."""
@@ -110,7 +113,8 @@ class AuditSampler(Sampler):
         self._busy: set[tuple[int, int, int]] = set()
         self._tries: dict[tuple[int, int, int], int] = {}
         self._paid = [0, 0]
-        self._front = 0
+        self._ready: list[Entry] = []
+        self._allowed = 0
         self._session = self._start()
         self._batch: tuple[Context, ...] = ()
         self._place: dict[tuple[int, int], int] = {}
@@ -170,26 +174,20 @@ class AuditSampler(Sampler):
         if self._session.over:
             self.stop_reason = self._session.verdict().reason
             return None
-        for position in range(self._front, len(self._batch)):
-            for cell in self._cells(self._batch[position]):
-                if eligible is None or eligible(cell):
-                    return cell
-        return None
+        if eligible is not None:
+            for entry in sorted(self._ready):
+                if self._is_open(entry) and eligible(self._cell(entry[1:])):
+                    return self._cell(entry[1:])
+            return None
+        while self._ready and not self._is_open(self._ready[0]):
+            heapq.heappop(self._ready)  # asked, answered, or of an earlier batch
+        return self._cell(self._ready[0][1:]) if self._ready else None
 
-    def _cells(self, context: Context) -> Iterable[Cell]:
-        """What may be asked of a context now."""
-        done = True
-        for model in context.models:
-            key = (JUDGE, model, context.item)
-            if context.judged and key[1:] not in self._scores:
-                done = False
-                if key not in self._busy:
-                    yield self._cell(key)
-        if done:
-            for model in context.models:
-                key = (HUMAN, model, context.item)
-                if key not in self._busy and self._is_wanted(model, context.item):
-                    yield self._cell(key)
+    def _is_open(self, entry: Entry) -> bool:
+        context, rater, model, item = entry
+        if (rater, model, item) in self._busy or not self._batch or context < self._batch[0].number:
+            return False
+        return (model, item) not in self._scores if rater == JUDGE else self._is_wanted(model, item)
 
     def _cell(self, key: tuple[int, int, int]) -> Cell:
         return Cell(model=key[1], item=key[2], epoch=self._tries.get(key, 0), rater=key[0])
@@ -213,7 +211,11 @@ class AuditSampler(Sampler):
         self._take(cell, float(self._scales[cell.rater].to_unit(value)))
 
     def _failed(self, cell: Cell) -> None:
-        self._busy.discard((cell.rater, cell.model, cell.item))
+        key = (cell.rater, cell.model, cell.item)
+        self._busy.discard(key)
+        position = self._place.get((cell.model, cell.item))
+        if position is not None:
+            heapq.heappush(self._ready, (self._batch[position].number, *key))
 
     def _set_open(self, cell: Cell, is_open: bool) -> None:
         if not is_open:
@@ -242,14 +244,28 @@ class AuditSampler(Sampler):
         if all(score is not None for score in known):
             for draw in self._session.judge(position, np.array(known, dtype=np.float64)):
                 self._drawn[draw.model, draw.item] = draw
+            self._want(position)
+
+    def _want(self, position: int) -> None:
+        """Hand the labels of a context out, or those of all contexts that the limit on labels now allows."""
+        if self._session.over or self._session.contexts[0].number != self._batch[0].number:
+            return
+        limit = self._session.limit
+        allowed = [position] if limit is None else range(self._allowed, limit)
+        for at in allowed:
+            context = self._batch[at]
+            for model in context.models:
+                if self._is_wanted(model, context.item):
+                    heapq.heappush(self._ready, (context.number, HUMAN, model, context.item))
+        self._allowed = limit or 0
 
     def _refill(self) -> None:
         """Go on to the next batch; contexts that were judged already need no asking."""
         while not self._session.over:
             contexts = self._session.contexts
             if self._batch and contexts[0].number == self._batch[0].number:
-                break
-            self._batch, self._front = contexts, 0
+                return
+            self._batch, self._ready, self._allowed = contexts, [], 0
             self._place = {
                 (model, context.item): position
                 for position, context in enumerate(contexts)
@@ -257,18 +273,14 @@ class AuditSampler(Sampler):
             }
             for draw in self._session.draws[-sum(len(c.models) for c in contexts) :]:
                 self._drawn.setdefault((draw.model, draw.item), draw)
+            for position, context in enumerate(contexts):
+                for model in context.models if context.judged else ():
+                    if (model, context.item) not in self._scores:
+                        heapq.heappush(self._ready, (context.number, JUDGE, model, context.item))
+                if not context.judged:
+                    self._want(position)
             for position in range(len(contexts)):
                 self._judge(position)
                 now = self._session.contexts  # judging may have ended the batch
                 if not now or now[0].number != contexts[0].number:
                     break
-        while self._front < len(self._batch) and self._is_done(self._batch[self._front]):
-            self._front += 1
-
-    def _is_done(self, context: Context) -> bool:
-        return all(
-            (not context.judged or (model, context.item) in self._scores)
-            and not self._is_wanted(model, context.item)
-            and (model, context.item) in self._drawn
-            for model in context.models
-        )

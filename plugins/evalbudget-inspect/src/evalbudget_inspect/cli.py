@@ -120,6 +120,11 @@ def _budget_options(command: Any) -> Any:
                 "evalbudget audit). The same command goes on when labels are in.",
             ),
             click.option("--judge", metavar="SCORER", help="Audit: the scorer to check; default the first."),
+            click.option(
+                "--auditor",
+                metavar="SCORER",
+                help="Audit: a scorer of the task that labels in place of humans, where a coin says so.",
+            ),
             click.option("--json", "json_path", metavar="PATH", help="Race: write the leaderboard there."),
             click.option("--objective", help="worst-item (default), mse or mean."),
             click.option(
@@ -195,6 +200,7 @@ def _budgeted(name: str) -> click.Command:
         json_path: str | None,
         audit: str | None,
         judge: str | None,
+        auditor: str | None,
         args: tuple[str, ...],
     ) -> None:
         options: dict[str, Any] = dict(parse_option(text) for text in sampler_options)
@@ -215,8 +221,9 @@ def _budgeted(name: str) -> click.Command:
         }
         if audit is not None:
             _exit(_audit(name, args, click.get_current_context().params, options))
-        if judge is not None:
-            raise InvalidInputError("--judge names the scorer that an audit checks; add --audit STORE")
+        for flag, scorer in {"judge": judge, "auditor": auditor}.items():
+            if scorer is not None:
+                raise InvalidInputError(f"--{flag} names a scorer of an audit; add --audit STORE")
         if judges is not None:
             ours["judges"] = judges_text(read_judges(judges))
         of_race = {"batch": batch, "delta": delta, "epsilon": epsilon, "history": history}
@@ -255,6 +262,7 @@ def _budgeted(name: str) -> click.Command:
 _AUDIT = {
     "audit": "store",
     "judge": "judge",
+    "auditor": "auditor",
     "sampler": "sampler",
     "score_range": "score_range",
     "sampler_seed": "seed",

@@ -12,10 +12,11 @@ from inspect_ai.log import EvalSample, list_eval_logs, read_eval_log
 
 from evalbudget.audit_store import Answer, AuditStore
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.auditing.entry import TAG
 from evalbudget_inspect.task import driving_score
 from evalbudget_inspect.values import score_to_float
 
+TAG = "evalbudget_audit"
+"""Key in a log's metadata: id of the store whose items it answers."""
 ATTEMPTS = 2
 """Runs in which an item may fail before it is taken as it is."""
 
@@ -28,11 +29,13 @@ class Found:
         answer: what a human reads.
         score: the judge's; nan if it gave none.
         failures: runs in which there was no answer or no score.
+        log: that has it.
     """
 
     answer: Answer
     score: float
     failures: int
+    log: str
 
     def settled(self, judged: bool) -> bool:
         """Whether it need not be run again."""
@@ -61,7 +64,7 @@ def read_answers(folder: str, store: AuditStore, judge: str | None) -> dict[tupl
             earlier = found.get(key)
             if earlier is None or earlier.failures:
                 failures = 0 if earlier is None else earlier.failures
-                found[key] = _read(sample, names, judge, failures)
+                found[key] = _read(sample, names, judge, failures, path)
     return found
 
 
@@ -72,7 +75,7 @@ def _logs(folder: str) -> Iterator[str]:
         yield info.name
 
 
-def _read(sample: EvalSample, names: list[str], judge: str | None, failures: int) -> Found:
+def _read(sample: EvalSample, names: list[str], judge: str | None, failures: int, log: str) -> Found:
     response = sample.output.completion if sample.error is None else ""
     value, reason = math.nan, ""
     if names and sample.scores:
@@ -84,7 +87,7 @@ def _read(sample: EvalSample, names: list[str], judge: str | None, failures: int
     if sample.error is not None:
         response = f"(no answer: {sample.error.message})"
     failed = sample.error is not None or unscored
-    return Found(Answer(_prompt(sample), response, reason), value, failures + failed)
+    return Found(Answer(_prompt(sample), response, reason), value, failures + failed, log)
 
 
 def _prompt(sample: EvalSample) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 from inspect_ai._cli.main import inspect as host
+from inspect_ai._util.config import parse_cli_args
 
 from evalbudget.audit_store import AuditStore
 from evalbudget.audit_store.run import AuditRun
@@ -16,8 +17,9 @@ from evalbudget.audit_store.weighing import weigh
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.auditing import entry
 from evalbudget_inspect.auditing.answers import read_answers, require_bounds
+from evalbudget_inspect.auditing.by_scorer import label_by_scorer
 from evalbudget_inspect.auditing.settings import AuditSettings
-from evalbudget_inspect.entry import PREFIX
+from evalbudget_inspect.entry import PREFIX, named_tasks
 from evalbudget_inspect.rewrite import host_arguments, parse
 
 ENTRY = "evalbudget_inspect/audited"
@@ -61,6 +63,9 @@ def run_audit(
     before: object = None
     while True:
         missing = _missing(settings, folder)
+        if isinstance(missing, Standing) and missing.wanted and settings.auditor is not None:
+            _label(settings, folder, parsed)
+            continue
         if isinstance(missing, Standing):
             _print(missing, settings)
             return _CODES[missing.stage]
@@ -127,6 +132,18 @@ def _missing(settings: AuditSettings, folder: str) -> _Missing | Standing:
         answered,
         (frozenset(lacking), frozenset(tries.items())),
     )
+
+
+def _label(settings: AuditSettings, folder: str, parsed: Mapping[str, Any]) -> None:
+    specs = [spec for given in parsed["tasks"] or ["."] for spec in named_tasks(given)]
+    if len(specs) != 1:
+        raise InvalidInputError("an audit is of one task; name it: my_task.py@name")
+    args = parse_cli_args(parsed.get("t") or ())
+    if settings.auditor is None:
+        return
+    with AuditStore.open(settings.store) as store:
+        found = read_answers(folder, store, settings.judge)
+        label_by_scorer(store, found, specs[0], args, settings.auditor)
 
 
 def _run(

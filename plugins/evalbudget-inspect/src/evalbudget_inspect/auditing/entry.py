@@ -16,14 +16,13 @@ from rich.text import Text
 from evalbudget.audit_store import AuditStore
 from evalbudget.audit_store.run import AuditRun
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget_inspect.auditing.answers import TAG
+from evalbudget_inspect.auditing.by_scorer import without_scorer
 from evalbudget_inspect.auditing.settings import AuditSettings
 from evalbudget_inspect.entry import PREFIX, load_one, split_arguments
 from evalbudget_inspect.refusals import refused
 from evalbudget_inspect.scoring import scorer_names
 from evalbudget_inspect.task import check_task, driving_score
-
-TAG = "evalbudget_audit"
-"""Key in a log's metadata: id of the store whose items it answers."""
 
 
 @dataclass
@@ -68,6 +67,8 @@ def audited_entry(**args: Any) -> Task:
 
 def _batch(loaded: Task, settings: AuditSettings) -> Task:
     scorers = check_task(loaded, "audited")
+    if settings.auditor is not None:
+        scorers = loaded.scorer = without_scorer(scorers, settings.auditor)
     driving_score(settings.judge, scorer_names(scorers))
     samples = list(loaded.dataset)[: settings.items]
     for number, sample in enumerate(samples):

@@ -26,6 +26,7 @@ class AuditSettings:
         judge: scorer of the task whose scores are audited, ``name`` or ``name.key``; None for the first.
         scale: of judge and labels.
         items: only the first so many items; None for all.
+        auditor: scorer of the task that labels; None for humans.
         options: of ``AuditConfig``.
     """
 
@@ -34,6 +35,7 @@ class AuditSettings:
     judge: str | None
     scale: Scale
     items: int | None
+    auditor: str | None
     options: Mapping[str, Any]
 
     @classmethod
@@ -46,6 +48,7 @@ class AuditSettings:
         judge: str | None = None,
         score_range: str | None = None,
         items: int | None = None,
+        auditor: str | None = None,
         **options: Any,
     ) -> AuditSettings:
         """Settings as typed, None where not given.
@@ -63,7 +66,7 @@ class AuditSettings:
         given = {_RENAMED.get(k, k): v for k, v in options.items() if v is not None}
         given["use_judge"] = sampler == DEFAULT_SAMPLER
         scale = Scale.parse(score_range or "0..1")
-        settings = cls(Path(store), tuple(models), judge, scale, items, given)
+        settings = cls(Path(store), tuple(models), judge, scale, items, auditor, given)
         settings.config(items or 1_000)  # refuse bad values before the host starts
         return settings
 
