@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from tests.host_lm_eval.server import Server
 
-
 if find_spec("inspect_ai") is None:  # the oldest lm-eval is tested in an environment of its own
     collect_ignore = ["test_two_hosts.py"]
 
