@@ -17,7 +17,7 @@ from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimators import mean_over_fixed_items, mean_over_sampled_items
 from evalbudget.run import read_journal
-from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval import budgeted, race
 from evalbudget_lm_eval.rows import readings_of
 
 STOCK = lm_eval.evaluator.evaluate
@@ -210,3 +210,12 @@ def test_blocks_that_cannot_be_run(tmp_path: Path) -> None:
         with pytest.raises(Exception, match=message):
             simple_evaluate(tmp_path / "own", CoinModel(), *names)
         lm_eval.evaluator.evaluate = STOCK
+
+
+def test_a_race_has_a_budget_of_its_own(tmp_path: Path) -> None:
+    tasks = write_task(tmp_path / "own", n=6, **BLOCK)
+    one, other = CoinModel(noise=False), CoinModel()
+    result = race({"one": one, "other": other}, "numbers", budget=8, include_path=tasks, journal="none")
+    assert len(one.calls) + len(other.calls) == 8
+    assert set(result.results) == {"one", "other"}
+    assert lm_eval.evaluator.evaluate is STOCK

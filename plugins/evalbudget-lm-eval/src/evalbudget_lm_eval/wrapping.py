@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from evalbudget_lm_eval.config import Config
 log = logging.getLogger(__name__)
 _lock = threading.Lock()
 _OURS = "__evalbudget__"
+_ignored: ContextVar[bool] = ContextVar("blocks_ignored", default=False)
 
 
 @contextmanager
@@ -116,7 +118,7 @@ def budget_next(config_of: Callable[[Mapping[str, Any]], Config | None]) -> None
     """
     import lm_eval.evaluator as host
 
-    if _OURS in vars(host.evaluate):
+    if _ignored.get() or _OURS in vars(host.evaluate):
         return
     original = host.evaluate
 
@@ -127,3 +129,13 @@ def budget_next(config_of: Callable[[Mapping[str, Any]], Config | None]) -> None
 
     evaluate.__dict__[_OURS] = True
     host.evaluate = evaluate
+
+
+@contextmanager
+def blocks_ignored() -> Iterator[None]:
+    """Within this block tasks do not bring their budget along: a race has one of its own."""
+    before = _ignored.set(True)
+    try:
+        yield
+    finally:
+        _ignored.reset(before)

@@ -26,6 +26,7 @@ from evalbudget_lm_eval.racing.metric import choose_metric
 from evalbudget_lm_eval.racing.output import RaceResult, results_of, write_results
 from evalbudget_lm_eval.racing.record import RaceRecord
 from evalbudget_lm_eval.racing.run import Progress, RaceRun
+from evalbudget_lm_eval.wrapping import blocks_ignored
 
 # what decides what a model is asked, so that answers of other values cannot be mixed
 _SETTINGS = (
@@ -162,6 +163,7 @@ def race(
     return run_order(order, task_manager, progress)
 
 
+@blocks_ignored()
 def run_order(order: Order, task_manager: TaskManager, progress: Progress) -> RaceResult:
     """Run a race whose arguments were checked.
 
