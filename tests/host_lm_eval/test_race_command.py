@@ -10,11 +10,12 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from lm_eval.tasks import TaskManager
-from tests.host_lm_eval.race_worlds import is_right
+from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right
 from tests.host_lm_eval.server import Asked, Server
 from tests.host_lm_eval.worlds import write_task
 
@@ -111,16 +112,47 @@ def test_killed_it_goes_on_and_nothing_is_paid_for_twice(server: Server, tmp_pat
     assert {m: int(recorded.counts[i].sum()) for i, m in enumerate(recorded.models)} == asked
 
 
-def test_a_race_nobody_can_run_exits_with_1(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server.fail(500, times=10**6)
+@pytest.fixture
+def own_tasks_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host's own thousands take seconds."""
     init = TaskManager.__init__
     monkeypatch.setattr(
         TaskManager, "__init__", lambda self, *a, **more: init(self, *a, **more | {"include_defaults": False})
     )
+
+
+@pytest.mark.usefixtures("own_tasks_only")
+def test_a_race_nobody_can_run_exits_with_1(server: Server, tmp_path: Path) -> None:
+    server.fail(500, times=10**6)
     tasks = write_task(tmp_path / "tasks", n=20)
     done = CliRunner().invoke(lm_eval_command, flags(server, tasks, tmp_path / "out", "--budget", "60"))
     assert done.exit_code == 1, done.output
     assert "No model has a score." in done.output
     assert done.output.count("it answered nothing") >= len(SKILLS)
+
+
+@pytest.mark.usefixtures("own_tasks_only")
+def test_interrupted_it_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = write_task(tmp_path / "tasks", n=40)
+    arguments = [
+        *("race", f"--arm=a={KIND}:skill=0.9,seed=1", f"--arm=b={KIND}:skill=0.5,seed=2", "--budget", "1x"),
+        *("--tasks", "numbers", "--include_path", str(tasks), "--output_path", str(tmp_path / "out")),
+        *("--num_fewshot", "1", "--sampler", "uniform"),
+    ]
+    with fresh_racers() as racers:
+        answer = racers._answer
+
+        def until_tired(self: Racer, prompt: str, kwargs: dict[str, Any]) -> str:
+            if len(racers.asked) == 35:
+                raise KeyboardInterrupt
+            return answer(self, prompt, kwargs)
+
+        monkeypatch.setattr(racers, "_answer", until_tired)
+        stopped = CliRunner().invoke(lm_eval_command, arguments)
+        assert stopped.exit_code == 130
+        assert "interrupted after 32 evaluations; the same command goes on" in stopped.output
+        monkeypatch.setattr(racers, "_answer", answer)
+        done = CliRunner().invoke(lm_eval_command, arguments)
+        assert done.exit_code == 0, done.output
+        assert len(racers.asked) == len(set(racers.asked)) == 40
+        assert "40 of 80 evaluations" in done.output

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from evalbudget.estimators.judges import JudgeScores
 
 ENTRY = "evalbudget_judge"
@@ -78,7 +76,7 @@ class Readings(list[Reading]):
     def mean(self) -> float:
         """Of the scores; nan without any."""
         scores = [reading.score for reading in self if reading.score is not None]
-        return float(np.mean(scores)) if scores else math.nan
+        return math.fsum(scores) / len(scores) if scores else math.nan
 
 
 class Judged(float):

@@ -50,11 +50,11 @@ def parse_arm(text: str) -> Arm:
     Raises:
         InvalidInputError: the name, the model or the arguments are missing or cannot be read.
     """
-    head, _, given = text.partition(":")
-    name, equals, model = (part.strip() for part in head.partition("="))
-    if not equals or not name or not model:
+    name, equals, what = (part.strip() for part in text.partition("="))
+    model, _, given = what.partition(":")
+    if not equals or not name or not model or ":" in name:
         raise InvalidInputError(f"--arm {text!r} is not NAME=MODEL:ARGS; for example {_EXAMPLE}")
-    return Arm(name, model, parse_args(given, f"--arm {name}"))
+    return Arm(name, model.strip(), parse_args(given, f"--arm {name}"))
 
 
 def parse_args(text: str, where: str) -> dict[str, Any]:
@@ -85,11 +85,12 @@ def arms_of(given: Mapping[str, Any]) -> list[Arm]:
         if isinstance(what, LM):
             arms.append(Arm(name, what))
         elif isinstance(what, str):
-            arms.append(parse_arm(f"{name}={what}"))
+            model, _, text = what.partition(":")
+            arms.append(Arm(name, model.strip(), parse_args(text, f"arm {name}")))
         elif isinstance(what, tuple) and len(what) == 2:
             model, args = what
             parsed = parse_args(args, f"arm {name}") if isinstance(args, str) else dict(args or {})
-            arms.append(Arm(name, model, parsed))
+            arms.append(Arm(name, str(model), parsed))
         else:
             raise InvalidInputError(
                 f'arm {name!r} is {what!r}; give "model:args", (model, args) or a model object of the host'

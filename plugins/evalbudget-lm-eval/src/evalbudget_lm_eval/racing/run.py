@@ -15,6 +15,7 @@ from evalbudget_lm_eval.racing.record import Bought, Said
 
 log = logging.getLogger(__name__)
 
+_LONG = 150  # characters of an error that are shown
 _GIVE_UP = 8  # failures in a row: the model is down, not the documents
 
 Progress = Callable[[Race], object]
@@ -77,9 +78,10 @@ class RaceRun:
             return
         todo = [one for one in wanted if not self._finish(arm, one, entrant.under_way.pop(_doc(one), {}))]
         # what failed before is asked by itself, so that it is known whether it fails again
-        fresh = [] if entrant.is_suspect else [one for one in todo if one.key[1] == 1]
+        alone = [one for one in todo if entrant.is_suspect or one.key[1] > 1]
+        fresh = [one for one in todo if not entrant.is_suspect and one.key[1] == 1]
         left = self._together(arm, fresh) if len(fresh) > 1 else fresh
-        self._one_by_one(arm, [*left, *(one for one in todo if one not in set(fresh))])
+        self._one_by_one(arm, [*left, *alone])
 
     def _together(self, arm: int, wanted: Sequence[Wanted]) -> list[Wanted]:
         """One round of several documents; returns those that were not asked because it failed."""
@@ -213,4 +215,5 @@ def _doc(wanted: Wanted) -> int:
 def _brief(ex: BaseException) -> str:
     """The kind of an error and the begin of its message."""
     text = " ".join(str(ex).split())
-    return f"{type(ex).__name__}: {text[:120]}" if text else type(ex).__name__
+    text = text if len(text) <= _LONG else f"{text[:_LONG]}..."
+    return f"{type(ex).__name__}: {text}" if text else type(ex).__name__
