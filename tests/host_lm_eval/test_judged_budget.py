@@ -46,13 +46,13 @@ def readings_of(found: dict[str, Any]) -> list[tuple[int, int, str, float | None
 
 
 def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
-    server: Server, judges: list[str], tmp_path: Path
+    server: Server, judges: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # greedy decoding: only the judges differ from one repeat to the next
     folder = write_judged(tmp_path, judges, n=8, gen_kwargs={"temperature": 1}, generation=GREEDY)
-    server.fail(500, model="b", after=2)  # one call
+    server.fail(500, model="b", after=2, times=2)
     out = tmp_path / "out"
-    with budgeted(budget=40, sampler="eb-bernstein", journal=tmp_path / "run.jsonl"):
+    with budgeted(budget=40, sampler="eb-bernstein", journal=tmp_path / "run.jsonl", round_size=2):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     said = [(d, e, *map_back(r)) for d, e, r in parsed(out)]
     assert len(said) == 40
@@ -61,13 +61,14 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
 
     schedule = Cyclic([str(i) for i in range(8)], NAMES, categories=["ab"[i % 2] for i in range(8)])
     assert all(NAMES.index(judge) == schedule.judges_for(d, e)[0] for d, e, judge, _ in said)
-    assert sum(score is None for *_, score in said) == 1
+    assert sum(score is None for *_, score in said) == 2
+    assert caplog.text.count("judge 'b' failed") == 1  # not once a round
     counts = Counter(d for d, *_ in said)
     assert max(counts.values()) > min(counts.values()) >= 3
 
     block = found["evalbudget"]
-    assert (block["readings"], block["failed"]) == (39, 1)
-    assert block["judges"]["essays"]["per_judge"]["b"]["failed"] == 1
+    assert (block["readings"], block["failed"]) == (38, 2)
+    assert block["judges"]["essays"]["per_judge"]["b"]["failed"] == 2
     scores = JudgeScores.of(
         [d for d, *_ in said],
         [e for _, e, *_ in said],

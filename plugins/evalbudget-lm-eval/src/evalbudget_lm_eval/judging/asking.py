@@ -73,6 +73,8 @@ class Asking:
         self._readings: list[dict[int, Reading]] = [{} for _ in answers]
         self.told: Callable[[int, Reading], object] = lambda position, reading: None
         """Called with every reading as it comes, and the position of its answer."""
+        self.ill: set[int] | None = None
+        """Judges whose failures were told in earlier rounds of the run; None if this is the only one."""
         self._failed: Counter[int] = Counter()
         self._asked: Counter[int] = Counter()
 
@@ -168,8 +170,10 @@ class Asking:
         for position, reply in zip(job.answers, replies, strict=True):
             epoch = self._answers[position].epoch
             if isinstance(reply, Exception):
-                if not self._failed[job.judge]:
+                if not self._failed[job.judge] and job.judge not in (self.ill or ()):
                     log.warning("judge %r failed: %r", spec.name, reply)
+                if self.ill is not None:
+                    self.ill.add(job.judge)
                 self._failed[job.judge] += 1
                 reading = Reading(spec.name, epoch, None, error=repr(reply))
             else:
@@ -196,7 +200,8 @@ class Asking:
             missing.update(reading.judge for reading in readings.values() if reading.score is None)
         for judge, spec in enumerate(self._panel.judges):
             if missing[spec.name]:
-                log.warning(
+                log.log(
+                    logging.WARNING if self.ill is None else logging.INFO,
                     "judge %r gave no score in %d of %d calls (%d failed, %d replies without a number from "
                     "%g to %g); they are missing from the estimate, not zero",
                     spec.name,
