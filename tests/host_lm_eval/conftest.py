@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from tests.host_lm_eval.server import Server
+
+if find_spec("inspect_ai") is None:  # the oldest lm-eval is tested in an environment of its own
+    collect_ignore = ["test_two_hosts.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
