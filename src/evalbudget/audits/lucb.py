@@ -102,6 +102,7 @@ class LucbState:
         prices: tuple[float, float] = (1.0, 20.0),
         truth: object = None,
     ) -> None:
+        allocator, errata = Allocator(allocator), Errata(errata)  # members or their names
         least = (rho if allocator is Allocator.UNIFORM else 0.01) if least is None else least
         if not 0.0 < least <= rho <= 1.0:
             raise InvalidInputError(
@@ -116,7 +117,7 @@ class LucbState:
                 "use 'neyman', which estimates it"
             )
         self.delta, self.rho, self.least = delta, rho, least
-        self.allocator, self.errata, self.prices = Allocator(allocator), Errata(errata), prices
+        self.allocator, self.errata, self.prices = allocator, errata, prices
         self._truth = None if truth is None else np.asarray(truth, dtype=np.float64)
         self._arms = [_Arm() for _ in range(n_arms)]
 
