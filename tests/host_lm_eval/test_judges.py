@@ -119,6 +119,8 @@ def test_failed_and_unreadable_calls_are_missing_and_counted(
     missing = {i for i, own in enumerate(said) if own[0].score is None}
     assert missing == {3, 5}
     assert said[5][0].error is not None
+    ours = [r.getMessage() for r in caplog.records if r.name.startswith("evalbudget")]
+    assert "Bearer" not in json.dumps(found["samples"], default=str) + str(ours)  # no key in any file
     assert said[3][0].reply == "RATING: 9"
     row = found["results"]["essays"]
     assert row["judged_missing,panel"] == 2
