@@ -4,12 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint claims benchmarks format clean help
+.PHONY: demo test lint claims floors benchmarks format clean help
 
 help:
 	@echo "make demo        budgeted against plain epochs, a real inspect run, offline"
 	@echo "make test        lint, types, layering and all tests, as in CI"
 	@echo "make claims      the statistical claims at full replication (an hour on two cores)"
+	@echo "make floors      the host tests on the oldest hosts that are supported"
 	@echo "make benchmarks  every figure in docs/, measured again"
 
 $(READY): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-lm-eval/pyproject.toml plugins/evalbudget-example/pyproject.toml
@@ -35,6 +36,20 @@ test: lint
 claims: $(READY)
 	EVALBUDGET_CLAIMS=full $(BIN)/python -m pytest --numprocesses 2 -m claim
 
+# the oldest hosts that the plugins declare
+FLOORS := .venv-floors/.ready
+
+$(FLOORS): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-lm-eval/pyproject.toml plugins/evalbudget-example/pyproject.toml
+	$(PYTHON) -m venv .venv-floors
+	.venv-floors/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	.venv-floors/bin/python -m pip install --quiet "inspect-ai==0.3.277" "lm_eval[api]==0.4.12" --editable . \
+		--editable plugins/evalbudget-inspect --editable plugins/evalbudget-lm-eval \
+		--editable plugins/evalbudget-example --group dev
+	touch $(FLOORS)
+
+floors: $(FLOORS)
+	.venv-floors/bin/python -m pytest --numprocesses 2 tests/host_inspect tests/host_lm_eval
+
 benchmarks: $(READY)
 	$(BIN)/python benchmarks/repeats.py all --write-docs
 	$(BIN)/python benchmarks/judges.py all --write-docs
@@ -48,4 +63,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .venv-floors .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
