@@ -10,7 +10,7 @@ import pytest
 from tests.host_lm_eval.server import Server
 
 if find_spec("inspect_ai") is None:  # the oldest lm-eval is tested in an environment of its own
-    collect_ignore = ["test_two_hosts.py"]
+    collect_ignore_glob = ["test_*two_hosts.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
