@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from rich.table import Table
 
+from evalbudget.backtest._rows import rows_to_json
 from evalbudget.tables import PrintableTable
 
 
@@ -68,11 +68,7 @@ class RaceResult:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The rows as a list of objects; undefined numbers are null."""
-        rows = [
-            {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(row).items()}
-            for row in self.rows
-        ]
-        return json.dumps(rows, indent=indent, allow_nan=False, ensure_ascii=False)
+        return rows_to_json(self.rows, indent)
 
     def table(self) -> Table:
         """A rich table that fits 80 columns; it also prints itself as text."""

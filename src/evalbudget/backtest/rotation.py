@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from evalbudget.backtest._rows import rows_to_json
 from evalbudget.backtest.recorded import RecordedScores
 from evalbudget.backtest.rescale import rescale_raters
 from evalbudget.budget import Budget, Unit
@@ -85,11 +84,7 @@ class RotationResult:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The rows as a list of objects; undefined numbers are null."""
-        rows = [
-            {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(row).items()}
-            for row in self.rows
-        ]
-        return json.dumps(rows, indent=indent, allow_nan=False, ensure_ascii=False)
+        return rows_to_json(self.rows, indent)
 
     def table(self) -> Table:
         """A rich table that fits 80 columns; it also prints itself as text."""
