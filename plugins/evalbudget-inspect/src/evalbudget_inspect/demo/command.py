@@ -30,7 +30,8 @@ HOST = [
     *("--model", "simulated/writer", "--model-role", "grader=simulated/judge"),
     # what is asked next depends on what came back: one at a time, so that every run gives the same figures
     *("--max-samples", "1"),
-    *("--display", "none"),
+    # nobody watches these samples: quicker
+    *("--display", "none", "--no-log-realtime"),
 ]
 
 
