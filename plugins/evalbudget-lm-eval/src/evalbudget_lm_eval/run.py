@@ -71,6 +71,7 @@ class _Run:
         self.rounds = 0
         self._size = book.config.round_size or max(DEFAULT_ROUND, at_once(book.primed.lm))
         self._suspects: list[tuple[Request, str]] = []
+        self._doubtful: set[int] = set()  # documents that may break a round off again: asked by themselves
         self._error: Exception | None = None
         self._scored_before = 0
 
@@ -126,15 +127,17 @@ class _Run:
         return self._size
 
     def _round(self, requests: Sequence[Request]) -> None:
-        answered = self._ask_host(requests)
-        if answered is None:
-            return
-        self._succeeded(answered)
+        alone = [request for request in requests if request.cell.item in self._doubtful]
+        together = [request for request in requests if request.cell.item not in self._doubtful]
+        self._one_by_one(alone)  # first: what others say after them tells whether the server is gone
+        if together:
+            self._ask_host(together)
 
-    def _ask_host(self, requests: Sequence[Request]) -> list[Answered] | None:
-        """One round; None if it failed and was dealt with."""
+    def _ask_host(self, requests: Sequence[Request]) -> None:
+        """One round of several requests; of a round that fails, what was answered is kept."""
+        book = self.book
         try:
-            return self._run(requests)
+            answered = self._run(requests)
         except EvalbudgetError:
             raise
         except Exception as ex:
@@ -142,44 +145,57 @@ class _Run:
             if had:
                 self._give_up_suspects()
             got = {(a.task, a.doc_id, a.epoch) for a in had}
-            rest = [r for r in requests if self.book.asked(r) not in got]
+            rest = [r for r in requests if book.asked(r) not in got]
+            error = f"{type(ex).__name__}: {ex}"
+            if len(requests) == 1:
+                self._suspect(rest, ex)
+                return
+            # the host cuts off what is on its way: that may be billed, so it counts, and is asked again later
+            cut = rest[: in_flight(book.primed.lm, ex)]
             log.warning(
-                "evalbudget: a round failed (%s: %s); %d of its %d answers were had, the others are asked "
-                "one by one",
-                type(ex).__name__,
-                ex,
+                "evalbudget: a round failed (%s); %d of its %d answers were had, %d that may have been on "
+                "their way count as paid, the others are asked one by one",
+                error,
                 len(had),
                 len(requests),
+                len(cut),
             )
-            self._one_by_one(rest, ex, alone=len(requests) == 1)
-            return None
+            for request in cut:
+                self._doubtful.add(request.cell.item)
+                book.fail([request], f"its round failed: {error}")
+            self._one_by_one(rest[len(cut) :])
         except BaseException:
             self._interrupted()
             raise
+        else:
+            self._succeeded(answered)
 
-    def _one_by_one(self, requests: Sequence[Request], error: Exception, *, alone: bool) -> None:
+    def _one_by_one(self, requests: Sequence[Request]) -> None:
         """Find out whether the server is gone, or single documents cannot be answered.
 
         The latter are held to have failed once something else was answered after them.
         """
         for request in requests:
             try:
-                if alone:
-                    raise error
                 answered = self._run([request])
             except EvalbudgetError:
                 raise
             except Exception as ex:
                 self._salvage()
-                self._suspects.append((request, f"{type(ex).__name__}: {ex}"))
-                self._error = ex
-                if len(self._suspects) > _OUTAGE:
-                    raise
+                self._suspect([request], ex)
             except BaseException:
                 self._interrupted()
                 raise
             else:
+                self._doubtful.discard(request.cell.item)
                 self._succeeded(answered)
+
+    def _suspect(self, requests: Sequence[Request], error: Exception) -> None:
+        self._suspects += [(request, f"{type(error).__name__}: {error}") for request in requests]
+        self._doubtful.update(request.cell.item for request in requests)
+        self._error = error
+        if len(self._suspects) > _OUTAGE:
+            raise error
 
     def _run(self, requests: Sequence[Request]) -> list[Answered]:
         asked = [self.book.asked(request) for request in requests]
@@ -310,6 +326,15 @@ def model_name(lm: Any) -> str:
         if isinstance(value, str):
             parts.append(value)
     return " ".join(parts)
+
+
+def in_flight(lm: Any, error: Exception) -> int:
+    """How many requests the host may have cut off when one of a round failed with this error."""
+    concurrent, batch = getattr(lm, "_concurrent", 1), getattr(lm, "_batch_size", 1)
+    nobody = any(kind.__name__ == "ClientConnectorError" for kind in type(error).__mro__)  # nobody was there
+    if nobody or not is_api(lm) or not isinstance(concurrent, int) or concurrent < 2:
+        return 0
+    return concurrent * (batch if isinstance(batch, int) else 1)
 
 
 def at_once(lm: Any) -> int:
