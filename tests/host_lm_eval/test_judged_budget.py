@@ -13,7 +13,7 @@ from tests.host_lm_eval.judged_worlds import evaluate, load, write_judged
 from tests.host_lm_eval.server import Server, rating
 
 from evalbudget import Allocation
-from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
 from evalbudget.estimators.judges import JudgeScores, panel_mean
 from evalbudget.rotation import Cyclic
 from evalbudget_lm_eval import budgeted
@@ -136,6 +136,17 @@ def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
     told = run(tmp_path / "broken.jsonl")
     assert server.calls() == calls
     assert told["results"] == again["results"]
+
+    # scores of another panel are not mixed with these; how fast judges are asked is no matter
+    for change in ({"scale": [1, 10]}, {"judges": judges[:2]}, {"prompt": "{{response}}?"}, {"seed": 1}):
+        options = {"judges": judges, "gen_kwargs": {"temperature": 1}, **change}
+        folder = write_judged(tmp_path / "changed", options.pop("judges"), n=6, **options)
+        with pytest.raises(JournalError, match="judges = "):
+            run(tmp_path / "broken.jsonl")
+    slower = [server.judge(name, num_concurrent=1, max_retries=2) for name in NAMES]
+    folder = write_judged(tmp_path / "slower", slower, n=6, gen_kwargs={"temperature": 1})
+    assert run(tmp_path / "broken.jsonl")["results"] == again["results"]
+    assert server.calls() == calls
 
 
 def test_refused_before_anything_is_spent(server: Server, judges: list[str], tmp_path: Path) -> None:

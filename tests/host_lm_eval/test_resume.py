@@ -192,6 +192,11 @@ def test_journals_of_other_runs_are_refused(tmp_path: Path) -> None:
             budgeted(**{"budget": 30, "journal": "j.jsonl", **arguments}),
         ):
             simple_evaluate(folder, CoinModel(), **host)
+    for attribute, value in {"peft": "adapter", "model_args": {"model": "m", "seed": 1}}.items():
+        other = CoinModel()
+        setattr(other, attribute, value)
+        with pytest.raises(JournalError, match="model = "), budgeted(budget=30, journal="j.jsonl"):
+            simple_evaluate(folder, other)
     Path("j.answers.jsonl").unlink()
     with (
         pytest.raises(JournalError, match="has the scores alone"),

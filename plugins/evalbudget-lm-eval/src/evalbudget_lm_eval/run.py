@@ -14,6 +14,7 @@ from evalbudget.repeats import LEVEL, item_columns
 from evalbudget_lm_eval.answered import Answered
 from evalbudget_lm_eval.book import Book, fingerprint_of
 from evalbudget_lm_eval.config import DEFAULT_ROUND, NO_JOURNAL, Config
+from evalbudget_lm_eval.identity import model_name
 from evalbudget_lm_eval.journals import journal_path
 from evalbudget_lm_eval.judges import check_judges, panel_of
 from evalbudget_lm_eval.judging.budget import judged_block, judged_rows
@@ -32,7 +33,13 @@ _WARMUP_ROUNDS = 8  # rounds given at once while nothing is decided yet
 
 
 def run_budgeted(
-    config: Config, lm: Any, tasks: Mapping[Any, Any], *, folder: Path = Path(), **host: Any
+    config: Config,
+    lm: Any,
+    tasks: Mapping[Any, Any],
+    *,
+    folder: Path = Path(),
+    about: Mapping[str, Any] | None = None,
+    **host: Any,
 ) -> dict[str, Any]:
     """The host's ``evaluate`` under a budget.
 
@@ -41,6 +48,7 @@ def run_budgeted(
         lm: the host's model object.
         tasks: as for the host's ``evaluate``.
         folder: where journals go that were given no path.
+        about: what else must be the same for a journal to be continued; JSON values.
         host: further arguments of the host's ``evaluate``.
 
     Returns:
@@ -57,7 +65,10 @@ def run_budgeted(
         if check_budget(config, primed):
             check_repeats(primed)
         run: dict[str, Any] = {"model": model_name(lm), "prompts": fingerprint_of(primed), "score": scores}
-        run["vary_seed"] = config.vary_seed
+        run |= {"vary_seed": config.vary_seed, **(about or {})}
+        judges = {name: panel.identity for name, task in found.items() if (panel := panel_of(task))}
+        if judges:
+            run["judges"] = judges
         path = None if config.journal == NO_JOURNAL else journal_path(config, primed.names, run, folder)
         book = Book(config, primed, scores=scores, path=path, run=run, observe=plugins().observe)
         return _Run(book).until_done()
@@ -315,17 +326,6 @@ class _Run:
 
 
 _OUTAGE = 8  # more documents that fail one after the other are no accident
-
-
-def model_name(lm: Any) -> str:
-    """What tells one model from another as far as the host's object knows."""
-    lm = getattr(lm, "lm", lm)  # behind the host's cache
-    parts = [type(lm).__name__]
-    for attribute in ("model", "pretrained", "model_name", "base_url"):
-        value = getattr(lm, attribute, None)
-        if isinstance(value, str):
-            parts.append(value)
-    return " ".join(parts)
 
 
 def in_flight(lm: Any, error: Exception) -> int:
