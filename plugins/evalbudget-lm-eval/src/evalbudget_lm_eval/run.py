@@ -268,6 +268,9 @@ class _Run:
             how: dict[str, Any] = {"allocation": sampler.allocation, "fixed_repeats": sampler.fixed_repeats}
             values = book.primed.values(name, book.scores[name])
             if any(isinstance(value, Judged) for value in values):
+                # an answer of a task with repeats: is several responses, each judged for itself
+                first = book.primed.documents(name)[0]
+                how["fixed_repeats"] *= book.primed.instances(name, first)[0].repeats or 1
                 rows[name] = judged_rows(book.scores[name], values, **how)
                 panels[name] = judged_block(values, **how)
             else:
