@@ -163,7 +163,7 @@ def test_a_server_that_is_not_there_costs_nothing(tmp_path: Path, server: Server
 
 
 def test_a_document_that_cannot_be_answered_costs_its_tries_and_no_more(
-    tmp_path: Path, server: Server
+    tmp_path: Path, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = write_task(tmp_path / "tasks", n=8)
     server.fail(500, times=math.inf, when=lambda body: "say 5 " in body["messages"][-1]["content"])
@@ -171,6 +171,7 @@ def test_a_document_that_cannot_be_answered_costs_its_tries_and_no_more(
         results = simple_evaluate(folder, _model(server), **CHAT)
     block = results["evalbudget"]
     assert block["closed"] == ["numbers:5"]
+    assert "1 of 8 documents were given up after repeated failures (numbers:5)" in caplog.text
     assert (block["spent"], block["failed"], block["readings"]) == (40, 3, 37)
     assert 5 not in block["tasks"]["numbers"]["doc_id"]
     assert sum(one.status == 200 for one in server.served) == 37

@@ -62,7 +62,10 @@ def run_budgeted(
     for task in found.values():
         check_judges(task)
     with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
-        if check_budget(config, primed):
+        repeats = config.fixed_repeats > 1  # a larger budget would not help where these are refused
+        if repeats:
+            check_repeats(primed)
+        if check_budget(config, primed) and not repeats:
             check_repeats(primed)
         run: dict[str, Any] = {"model": model_name(lm), "prompts": fingerprint_of(primed), "score": scores}
         run |= {"vary_seed": config.vary_seed, **(about or {})}
@@ -276,6 +279,15 @@ class _Run:
             else:
                 rows[name] = estimate_rows(book.scores[name], own, bounds=bounds, **how)
         add_rows(results, rows)
+        closed = [sampler.design.items[cell.item] for cell in sampler.closed]
+        if closed:
+            log.warning(
+                "evalbudget: %d of %d documents were given up after repeated failures (%s); the numbers are "
+                "of the others",
+                len(closed),
+                len(book.documents),
+                ", ".join(closed[:5]) + (", ..." if len(closed) > 5 else ""),
+            )
         results[BLOCK] = self._block(scored)
         if panels:
             results[BLOCK]["judges"] = panels
