@@ -166,7 +166,8 @@ def test_refused_before_anything_is_spent(server: Server, judges: list[str], tmp
     refused("rotation", "cyclic", rotation="cylic")
     refused("alone", "at least 2 judges", judges=judges[:1])
     refused("same", "repeats would be identical", generation=GREEDY)  # deterministic judges
-    refused("small", "below the minimum of 27", rotation="all")  # 3 documents x 3 times x 3 judges
+    varied = {"rotation": "all", "gen_kwargs": {"temperature": 1}}
+    refused("small", "below the minimum of 27", **varied)  # 3 documents x 3 times x 3 judges
     assert server.calls() == 0
 
 

@@ -20,6 +20,7 @@ from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 from evalbudget.errors import JournalError
 from evalbudget.run import read_journal
 from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.book import Book
 
 STOCK = lm_eval.evaluator.evaluate
 ROOT = Path(__file__).parents[2]
@@ -148,6 +149,33 @@ def test_calls_that_a_failed_round_cut_off_count(tmp_path: Path, server: Server)
     assert block["closed"] == ["numbers:15"]
     assert sum(one.status == 400 for one in server.served) == 4
     assert block["readings"] >= 96 - 8 - 3
+
+
+def test_calls_that_an_interrupt_cut_off_count(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_task(tmp_path / "tasks", n=24)
+    arguments: dict[str, Any] = {"sampler": "uniform", "budget": 72, "journal": "j.jsonl"}
+    server.answer = lambda asked: time.sleep(0.05) or "7"
+    received, count = Book.received, 0
+
+    def interrupted(self: Book, *given: Any) -> None:
+        nonlocal count
+        count += 1
+        if count == 10:
+            raise KeyboardInterrupt
+        received(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Book, "received", interrupted)
+        with pytest.raises(KeyboardInterrupt), budgeted(**arguments):
+            simple_evaluate(folder, _model(server, num_concurrent=8), **CHAT)
+    assert lm_eval.evaluator.evaluate is STOCK
+    with budgeted(**arguments):
+        block = simple_evaluate(folder, _model(server, num_concurrent=8), **CHAT)["evalbudget"]
+    assert sum(one.status == 200 for one in server.served) <= 72 == block["spent"]
+    assert block["failures"] == {"under way when the run was broken off": 8}
+    assert block["closed"] == []
 
 
 def test_a_server_that_is_not_there_costs_nothing(tmp_path: Path, server: Server) -> None:

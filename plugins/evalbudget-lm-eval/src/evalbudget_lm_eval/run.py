@@ -94,12 +94,15 @@ class _Run:
         book = self.book
         try:
             book.catch_up()
+            book.count_cut_off(in_flight(book.primed.lm))
             self._scored_before = sum(r.value is not None for r in book.journal.readings)
             if self._scored_before:
                 log.warning("evalbudget continues %s: %s are spent", book.path, f"{book.ledger.spent:,.0f}")
             self._loop()
             reason = book.stop_reason
-        except BaseException:
+        except BaseException as ex:
+            if isinstance(ex, Exception):
+                book.stop(type(ex).__name__)
             if book.path is not None and book.sampler.asked:
                 log.warning(
                     "evalbudget: %s of %s are spent and kept in %s; run the same command with --journal %s "
@@ -343,8 +346,8 @@ class _Run:
 _OUTAGE = 8  # more documents that fail one after the other are no accident
 
 
-def in_flight(lm: Any, error: Exception) -> int:
-    """How many requests the host may have cut off when one of a round failed with this error."""
+def in_flight(lm: Any, error: Exception | None = None) -> int:
+    """How many requests the host may have cut off when one of a round failed so, or the run was killed."""
     concurrent, batch = getattr(lm, "_concurrent", 1), getattr(lm, "_batch_size", 1)
     nobody = any(kind.__name__ == "ClientConnectorError" for kind in type(error).__mro__)  # nobody was there
     if nobody or not is_api(lm) or not isinstance(concurrent, int) or concurrent < 2:
