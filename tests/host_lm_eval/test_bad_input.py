@@ -73,6 +73,8 @@ def test_repeats_that_would_be_identical(refused: Callable[..., str], tmp_path: 
     assert "--sampler uniform --budget 1x" in greedy
     assert "decodes greedily (temperature=0.0, do_sample=None)" in refused("cold")
     assert "scores log-likelihoods (multiple_choice)" in refused("choice")
+    # at once, not after the budget was raised
+    assert "scores log-likelihoods (multiple_choice)" in refused("choice", budget=20)
     assert "drop --use_cache" in refused("numbers", host={"use_cache": str(tmp_path / "cache")})
     # one of two is enough
     assert "task 'greedy'" in refused("numbers", "greedy")

@@ -18,6 +18,7 @@ from lm_eval.__main__ import cli_evaluate
 from tests.host_lm_eval.worlds import write_task
 
 from evalbudget.cli.main import cli
+from evalbudget.errors import JournalError
 from evalbudget_lm_eval.cli import run_host
 
 STOCK = lm_eval.evaluator.evaluate
@@ -175,3 +176,14 @@ def test_refused_before_the_host_starts(flags: list[str], message: str) -> None:
     assert "Traceback" not in result.output
     assert not Path("out").exists()
     assert lm_eval.evaluator.evaluate is STOCK
+
+
+def test_answers_of_another_model_are_not_continued() -> None:
+    write_task(Path("tasks"), n=6)
+    flags = ["--budget", "3x", "--sampler", "uniform", "--journal", "j.jsonl"]
+    assert run_host(_command("out", *flags)) == 0
+    # the class remembers none of its arguments; how fast it is asked is no matter
+    again = [a.replace("noise=True", "noise=True,num_concurrent=2") for a in _command("again", *flags)]
+    assert run_host(again) == 0
+    with pytest.raises(JournalError, match="model_args = "):
+        run_host(_command("other", *flags, noise=False))

@@ -13,8 +13,8 @@ from tests.host_lm_eval.judged_worlds import evaluate, load, write_judged
 from tests.host_lm_eval.server import Server, rating
 
 from evalbudget import Allocation
-from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.estimators.judges import JudgeScores, panel_mean
+from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
+from evalbudget.estimators.judges import JudgeScores, judge_biases, panel_mean
 from evalbudget.rotation import Cyclic
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judging.asking import Asking
@@ -82,6 +82,11 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
     for name in ("judged", "judged_estimate"):
         assert row[f"{name},panel"] == pytest.approx(estimate.value, abs=1e-12)
         assert row[f"{name}_stderr,panel"] == pytest.approx(estimate.standard_error, abs=1e-12)
+    # scores that were bought because of others do not count for the judges either
+    biases = judge_biases(scores.where(scores.epoch < block["fixed_repeats"]))
+    for judge, value, error in zip(biases.judges, biases.value, biases.standard_error, strict=True):
+        assert row[f"judged_bias_{judge},panel"] == pytest.approx(value, abs=1e-12)
+        assert row[f"judged_bias_{judge}_stderr,panel"] == pytest.approx(error, abs=1e-12)
 
     recorded = open_scores(out)
     assert recorded is not None
@@ -137,6 +142,17 @@ def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
     assert server.calls() == calls
     assert told["results"] == again["results"]
 
+    # scores of another panel are not mixed with these; how fast judges are asked is no matter
+    for change in ({"scale": [1, 10]}, {"judges": judges[:2]}, {"prompt": "{{response}}?"}, {"seed": 1}):
+        options = {"judges": judges, "gen_kwargs": {"temperature": 1}, **change}
+        folder = write_judged(tmp_path / "changed", options.pop("judges"), n=6, **options)
+        with pytest.raises(JournalError, match="judges = "):
+            run(tmp_path / "broken.jsonl")
+    slower = [server.judge(name, num_concurrent=1, max_retries=2) for name in NAMES]
+    folder = write_judged(tmp_path / "slower", slower, n=6, gen_kwargs={"temperature": 1})
+    assert run(tmp_path / "broken.jsonl")["results"] == again["results"]
+    assert server.calls() == calls
+
 
 def test_refused_before_anything_is_spent(server: Server, judges: list[str], tmp_path: Path) -> None:
     def refused(name: str, message: str, **options: Any) -> None:
@@ -150,7 +166,8 @@ def test_refused_before_anything_is_spent(server: Server, judges: list[str], tmp
     refused("rotation", "cyclic", rotation="cylic")
     refused("alone", "at least 2 judges", judges=judges[:1])
     refused("same", "repeats would be identical", generation=GREEDY)  # deterministic judges
-    refused("small", "below the minimum of 27", rotation="all")  # 3 documents x 3 times x 3 judges
+    varied = {"rotation": "all", "gen_kwargs": {"temperature": 1}}
+    refused("small", "below the minimum of 27", **varied)  # 3 documents x 3 times x 3 judges
     assert server.calls() == 0
 
 
@@ -161,3 +178,24 @@ def test_several_judges_of_an_answer_count_each(server: Server, judges: list[str
         found = evaluate(folder, server.chat_args("writer"))
     assert Counter(s.model for s in server.served) == Counter(writer=9, a=9, b=9, c=9)
     assert found["evalbudget"]["spent"] == 27
+
+
+def test_every_response_of_the_first_answers_counts(
+    server: Server, judges: list[str], tmp_path: Path
+) -> None:
+    folder = write_judged(tmp_path, judges, n=4, repeats=2, gen_kwargs={"temperature": 1})
+    out = tmp_path / "out"
+    with budgeted(budget=40, sampler="eb-bernstein", journal="none", vary_seed=True):
+        found = evaluate(folder, server.chat_args("writer"), output=out)
+    said = [(d, r["epoch"], *map_back(r)) for d, _, r in parsed(out)]
+    first = [(d, e, NAMES.index(j), s) for d, e, j, s in said if e < 6]  # three answers of two responses
+    assert len(said) == 40
+    assert len(first) == 24
+    estimate = panel_mean(JudgeScores.of(*zip(*first, strict=True), judges=NAMES))
+    row = found["results"]["essays"]
+    assert row["judged,panel"] == pytest.approx(estimate.value, abs=1e-12)
+    assert row["judged_stderr,panel"] == pytest.approx(estimate.standard_error, abs=1e-12)
+    recorded = open_scores(out)
+    assert recorded is not None
+    assert recorded.purchases is not None
+    assert recorded.purchases[0].fixed_repeats == 6

@@ -65,6 +65,13 @@ def test_arms_as_users_write_them() -> None:
     arm = parse_arm("chat=local-chat-completions:model=m,base_url=http://localhost:8000/v1,num_concurrent=4")
     assert (arm.name, arm.model) == ("chat", "local-chat-completions")
     assert arm.args == {"model": "m", "base_url": "http://localhost:8000/v1", "num_concurrent": 4}
+    # how fast it is asked does not make it another model
+    assert (
+        arm.description
+        == parse_arm(
+            "chat=local-chat-completions:model=m,base_url=http://localhost:8000/v1,max_retries=9"
+        ).description
+    )
     assert parse_arm('x=hf:{"pretrained": "a,b"}').args == {"pretrained": "a,b"}
     assert parse_arm("x=dummy").args == {}
 

@@ -53,15 +53,20 @@ def mean_estimates(
         {
             "estimate": fixed.value,
             "stderr": fixed.standard_error,
-            "lower": interval.low,
-            "upper": interval.high,
+            "lower": _within(interval.low, bounds),
+            "upper": _within(interval.high, bounds),
             "sampled_items_stderr": sampled.standard_error,
-            "sampled_items_lower": wider.low,
-            "sampled_items_upper": wider.high,
+            "sampled_items_lower": _within(wider.low, bounds),
+            "sampled_items_upper": _within(wider.high, bounds),
             "items": float(readings.n_items),
             "readings": float(readings.value.size),
         }
     )
+
+
+def _within(end: float, bounds: tuple[float, float] | None) -> float:
+    """No mean is outside of the scale; an end that claims nothing stays what it is."""
+    return end if bounds is None or not np.isfinite(end) else min(max(end, bounds[0]), bounds[1])
 
 
 def finite(values: Mapping[str, float]) -> dict[str, float]:

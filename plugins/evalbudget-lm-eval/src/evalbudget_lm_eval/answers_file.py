@@ -5,6 +5,7 @@ It stands beside the journal, ``run.jsonl`` -> ``run.answers.jsonl``::
     {"evalbudget": "answers", "format": 1, "run": {"model": "...", "prompts": "9f...", "score": {...}}}
     {"said": 17, "number": 0, "response": "42"}
     {"answer": 17, "records": [{...}]}
+    {"stopped": "ConnectionError"}
     {"finished": "budget used up"}
 
 A response is written the moment the model has it, the records once the host has scored it, and only then the
@@ -38,15 +39,18 @@ class Content:
         said: responses, by request and by number of the document's requests.
         records: of each filter, by request.
         finished: why the run ended; None if it did not.
+        stopped: an error ended the run, with nothing under way; otherwise calls may have been cut off.
     """
 
     run: dict[str, Any]
     said: dict[int, dict[int, list[Any]]] = field(default_factory=dict)
     records: dict[int, list[Record]] = field(default_factory=dict)
     finished: str | None = None
+    stopped: bool = False
 
     def take(self, entry: dict[str, Any]) -> None:
         """Add one line after the first."""
+        self.stopped = "stopped" in entry
         if "said" in entry:
             numbers = self.said.setdefault(int(entry["said"]), {})
             numbers.setdefault(int(entry["number"]), []).append(entry["response"])
@@ -54,7 +58,7 @@ class Content:
             self.records[int(entry["answer"])] = list(entry["records"])
         elif "finished" in entry:
             self.finished = str(entry["finished"])
-        else:
+        elif not self.stopped:
             raise ValueError(f"an entry {sorted(entry)}")
 
 
@@ -102,6 +106,10 @@ class AnswersFile:
     def add_records(self, request: int, records: list[Record]) -> None:
         """The host scored a document."""
         self._write({"answer": request, "records": records})
+
+    def stop(self, reason: str) -> None:
+        """The run ended with an error; what was under way is accounted for."""
+        self._write({"stopped": reason})
 
     def finish(self, reason: str) -> None:
         """The run is over."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,19 @@ class Book:
             if number in pending - told
         }
         self.tell(self.primed.replay(said, received=self.received))
+
+    def count_cut_off(self, n: int) -> None:
+        """Up to n calls may have been under way when an earlier run was killed: count them as paid."""
+        if self._answers is None or self._answers.content.stopped:
+            return
+        failed = Counter(r.request.cell.item for r in self.journal.readings if r.value is None)
+        pending = sorted(self.sampler.pending, key=lambda request: failed[request.cell.item])
+        self.fail(pending[:n], "under way when the run was broken off")
+
+    def stop(self, reason: str) -> None:
+        """An error ends the run; nothing is under way."""
+        if self._answers is not None:
+            self._answers.stop(reason)
 
     def close(self, reason: str | None = None) -> None:
         """Let the files go; with a reason the run is over."""

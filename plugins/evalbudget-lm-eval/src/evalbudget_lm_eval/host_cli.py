@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats import parse_option
 from evalbudget_lm_eval.config import Config
+from evalbudget_lm_eval.identity import telling_args
 from evalbudget_lm_eval.wrapping import evaluate_replaced
 
 _PREFIX = "evalbudget_"
@@ -72,7 +73,7 @@ def execute(arguments: Sequence[str]) -> None:
     _add_flags(cli._subparsers.choices["run"])
     parsed = cli.parse_args()
     config = _take(parsed)
-    with evaluate_replaced(lambda _tasks: config, folder=_folder(parsed)):
+    with evaluate_replaced(lambda _tasks: config, folder=_folder(parsed), about=_about(parsed)):
         cli.execute(parsed)
 
 
@@ -128,3 +129,9 @@ def _folder(parsed: argparse.Namespace) -> Path:
     if not output:
         return Path()
     return Path(output).parent if Path(output).suffix == ".json" else Path(output)
+
+
+def _about(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The model as the user named it: not every class of the host remembers its arguments."""
+    args = getattr(parsed, "model_args", None)
+    return {"model_args": telling_args(args)} if isinstance(args, Mapping) else {}

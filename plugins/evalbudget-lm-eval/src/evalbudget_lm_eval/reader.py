@@ -116,7 +116,8 @@ def _with(before: Bought | None, more: Bought) -> Bought:
     if before is None:
         return more
     cost = (before.purchase.cost or 0.0) + (more.purchase.cost or 0.0)
-    return Bought(replace(more.purchase, cost=cost), max(before.epochs, more.epochs))
+    fixed = min(before.purchase.fixed_repeats, more.purchase.fixed_repeats)
+    return Bought(replace(more.purchase, fixed_repeats=fixed, cost=cost), max(before.epochs, more.epochs))
 
 
 def _newest(files: Sequence[SamplesFile]) -> list[SamplesFile]:
@@ -163,7 +164,10 @@ def _bought(file: SamplesFile, records: Sequence[Mapping[str, Any]], epochs: int
     """How a run's answers were bought; of one of ours without its results only the first ones may count."""
     block, allocation, fixed = file.block, Allocation.FIXED, 0
     if block is not None and "allocation" in block:
-        allocation, fixed = Allocation(block["allocation"]), int(block["fixed_repeats"])
+        judged = (block.get("judges") or {}).get(
+            file.task
+        ) or block  # where each response is judged for itself
+        allocation, fixed = Allocation(block["allocation"]), int(judged["fixed_repeats"])
     elif block is not None:  # a race: how many documents a model was asked followed from its scores
         allocation = Allocation.ADAPTIVE
     elif any("epoch" in record for record in records):

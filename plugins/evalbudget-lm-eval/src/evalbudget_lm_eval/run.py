@@ -14,6 +14,7 @@ from evalbudget.repeats import LEVEL, item_columns
 from evalbudget_lm_eval.answered import Answered
 from evalbudget_lm_eval.book import Book, fingerprint_of
 from evalbudget_lm_eval.config import DEFAULT_ROUND, NO_JOURNAL, Config
+from evalbudget_lm_eval.identity import model_name
 from evalbudget_lm_eval.journals import journal_path
 from evalbudget_lm_eval.judges import check_judges, panel_of
 from evalbudget_lm_eval.judging.budget import judged_block, judged_rows
@@ -32,7 +33,13 @@ _WARMUP_ROUNDS = 8  # rounds given at once while nothing is decided yet
 
 
 def run_budgeted(
-    config: Config, lm: Any, tasks: Mapping[Any, Any], *, folder: Path = Path(), **host: Any
+    config: Config,
+    lm: Any,
+    tasks: Mapping[Any, Any],
+    *,
+    folder: Path = Path(),
+    about: Mapping[str, Any] | None = None,
+    **host: Any,
 ) -> dict[str, Any]:
     """The host's ``evaluate`` under a budget.
 
@@ -41,6 +48,7 @@ def run_budgeted(
         lm: the host's model object.
         tasks: as for the host's ``evaluate``.
         folder: where journals go that were given no path.
+        about: what else must be the same for a journal to be continued; JSON values.
         host: further arguments of the host's ``evaluate``.
 
     Returns:
@@ -54,10 +62,16 @@ def run_budgeted(
     for task in found.values():
         check_judges(task)
     with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
-        if check_budget(config, primed):
+        repeats = config.fixed_repeats > 1  # a larger budget would not help where these are refused
+        if repeats:
+            check_repeats(primed)
+        if check_budget(config, primed) and not repeats:
             check_repeats(primed)
         run: dict[str, Any] = {"model": model_name(lm), "prompts": fingerprint_of(primed), "score": scores}
-        run["vary_seed"] = config.vary_seed
+        run |= {"vary_seed": config.vary_seed, **(about or {})}
+        judges = {name: panel.identity for name, task in found.items() if (panel := panel_of(task))}
+        if judges:
+            run["judges"] = judges
         path = None if config.journal == NO_JOURNAL else journal_path(config, primed.names, run, folder)
         book = Book(config, primed, scores=scores, path=path, run=run, observe=plugins().observe)
         return _Run(book).until_done()
@@ -71,6 +85,7 @@ class _Run:
         self.rounds = 0
         self._size = book.config.round_size or max(DEFAULT_ROUND, at_once(book.primed.lm))
         self._suspects: list[tuple[Request, str]] = []
+        self._doubtful: set[int] = set()  # documents that may break a round off again: asked by themselves
         self._error: Exception | None = None
         self._scored_before = 0
 
@@ -79,12 +94,15 @@ class _Run:
         book = self.book
         try:
             book.catch_up()
+            book.count_cut_off(in_flight(book.primed.lm))
             self._scored_before = sum(r.value is not None for r in book.journal.readings)
             if self._scored_before:
                 log.warning("evalbudget continues %s: %s are spent", book.path, f"{book.ledger.spent:,.0f}")
             self._loop()
             reason = book.stop_reason
-        except BaseException:
+        except BaseException as ex:
+            if isinstance(ex, Exception):
+                book.stop(type(ex).__name__)
             if book.path is not None and book.sampler.asked:
                 log.warning(
                     "evalbudget: %s of %s are spent and kept in %s; run the same command with --journal %s "
@@ -126,15 +144,17 @@ class _Run:
         return self._size
 
     def _round(self, requests: Sequence[Request]) -> None:
-        answered = self._ask_host(requests)
-        if answered is None:
-            return
-        self._succeeded(answered)
+        alone = [request for request in requests if request.cell.item in self._doubtful]
+        together = [request for request in requests if request.cell.item not in self._doubtful]
+        self._one_by_one(alone)  # first: what others say after them tells whether the server is gone
+        if together:
+            self._ask_host(together)
 
-    def _ask_host(self, requests: Sequence[Request]) -> list[Answered] | None:
-        """One round; None if it failed and was dealt with."""
+    def _ask_host(self, requests: Sequence[Request]) -> None:
+        """One round of several requests; of a round that fails, what was answered is kept."""
+        book = self.book
         try:
-            return self._run(requests)
+            answered = self._run(requests)
         except EvalbudgetError:
             raise
         except Exception as ex:
@@ -142,44 +162,57 @@ class _Run:
             if had:
                 self._give_up_suspects()
             got = {(a.task, a.doc_id, a.epoch) for a in had}
-            rest = [r for r in requests if self.book.asked(r) not in got]
+            rest = [r for r in requests if book.asked(r) not in got]
+            error = f"{type(ex).__name__}: {ex}"
+            if len(requests) == 1:
+                self._suspect(rest, ex)
+                return
+            # the host cuts off what is on its way: that may be billed, so it counts, and is asked again later
+            cut = rest[: in_flight(book.primed.lm, ex)]
             log.warning(
-                "evalbudget: a round failed (%s: %s); %d of its %d answers were had, the others are asked "
-                "one by one",
-                type(ex).__name__,
-                ex,
+                "evalbudget: a round failed (%s); %d of its %d answers were had, %d that may have been on "
+                "their way count as paid, the others are asked one by one",
+                error,
                 len(had),
                 len(requests),
+                len(cut),
             )
-            self._one_by_one(rest, ex, alone=len(requests) == 1)
-            return None
+            for request in cut:
+                self._doubtful.add(request.cell.item)
+                book.fail([request], f"its round failed: {error}")
+            self._one_by_one(rest[len(cut) :])
         except BaseException:
             self._interrupted()
             raise
+        else:
+            self._succeeded(answered)
 
-    def _one_by_one(self, requests: Sequence[Request], error: Exception, *, alone: bool) -> None:
+    def _one_by_one(self, requests: Sequence[Request]) -> None:
         """Find out whether the server is gone, or single documents cannot be answered.
 
         The latter are held to have failed once something else was answered after them.
         """
         for request in requests:
             try:
-                if alone:
-                    raise error
                 answered = self._run([request])
             except EvalbudgetError:
                 raise
             except Exception as ex:
                 self._salvage()
-                self._suspects.append((request, f"{type(ex).__name__}: {ex}"))
-                self._error = ex
-                if len(self._suspects) > _OUTAGE:
-                    raise
+                self._suspect([request], ex)
             except BaseException:
                 self._interrupted()
                 raise
             else:
+                self._doubtful.discard(request.cell.item)
                 self._succeeded(answered)
+
+    def _suspect(self, requests: Sequence[Request], error: Exception) -> None:
+        self._suspects += [(request, f"{type(error).__name__}: {error}") for request in requests]
+        self._doubtful.update(request.cell.item for request in requests)
+        self._error = error
+        if len(self._suspects) > _OUTAGE:
+            raise error
 
     def _run(self, requests: Sequence[Request]) -> list[Answered]:
         asked = [self.book.asked(request) for request in requests]
@@ -241,11 +274,23 @@ class _Run:
             how: dict[str, Any] = {"allocation": sampler.allocation, "fixed_repeats": sampler.fixed_repeats}
             values = book.primed.values(name, book.scores[name])
             if any(isinstance(value, Judged) for value in values):
+                # an answer of a task with repeats: is several responses, each judged for itself
+                first = book.primed.documents(name)[0]
+                how["fixed_repeats"] *= book.primed.instances(name, first)[0].repeats or 1
                 rows[name] = judged_rows(book.scores[name], values, **how)
                 panels[name] = judged_block(values, **how)
             else:
                 rows[name] = estimate_rows(book.scores[name], own, bounds=bounds, **how)
         add_rows(results, rows)
+        closed = [sampler.design.items[cell.item] for cell in sampler.closed]
+        if closed:
+            log.warning(
+                "evalbudget: %d of %d documents were given up after repeated failures (%s); the numbers are "
+                "of the others",
+                len(closed),
+                len(book.documents),
+                ", ".join(closed[:5]) + (", ..." if len(closed) > 5 else ""),
+            )
         results[BLOCK] = self._block(scored)
         if panels:
             results[BLOCK]["judges"] = panels
@@ -301,15 +346,13 @@ class _Run:
 _OUTAGE = 8  # more documents that fail one after the other are no accident
 
 
-def model_name(lm: Any) -> str:
-    """What tells one model from another as far as the host's object knows."""
-    lm = getattr(lm, "lm", lm)  # behind the host's cache
-    parts = [type(lm).__name__]
-    for attribute in ("model", "pretrained", "model_name", "base_url"):
-        value = getattr(lm, attribute, None)
-        if isinstance(value, str):
-            parts.append(value)
-    return " ".join(parts)
+def in_flight(lm: Any, error: Exception | None = None) -> int:
+    """How many requests the host may have cut off when one of a round failed so, or the run was killed."""
+    concurrent, batch = getattr(lm, "_concurrent", 1), getattr(lm, "_batch_size", 1)
+    nobody = any(kind.__name__ == "ClientConnectorError" for kind in type(error).__mro__)  # nobody was there
+    if nobody or not is_api(lm) or not isinstance(concurrent, int) or concurrent < 2:
+        return 0
+    return concurrent * (batch if isinstance(batch, int) else 1)
 
 
 def at_once(lm: Any) -> int:

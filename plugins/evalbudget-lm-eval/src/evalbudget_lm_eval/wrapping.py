@@ -73,13 +73,17 @@ def budgeted(
 
 @contextmanager
 def evaluate_replaced(
-    config_of: Callable[[Mapping[str, Any]], Config | None], *, folder: Path = Path()
+    config_of: Callable[[Mapping[str, Any]], Config | None],
+    *,
+    folder: Path = Path(),
+    about: Mapping[str, Any] | None = None,
 ) -> Iterator[None]:
     """Have the host call ours in place of its ``evaluate``.
 
     Args:
         config_of: the configuration for these tasks, by name; None to run the host's own.
         folder: where journals go that were given no path.
+        about: what else must be the same for a journal to be continued; JSON values.
 
     Raises:
         InvalidInputError: within another such block.
@@ -99,7 +103,7 @@ def evaluate_replaced(
         config = None if positional else config_of(tasks_of(task_dict)[1])
         if config is None:
             return original(lm, task_dict, *positional, **arguments)
-        return run_budgeted(config, lm, task_dict, folder=folder, **arguments)
+        return run_budgeted(config, lm, task_dict, folder=folder, about=about, **arguments)
 
     evaluate.__dict__[_OURS] = True
     host.evaluate = evaluate

@@ -6,23 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalbudget import Allocation
+from evalbudget.estimators.judges import short_names
 from evalbudget_lm_eval.judging.readings import Judged, judge_scores
-from evalbudget_lm_eval.judging.rows import LEVEL, panel_estimate
+from evalbudget_lm_eval.judging.rows import LEVEL, bias_of, panel_estimate
 
 
 def judged_rows(
     score: str, values: Sequence[Judged], *, allocation: Allocation, fixed_repeats: int
 ) -> dict[str, Any]:
-    """``M`` and ``M_estimate`` with ``_stderr``, ``_ci_lower`` and ``_ci_upper``: the panel's mean.
+    """``M`` and ``M_estimate`` with ``_stderr``, ``_ci_lower`` and ``_ci_upper``, and judges' biases.
 
-    They take the place of the host's total, which knows nothing of repeats that were bought because of
+    They take the place of the host's totals, which know nothing of repeats that were bought because of
     earlier scores.
 
     Args:
         score: the host's key ``metric,filter``.
         values: one per document.
         allocation: of the sampler.
-        fixed_repeats: readings every document got whatever its scores were.
+        fixed_repeats: responses every document got judged whatever its scores were.
     """
     metric, _, chosen = score.partition(",")
     found = panel_estimate(values, allocation=allocation, fixed_repeats=fixed_repeats)
@@ -33,7 +34,14 @@ def judged_rows(
         "_ci_lower": interval.low,
         "_ci_upper": interval.high,
     }
-    return {
+    biases = {}
+    scores = judge_scores(values)
+    if allocation is not Allocation.FIXED:
+        scores = scores.where(scores.epoch < fixed_repeats)
+    for judge, short in zip(scores.judges, short_names(scores.judges), strict=True):
+        biases[f"{metric}_bias_{short},{chosen}"] = bias_of(scores, judge)
+        biases[f"{metric}_bias_{short}_stderr,{chosen}"] = bias_of(scores, judge, error=True)
+    return biases | {
         f"{name}{ending},{chosen}": value
         for name in (metric, f"{metric}_estimate")
         for ending, value in rows.items()
@@ -46,6 +54,7 @@ def judged_block(values: Sequence[Judged], *, allocation: Allocation, fixed_repe
     found = panel_estimate(values, allocation=allocation, fixed_repeats=fixed_repeats)
     counts = zip(scores.judges, scores.counts.tolist(), scores.failed.tolist(), strict=True)
     return {
+        "fixed_repeats": fixed_repeats,
         "per_judge": {judge: {"scores": scored, "failed": failed} for judge, scored, failed in counts},
         "target": found.target,
         "method": found.method,

@@ -6,12 +6,14 @@ import inspect as introspection
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.plugins import plugins
 from evalbudget.rotation import JudgeSchedule
 from evalbudget.rotation.panel import per_judge
+from evalbudget_lm_eval.identity import telling_args
 from evalbudget_lm_eval.judging.grading import Grading
 from evalbudget_lm_eval.judging.spec import JudgeSpec, read_judges
 
@@ -85,6 +87,19 @@ class JudgePanel:
         )
         panel.schedule(["any"])  # refuse what is no good now
         return panel
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides the scores, as JSON values: those of another panel cannot be mixed with them."""
+        prompt = self.grading.prompt
+        named = getattr(prompt, "__qualname__", "a function")
+        told: dict[str, Any] = {
+            "judges": [[j.name, j.kind, telling_args(j.args), j.gen_kwargs, j.is_chat] for j in self.judges],
+            "rotation": [self.rotation, self.seed, self.category, self.prices],
+            "prompt": sha256(str(prompt if isinstance(prompt, str) else named).encode()).hexdigest()[:8],
+            "scale": [self.grading.low, self.grading.high, self.grading.pattern.pattern],
+        }
+        return dict(json.loads(json.dumps(told, default=str)))
 
     @property
     def names(self) -> tuple[str, ...]:

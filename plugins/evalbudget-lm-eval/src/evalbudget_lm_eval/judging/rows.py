@@ -71,7 +71,7 @@ def panel(values: Sequence[Judged]) -> float:
         return float(sum(values))
     scores = judge_scores(values)
     if what.startswith("bias"):
-        return _bias(scores, judge, error=what == "bias_stderr")
+        return bias_of(scores, judge, error=what == "bias_stderr")
     found = panel_estimate(values)
     interval = found.confidence_interval(LEVEL)
     return float(
@@ -117,7 +117,8 @@ def _checked(readings: object) -> Readings:
     return readings
 
 
-def _bias(scores: JudgeScores, judge: str, *, error: bool) -> float:
+def bias_of(scores: JudgeScores, judge: str, *, error: bool = False) -> float:
+    """How far a judge is from the panel's mean, or the standard error of that; nan where nobody knows."""
     try:
         biases = judge_biases(scores)
     except InvalidInferenceError:

@@ -13,6 +13,7 @@ from lm_eval.api.registry import model_registry
 from lm_eval.utils import sanitize_model_name, simple_parse_args_string
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_lm_eval.identity import telling_args
 
 _EXAMPLE = "--arm small=hf:pretrained=gpt2 --arm chat=local-chat-completions:model=m,base_url=URL"
 
@@ -38,9 +39,10 @@ class Arm:
 
     @property
     def description(self) -> dict[str, Any]:
-        """Kind and arguments as JSON values, to tell whether two arms are the same."""
+        """Kind and telling arguments as JSON values, to know whether two arms are the same."""
         kind = self.model if isinstance(self.model, str) else type(self.model).__name__
-        described: dict[str, Any] = json.loads(json.dumps({"model": kind, "args": self.args}, default=str))
+        args = telling_args(self.args)
+        described: dict[str, Any] = json.loads(json.dumps({"model": kind, "args": args}, default=str))
         return described
 
 

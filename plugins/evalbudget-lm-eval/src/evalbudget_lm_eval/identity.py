@@ -1,0 +1,44 @@
+"""What tells one model from another, whatever way it is asked: answers of two are never mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# how fast and how often a model is asked, not which one: a run may go on with other values
+_TRANSPORT = frozenset(
+    {
+        "batch_size",
+        "device",
+        "gpu_memory_utilization",
+        "max_batch_size",
+        "max_retries",
+        "num_concurrent",
+        "timeout",
+        "verify_certificate",
+    }
+)
+_ATTRIBUTES = ("model", "pretrained", "model_name", "base_url", "revision", "peft", "delta")
+
+
+def telling_args(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the host's ``model_args`` that say which model it is."""
+    return {name: value for name, value in args.items() if name not in _TRANSPORT}
+
+
+def model_name(lm: Any) -> str:
+    """What tells one model from another as far as the host's object knows."""
+    lm = getattr(lm, "lm", lm)  # behind the host's cache
+    parts = [type(lm).__name__]
+    for attribute in _ATTRIBUTES:
+        value = getattr(lm, attribute, None)
+        if isinstance(value, str):
+            parts.append(value)
+    engine = getattr(lm, "model_args", None)  # of vLLM and SGLang, which keep nothing else
+    if isinstance(engine, Mapping):
+        own = {name: v for name, v in telling_args(engine).items() if isinstance(v, str | int | float | bool)}
+        parts += [f"{name}={own[name]}" for name in sorted(own)]
+    lora = getattr(getattr(lm, "lora_request", None), "lora_path", None)
+    if isinstance(lora, str):
+        parts.append(lora)
+    return " ".join(parts)
