@@ -113,6 +113,18 @@ def test_a_run_killed_before_it_was_recorded_is_paid_for_once(
         assert store.draws.count() == paid.total()
 
 
+def test_logs_are_read_where_an_env_file_has_inspect_write_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSPECT_LOG_DIR", "")  # whatever the file sets is undone after the test
+    monkeypatch.delenv("INSPECT_LOG_DIR")
+    (folder / ".env").write_text("INSPECT_LOG_DIR=./elsewhere\n")
+    done = run("-T", "items=6")
+    assert done.exit_code == 3, done.output
+    assert max(calls(folder).values()) == 1
+    assert list((folder / "elsewhere").glob("*.eval"))
+
+
 def test_an_answer_that_fails_twice_is_labelled_as_it_is(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from inspect_ai._cli.main import inspect as host
 from inspect_ai._cli.main import main as host_main
+from inspect_ai._util.dotenv import init_dotenv
 from inspect_ai._util.error import PrerequisiteError
 
 from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
@@ -203,6 +204,7 @@ def _budgeted(name: str) -> click.Command:
         auditor: str | None,
         args: tuple[str, ...],
     ) -> None:
+        init_dotenv()  # models and log folder may stand in .env: known to us as they will be to inspect
         options: dict[str, Any] = dict(parse_option(text) for text in sampler_options)
         if objective is not None:
             options["objective"] = objective
