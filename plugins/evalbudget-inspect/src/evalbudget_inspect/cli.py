@@ -13,6 +13,7 @@ from inspect_ai._cli.main import main as host_main
 from inspect_ai._util.dotenv import init_dotenv
 from inspect_ai._util.error import PrerequisiteError
 
+from evalbudget.audit_store.weighing import POLICIES
 from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
 from evalbudget.racing import is_racer
 from evalbudget.repeats import parse_option
@@ -116,15 +117,20 @@ def _budget_options(command: Any) -> Any:
             ),
             click.option(
                 "--audit",
-                metavar="STORE",
-                help="Have humans label what a judge is checked by; STORE keeps draws and labels (see "
-                "evalbudget audit). The same command goes on when labels are in.",
+                metavar="STORE|SCORER",
+                help="Have humans label what a judge is checked by; STORE, a .sqlite file, keeps draws and "
+                "labels (see evalbudget audit). The same command goes on when labels are in. Or a scorer of "
+                "the task that labels in their place; the store is then audit.sqlite beside the logs.",
             ),
-            click.option("--judge", metavar="SCORER", help="Audit: the scorer to check; default the first."),
+            click.option(
+                "--judge",
+                metavar="SCORER|ROLE",
+                help="Audit: the scorer to check, or the model role that it asks; default the first.",
+            ),
             click.option(
                 "--auditor",
                 metavar="SCORER",
-                help="Audit: a scorer of the task that labels in place of humans, where a coin says so.",
+                help="Audit: as --audit SCORER, for a store of your choice: --audit STORE --auditor SCORER.",
             ),
             click.option("--json", "json_path", metavar="PATH", help="Race: write the leaderboard there."),
             click.option("--objective", help="worst-item (default), mse or mean."),
@@ -226,6 +232,11 @@ def _budgeted(name: str) -> click.Command:
         for flag, scorer in {"judge": judge, "auditor": auditor}.items():
             if scorer is not None:
                 raise InvalidInputError(f"--{flag} names a scorer of an audit; add --audit STORE")
+        if sampler in POLICIES:
+            raise InvalidInputError(
+                f"--sampler {sampler} needs --audit: a file for draws and labels (audit.sqlite), or the "
+                "scorer of the task that labels"
+            )
         if judges is not None:
             ours["judges"] = judges_text(read_judges(judges))
         of_race = {"batch": batch, "delta": delta, "epsilon": epsilon, "history": history}
@@ -262,7 +273,7 @@ def _budgeted(name: str) -> click.Command:
 
 
 _AUDIT = {
-    "audit": "store",
+    "audit": "audit",
     "judge": "judge",
     "auditor": "auditor",
     "sampler": "sampler",
