@@ -19,8 +19,9 @@ FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config")
 _COLUMNS = ("task", "item", "segment", "prompt", "response", "score", "by", "at")
 _JUDGE = ("model", "judge", "reason")
 _MOST_CHOICES = 21
-# a spreadsheet takes such a text for a formula, whoever wrote it
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = tuple("=+-@\t\r\n＝＋－＠")
+"""A spreadsheet takes a text that begins so for a formula, whoever wrote it; an apostrophe stops it."""
+_TEXTS = ("item", "segment", "prompt", "response", "by", "model", "reason")
 
 
 def export(store: AuditStore, kind: str, *, labelled: bool | None = None, judge: bool = False) -> str:
@@ -80,7 +81,7 @@ def _csv(rows: Iterable[dict[str, Any]], columns: tuple[str, ...]) -> str:
 
 
 def _cell(name: str, value: Any) -> Any:
-    if name in ("item", "segment", "prompt", "response", "reason") and value.startswith(_FORMULA):
+    if name in _TEXTS and value is not None and value.startswith(FORMULA):
         return "'" + value
     return f"{value:.15g}" if isinstance(value, float) else value
 
@@ -92,7 +93,7 @@ def _label_studio(row: dict[str, Any], scale: Scale) -> dict[str, Any]:
         # Label Studio takes only its own accounts as authors of annotations
         row |= {"labelled_by": by, "labelled_at": at}
         value = (
-            {"type": "choices", "value": {"choices": [f"{score:g}"]}}
+            {"type": "choices", "value": {"choices": [f"{score:.15g}"]}}
             if _choices(scale)
             else {"type": "number", "value": {"number": score}}
         )
@@ -105,7 +106,7 @@ def _labelling_config(scale: Scale) -> str:
     levels = _choices(scale)
     if levels:
         choices = "".join(
-            f"    <Choice value={quoteattr(f'{level:g}')}{_hotkey(level, levels)}/>\n" for level in levels
+            f"    <Choice value={quoteattr(f'{level:.15g}')}{_hotkey(level, levels)}/>\n" for level in levels
         )
         control = (
             '  <Choices name="score" toName="response" choice="single" showInline="true" required="true">\n'
