@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -24,7 +24,14 @@ FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 _TEXTS = ("item", "segment", "prompt", "response", "by", "model", "reason")
 
 
-def export(store: AuditStore, kind: str, *, labelled: bool | None = None, judge: bool = False) -> str:
+def export(
+    store: AuditStore,
+    kind: str,
+    *,
+    labelled: bool | None = None,
+    judge: bool = False,
+    among: Collection[int] | None = None,
+) -> str:
     """Every draw whose coin asked for a label, with its label if it has one.
 
     The system is not named and the judge is not quoted, so that whoever labels is not led.
@@ -34,6 +41,7 @@ def export(store: AuditStore, kind: str, *, labelled: bool | None = None, judge:
         kind: one of ``FORMATS``.
         labelled: only those with a label, or only those without.
         judge: add the system and what the judge said, of draws that are labelled.
+        among: draws whose label the verdict waits for; others without a label are left out. None for all.
 
     Raises:
         UnknownNameError: there is no such format.
@@ -43,7 +51,11 @@ def export(store: AuditStore, kind: str, *, labelled: bool | None = None, judge:
     if kind not in FORMATS:
         raise UnknownNameError("format", kind, FORMATS)
     labels = store.labels.counting()
-    rows = [_row(store, task, labels.get(task.draw), judge) for task in store.draws.tasks(labelled=labelled)]
+    rows = [
+        _row(store, task, labels.get(task.draw), judge)
+        for task in store.draws.tasks(labelled=labelled)
+        if among is None or task.draw in among or task.draw in labels
+    ]
     if kind == "csv":
         return _csv(rows, _COLUMNS + (_JUDGE if judge else ()))
     if kind == "jsonl":
