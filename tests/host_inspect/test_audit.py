@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -17,6 +18,7 @@ from evalbudget.audit_store.one_run import only_run
 from evalbudget.audit_store.run import AuditRun
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_inspect.auditing.again import shown
 from evalbudget_inspect.auditing.judge import find_judge
 
 TASK = Path(__file__).with_name("audited_tasks.py")
@@ -270,3 +272,21 @@ def test_a_role_names_the_scorer_that_asks_it() -> None:
         find_judge("stritc", scorers, [])
     with pytest.raises(UnknownNameError):  # it asks a model of its own, whatever the role
         find_judge("grader", [model_graded_qa(model="mockllm/m")], [])
+
+
+def test_a_command_is_shown_without_the_keys_in_it() -> None:
+    for word, left in (
+        ("api_key=sk-1", "api_key=***"),
+        ("OPENAI_API_KEY=sk-1", "OPENAI_API_KEY=***"),
+        (
+            "--grader={model: a, api_key: 'sk-1, 2', temperature: 0}",
+            "{model: a, api_key: ***, temperature: 0}",
+        ),
+        ('grader={"api_key": "sk-1", "model": "a"}', '"api_key": ***, "model": "a"}'),
+        ("aws_secret_access_key=sk-1", "aws_secret_access_key=***"),
+        ("auth_token=sk-1", "auth_token=***"),
+    ):
+        assert left in shlex.split(shown(["-M", word]))[1]
+        assert "sk-1" not in shown([word])
+    for word in ("--max-tokens=100", "token_limit=5", "key=C", "--model=openai/gpt-5"):
+        assert shown([word]) == word

@@ -287,6 +287,7 @@ _AUDIT = {
 
 
 def _audit(name: str, args: Sequence[str], typed: Mapping[str, Any], options: Mapping[str, Any]) -> int:
+    from evalbudget_inspect.auditing.again import shown
     from evalbudget_inspect.auditing.command import run_audit
 
     if name != "eval":
@@ -302,7 +303,7 @@ def _audit(name: str, args: Sequence[str], typed: Mapping[str, Any], options: Ma
     for option in typed["sampler_options"]:
         again += ["--sampler-option", option]
     given = {called: typed[flag] for flag, called in _AUDIT.items()}
-    return run_audit(args, {**given, **options}, shlex.join([*again, *args]), _run_host)
+    return run_audit(args, {**given, **options}, shown([*again, *args]), _run_host)
 
 
 _REPEATS_ONLY = ("repeat", "objective", "judges", "rotation", "judge_prices", "judge_role")
