@@ -155,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
             return _json(HTTPStatus.OK, call(asked))
         except EvalbudgetError as ex:
             return _problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(ex))
-        except ValueError as ex:
+        except (ValueError, RecursionError) as ex:
             return _problem(HTTPStatus.BAD_REQUEST, f"not JSON: {ex}")
         except Exception as ex:
             log.exception("the page asked for %s", self._below())

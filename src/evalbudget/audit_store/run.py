@@ -64,7 +64,8 @@ class AuditRun:
                 good; None if the context is not judged.
 
         Returns:
-            The draws, with what the coins said.
+            The draws, with what the coins said; none, and nothing is kept, if the batch ended meanwhile:
+            labels of later contexts were there before this one, and with it they tell enough.
 
         Raises:
             InvalidInputError: a score outside the scale, or not one answer and score per system.
@@ -79,6 +80,8 @@ class AuditRun:
             raise InvalidInputError(
                 f"context {context.number} needs {n} answers and {n if context.judged else 'no'} judge scores"
             )
+        if context not in self._session.contexts:
+            return ()
         if scores is None:
             draws = tuple(draw for draw in self._session.draws if draw.context == context.number)
         else:
