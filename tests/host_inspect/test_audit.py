@@ -198,6 +198,7 @@ def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(
         (("--judge", "ratign"), "Did you mean 'rating'"),
         (("--auditor", "rating"), "the task's only scorer"),
         (("--auditor", "panle"), "no scorer of the task"),
+        (("--auditor", "rating", "--judge", "rating"), "cannot check itself"),
         (("--detach",), "into the background"),
         (("--no-log-samples",), "reads the answers"),
         (("--delta", "7"), "delta is 7"),

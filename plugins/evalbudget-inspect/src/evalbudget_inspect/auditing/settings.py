@@ -67,6 +67,10 @@ class AuditSettings:
             raise InvalidInputError(
                 f"--sampler {sampler} keeps no audit store; use {' or '.join(POLICIES)} with --audit"
             )
+        if auditor is not None and auditor == judge:
+            raise InvalidInputError(
+                f"{judge!r} cannot check itself; name another scorer as the auditor or as the judge"
+            )
         if items is not None and items < 1:
             raise InvalidInputError(f"items is {items}; give 1 or more")
         given = {_RENAMED.get(k, k): v for k, v in options.items() if v is not None}
