@@ -7,6 +7,7 @@ import pytest
 from tests.audit_store.audits import Told, audit
 
 from evalbudget.audit_store import Answer, AuditStore
+from evalbudget.audit_store.one_run import only_run
 from evalbudget.audit_store.run import AuditRun
 from evalbudget.audit_store.standing import Stage
 from evalbudget.audit_store.weighing import weigh
@@ -190,3 +191,26 @@ def test_a_verdict_that_falls_while_a_batch_is_still_recorded_ends_it(tmp_path: 
         assert run.over
         assert run.contexts == ()
         assert weigh(store).stage is Stage.VERDICT
+
+
+def test_systems_that_were_asked_different_things_are_refused(tmp_path: Path) -> None:
+    told = Told()
+    with told.create(tmp_path / "a.sqlite") as store:
+        run = AuditRun(store)
+        with pytest.raises(InvalidInputError, match="shuffling a seed"):
+            run.record(run.contexts[0], [Answer("one", "x"), Answer("another", "y")], [5.0, 5.0])
+        assert store.draws.count() == 0
+
+
+def test_one_run_at_a_time(tmp_path: Path) -> None:
+    store = tmp_path / "a.sqlite"
+    with only_run(store), pytest.raises(AuditStoreError, match="another run"), only_run(store):
+        pass
+    with only_run(store):  # the first one ended
+        pass
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / ".a.sqlite.run").write_text("12345")  # left by one that was killed
+    with only_run(store):
+        pass
+    with pytest.raises(AuditStoreError, match="does not exist"), only_run(tmp_path / "none" / "a.sqlite"):
+        pass
