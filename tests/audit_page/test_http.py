@@ -151,6 +151,8 @@ def test_the_verdict_comes_up_when_it_is_reached_and_nobody_is_asked_for_more(
         ("next", {"session": "s"}, "by is missing"),
         ("next", {"by": "ann"}, "session is missing"),
         ("next", {"session": "s", "by": "ann", "skip": "x"}, "skip"),
+        ("correct", {"draw": 10**30, "score": 5, "by": "ann"}, "draw is missing"),
+        ("label", {"draw": 0, "score": 10**400, "by": "ann"}, "score is no number"),
     ],
 )
 def test_calls_that_make_no_sense_are_refused(
@@ -169,6 +171,7 @@ def test_requests_that_are_no_calls_are_refused(server: PageServer) -> None:
     assert request(server, path, raw=b"{").status == 400
     assert request(server, path, raw=b"[]").status == 422
     assert request(server, path, raw=b"\xff").status == 400
+    assert request(server, path, raw=b"[" * 20_000).status == 400
     assert request(server, path, raw=b"x" * 70_000).status == 400
     assert request(server, path, raw=b"{}", **{"Content-Length": "-1"}).status == 400
 

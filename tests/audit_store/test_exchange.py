@@ -173,6 +173,46 @@ def test_tables_as_spreadsheets_of_other_countries_write_them(store: AuditStore)
     assert import_labels(store, text, "csv").new == 1
 
 
+def test_decimal_commas(tmp_path: Path) -> None:
+    with audit(tmp_path / "halves.audit", scale=Scale(1, 10, 0.5)) as store:
+        assert import_labels(store, f"task;score;by\n{store.id}-0;7,5;ann\n", "csv").new == 1
+        assert store.labels.counting()[0].score == 7.5
+        with pytest.raises(InvalidInputError, match="not a number"):  # a thousand and a half?
+            import_labels(store, f"task\tscore\tby\n{store.id}-1\t1,5\tann\n", "csv")
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "label-studio"])
+@pytest.mark.parametrize(
+    "response",
+    ["x" * 200_000, "a\u2028b\x85c\x0bd\x1ce\r\nf\rg\0h", "\ufeff'=1+1", "＝1+1", "\n=1+1"],
+    ids=["long", "line ends", "mark", "wide", "second line"],
+)
+def test_any_answer_survives_the_way_out_and_back(tmp_path: Path, kind: str, response: str) -> None:
+    with AuditStore.create(tmp_path / "a.audit", design(scale=Scale(0, 1, 1 / 3))) as store:
+        (draw, answer), *_ = drawn(range(1))
+        store.draws.append([(draw, type(answer)("prompt", response))])
+        store.labels.add(0, 1 / 3, '=HYPERLINK("http://x")')
+        text = export(store, kind)
+        assert import_labels(store, text, kind) == Imported(0, known=1, agrees=0, conflicts=0, empty=0)
+        if kind == "csv" and len(response) < 100_000:  # Python's own reader takes no more
+            row = next(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline="")))
+            assert row["by"] == '\'=HYPERLINK("http://x")'
+            assert row["response"].removeprefix("'") == response.removeprefix("'")
+            assert row["response"][0] not in "=＝\n"
+
+
+def test_a_task_whose_number_is_absurd_is_no_task(store: AuditStore) -> None:
+    with pytest.raises(InvalidInputError, match="not the id of a task") as refusal:
+        import_labels(store, f"task,score,by\n{store.id}-{'9' * 5000},5,ann\n", "csv")
+    assert len(str(refusal.value)) < 300
+
+
+def test_times_that_no_calendar_shows_are_refused(store: AuditStore) -> None:
+    for at in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"):
+        with pytest.raises(InvalidInputError, match="not when anybody labelled"):
+            import_labels(store, f"task,score,by,at\n{store.id}-0,5,ann,{at}\n", "csv")
+
+
 def test_texts_are_no_formulas_in_a_spreadsheet(tmp_path: Path) -> None:
     with AuditStore.create(tmp_path / "a.audit", design()) as store:
         (draw, answer), *_ = drawn(range(1))

@@ -7,6 +7,7 @@ import pytest
 from tests.audit_store.audits import Told, audit
 
 from evalbudget.audit_store import Answer, AuditStore
+from evalbudget.audit_store.one_run import only_run
 from evalbudget.audit_store.run import AuditRun
 from evalbudget.audit_store.standing import Stage
 from evalbudget.audit_store.weighing import weigh
@@ -164,3 +165,52 @@ def test_what_cannot_be_replayed_is_refused(tmp_path: Path) -> None:
         pytest.raises(AuditStoreError, match="names 2 systems, 30 items and 1 segments"),
     ):
         weigh(store)
+
+
+def test_a_verdict_that_falls_while_a_batch_is_still_recorded_ends_it(tmp_path: Path) -> None:
+    """An item in the middle came late; the labels of those after it were there before."""
+    told = Told((6.0, 4.0), n_items=400, pilot=20, batch=80)
+    with told.create(tmp_path / "a.sqlite") as store, told.create(tmp_path / "whole.sqlite") as whole:
+        for each in (store, whole):
+            told.draw(each)
+            label_all(told, each)
+        told.draw(whole)
+        wanted = {draw.context for draw in whole.draws.all() if draw.wanted}
+        run = AuditRun(store)
+        late = [next(c for c in run.contexts if c.number not in wanted), *run.contexts[-2:]]
+        for context in [c for c in run.contexts if c not in late] + [None] + late:
+            if context is None:
+                for task in store.draws.tasks(labelled=False):
+                    store.labels.add(task.draw, told.score(store, task.draw), "ann")
+                run = AuditRun(store)
+                assert run.contexts == tuple(late)
+                continue
+            answers = [Answer(f"Write story {context.item}.", "Story") for _ in context.models]
+            draws = run.record(context, answers, told.judge[context.item, list(context.models)].tolist())
+            assert bool(draws) == (context is late[0] or context not in late)
+        assert run.over
+        assert run.contexts == ()
+        assert weigh(store).stage is Stage.VERDICT
+
+
+def test_systems_that_were_asked_different_things_are_refused(tmp_path: Path) -> None:
+    told = Told()
+    with told.create(tmp_path / "a.sqlite") as store:
+        run = AuditRun(store)
+        with pytest.raises(InvalidInputError, match="shuffling a seed"):
+            run.record(run.contexts[0], [Answer("one", "x"), Answer("another", "y")], [5.0, 5.0])
+        assert store.draws.count() == 0
+
+
+def test_one_run_at_a_time(tmp_path: Path) -> None:
+    store = tmp_path / "a.sqlite"
+    with only_run(store), pytest.raises(AuditStoreError, match="another run"), only_run(store):
+        pass
+    with only_run(store):  # the first one ended
+        pass
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / ".a.sqlite.run").write_text("12345")  # left by one that was killed
+    with only_run(store):
+        pass
+    with pytest.raises(AuditStoreError, match="does not exist"), only_run(tmp_path / "none" / "a.sqlite"):
+        pass

@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from tests.audit_store.audits import Told, audit
 
 from evalbudget.audit_store import AuditStore
+from evalbudget.audit_store.weighing import weigh
 from evalbudget.cli.main import cli
 
 
@@ -170,6 +171,20 @@ def test_a_table_goes_out_and_comes_back(path: Path, tmp_path: Path, told: Told)
     out.write_text(out.read_text().replace(",5,", ",6,"))
     done = run("import", path, out, "--by", "bob")
     assert "5 contradict earlier labels, which count" in done.stderr
+
+
+def test_what_the_verdict_needs_no_more_is_not_exported(tmp_path: Path) -> None:
+    told, path, table = Told((9.0, 2.0), pilot=60), tmp_path / "a.sqlite", tmp_path / "l.csv"
+    with told.create(path) as store:
+        told.draw(store)
+        while wanted := weigh(store).wanted:
+            store.labels.add(wanted[0], told.score(store, wanted[0]), "ann")
+        assert store.progress().outstanding > 0  # asked for by coins, before the batch told enough
+        labelled = store.progress().labelled
+    done = run("export", path, "--format", "csv", "-o", table)
+    assert f"0 still wanted, {labelled} labelled" in done.stderr
+    assert len(table.read_text().splitlines()) == labelled + 1
+    assert "0 still wanted" in run("import", path, table).stdout
 
 
 def test_labels_come_through_a_pipe(path: Path) -> None:

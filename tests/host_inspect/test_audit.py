@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from inspect_ai.log import read_eval_log
+from inspect_ai.scorer import match, model_graded_fact, model_graded_qa
 from tests.host_inspect.audited_tasks import human
 
 from evalbudget.audit_store import AuditStore
+from evalbudget.audit_store.one_run import only_run
 from evalbudget.audit_store.run import AuditRun
 from evalbudget.cli.main import cli
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_inspect.auditing.again import shown
+from evalbudget_inspect.auditing.judge import find_judge
 
 TASK = Path(__file__).with_name("audited_tasks.py")
 MODELS = "mockllm/good,mockllm/bad"
@@ -113,6 +120,18 @@ def test_a_run_killed_before_it_was_recorded_is_paid_for_once(
         assert store.draws.count() == paid.total()
 
 
+def test_logs_are_read_where_an_env_file_has_inspect_write_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSPECT_LOG_DIR", "")  # whatever the file sets is undone after the test
+    monkeypatch.delenv("INSPECT_LOG_DIR")
+    (folder / ".env").write_text("INSPECT_LOG_DIR=./elsewhere\n")
+    done = run("-T", "items=6")
+    assert done.exit_code == 3, done.output
+    assert max(calls(folder).values()) == 1
+    assert list((folder / "elsewhere").glob("*.eval"))
+
+
 def test_an_answer_that_fails_twice_is_labelled_as_it_is(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +148,45 @@ def test_an_answer_that_fails_twice_is_labelled_as_it_is(
         assert store.draws.opinion(draw.index).score is None
 
 
+def test_every_answer_is_logged_at_once_so_that_a_kill_loses_none(folder: Path) -> None:
+    assert run("-T", "items=3").exit_code == 3
+    logs = list((folder / "logs").glob("*.eval"))
+    assert {read_eval_log(str(log), header_only=True).eval.config.log_buffer for log in logs} == {1}
+
+
+def test_two_runs_of_one_store_do_not_both_pay(folder: Path) -> None:
+    with only_run(folder / "a.sqlite"):
+        refusal = run()
+        assert refusal.exit_code == 2
+        assert "another run (process" in refusal.stderr
+        assert not calls(folder)
+    assert run("-T", "items=3").exit_code == 3
+    assert not list(folder.glob(".a.sqlite*"))
+
+
+def test_the_audit_may_be_named_by_scorer_and_the_judge_by_role(folder: Path) -> None:
+    common = ["inspect", "eval", "stories.py@paneled", "--model", MODELS, "--score-range", "1..10"]
+    common += ["-T", "items=8", "--sampler", "audit-eprocess", "--audit", "panel"]
+    done = CliRunner().invoke(cli, [*common, "--judge", "gradre", "--model-role", "grader=mockllm/model"])
+    assert done.exit_code == 2
+    assert "Did you mean 'grader'" in done.stderr
+    assert not calls(folder)
+    done = CliRunner().invoke(cli, [*common, "--judge", "grader", "--model-role", "grader=mockllm/model"])
+    assert done.exit_code in (0, 1), done.output
+    with AuditStore.open(folder / "logs" / "audit.sqlite") as store:
+        assert set(store.progress().by) == {"scorer panel"}
+        assert all(draw.judge == draw.judge for draw in store.draws.all())
+    both = CliRunner().invoke(cli, [*common, "--auditor", "panel"])
+    assert "both name a scorer" in both.stderr
+
+
+def test_humans_alone_may_be_a_scorer_and_need_no_judge(folder: Path) -> None:
+    done = run("--sampler", "human-only", "--auditor", "rating", "-T", "items=4")
+    assert done.exit_code in (0, 1), done.output
+    with AuditStore.open("a.sqlite") as store:
+        assert store.progress().labelled == store.progress().wanted == 8
+
+
 def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(folder: Path) -> None:
     for options, message in (
         (("--limit", "5"), "--sampler-option items=N"),
@@ -139,6 +197,10 @@ def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(
         (("--sampler-option", "pilto=3"), "Did you mean 'pilot'"),
         (("--judge", "ratign"), "Did you mean 'rating'"),
         (("--auditor", "rating"), "the task's only scorer"),
+        (("--auditor", "panle"), "no scorer of the task"),
+        (("--auditor", "rating", "--judge", "rating"), "cannot check itself"),
+        (("--detach",), "into the background"),
+        (("--no-log-samples",), "reads the answers"),
         (("--delta", "7"), "delta is 7"),
     ):
         done = run(*options)
@@ -148,6 +210,10 @@ def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(
     assert run(models="mockllm/good").exit_code == 2
     alone = CliRunner().invoke(cli, ["inspect", "eval", "stories.py", "--judge", "rating", "--model", "m"])
     assert "add --audit STORE" in alone.stderr
+    for sampler in ("audit-eprocess", "human-only"):
+        alone = CliRunner().invoke(cli, ["inspect", "eval", "stories.py", "--sampler", sampler])
+        assert alone.exit_code == 2
+        assert f"--sampler {sampler} needs --audit" in alone.stderr
     assert not calls(folder)
     assert not (folder / "a.sqlite").exists()
 
@@ -192,3 +258,36 @@ def test_a_scorer_of_the_task_labels_what_the_coins_ask_for_and_nothing_else(fol
             assert label.score == human(model, item)
             assert audited[f"panel {model} {item} Story for {item}"] == 1
         assert audited.total() < store.draws.count()
+
+
+def test_a_role_names_the_scorer_that_asks_it() -> None:
+    strict = model_graded_fact(model_role="strict")
+    scorers = [match(), strict, model_graded_qa()]
+    assert find_judge("grader", scorers, []) == "model_graded_qa"
+    assert find_judge("strict", scorers, []) == "model_graded_fact"
+    assert find_judge(None, scorers, ["grader"]) == "match"
+    assert find_judge("match.key", scorers, []) == "match.key"
+    with pytest.raises(InvalidInputError, match="may be asked by 2 scorers"):
+        find_judge("grader", [model_graded_qa(), model_graded_fact()], [])
+    with pytest.raises(UnknownNameError, match="Did you mean 'strict'"):
+        find_judge("stritc", scorers, [])
+    with pytest.raises(UnknownNameError):  # it asks a model of its own, whatever the role
+        find_judge("grader", [model_graded_qa(model="mockllm/m")], [])
+
+
+def test_a_command_is_shown_without_the_keys_in_it() -> None:
+    for word, left in (
+        ("api_key=sk-1", "api_key=***"),
+        ("OPENAI_API_KEY=sk-1", "OPENAI_API_KEY=***"),
+        (
+            "--grader={model: a, api_key: 'sk-1, 2', temperature: 0}",
+            "{model: a, api_key: ***, temperature: 0}",
+        ),
+        ('grader={"api_key": "sk-1", "model": "a"}', '"api_key": ***, "model": "a"}'),
+        ("aws_secret_access_key=sk-1", "aws_secret_access_key=***"),
+        ("auth_token=sk-1", "auth_token=***"),
+    ):
+        assert left in shlex.split(shown(["-M", word]))[1]
+        assert "sk-1" not in shown([word])
+    for word in ("--max-tokens=100", "token_limit=5", "key=C", "--model=openai/gpt-5"):
+        assert shown([word]) == word

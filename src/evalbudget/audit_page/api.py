@@ -140,7 +140,7 @@ def _text(asked: Json, name: str) -> str:
 
 def _draw(asked: Json) -> int:
     value = asked.get("draw")
-    if type(value) is not int:
+    if type(value) is not int or not 0 <= value < 2**63:
         raise InvalidInputError("draw is missing")
     return value
 
@@ -149,4 +149,7 @@ def _score(asked: Json) -> float:
     value = asked.get("score")
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidInputError("score is missing")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidInputError("score is no number that fits any scale") from None

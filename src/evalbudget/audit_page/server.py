@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > _LARGEST_REQUEST:
+        if not length.isdecimal() or len(length) > 9 or int(length) > _LARGEST_REQUEST:
             self.close_connection = True  # what it sends cannot be told from the next request
             self._send(_problem(HTTPStatus.BAD_REQUEST, "a request of unknown or absurd length"))
             return
@@ -155,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
             return _json(HTTPStatus.OK, call(asked))
         except EvalbudgetError as ex:
             return _problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(ex))
-        except ValueError as ex:
+        except (ValueError, RecursionError) as ex:
             return _problem(HTTPStatus.BAD_REQUEST, f"not JSON: {ex}")
         except Exception as ex:
             log.exception("the page asked for %s", self._below())

@@ -146,8 +146,8 @@ class Draws:
             InvalidInputError: the id is of another store, or of a draw whose coin asked for no label.
         """
         store, dash, number = task.strip().rpartition("-")
-        if not dash or not number.isdecimal():
-            raise InvalidInputError(f"{task!r} is not the id of a task; it looks like {self._id(0)!r}")
+        if not dash or not (number.isascii() and number.isdecimal() and len(number) < 20):
+            raise InvalidInputError(f"{task[:60]!r} is not the id of a task; it looks like {self._id(0)!r}")
         if store != self._store:
             raise InvalidInputError(
                 f"task {task!r} is of another audit store; ids of this one begin with {self._store}-"

@@ -64,10 +64,12 @@ class AuditRun:
                 good; None if the context is not judged.
 
         Returns:
-            The draws, with what the coins said.
+            The draws, with what the coins said; none, and nothing is kept, if the batch ended meanwhile:
+            labels of later contexts were there before this one, and with it they tell enough.
 
         Raises:
-            InvalidInputError: a score outside the scale, or not one answer and score per system.
+            InvalidInputError: a score outside the scale, not one answer and score per system, or prompts that
+                differ.
             AuditStoreError: another run recorded it, or a label was corrected meanwhile.
         """
         n = len(context.models)
@@ -78,6 +80,14 @@ class AuditRun:
         ):
             raise InvalidInputError(
                 f"context {context.number} needs {n} answers and {n if context.judged else 'no'} judge scores"
+            )
+        if context not in self._session.contexts:
+            return ()
+        if len({answer.prompt for answer in answers}) > 1:
+            raise InvalidInputError(
+                f"the systems were asked different things under the name "
+                f"{self.store.design.items[context.item]!r}; give items ids of their own, or the dataset's "
+                "shuffling a seed, and begin a new audit"
             )
         if scores is None:
             draws = tuple(draw for draw in self._session.draws if draw.context == context.number)

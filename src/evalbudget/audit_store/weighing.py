@@ -44,6 +44,17 @@ def labels_of(store: AuditStore) -> dict[int, float]:
     return {draw: to_unit(label.score) for draw, label in store.labels.counting().items()}
 
 
+def still_wanted(store: AuditStore) -> tuple[int, ...]:
+    """Draws whose label the verdict still waits for; all without a label where no verdict can be given.
+
+    Once enough is known, the rest of a batch is not needed any more, though its coins asked for it.
+    """
+    try:
+        return weigh(store).wanted
+    except EvalbudgetError:
+        return tuple(task.draw for task in store.draws.tasks(labelled=False))
+
+
 def weigh(store: AuditStore) -> Standing:
     """Replay an audit: its verdict, on the scale of its labels, and what happens next.
 

@@ -59,19 +59,22 @@ def export_command(path: Path, kind: str, output: Path, only: str | None, with_j
         check_target(output, "--output")
     from evalbudget.audit_store import AuditStore
     from evalbudget.audit_store.exchange import export
+    from evalbudget.audit_store.weighing import still_wanted
 
     with AuditStore.open(path) as store:
         if not to_stdout and output.exists() and output.samefile(path):
             raise InvalidInputError(f"--output {output} is the audit store itself; choose another file")
-        text = export(store, kind, labelled=None if only is None else only == "labelled", judge=with_judge)
-        progress = store.progress()
+        wanted = frozenset(still_wanted(store))
+        which = None if only is None else only == "labelled"
+        text = export(store, kind, labelled=which, judge=with_judge, among=wanted)
+        labelled = store.progress().labelled
     if to_stdout:
         click.echo(text, nl=False)
         return
     write_text(output, text, "--output")
     told = f"Wrote {output}"
     if kind != "label-studio-config":
-        told += f": {progress.wanted} wanted so far, {progress.labelled} of them labelled"
+        told += f": {len(wanted)} still wanted, {labelled} labelled"
     if kind == "label-studio":
         told += "; the labelling interface for it: --format label-studio-config"
     print(told, file=sys.stderr)
@@ -97,6 +100,7 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
     """
     from evalbudget.audit_store import AuditStore
     from evalbudget.audit_store.exchange import format_of, import_labels
+    from evalbudget.audit_store.weighing import still_wanted
 
     kind = format_of("standard input" if file == Path("-") else file.name, kind)
     try:
@@ -112,15 +116,15 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
             found = import_labels(store, text, kind, by)
         except InvalidInputError as ex:
             raise InvalidInputError(f"{file}: {ex}") from ex
-        progress = store.progress()
+        outstanding = len(still_wanted(store))
     if as_json:
-        click.echo(json.dumps(asdict(found) | {"outstanding": progress.outstanding}, indent=2))
+        click.echo(json.dumps(asdict(found) | {"outstanding": outstanding}, indent=2))
         return
     parts = [f"{found.new} new label{'s' * (found.new != 1)}"]
     parts += [f"{found.known} known"] if found.known else []
     parts += [f"{found.agrees} that agree"] if found.agrees else []
     parts += [f"{found.empty} rows without a score"] if found.empty else []
-    click.echo(f"{', '.join(parts)}; {progress.outstanding} still wanted")
+    click.echo(f"{', '.join(parts)}; {outstanding} still wanted")
     if found.conflicts:
         print(
             f"{found.conflicts} contradict earlier labels, which count: see evalbudget audit status {path}",

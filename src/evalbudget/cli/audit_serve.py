@@ -49,7 +49,7 @@ def serve(path: Path, port: int, by: str, browse: bool | None) -> None:
     from evalbudget.audit_page import PageApi, PageServer
     from evalbudget.audit_store import AuditStore
     from evalbudget.audit_store.labels import labeller
-    from evalbudget.audit_store.weighing import weigh
+    from evalbudget.audit_store.weighing import still_wanted, weigh
 
     with AuditStore.open(path) as store:
         before = store.progress().labelled
@@ -59,9 +59,8 @@ def serve(path: Path, port: int, by: str, browse: bool | None) -> None:
             if _has_screen() if browse is None else browse:
                 webbrowser.open(server.url)
             server.serve_forever(poll_interval=0.2)
-        progress = store.progress()
-        new = progress.labelled - before
-        print(f"\nEnded: {new} new label{'s' * (new != 1)}, {progress.outstanding} still wanted.")
+        new = store.progress().labelled - before
+        print(f"\nEnded: {new} new label{'s' * (new != 1)}, {len(still_wanted(store))} still wanted.")
 
 
 @contextmanager

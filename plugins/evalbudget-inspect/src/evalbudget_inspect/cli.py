@@ -10,8 +10,10 @@ from typing import Any
 import click
 from inspect_ai._cli.main import inspect as host
 from inspect_ai._cli.main import main as host_main
+from inspect_ai._util.dotenv import init_dotenv
 from inspect_ai._util.error import PrerequisiteError
 
+from evalbudget.audit_store.weighing import POLICIES
 from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
 from evalbudget.racing import is_racer
 from evalbudget.repeats import parse_option
@@ -115,15 +117,20 @@ def _budget_options(command: Any) -> Any:
             ),
             click.option(
                 "--audit",
-                metavar="STORE",
-                help="Have humans label what a judge is checked by; STORE keeps draws and labels (see "
-                "evalbudget audit). The same command goes on when labels are in.",
+                metavar="STORE|SCORER",
+                help="Have humans label what a judge is checked by; STORE, a .sqlite file, keeps draws and "
+                "labels (see evalbudget audit). The same command goes on when labels are in. Or a scorer of "
+                "the task that labels in their place; the store is then audit.sqlite beside the logs.",
             ),
-            click.option("--judge", metavar="SCORER", help="Audit: the scorer to check; default the first."),
+            click.option(
+                "--judge",
+                metavar="SCORER|ROLE",
+                help="Audit: the scorer to check, or the model role that it asks; default the first.",
+            ),
             click.option(
                 "--auditor",
                 metavar="SCORER",
-                help="Audit: a scorer of the task that labels in place of humans, where a coin says so.",
+                help="Audit: as --audit SCORER, for a store of your choice: --audit STORE --auditor SCORER.",
             ),
             click.option("--json", "json_path", metavar="PATH", help="Race: write the leaderboard there."),
             click.option("--objective", help="worst-item (default), mse or mean."),
@@ -203,6 +210,7 @@ def _budgeted(name: str) -> click.Command:
         auditor: str | None,
         args: tuple[str, ...],
     ) -> None:
+        init_dotenv()  # models and log folder may stand in .env: known to us as they will be to inspect
         options: dict[str, Any] = dict(parse_option(text) for text in sampler_options)
         if objective is not None:
             options["objective"] = objective
@@ -224,6 +232,11 @@ def _budgeted(name: str) -> click.Command:
         for flag, scorer in {"judge": judge, "auditor": auditor}.items():
             if scorer is not None:
                 raise InvalidInputError(f"--{flag} names a scorer of an audit; add --audit STORE")
+        if sampler in POLICIES:
+            raise InvalidInputError(
+                f"--sampler {sampler} needs --audit: a file for draws and labels (audit.sqlite), or the "
+                "scorer of the task that labels"
+            )
         if judges is not None:
             ours["judges"] = judges_text(read_judges(judges))
         of_race = {"batch": batch, "delta": delta, "epsilon": epsilon, "history": history}
@@ -260,7 +273,7 @@ def _budgeted(name: str) -> click.Command:
 
 
 _AUDIT = {
-    "audit": "store",
+    "audit": "audit",
     "judge": "judge",
     "auditor": "auditor",
     "sampler": "sampler",
@@ -274,6 +287,7 @@ _AUDIT = {
 
 
 def _audit(name: str, args: Sequence[str], typed: Mapping[str, Any], options: Mapping[str, Any]) -> int:
+    from evalbudget_inspect.auditing.again import shown
     from evalbudget_inspect.auditing.command import run_audit
 
     if name != "eval":
@@ -289,7 +303,7 @@ def _audit(name: str, args: Sequence[str], typed: Mapping[str, Any], options: Ma
     for option in typed["sampler_options"]:
         again += ["--sampler-option", option]
     given = {called: typed[flag] for flag, called in _AUDIT.items()}
-    return run_audit(args, {**given, **options}, shlex.join([*again, *args]), _run_host)
+    return run_audit(args, {**given, **options}, shown([*again, *args]), _run_host)
 
 
 _REPEATS_ONLY = ("repeat", "objective", "judges", "rotation", "judge_prices", "judge_role")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -19,11 +19,19 @@ FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config")
 _COLUMNS = ("task", "item", "segment", "prompt", "response", "score", "by", "at")
 _JUDGE = ("model", "judge", "reason")
 _MOST_CHOICES = 21
-# a spreadsheet takes such a text for a formula, whoever wrote it
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = tuple("=+-@\t\r\n＝＋－＠")
+"""A spreadsheet takes a text that begins so for a formula, whoever wrote it; an apostrophe stops it."""
+_TEXTS = ("item", "segment", "prompt", "response", "by", "model", "reason")
 
 
-def export(store: AuditStore, kind: str, *, labelled: bool | None = None, judge: bool = False) -> str:
+def export(
+    store: AuditStore,
+    kind: str,
+    *,
+    labelled: bool | None = None,
+    judge: bool = False,
+    among: Collection[int] | None = None,
+) -> str:
     """Every draw whose coin asked for a label, with its label if it has one.
 
     The system is not named and the judge is not quoted, so that whoever labels is not led.
@@ -33,6 +41,7 @@ def export(store: AuditStore, kind: str, *, labelled: bool | None = None, judge:
         kind: one of ``FORMATS``.
         labelled: only those with a label, or only those without.
         judge: add the system and what the judge said, of draws that are labelled.
+        among: draws whose label the verdict waits for; others without a label are left out. None for all.
 
     Raises:
         UnknownNameError: there is no such format.
@@ -42,7 +51,11 @@ def export(store: AuditStore, kind: str, *, labelled: bool | None = None, judge:
     if kind not in FORMATS:
         raise UnknownNameError("format", kind, FORMATS)
     labels = store.labels.counting()
-    rows = [_row(store, task, labels.get(task.draw), judge) for task in store.draws.tasks(labelled=labelled)]
+    rows = [
+        _row(store, task, labels.get(task.draw), judge)
+        for task in store.draws.tasks(labelled=labelled)
+        if among is None or task.draw in among or task.draw in labels
+    ]
     if kind == "csv":
         return _csv(rows, _COLUMNS + (_JUDGE if judge else ()))
     if kind == "jsonl":
@@ -80,7 +93,7 @@ def _csv(rows: Iterable[dict[str, Any]], columns: tuple[str, ...]) -> str:
 
 
 def _cell(name: str, value: Any) -> Any:
-    if name in ("item", "segment", "prompt", "response", "reason") and value.startswith(_FORMULA):
+    if name in _TEXTS and value is not None and value.startswith(FORMULA):
         return "'" + value
     return f"{value:.15g}" if isinstance(value, float) else value
 
@@ -92,7 +105,7 @@ def _label_studio(row: dict[str, Any], scale: Scale) -> dict[str, Any]:
         # Label Studio takes only its own accounts as authors of annotations
         row |= {"labelled_by": by, "labelled_at": at}
         value = (
-            {"type": "choices", "value": {"choices": [f"{score:g}"]}}
+            {"type": "choices", "value": {"choices": [f"{score:.15g}"]}}
             if _choices(scale)
             else {"type": "number", "value": {"number": score}}
         )
@@ -105,7 +118,7 @@ def _labelling_config(scale: Scale) -> str:
     levels = _choices(scale)
     if levels:
         choices = "".join(
-            f"    <Choice value={quoteattr(f'{level:g}')}{_hotkey(level, levels)}/>\n" for level in levels
+            f"    <Choice value={quoteattr(f'{level:.15g}')}{_hotkey(level, levels)}/>\n" for level in levels
         )
         control = (
             '  <Choices name="score" toName="response" choice="single" showInline="true" required="true">\n'

@@ -90,4 +90,6 @@ def _time(row: Row) -> float | None:
         raise InvalidInputError(
             f"time {row.at!r} is not a time; write 2026-01-31T12:00:00+00:00 or leave it empty"
         ) from None
+    if not 1970 < moment.year < 9999:  # time zones lead over the ends of the calendar
+        raise InvalidInputError(f"time {row.at!r} is not when anybody labelled; leave it empty for now")
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from evalbudget.audit_store.exchange.exporting import FORMULA
 from evalbudget.errors import InvalidInputError, UnknownNameError
 
+_LARGEST_CELL = 2**31 - 1  # a C long holds no more everywhere
 _SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "label-studio"}
 
 
@@ -66,6 +68,7 @@ def _csv(text: str) -> Iterator[Row]:
     # spreadsheets of half of the world write semicolons
     delimiter = max(",;\t", key=head.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    usual = csv.field_size_limit(_LARGEST_CELL)  # answers may be long
     try:
         header = [name.strip().lower() for name in next(reader, [])]
         for needed in ("task", "score"):
@@ -83,16 +86,29 @@ def _csv(text: str) -> Iterator[Row]:
             yield Row(
                 place,
                 entry["task"].strip(),
-                entry.get("score", "").strip() or None,
-                entry.get("by", "").strip(),
+                _number(entry.get("score", "").strip(), delimiter) or None,
+                _name(entry.get("by", "").strip()),
                 entry.get("at", "").strip(),
             )
     except csv.Error as ex:
         raise InvalidInputError(f"line {reader.line_num}: {ex}") from ex
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _number(text: str, delimiter: str) -> str:
+    """7,5 is seven and a half to spreadsheets that part cells by semicolons."""
+    return text.replace(",", ".") if delimiter == ";" and text.count(",") == 1 else text
+
+
+def _name(text: str) -> str:
+    """As it was before export kept a spreadsheet from taking it for a formula."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
 
 
 def _jsonl(text: str) -> Iterator[Row]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    # not splitlines, which parts lines at characters that JSON leaves inside a text
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:

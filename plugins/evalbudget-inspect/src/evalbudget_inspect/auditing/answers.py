@@ -17,6 +17,8 @@ from evalbudget_inspect.values import score_to_float
 
 TAG = "evalbudget_audit"
 """Key in a log's metadata: id of the store whose items it answers."""
+JUDGE = "evalbudget_judge"
+"""Key in a log's metadata: the scorer that was its judge."""
 ATTEMPTS = 2
 """Runs in which an item may fail before it is taken as it is."""
 
@@ -53,7 +55,8 @@ def read_answers(folder: str, store: AuditStore, judge: str | None) -> dict[tupl
     found: dict[tuple[str, str], Found] = {}
     for path in _logs(folder):
         header = read_eval_log(path, header_only=True)
-        if (header.eval.metadata or {}).get(TAG) != store.id:
+        told = header.eval.metadata or {}
+        if told.get(TAG) != store.id:
             continue
         log = read_eval_log(path)
         names = [scorer.name for scorer in log.eval.scorers or []]
@@ -64,7 +67,7 @@ def read_answers(folder: str, store: AuditStore, judge: str | None) -> dict[tupl
             earlier = found.get(key)
             if earlier is None or earlier.failures:
                 failures = 0 if earlier is None else earlier.failures
-                found[key] = _read(sample, names, judge, failures, path)
+                found[key] = _read(sample, names, told.get(JUDGE, judge), failures, path)
     return found
 
 

@@ -12,7 +12,7 @@ from inspect_ai.scorer import Scorer
 
 from evalbudget.audit_store import AuditStore
 from evalbudget.audit_store.weighing import weigh
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.auditing.answers import Found
 from evalbudget_inspect.entry import load_one
 from evalbudget_inspect.scoring import scorer_names
@@ -27,17 +27,17 @@ def without_scorer(scorers: list[Scorer], wanted: str) -> list[Scorer]:
     """The task's scorers less the auditor, which is asked for what the coins pick and nothing else.
 
     Raises:
-        UnknownNameError: there is no such scorer.
-        InvalidInputError: it is the only one.
+        InvalidInputError: there is no such scorer.
     """
     names = scorer_names(scorers)
-    name, _ = driving_score(wanted, names)
-    left = [scorer for scorer, each in zip(scorers, names, strict=True) if each != name]
-    if not left:
+    try:
+        name, _ = driving_score(wanted, names)
+    except UnknownNameError as ex:
         raise InvalidInputError(
-            f"{name!r} is the task's only scorer; an audit needs another one as its judge"
-        )
-    return left
+            f"the auditor is no scorer of the task: {ex} To have humans label, name a file: --audit "
+            "audit.sqlite"
+        ) from None
+    return [scorer for scorer, each in zip(scorers, names, strict=True) if each != name]
 
 
 def label_by_scorer(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from inspect_ai._cli.main import inspect as host
 from inspect_ai._util.config import parse_cli_args
 
 from evalbudget.audit_store import AuditStore
+from evalbudget.audit_store.one_run import only_run
 from evalbudget.audit_store.run import AuditRun
 from evalbudget.audit_store.standing import Stage, Standing
 from evalbudget.audit_store.weighing import weigh
@@ -28,6 +30,8 @@ _REFUSED = {
     "limit": "an audit draws its items by itself; for the first N items: --sampler-option items=N",
     "sample_id": "an audit draws its items by itself; drop it",
     "epochs": "an audit asks each model for each item once; drop it",
+    "detach": "an audit waits for inspect and reads its logs; put the whole command into the background",
+    "no_log_samples": "an audit reads the answers from inspect's logs; drop it",
 }
 
 
@@ -48,23 +52,39 @@ def run_audit(
     Returns:
         0 with a verdict, 1 without one, 3 if labels are wanted; the host's own if it failed.
     """
-    command = host.commands["eval"]
-    parsed = parse(command, args)
+    parsed = parse(host.commands["eval"], args)
     for name, why in _REFUSED.items():
         if parsed.get(name):
             raise InvalidInputError(f"--{name.replace('_', '-')}: {why}")
     models = [model.strip() for model in str(parsed.get("model") or "").split(",") if model.strip()]
     if not models:
         raise InvalidInputError("which models? Name those to compare: --model a,b")
+    folder = str(parsed.get("log_dir") or "./logs")
     given = {name: value for name, value in ours.items() if value is not None}
+    given |= _where(given.pop("audit"), given.get("auditor"), folder)
     settings = AuditSettings.of(models=models, **given)
     given["store"] = str(settings.store.resolve())
-    folder = str(parsed.get("log_dir") or "./logs")
+    if parsed.get("log_buffer") is None and "://" not in folder:
+        args = [*args, "--log-buffer", "1"]  # what is answered is in the log before a kill can lose it
+    with only_run(settings.store):
+        return _go_on(settings, folder, args, given, again, run_host)
+
+
+def _go_on(
+    settings: AuditSettings,
+    folder: str,
+    args: Sequence[str],
+    given: Mapping[str, Any],
+    again: str,
+    run_host: Callable[[list[str]], int],
+) -> int:
+    """Batch after batch until somebody else has to do something."""
+    command = host.commands["eval"]
     before: object = None
     while True:
         missing = _missing(settings, folder)
         if isinstance(missing, Standing) and missing.wanted and settings.auditor is not None:
-            _label(settings, folder, parsed)
+            _label(settings, folder, parse(command, args))
             continue
         if isinstance(missing, Standing):
             _print(missing, settings)
@@ -76,10 +96,29 @@ def run_audit(
             )
         before = missing
         entry.plan = entry.Plan(again, missing.answered)
-        code = _run(command, args, given, missing.models, models, run_host)
+        code = _run(command, args, given, missing.models, settings.models, run_host)
         if code:
             _missing(settings, folder)  # what was answered is recorded all the same
             return code
+
+
+def _where(audit: str, auditor: str | None, folder: str) -> dict[str, str]:
+    """The store and, if there is one, the auditor: ``--audit`` may name a scorer of the task as well."""
+    path = Path(audit)
+    if path.is_file() or path.suffix.lower() in (".sqlite", ".db") or any(sign in audit for sign in "/\\"):
+        return {"store": audit}
+    if auditor is not None:
+        raise InvalidInputError(
+            f"--audit {audit} and --auditor {auditor} both name a scorer; for a store write "
+            f"--audit {audit}.sqlite"
+        )
+    if "://" in folder:
+        raise InvalidInputError(
+            f"--audit {audit} would keep its store in {folder}, and a store is a local file; give "
+            f"--audit FILE.sqlite --auditor {audit}"
+        )
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return {"store": str(Path(folder) / "audit.sqlite"), "auditor": audit}
 
 
 class _Missing:

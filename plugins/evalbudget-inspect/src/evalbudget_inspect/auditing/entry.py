@@ -9,20 +9,20 @@ from typing import Any
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset
-from inspect_ai.model import get_model
+from inspect_ai.model import get_model, model_roles
 from inspect_ai.model._model import ModelName
 from rich.text import Text
 
 from evalbudget.audit_store import AuditStore
 from evalbudget.audit_store.run import AuditRun
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget_inspect.auditing.answers import TAG
+from evalbudget_inspect.auditing.answers import JUDGE, TAG
 from evalbudget_inspect.auditing.by_scorer import without_scorer
-from evalbudget_inspect.auditing.settings import AuditSettings
+from evalbudget_inspect.auditing.judge import find_judge
+from evalbudget_inspect.auditing.settings import DEFAULT_SAMPLER, AuditSettings
 from evalbudget_inspect.entry import PREFIX, load_one, split_arguments
 from evalbudget_inspect.refusals import refused
-from evalbudget_inspect.scoring import scorer_names
-from evalbudget_inspect.task import check_task, driving_score
+from evalbudget_inspect.task import check_task
 
 
 @dataclass
@@ -69,7 +69,14 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
     scorers = check_task(loaded, "audited")
     if settings.auditor is not None:
         scorers = loaded.scorer = without_scorer(scorers, settings.auditor)
-    driving_score(settings.judge, scorer_names(scorers))
+    asks_judge = settings.policy == DEFAULT_SAMPLER
+    if asks_judge and not scorers:
+        raise InvalidInputError(
+            f"{settings.auditor!r} is the task's only scorer; an audit needs another one as its judge, or "
+            "--sampler human-only, which asks none"
+        )
+    roles = {*(loaded.model_roles or {}), *model_roles()}
+    judge = find_judge(settings.judge, scorers, roles) if asks_judge else None
     samples = list(loaded.dataset)[: settings.items]
     for number, sample in enumerate(samples):
         if sample.id is None:  # as inspect would number them
@@ -96,7 +103,7 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
     if not any(context.judged for context in contexts):
         loaded.scorer = None  # the judge is not worth its price: humans label everything
     loaded.epochs = 1
-    loaded.metadata = {**(loaded.metadata or {}), TAG: tag}
+    loaded.metadata = {**(loaded.metadata or {}), TAG: tag, **({JUDGE: judge} if judge else {})}
     if loaded.fail_on_error is None:
         loaded.fail_on_error = False
     return loaded

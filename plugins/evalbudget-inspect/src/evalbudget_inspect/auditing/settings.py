@@ -23,7 +23,8 @@ class AuditSettings:
     Attributes:
         store: file of the audit.
         models: as the host is given them.
-        judge: scorer of the task whose scores are audited, ``name`` or ``name.key``; None for the first.
+        judge: scorer of the task whose scores are audited, ``name`` or ``name.key``, or the model role that
+            it asks; None for the first.
         scale: of judge and labels.
         items: only the first so many items; None for all.
         auditor: scorer of the task that labels; None for humans.
@@ -37,6 +38,11 @@ class AuditSettings:
     items: int | None
     auditor: str | None
     options: Mapping[str, Any]
+
+    @property
+    def policy(self) -> str:
+        """What draws and decides."""
+        return DEFAULT_SAMPLER if self.options["use_judge"] else "human-only"
 
     @classmethod
     def of(
@@ -60,6 +66,10 @@ class AuditSettings:
         if sampler not in POLICIES:
             raise InvalidInputError(
                 f"--sampler {sampler} keeps no audit store; use {' or '.join(POLICIES)} with --audit"
+            )
+        if auditor is not None and auditor == judge:
+            raise InvalidInputError(
+                f"{judge!r} cannot check itself; name another scorer as the auditor or as the judge"
             )
         if items is not None and items < 1:
             raise InvalidInputError(f"items is {items}; give 1 or more")
