@@ -159,7 +159,6 @@ def single_rates(
     """
     root = np.sqrt(calibration.square)
     s = np.sqrt(prices[0] / (prices[1] * max(spread, 1e-4)))
-    log = np.log(2.0 / alpha)
     found = []
     for propensity in [
         *(np.clip(np.maximum(scale * s * root, floor), LEAST, 1.0) for scale in SCALES for floor in FLOORS),
@@ -167,10 +166,24 @@ def single_rates(
     ]:
         residual = residual_variance(calibration, propensity)
         a, b = reach(calibration.prediction, propensity)
-        linear, root_term = float((a + b)[0]) * log / 3.0, float(np.sqrt(2.0 * (spread + residual[0]) * log))
-        # half_width = root_term / sqrt(T) + linear / T
-        inverse = (-root_term + np.sqrt(root_term**2 + 4.0 * linear * half_width)) / (2.0 * linear)
-        steps = float(inverse**-2)
+        steps = _steps(spread + float(residual[0]), float((a + b)[0]), half_width, alpha)
         price = prices[0] + prices[1] * float((calibration.share * propensity).sum())
         found.append(Rates(propensity, steps * price, steps, residual))
     return min(found, key=lambda rates: rates.cost)
+
+
+def single_audits_only(
+    calibration: Calibration, variance: float, half_width: float, alpha: float, price_label: float
+) -> Rates:
+    """Label everything, without a judge, for one mean; ``variance`` is that of the labels."""
+    everything = np.ones_like(calibration.square)
+    steps = _steps(variance, 1.0, half_width, alpha)
+    return Rates(everything, steps * price_label, steps, residual_variance(calibration, everything))
+
+
+def _steps(variance: float, width: float, half_width: float, alpha: float) -> float:
+    """T with half_width = sqrt(2 variance log / T) + width log / (3 T), log = log(2 / alpha)."""
+    log = np.log(2.0 / alpha)
+    linear, root = width * log / 3.0, np.sqrt(2.0 * variance * log)
+    inverse = (-root + np.sqrt(root**2 + 4.0 * linear * half_width)) / (2.0 * linear)
+    return float(inverse**-2)
