@@ -15,6 +15,8 @@ import pytest
 from inspect_ai import eval_retry
 from inspect_ai.log import EvalLog, read_eval_log
 
+from evalbudget_inspect.prior import is_refused
+
 BUDGET = 120
 
 
@@ -95,9 +97,10 @@ def test_a_killed_run_ends_at_the_budget(
     before, after = _cells(log), _cells(done)
     assert before.items() <= after.items()
     ours = diagnostics(done)
-    attempts = sum(
-        1 * (s.error is None) + len(s.error_retries or []) + (s.error is not None) for s in done.samples or []
-    )
+    # a cell that failed is not run again once the budget is used up: it stands in the log and cost nothing
+    refused = [s for s in done.samples or [] if is_refused(s.metadata)]
+    assert not any(s.model_usage for s in refused)
+    attempts = sum(1 + len(s.error_retries or []) for s in done.samples or []) - len(refused)
     assert ours["spent"] == attempts == BUDGET
     assert ours["readings"] == len(after)
     if not fail:
