@@ -159,6 +159,8 @@ def test_scores_outside_the_range_and_contradicting_labels_are_refused() -> None
         ({"coin": "share"}, "Did you mean 'shared'"),
         ({"batch": 0}, "batch"),
         ({"max_labels": 0}, "max_labels"),
+        ({"max_labels": 2.5}, "max_labels"),
+        ({"seed": -1}, "seed"),
     ],
 )
 def test_settings_that_cannot_be_used_say_why(options: dict[str, object], message: str) -> None:
@@ -247,3 +249,77 @@ def test_labels_that_never_come_count_against_what_they_would_help() -> None:
         assert session.policy.batch is not batch
     verdict = session.verdict()
     assert verdict.winner != 0 or verdict.outcome is not AuditOutcome.BEST
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_estimates_stay_on_the_scale_and_inside_their_interval(value: float) -> None:
+    session = play(config(), JUDGE, np.full_like(HUMAN, value))
+    for estimate in session.verdict().estimates:
+        assert 0.0 <= estimate.low <= estimate.value <= estimate.high <= 1.0
+
+
+def test_a_limit_too_small_for_one_item_says_so() -> None:
+    verdict = play(config(use_judge=False, max_labels=5), JUDGE, HUMAN).verdict()
+    assert verdict.labels == 3
+    assert verdict.reason.startswith("3 of the 5 labels allowed are used up")
+
+
+def test_a_verdict_from_labels_of_every_item_is_about_these_items() -> None:
+    judge, human = world(30, gap=0.01)
+    exact = play(config(n_items=30, use_judge=False), judge, human).verdict()
+    assert exact.outcome is AuditOutcome.BEST
+    assert "for these items" in exact.reason
+    proved = play(config(), JUDGE, HUMAN).verdict()
+    assert "these items" not in proved.reason
+
+
+def test_a_useless_judge_of_a_single_system_is_a_no_go() -> None:
+    _, human = world(1500, 1)
+    noise = np.random.default_rng(2).random(human.shape)
+    settings = AuditConfig(1, 1500, half_width=0.05, price_judge=5.0)
+    found = play(settings, noise, human).verdict()
+    assert found.no_go == 1
+    assert found.outcome is AuditOutcome.ESTIMATED
+    first = found.judged
+    assert first < found.estimates[0].judged, "the judge was asked on"
+    stopped = play(replace(settings, no_go="stop"), noise, human).verdict()  # type: ignore[arg-type]
+    assert stopped.outcome is AuditOutcome.AUDIT_ONLY
+    good = play(settings, np.clip(human + 0.05, 0.0, 1.0), human).verdict()
+    assert good.no_go is None
+
+
+def test_free_labels_are_for_labelling_everything() -> None:
+    verdict = play(config(use_judge=False, price_label=0.0), JUDGE, HUMAN).verdict()
+    assert (verdict.outcome, verdict.winner, verdict.cost) == (AuditOutcome.BEST, 0, 0.0)
+
+
+def test_what_was_paid_after_the_decision_fell_is_still_counted_when_rebuilt() -> None:
+    """Nothing but the first contexts decides; the scores of the others were bought all the same."""
+    settings = config(use_judge=True, margin=0.4, delta=0.5, pilot=1, coin="shared")
+    for seed in range(40):
+        session, given = AuditSession(replace(settings, seed=seed)), {}
+        while not session.over:
+            for position, context in reversed(list(enumerate(session.contexts))):
+                session.judge(position, JUDGE[context.item, list(context.models)])
+            drawn = {draw.index: draw for draw in session.draws}
+            for index in reversed(session.wanted):
+                given[index] = float(HUMAN[drawn[index].item, drawn[index].model])
+                session.label(index, given[index])
+        again = rebuild(replace(settings, seed=seed), session.draws, given)
+        assert again.verdict() == session.verdict()
+        assert {d.index for d in again.draws} == {d.index for d in session.draws}
+
+
+@pytest.mark.parametrize("price", [0.0, 1.0])
+def test_a_cheap_judge_does_not_use_the_pool_up_before_the_labels_can_decide(price: float) -> None:
+    outcomes = []
+    for seed in range(6):
+        judge, human = world(200, gap=0.2, seed=seed)
+        found = play(config(n_items=200, price_judge=price, pilot=40, batch=50, seed=seed), judge, human)
+        outcomes.append(found.verdict().outcome)
+    assert outcomes.count(AuditOutcome.BEST) == 6
+
+
+def test_a_free_judge_is_no_no_go_because_the_pool_is_small() -> None:
+    judge, human = world(800, systems=8, gap=0.02, seed=0)
+    assert play(AuditConfig(8, 800, price_judge=0.0), judge, human).verdict().no_go is None

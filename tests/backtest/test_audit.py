@@ -102,3 +102,14 @@ def test_the_command_line(labelled: RecordedScores, tmp_path_factory: pytest.Tem
     elsewhere = CliRunner().invoke(cli, ["backtest", str(path), "--delta", ".1"])
     assert elsewhere.exit_code == 2
     assert "sampler of audits" in elsewhere.output
+
+
+def test_a_system_without_a_label_or_a_score_is_refused(labelled: RecordedScores) -> None:
+    assert labelled.reference is not None
+    reference, judge = labelled.reference.copy(), labelled.scores.copy()
+    reference[0] = np.nan
+    judge[1] = np.nan
+    with pytest.raises(InvalidInputError, match="'a' has no label"):
+        backtest_audits(replace(labelled, reference=reference), seeds=1, score_range=(1, 5))
+    with pytest.raises(InvalidInputError, match="'b' has no score"):
+        backtest_audits(replace(labelled, scores=judge), seeds=1, score_range=(1, 5))

@@ -110,3 +110,26 @@ def test_a_missing_label_is_not_passed_over() -> None:
         AuditedScores.of(
             Journal(events=[Event(Request(0, Cell(0, 3, 0, 1))), Event(request, Reading(request, 0.5))])
         )
+
+
+def test_contexts_whose_labels_were_wanted_and_not_asked_for_are_left_out_given_the_draws() -> None:
+    """A judge .3 too kind: items judged ahead of a limit on labels would pass for items no coin chose."""
+    design = Design(tuple(f"i{n}" for n in range(300)), ("a", "b"), ("judge", "human"))
+    sampler = AuditEProcess(design, pilot=60)
+    journal = play(sampler, 80, score=lambda c: 0.7 if c.rater == 0 else 0.4, concurrency=80)
+    assert not any(event.request.cell.rater for event in journal), "a label was asked for already"
+    assert len(AuditedScores.of(journal).item) == 40
+    scores = AuditedScores.of(journal, draws=sampler.draws)
+    first = min(d.index for d in sampler.draws if d.model == 0 and d.wanted)
+    assert set(scores.item) == {d.item for d in sampler.draws if d.model == 0 and d.index < first}
+
+
+def test_items_without_a_judge_score_are_not_passed_over() -> None:
+    request = Request(0, Cell(0, 3, 0, 1), 1.0)
+    scores = AuditedScores.of(Journal(events=[Event(request), Event(request, Reading(request, 0.5))]))
+    assert scores.item == (3,)
+    with pytest.raises(InvalidInferenceError, match="1 items have no judge score"):
+        ipw_mean(scores.judge, scores.human, scores.propensity)
+    failed = Request(0, Cell(0, 4, 0, 0))
+    journal = Journal(events=[Event(failed), Event(failed, Reading(failed, None, error="no answer"))])
+    assert AuditedScores.of(journal).item == (4,)

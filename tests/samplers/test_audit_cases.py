@@ -100,3 +100,21 @@ def test_fixed_pulls_name_the_leader_and_prove_nothing() -> None:
     assert verdict.judged == 101
     assert (verdict.outcome, verdict.winner, verdict.leader) == ("undecided", None, 0)
     assert "nothing is proved" in verdict.reason
+
+
+def test_attempts_that_failed_are_paid_but_are_no_labels() -> None:
+    sampler = AuditEProcess(DESIGN, max_labels=20)
+    table = scores(0.01)
+    human = 0
+    while asked := sampler.ask(10):
+        human += sum(request.cell.rater for request in asked)
+        sampler.tell(
+            Reading(r, None, error="no answer")
+            if r.cell.rater and r.cell.epoch == 0
+            else Reading(r, float(table[r.cell.rater, r.cell.model, r.cell.item]))
+            for r in asked
+        )
+    verdict = sampler.verdict
+    assert verdict.labels <= 20
+    assert verdict.labels == human / 2
+    assert verdict.cost == verdict.judged + 20.0 * human

@@ -67,22 +67,22 @@ class AuditConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "coin", _choice(Coin, "coin", self.coin))
         object.__setattr__(self, "no_go", _choice(NoGo, "no_go", self.no_go))
-        for name in ("n_models", "n_items", "pilot", "batch", "bins"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise InvalidInputError(f"{name} is {value!r}; it must be a whole number of 1 or more")
+        for name in ("n_models", "n_items", "pilot", "batch", "bins", "max_labels", "seed"):
+            value, least = getattr(self, name), 0 if name == "seed" else 1
+            if name == "max_labels" and value is None:
+                continue
+            if not isinstance(value, int) or value < least:
+                raise InvalidInputError(f"{name} is {value!r}; it must be a whole number of {least} or more")
         if not 0.0 < self.delta < 1.0:
             raise InvalidInputError(f"delta is {self.delta:g}; give a probability, for example 0.05")
         for name in ("price_judge", "price_label"):
             price = getattr(self, name)
             if not (math.isfinite(price) and price >= 0.0):
                 raise InvalidInputError(f"{name} is {price:g}; give a finite price of 0 or more")
-        if not self.price_label > 0.0:
+        if self.use_judge and not self.price_label > 0.0:
             raise InvalidInputError("price_label is 0; free labels need no judge: label everything")
         if not 0.0 <= self.margin < 1.0:
             raise InvalidInputError(f"margin is {self.margin:g}; it is a share of the scale, in 0 to 1")
-        if self.max_labels is not None and self.max_labels < 1:
-            raise InvalidInputError(f"max_labels is {self.max_labels}; give 1 or more, or none")
         if self.half_width is not None and not 0.0 < self.half_width < 1.0:
             raise InvalidInputError(f"half_width is {self.half_width:g}; it is a share of the scale, below 1")
         if (self.half_width is None) == (self.n_models == 1):

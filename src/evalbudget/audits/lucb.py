@@ -10,6 +10,9 @@ with R = (A/pi)(Y - F), M = 2 / pi_min, d = delta / K and psi the stitched bound
   l = 1.4 log log 2v + log(5.2/alpha), k_1 = 1.4355, k_2 = 1.2071, c = 1/pi_min;
 - the two parts of w spend d each, 2 delta in all: they get d/2 each.
 
+The paper has no labels that never come. Here R is then its midpoint over all labels, w grows by half of that
+range and the sum of squares by the largest, so that the interval holds whatever the label would have been.
+
 References:
     Ao, Chen, Gao, Li & Simchi-Levi (2026), Best arm identification with LLM judges and limited human audits,
     arXiv 2601.21471. Howard, Ramdas, McAuliffe & Sekhon (2021), Theorem 1.
@@ -67,6 +70,7 @@ class _Arm:
     ff: float = 0.0
     r: float = 0.0
     rr: float = 0.0
+    slack: float = 0.0
     width: float = math.inf
     count: list[float] = field(default_factory=lambda: [0.0] * CELLS)
     seen: list[float] = field(default_factory=lambda: [0.0] * CELLS)
@@ -87,7 +91,8 @@ class LucbState:
         truth: for ``oracle``: E (Y - F)^2 of each arm and cell, shape (arms, 5).
 
     Raises:
-        InvalidInputError: a rate is no probability, or the oracle is not told the truth.
+        InvalidInputError: fewer than two arms, a rate is no probability, a price cannot be used, or the
+            oracle is not told the truth.
     """
 
     def __init__(
@@ -104,6 +109,19 @@ class LucbState:
     ) -> None:
         allocator, errata = Allocator(allocator), Errata(errata)  # members or their names
         least = (rho if allocator is Allocator.UNIFORM else 0.01) if least is None else least
+        if n_arms < 2:
+            raise InvalidInputError(
+                "pp-lucb compares systems and there is only one; for its mean use audit-eprocess with "
+                "half_width"
+            )
+        for name, price in zip(("judge's score", "label"), prices, strict=True):
+            if not (math.isfinite(price) and price >= 0.0):
+                raise InvalidInputError(f"the price of a {name} is {price:g}; give a finite one of 0 or more")
+        if allocator is Allocator.PRICE_OF_PRECISION and not prices[1] > 0.0:
+            raise InvalidInputError(
+                "price-of-precision weighs a score against a label, whose price is 0; use another allocator, "
+                "or label everything"
+            )
         if not 0.0 < least <= rho <= 1.0:
             raise InvalidInputError(
                 f"pp-lucb got rho={rho:g} and least propensity {least:g}; both are probabilities, the least "
@@ -160,14 +178,18 @@ class LucbState:
         return self.rho * spread[cell] / mean if mean > 0.0 else self.rho
 
     def learn(self, arm: int, judge: float, propensity: float, label: float | None) -> None:
-        """Take one pull in; the label is None where the coin did not ask for one."""
+        """Take one pull in; the label is None where no coin asked for one, nan where it never came."""
         a, cell = self._arms[arm], cell_of(judge)
         a.n += 1
         a.width = math.nan
         a.f += judge
         a.ff += judge * judge
         a.count[cell] += 1.0
-        if label is not None:
+        if label is not None and math.isnan(label):
+            a.r += (0.5 - judge) / propensity
+            a.rr += (max(judge, 1.0 - judge) / propensity) ** 2
+            a.slack += 0.5 / propensity
+        elif label is not None:
             off = label - judge
             a.r += off / propensity
             a.rr += (off / propensity) ** 2
@@ -189,9 +211,10 @@ class LucbState:
     def _width(self, a: _Arm, d: float) -> float:
         if self.errata is Errata.LITERAL:
             first = _psi(a.n / 4.0, d / 2.0)
-            return (first + _psi(a.rr, d / 2.0) + 0.45 * 2.0 / self.least * math.log(10.4 / d)) / a.n
+            linear = 0.45 * 2.0 / self.least * math.log(10.4 / d)
+            return (first + _psi(a.rr, d / 2.0) + linear + a.slack) / a.n
         # half of d for each part, half of that for each side
-        return (_psi(a.n / 4.0, d / 4.0) + _gamma(a.rr, d / 4.0, 1.0 / self.least)) / a.n
+        return (_psi(a.n / 4.0, d / 4.0) + _gamma(a.rr, d / 4.0, 1.0 / self.least) + a.slack) / a.n
 
     def duel(self) -> tuple[int, int, bool]:
         """Leader, challenger, and whether they have parted; arms without a pull come first."""

@@ -13,6 +13,9 @@ from evalbudget.audits.verdict import AuditOutcome, ModelEstimate, Verdict
 from evalbudget.confidence.bounds import FloatArray, IntArray
 from evalbudget.errors import InvalidInputError
 
+FAILED = 0.5
+"""What a judge's score that failed for good counts as."""
+
 
 class LucbSession:
     """As :class:`~evalbudget.audits.session.AuditSession`, deciding like the paper.
@@ -25,6 +28,12 @@ class LucbSession:
         pulls: stop after this many in all and name the leader, as the paper's tables do; None: at separation.
         max_labels: stop before asking for more; None for no limit.
         seed: of the order of items and of the coins.
+
+    A score that failed for good counts as the middle of the scale: any number fixed beforehand will do, and
+    leaving the item out would not.
+
+    Raises:
+        InvalidInputError: fewer than one pull or label.
     """
 
     def __init__(
@@ -38,6 +47,9 @@ class LucbSession:
         max_labels: int | None = None,
         seed: int = 0,
     ) -> None:
+        for name, most in (("pulls", pulls), ("max_labels", max_labels)):
+            if most is not None and most < 1:
+                raise InvalidInputError(f"{name} is {most}; give 1 or more, or none")
         self.state, self.prices, self.pulls, self.max_labels = state, prices, pulls, max_labels
         self.n_items = n_items
         self.draws: list[AuditDraw] = []
@@ -48,6 +60,8 @@ class LucbSession:
         self._position = [0] * n_arms
         self._judged: list[tuple[float, int]] = [(0.0, 0)] * n_arms
         self._labels = [0] * n_arms
+        self._asked = 0
+        self._pulled = [0] * n_arms
         self._step = 0
         self._first = 0
         self._ended = ""
@@ -90,9 +104,9 @@ class LucbSession:
                 "labels by the same declared range"
             )
         model = context.models[0]
-        # a score that failed teaches nothing: the pull is passed over
-        pi = 1.0 if math.isnan(score) else self.state.propensity(model, score)
-        wanted = not math.isnan(score) and self._uniform[position] < pi
+        known = FAILED if math.isnan(score) else score
+        pi = self.state.propensity(model, known)
+        wanted = self._uniform[position] < pi
         self.scores_received += not math.isnan(score)
         draw = AuditDraw(
             index=self._first + position,
@@ -101,7 +115,7 @@ class LucbSession:
             item=context.item,
             segment=0,
             judge=score,
-            prediction=score,
+            prediction=known,
             propensity=pi,
             uniform=float(self._uniform[position]),
             coin=Coin.INDEPENDENT,
@@ -138,14 +152,14 @@ class LucbSession:
             return
         for draw in self._row:
             assert draw is not None
-            if math.isnan(draw.judge):
-                continue
-            value = self._label.get(draw.index)
-            label = None if value is None or math.isnan(value) else value
-            self.state.learn(draw.model, draw.judge, draw.propensity, label)
+            label = self._label.get(draw.index)
+            self.state.learn(draw.model, draw.prediction, draw.propensity, label)
             total, n = self._judged[draw.model]
-            self._judged[draw.model] = (total + draw.judge, n + 1)
-            self._labels[draw.model] += label is not None
+            if not math.isnan(draw.judge):
+                self._judged[draw.model] = (total + draw.judge, n + 1)
+            self._pulled[draw.model] += 1
+            self._asked += draw.wanted
+            self._labels[draw.model] += label is not None and not math.isnan(label)
         self._first += len(self._row)
         self._step += 1
         self._open()
@@ -159,8 +173,11 @@ class LucbSession:
             self._ended = f"stopped after {self.pulls} pulls: the leader is named, nothing is proved"
         elif any(self._position[k] >= self.n_items for k in arms):
             self._ended = f"all {self.n_items} items are drawn and the leader has not parted"
-        elif self.max_labels is not None and sum(self._labels) + len(arms) > self.max_labels:
-            self._ended = f"all {self.max_labels} labels allowed are used up"
+        elif self.max_labels is not None and self._asked + len(arms) > self.max_labels:
+            self._ended = (
+                f"{self._asked} of the {self.max_labels} labels allowed are used up, and the next step could "
+                "need more than are left"
+            )
         self._row: list[AuditDraw | None] = []
         self._label: dict[int, float] = {}
         if self._ended:
@@ -183,16 +200,19 @@ class LucbSession:
             ModelEstimate(
                 model=k,
                 value=mean,
-                low=max(0.0, mean - w) if n else 0.0,
-                high=min(1.0, mean + w) if n else 1.0,
-                judged=n,
+                low=min(max(0.0, mean - w), 1.0) if pulled else 0.0,
+                high=max(min(1.0, mean + w), 0.0) if pulled else 1.0,
+                judged=pulled,
                 labels=self._labels[k],
                 judge_mean=total / n if n else math.nan,
                 active=True,
             )
-            for k, (mean, w, (total, n)) in enumerate(zip(means, widths, self._judged, strict=True))
+            for k, (mean, w, pulled, (total, n)) in enumerate(
+                zip(means, widths, self._pulled, self._judged, strict=True)
+            )
         )
         known = [e for e in estimates if e.judged]
+        scored = [e for e in estimates if not math.isnan(e.judge_mean)]
         leader = max(known, key=lambda e: e.value).model if known else None
         outcome, winner = AuditOutcome.UNDECIDED, None
         if self._parted:
@@ -206,7 +226,7 @@ class LucbSession:
             leader=leader,
             estimates=estimates,
             labels_wanted=self.wanted,
-            judge_verdict=max(known, key=lambda e: e.judge_mean).model if known else None,
+            judge_verdict=max(scored, key=lambda e: e.judge_mean).model if scored else None,
             judged=self.scores_received,
             labels=self.labels_received,
             cost=self.prices[0] * self.scores_received + self.prices[1] * self.labels_received,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from evalbudget.audits.rates import (
     best_rates,
     fits_disjoint,
     residual_variance,
+    single_audits_only,
     single_rates,
 )
 from evalbudget.confidence.audited import (
@@ -405,8 +406,15 @@ class AuditPolicy:
     ) -> tuple[Rates, bool]:
         """Propensities, and whether the judge is worth its price."""
         c = self.config
+        enough = past.wanted.sum() >= c.pilot / 2
+        of_labels = _spread_of_labels(past)
         if arms.size == 1:
             assert c.half_width is not None
+            alone = single_audits_only(
+                calibration, float(of_labels[0, 0]) / 2.0, c.half_width, c.delta, c.price_label
+            )
+            if self.no_go is not None:
+                return alone, False
             rates = single_rates(
                 calibration,
                 float(spread[0, 0]) / 2.0,
@@ -414,9 +422,7 @@ class AuditPolicy:
                 c.delta,
                 (c.price_judge, c.price_label),
             )
-            if self.no_go is not None:
-                return replace(rates, propensity=np.ones_like(rates.propensity)), False
-            return rates, True
+            return (alone, False) if enough and alone.cost < rates.cost else (rates, True)
         rivals = arms[arms != leader]
         G = residual_variance(calibration, np.full(calibration.prediction.shape, 0.2))
         error = np.sqrt((spread[leader, rivals] + G[leader] + G[rivals]) / n_seen[rivals])
@@ -429,14 +435,15 @@ class AuditPolicy:
             float(np.log(self.threshold * (c.n_models - 1)) + 1.0),
             c.price_judge,
             c.price_label,
+            np.log(np.maximum(self._evidence[leader, rivals], 1.0)),
+            c.n_items - self._contexts,
             c.coin is Coin.DISJOINT,
         )
-        rates = best_rates(calibration, task)
+        alone = audits_only(calibration, task, of_labels[leader, rivals])
         if self.no_go is not None:
-            return audits_only(calibration, task, _spread_of_labels(past)[leader, rivals]), False
-        enough = past.wanted.sum() >= c.pilot / 2
-        alone = audits_only(calibration, task, _spread_of_labels(past)[leader, rivals])
-        if enough and alone.cost < rates.cost:
+            return alone, False
+        rates = best_rates(calibration, task)
+        if enough and alone.cost < rates.cost and (alone.fits or not rates.fits):
             return alone, False
         return rates, True
 

@@ -10,7 +10,8 @@ with multiples of s, by the expected cost
           [\lambda d - \lambda^2 (V + d^2) / 2]
 
 until each rival is told apart. The same sum with pi = 1 and without the judge is what audits alone
-would cost: the judge is a no-go when that is less.
+would cost: the judge is a no-go when that is less. Tables with which the pool would end before the verdict
+are passed over where there are others: a judge that costs nothing is no reason to draw it all in vain.
 """
 
 from __future__ import annotations
@@ -39,12 +40,14 @@ class Rates:
         cost: expected, until every rival is told apart from the leader.
         contexts: expected number of them until then.
         residual: G, the variance that the coin and the labels add to each arm's Z, shape (arms,).
+        fits: whether the items left are expected to suffice.
     """
 
     propensity: FloatArray
     cost: float
     contexts: float
     residual: FloatArray
+    fits: bool = True
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Task:
         log_threshold: log of the evidence wanted.
         price_judge: of a score.
         price_label: of a label.
+        progress: log of the evidence there is, shape (rivals,).
+        left: items not drawn yet.
         disjoint: whether coins are thrown so that leader and rival are not both audited where that fits.
     """
 
@@ -69,6 +74,8 @@ class Task:
     log_threshold: float
     price_judge: float
     price_label: float
+    progress: FloatArray
+    left: int
     disjoint: bool
 
 
@@ -141,8 +148,10 @@ def _cheapest(
     price = task.price_label * (calibration.share * options).sum(axis=2)
     price += 0.0 if without_judge is not None else task.price_judge
     cost = (steps * price[:, rivals]).sum(axis=1) + steps.max(axis=1) * price[:, leader]
-    best = int(np.argmin(cost))
-    return Rates(options[best], float(cost[best]), float(steps[best].max()), residual[best])
+    done = np.clip(task.progress / task.log_threshold, 0.0, 1.0)
+    fits = (steps * (1.0 - done)).max(axis=1) <= task.left
+    best = int(np.argmin(np.where(fits | ~fits.any(), cost, np.inf)))
+    return Rates(options[best], float(cost[best]), float(steps[best].max()), residual[best], bool(fits[best]))
 
 
 def single_rates(
@@ -159,7 +168,6 @@ def single_rates(
     """
     root = np.sqrt(calibration.square)
     s = np.sqrt(prices[0] / (prices[1] * max(spread, 1e-4)))
-    log = np.log(2.0 / alpha)
     found = []
     for propensity in [
         *(np.clip(np.maximum(scale * s * root, floor), LEAST, 1.0) for scale in SCALES for floor in FLOORS),
@@ -167,10 +175,24 @@ def single_rates(
     ]:
         residual = residual_variance(calibration, propensity)
         a, b = reach(calibration.prediction, propensity)
-        linear, root_term = float((a + b)[0]) * log / 3.0, float(np.sqrt(2.0 * (spread + residual[0]) * log))
-        # half_width = root_term / sqrt(T) + linear / T
-        inverse = (-root_term + np.sqrt(root_term**2 + 4.0 * linear * half_width)) / (2.0 * linear)
-        steps = float(inverse**-2)
+        steps = _steps(spread + float(residual[0]), float((a + b)[0]), half_width, alpha)
         price = prices[0] + prices[1] * float((calibration.share * propensity).sum())
         found.append(Rates(propensity, steps * price, steps, residual))
     return min(found, key=lambda rates: rates.cost)
+
+
+def single_audits_only(
+    calibration: Calibration, variance: float, half_width: float, alpha: float, price_label: float
+) -> Rates:
+    """Label everything, without a judge, for one mean; ``variance`` is that of the labels."""
+    everything = np.ones_like(calibration.square)
+    steps = _steps(variance, 1.0, half_width, alpha)
+    return Rates(everything, steps * price_label, steps, residual_variance(calibration, everything))
+
+
+def _steps(variance: float, width: float, half_width: float, alpha: float) -> float:
+    """T with half_width = sqrt(2 variance log / T) + width log / (3 T), log = log(2 / alpha)."""
+    log = np.log(2.0 / alpha)
+    linear, root = width * log / 3.0, np.sqrt(2.0 * variance * log)
+    inverse = (-root + np.sqrt(root**2 + 4.0 * linear * half_width)) / (2.0 * linear)
+    return float(inverse**-2)

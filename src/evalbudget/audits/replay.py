@@ -56,6 +56,8 @@ def rebuild(config: AuditConfig, draws: Iterable[AuditDraw], labels: Mapping[int
                 session.label(index, labels[index])
         if session.policy.batch is batch:
             break  # the rest has not been judged or labelled yet
+    if session.over:
+        session.paid_besides(kept.values(), labels)
     return session
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -155,6 +156,14 @@ class AuditSession:
         self.labels_received += not math.isnan(value)
         self._advance()
 
+    def paid_besides(self, draws: Iterable[AuditDraw], labels: Mapping[int, float]) -> None:
+        """Count what was paid and came after the decision fell; it proves nothing, but it has its price."""
+        made = {draw.index for draw in self.draws}
+        more = [draw for draw in draws if draw.index not in made]
+        self.draws += more
+        self.scores_received += sum(not math.isnan(draw.judge) for draw in more)
+        self.labels_received = sum(not math.isnan(value) for value in labels.values())
+
     @property
     def wanted(self) -> tuple[int, ...]:
         """Indices of draws whose label is missing, in draw order."""
@@ -289,6 +298,8 @@ class AuditSession:
             value = total[k] / seen[k] if seen[k] else math.nan
             if exact is not None and policy.active[k]:
                 value = low = high = float(exact[k])
+            elif seen[k]:  # corrected by few labels it may leave the scale
+                value = min(max(value, low), high)
             found.append(
                 ModelEstimate(
                     model=k,
@@ -338,17 +349,23 @@ class AuditSession:
                 "the judge is not worth its price here: label without it (no_go=continue, or human-only)",
             )
         if policy.out_of_labels and not policy.exhausted:
-            return AuditOutcome.UNDECIDED, None, f"all {c.max_labels} labels allowed are used up"
+            used, allowed = policy.labels, f"{c.max_labels} labels allowed are used up"
+            if used == c.max_labels:
+                return AuditOutcome.UNDECIDED, None, f"all {allowed}"
+            reason = f"{used} of the {allowed}, and the next item needs more than are left"
+            return AuditOutcome.UNDECIDED, None, reason
         if c.n_models == 1:
             wide = (estimates[0].high - estimates[0].low) / 2.0
             if wide <= (c.half_width or 0.0):
-                return AuditOutcome.ESTIMATED, active[0], "every item is labelled: the mean is exact"
+                reason = "every item is labelled: the mean is exact, for these items"
+                return AuditOutcome.ESTIMATED, active[0], reason
             return AuditOutcome.UNDECIDED, None, f"all {c.n_items} items are drawn; half-width {wide:.3g}"
         if self._exact() is not None and leader is not None:
             best = estimates[leader].value
             first = [k for k in active if estimates[k].value >= best - 1e-12]
             if len(first) == 1:
-                return AuditOutcome.BEST, leader, "every item is labelled for all systems left: exact"
+                reason = "every item is labelled for all systems left: exact, for these items"
+                return AuditOutcome.BEST, leader, reason
             return AuditOutcome.TIE, None, f"{len(first)} systems are exactly equal on these items"
         return (
             AuditOutcome.TIE,

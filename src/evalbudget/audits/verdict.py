@@ -11,7 +11,10 @@ class AuditOutcome(StrEnum):
     """How an audit ended, or ``undecided`` while it goes on."""
 
     BEST = "best"
-    """The winner is better than every other system, with probability 1 - delta."""
+    """The winner is better than every other system on items like these, with probability 1 - delta.
+
+    Where every item was labelled for all systems left it is best on these items, and the reason says so.
+    """
     TIE = "tie"
     """Every item was drawn and the systems left could not be told apart; or all are labelled, and equal."""
     EQUIVALENT = "equivalent"

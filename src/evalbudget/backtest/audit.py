@@ -59,7 +59,7 @@ class Judged:
         """From a recording with a reference; the mean over repeats, raters and reference raters.
 
         Raises:
-            InvalidInputError: no reference, or scores outside their range.
+            InvalidInputError: no reference, scores outside their range, or a system without any.
         """
         if recorded.reference is None:
             raise InvalidInputError(
@@ -69,6 +69,12 @@ class Judged:
         chosen = recorded.select(rater=rater)
         judge = _mean(chosen.true_scores)
         label = _mean(np.asarray(recorded.reference, dtype=np.float64))
+        for what, scores in (("label in the reference", label), ("score of the judge", judge)):
+            without = np.flatnonzero(np.isnan(scores).all(axis=1))
+            if without.size:
+                raise InvalidInputError(
+                    f"system {recorded.models[without[0]]!r} has no {what}; leave it out or record some"
+                )
         low, high = bounds = score_range or (0.0, 1.0)
         judges = judge_range or bounds
         for what, scores, (lo, hi), option in (

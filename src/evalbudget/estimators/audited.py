@@ -2,11 +2,12 @@ r"""Means of human scores from a judged population of which some, by known chanc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from evalbudget.audit_draws import AuditDraw
 from evalbudget.confidence.bounds import FloatArray
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.result import ConfidenceInterval, Coverage, Estimate, Random, Validity
@@ -20,7 +21,7 @@ class AuditedScores:
     """One model's judged items.
 
     Attributes:
-        judge: f, shape (n,), on the human scale.
+        judge: f, shape (n,), on the human scale; nan where there is none.
         human: y, shape (n,); nan where not audited.
         propensity: pi, shape (n,), in (0, 1]; nan where not audited.
         item: indices into the design's items, shape (n,).
@@ -32,8 +33,20 @@ class AuditedScores:
     item: tuple[int, ...]
 
     @classmethod
-    def of(cls, journal: Journal, model: int = 0) -> AuditedScores:
+    def of(
+        cls, journal: Journal, model: int = 0, *, draws: Iterable[AuditDraw] | None = None
+    ) -> AuditedScores:
         """From the journal of a sampler of audits (rater 0 is the judge, rater 1 the human).
+
+        Args:
+            journal: of the run.
+            model: whose scores.
+            draws: of the sampler. A journal does not know of labels that a coin wants and nobody was asked
+                for: with the draws, contexts from the first such one on are left out. Without them the run
+                must have asked for every label that its coins wanted.
+
+        Returns:
+            Every item that was judged or labelled; judge is nan where it failed for good or was not asked.
 
         Raises:
             InvalidInferenceError: a label was asked for and is not there, or a human request has no
@@ -42,6 +55,7 @@ class AuditedScores:
         judge: dict[int, float] = {}
         human: dict[int, float] = {}
         chance: dict[int, float] = {}
+        failed: set[int] = set()
         for event in journal:
             cell = event.request.cell
             if cell.model != model:
@@ -55,20 +69,35 @@ class AuditedScores:
                 chance[cell.item] = event.request.propensity
             if event.reading is not None and event.reading.value is not None:
                 (human if cell.rater == HUMAN else judge)[cell.item] = event.reading.value
+            elif event.reading is not None and cell.rater == JUDGE:
+                failed.add(cell.item)
         missing = sorted(set(chance) - set(human))
         if missing:
             raise InvalidInferenceError(
                 f"{len(missing)} labels that were asked for are missing (item {missing[0]} first); leaving "
                 "them out would bias the mean: wait for them, or use the sampler's verdict"
             )
-        items = tuple(sorted(judge))
+        known = set(judge) | set(human) | failed
+        if draws is not None:
+            known &= _complete(draws, model, set(human))
+        items = tuple(sorted(known))
         nan = float("nan")
         return cls(
-            np.array([judge[i] for i in items], dtype=np.float64),
+            np.array([judge.get(i, nan) for i in items], dtype=np.float64),
             np.array([human.get(i, nan) for i in items], dtype=np.float64),
             np.array([chance.get(i, nan) for i in items], dtype=np.float64),
             items,
         )
+
+
+def _complete(draws: Iterable[AuditDraw], model: int, labelled: set[int]) -> set[int]:
+    """Items of the contexts before the first whose label is wanted and not there."""
+    found: set[int] = set()
+    for draw in sorted((d for d in draws if d.model == model), key=lambda d: d.index):
+        if draw.wanted and draw.item not in labelled:
+            break
+        found.add(draw.item)
+    return found
 
 
 def ipw_mean(

@@ -25,7 +25,7 @@ class AuditEProcess(AuditSampler):
         half_width: with one system: of the interval wanted of its mean, as a share of the score range.
         pilot: labels to expect of the first batch.
         batch: labels to expect of the later ones.
-        max_labels: never more than these.
+        max_labels: never more than these; an attempt that fails is none, see max_failures.
         no_go: ``continue`` without the judge or ``stop`` when it is not worth its price.
         coin: ``disjoint``, ``shared`` or ``independent``.
         score_range: smallest and largest possible label.

@@ -113,6 +113,7 @@ class AuditSampler(Sampler):
         self._busy: set[tuple[int, int, int]] = set()
         self._tries: dict[tuple[int, int, int], int] = {}
         self._paid = [0, 0]
+        self._received = 0
         self._ready: list[Entry] = []
         self._allowed = 0
         self._session = self._start()
@@ -131,13 +132,13 @@ class AuditSampler(Sampler):
 
     @property
     def verdict(self) -> Verdict:
-        """What has been proved so far; scores are on [0, 1], costs are of all readings told."""
+        """What has been proved so far; scores are on [0, 1], costs are of all readings, failed ones too."""
         judge, label = self.prices
         paid = self._paid
         return replace(
             self._session.verdict(),
             judged=paid[JUDGE],
-            labels=paid[HUMAN],
+            labels=self._received,
             cost=judge * paid[JUDGE] + label * paid[HUMAN],
         )
 
@@ -157,6 +158,7 @@ class AuditSampler(Sampler):
         super().tell(told)
         for reading in told:
             self._paid[reading.request.cell.rater] += 1
+            self._received += reading.request.cell.rater == HUMAN and reading.value is not None
 
     def adopt(self, cell: Cell) -> Request:
         """As Sampler; labels that no coin asked for are refused, they would bias the verdict."""

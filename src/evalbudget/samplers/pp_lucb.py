@@ -27,7 +27,7 @@ class PPLUCB(AuditSampler):
         pulls: stop after so many in all and name the leader; None: when leader and challenger have parted.
         prices: of a judge's score and of a label.
         truth: for ``oracle``: E (Y - F)^2 per system and fifth of the scale, shape (systems, 5).
-        max_labels: never more than these.
+        max_labels: never more than these; an attempt that fails is none, see max_failures.
         score_range: smallest and largest possible label.
         judge_range: of the judge; None for the same.
         seed: of the order of items and of the coins.
