@@ -318,8 +318,3 @@ def test_a_cheap_judge_does_not_use_the_pool_up_before_the_labels_can_decide(pri
         found = play(config(n_items=200, price_judge=price, pilot=40, batch=50, seed=seed), judge, human)
         outcomes.append(found.verdict().outcome)
     assert outcomes.count(AuditOutcome.BEST) == 6
-
-
-def test_a_free_judge_is_no_no_go_because_the_pool_is_small() -> None:
-    judge, human = world(800, systems=8, gap=0.02, seed=0)
-    assert play(AuditConfig(8, 800, price_judge=0.0), judge, human).verdict().no_go is None

@@ -443,7 +443,7 @@ class AuditPolicy:
         if self.no_go is not None:
             return alone, False
         rates = best_rates(calibration, task)
-        if enough and alone.cost < rates.cost and (alone.fits or not rates.fits):
+        if enough and (not alone.fits, alone.cost) < (not rates.fits, rates.cost):
             return alone, False
         return rates, True
 
