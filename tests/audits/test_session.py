@@ -308,13 +308,3 @@ def test_what_was_paid_after_the_decision_fell_is_still_counted_when_rebuilt() -
         again = rebuild(replace(settings, seed=seed), session.draws, given)
         assert again.verdict() == session.verdict()
         assert {d.index for d in again.draws} == {d.index for d in session.draws}
-
-
-@pytest.mark.parametrize("price", [0.0, 1.0])
-def test_a_cheap_judge_does_not_use_the_pool_up_before_the_labels_can_decide(price: float) -> None:
-    outcomes = []
-    for seed in range(6):
-        judge, human = world(200, gap=0.2, seed=seed)
-        found = play(config(n_items=200, price_judge=price, pilot=40, batch=50, seed=seed), judge, human)
-        outcomes.append(found.verdict().outcome)
-    assert outcomes.count(AuditOutcome.BEST) == 6

@@ -435,15 +435,13 @@ class AuditPolicy:
             float(np.log(self.threshold * (c.n_models - 1)) + 1.0),
             c.price_judge,
             c.price_label,
-            np.log(np.maximum(self._evidence[leader, rivals], 1.0)),
-            c.n_items - self._contexts,
             c.coin is Coin.DISJOINT,
         )
         alone = audits_only(calibration, task, of_labels[leader, rivals])
         if self.no_go is not None:
             return alone, False
         rates = best_rates(calibration, task)
-        if enough and (not alone.fits, alone.cost) < (not rates.fits, rates.cost):
+        if enough and alone.cost < rates.cost:
             return alone, False
         return rates, True
 

@@ -10,8 +10,7 @@ with multiples of s, by the expected cost
           [\lambda d - \lambda^2 (V + d^2) / 2]
 
 until each rival is told apart. The same sum with pi = 1 and without the judge is what audits alone
-would cost: the judge is a no-go when that is less. Tables with which the pool would end before the verdict
-are passed over where there are others: a judge that costs nothing is no reason to draw it all in vain.
+would cost: the judge is a no-go when that is less.
 """
 
 from __future__ import annotations
@@ -40,14 +39,12 @@ class Rates:
         cost: expected, until every rival is told apart from the leader.
         contexts: expected number of them until then.
         residual: G, the variance that the coin and the labels add to each arm's Z, shape (arms,).
-        fits: whether the items left are expected to suffice.
     """
 
     propensity: FloatArray
     cost: float
     contexts: float
     residual: FloatArray
-    fits: bool = True
 
 
 @dataclass(frozen=True)
@@ -62,8 +59,6 @@ class Task:
         log_threshold: log of the evidence wanted.
         price_judge: of a score.
         price_label: of a label.
-        progress: log of the evidence there is, shape (rivals,).
-        left: items not drawn yet.
         disjoint: whether coins are thrown so that leader and rival are not both audited where that fits.
     """
 
@@ -74,8 +69,6 @@ class Task:
     log_threshold: float
     price_judge: float
     price_label: float
-    progress: FloatArray
-    left: int
     disjoint: bool
 
 
@@ -148,10 +141,8 @@ def _cheapest(
     price = task.price_label * (calibration.share * options).sum(axis=2)
     price += 0.0 if without_judge is not None else task.price_judge
     cost = (steps * price[:, rivals]).sum(axis=1) + steps.max(axis=1) * price[:, leader]
-    done = np.clip(task.progress / task.log_threshold, 0.0, 1.0)
-    fits = (steps * (1.0 - done)).max(axis=1) <= task.left
-    best = int(np.argmin(np.where(fits | ~fits.any(), cost, np.inf)))
-    return Rates(options[best], float(cost[best]), float(steps[best].max()), residual[best], bool(fits[best]))
+    best = int(np.argmin(cost))
+    return Rates(options[best], float(cost[best]), float(steps[best].max()), residual[best])
 
 
 def single_rates(
