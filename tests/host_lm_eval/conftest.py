@@ -18,11 +18,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.host)
-            for category in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
-                # where inspect ran before in this process, its nested loops have asyncio.run() close nothing
-                item.add_marker(
-                    pytest.mark.filterwarnings(f"ignore:.*(unclosed|Exception ignored):{category}")
-                )
 
 
 @pytest.fixture(autouse=True)
