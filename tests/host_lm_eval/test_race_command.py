@@ -89,14 +89,14 @@ def test_killed_it_goes_on_and_nothing_is_paid_for_twice(server: Server, tmp_pat
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     board = json.loads(board_file.read_text())
-    # two requests were under way when it was killed: all else that was paid for is in the budget, and what
-    # was answered twice was beside a failure or the kill
+    # two requests were under way when it was killed: they count as paid, and what was answered twice was
+    # beside a failure or the kill
     failed = sum(standing["failed"] for standing in board["standings"])
     answers = answered(server)
     assert len(answers) == board["spent"] - failed
-    assert answers.total() <= board["spent"] + 2
+    assert answers.total() <= board["spent"]
     assert board["spent"] <= BUDGET
-    assert 2 <= failed <= 4
+    assert 2 <= failed <= 6
     assert board["spent"] == BUDGET or board["stop_reason"] == "only one model is left"
     assert board["standings"][0]["name"] == "best"
     assert "evaluations were known from" in " ".join(board["notes"])

@@ -4,6 +4,7 @@ r"""Everything a race bought, in one file: answered documents, and answers on th
 
     {"evalbudget": "lm-eval race", "format": 1, "version": "0.1.0", "task": "gsm8k", "settings": {...}}
     {"arm": "small", "model": {...}, "opened": {...}}                      when the arm was first loaded
+    {"arm": "small", "asked": [[7, 0], [9, 0]], "at_once": 8}              before calls side by side
     {"arm": "small", "doc": 7, "epoch": 0, "request": 0, "said": "42"}     as soon as the model says it
     {"arm": "small", "doc": 7, "epoch": 0, "cost": 1.0, "metrics": {...}, "requests": 1, "samples": [...]}
 
@@ -14,7 +15,7 @@ may go on by another one, with another sampler or with more arms.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -62,12 +63,22 @@ class Known:
         opened: what the host said of the run.
         bought: documents.
         said: what the model said to documents that were under way, by document.
+        asked: documents of rounds that were never finished, and the ordinals of the attempts, in order.
+        at_once: how many of them may have been under way at the same time.
     """
 
     model: dict[str, Any] | None = None
     opened: dict[str, Any] = field(default_factory=dict)
     bought: list[Bought] = field(default_factory=list)
     said: dict[int, Said] = field(default_factory=dict)
+    asked: dict[int, int] = field(default_factory=dict)
+    at_once: int = 0
+
+    def cut_off(self) -> list[Bought]:
+        """Documents that may have been under way when an earlier run was broken off: they count as paid."""
+        silent = [(doc, epoch) for doc, epoch in self.asked.items() if doc not in self.said]
+        why = "under way when the race was broken off"
+        return [Bought(doc, epoch, 1.0, None, why) for doc, epoch in silent[: self.at_once]]
 
 
 class RaceRecord:
@@ -135,6 +146,10 @@ class RaceRecord:
         """Note which model an arm is, and what the host says of its run."""
         self._write({"arm": arm.name, "model": arm.description, "opened": facts})
 
+    def asked(self, arm: str, documents: Sequence[tuple[int, int]], at_once: int) -> None:
+        """Note which documents a round is about to ask, and which attempt of each that is."""
+        self._write({"arm": arm, "asked": documents, "at_once": at_once})
+
     def said(self, arm: str, doc_id: int, epoch: int, request: int, said: Any) -> None:
         """Note what a model says as it says it."""
         self._write({"arm": arm, "doc": doc_id, "epoch": epoch, "request": request, "said": said})
@@ -187,6 +202,10 @@ def _take_in(entry: dict[str, Any], task: str, known: dict[str, Known]) -> None:
     if "model" in entry:
         arm.model, arm.opened = entry["model"], entry["opened"]
         return
+    if "asked" in entry:
+        arm.asked = {int(doc): int(epoch) for doc, epoch in entry["asked"]}
+        arm.at_once = int(entry["at_once"])
+        return
     doc_id, epoch = int(entry["doc"]), int(entry["epoch"])
     if "said" in entry:
         arm.said.setdefault(doc_id, {}).setdefault(int(entry["request"]), []).append(entry["said"])
@@ -196,6 +215,7 @@ def _take_in(entry: dict[str, Any], task: str, known: dict[str, Known]) -> None:
         records = tuple(entry["samples"])
         answer = Answered(task, doc_id, epoch, entry["metrics"], int(entry["requests"]), records)
     arm.said.pop(doc_id, None)
+    arm.asked.pop(doc_id, None)
     arm.bought.append(Bought(doc_id, epoch, float(entry["cost"]), answer, entry.get("error")))
 
 

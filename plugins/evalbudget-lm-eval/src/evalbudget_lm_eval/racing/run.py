@@ -48,6 +48,10 @@ class RaceRun:
         for arm, entrant in enumerate(stable.entrants):
             before = stable.record.known.get(entrant.arm.name)
             if before is not None:
+                for one in before.cut_off():
+                    stable.record.bought(entrant.arm.name, one)
+                    before.bought.append(one)
+                before.asked.clear()
                 known[arm] = [self._known(bought) for bought in before.bought]
         race.replay(known)
 
@@ -107,6 +111,7 @@ class RaceRun:
         failures = 0
         for position, one in enumerate(wanted):
             if self._is_silent(arm):
+                self.stable.record.asked(entrant.arm.name, [], 0)  # nothing is under way
                 return
             try:
                 (answer,) = self._round(arm, [one], {})
@@ -140,10 +145,12 @@ class RaceRun:
             said.setdefault(asked.doc_id, {}).setdefault(request, []).append(response)
             self.stable.record.said(entrant.arm.name, asked.doc_id, asked.epoch, request, response)
 
+        documents, epochs = [_doc(one) for one in wanted], [one.key[1] - 1 for one in wanted]
+        if entrant.at_once > 1:
+            pairs = list(zip(documents, epochs, strict=True))
+            self.stable.record.asked(entrant.arm.name, pairs, entrant.at_once)
         return entrant.primed.run(
-            [(self.stable.task, _doc(one)) for one in wanted],
-            epochs=[one.key[1] - 1 for one in wanted],
-            received=received,
+            [(self.stable.task, doc) for doc in documents], epochs=epochs, received=received
         )
 
     def _finish(self, arm: int, wanted: Wanted, said: Said) -> bool:
