@@ -25,10 +25,12 @@ from evalbudget_lm_eval.scores import driving_score
 from evalbudget_lm_eval.seam import PrimedTasks, tasks_of
 
 log = logging.getLogger(__name__)
+progress = logging.getLogger("lm_eval.evalbudget")  # shown, and silenced, as the host's own lines
 
 BLOCK = "evalbudget"
 """Our key in the host's results."""
 
+_LINES = 20
 _WARMUP_ROUNDS = 8  # rounds given at once while nothing is decided yet
 
 
@@ -88,6 +90,7 @@ class _Run:
         self._doubtful: set[int] = set()  # documents that may break a round off again: asked by themselves
         self._error: Exception | None = None
         self._scored_before = 0
+        self._said = 0
 
     def until_done(self) -> dict[str, Any]:
         reason = None
@@ -131,7 +134,16 @@ class _Run:
                 self._give_up_suspects()
                 continue
             self._round(requests)
+            self._report()
             requests = []
+
+    def _report(self) -> None:
+        """A line whenever another twentieth of the budget is spent."""
+        ledger = self.book.ledger
+        mark = int(ledger.spent * _LINES / max(ledger.budget.amount, 1.0))
+        if mark > self._said:
+            self._said = mark
+            progress.info("%s of %s are spent", f"{ledger.spent:,.0f}", ledger.budget)
 
     def _next_size(self) -> int:
         """More at once while the sampler reads everything the same number of times anyway."""

@@ -21,6 +21,7 @@ from lm_eval.evaluator_utils import _handle_back_comp, _process_results, get_sam
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval.answered import SCORED, Answered, Asked, Record, asked_now, logged, raw_metrics
+from evalbudget_lm_eval.bars import bars_of_a_round
 from evalbudget_lm_eval.heard import Memory, Received, Responses, listening
 from evalbudget_lm_eval.scores import scores_per_answer
 from evalbudget_lm_eval.served import Sent, ServedTask
@@ -136,7 +137,8 @@ class PrimedTasks:
         if not cells:
             return []
         self._said = {}
-        answered = self._evaluate(self.lm, self._number(cells, epochs), received)
+        with bars_of_a_round(len(cells)):
+            answered = self._evaluate(self.lm, self._number(cells, epochs), received)
         self._said = {}
         self.adopt(answered)
         return answered
