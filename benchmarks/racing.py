@@ -9,6 +9,7 @@ Usage::
 
 from __future__ import annotations
 
+from racing_sections.draws import draws
 from racing_sections.intervals import coverage, widths
 from racing_sections.leaderboard import identification
 from racing_sections.matrices import matrices
@@ -20,12 +21,13 @@ PAGE = Page(
     title="Racing models: evaluations to find the best, and what the intervals hold",
     sections={
         "identification": identification,
+        "draws": draws,
         "matrices": matrices,
         "widths": widths,
         "coverage": coverage,
         "scale": scale,
     },
-    need_data=("identification", "matrices"),
+    need_data=("identification", "draws", "matrices"),
 )
 
 main = command(PAGE)

@@ -26,7 +26,7 @@ class Held:
     """What a sign of life found.
 
     Attributes:
-        held: whether the draw is still this session's.
+        held: whether the draw is still with the page that asks.
         labelled: whether somebody has labelled it.
     """
 
@@ -58,7 +58,7 @@ class Leases:
         skip: Sequence[int] = (),
         among: Collection[int] | None = None,
     ) -> LabelTask | None:
-        """The draw this session is at, otherwise the first one that nobody has; None if there is none.
+        """The draw its reader is at, otherwise the first one that nobody has; None if there is none.
 
         The verdict waits for labels in draw order, so they are handed out in that order.
 
