@@ -14,6 +14,7 @@ from evalbudget.samplers import (
     PPLUCB,
     UCBE,
     AuditEProcess,
+    Auto,
     EBBernstein,
     HumanOnly,
     NaivePooling,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 @hookimpl
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
     """The samplers of repeats, those of models and those of audits."""
-    repeats: list[type[Sampler]] = [Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
+    repeats: list[type[Sampler]] = [Auto, Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
     models: list[type[Sampler]] = [
         UniformRacing,
         UCBE,

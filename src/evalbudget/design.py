@@ -36,11 +36,14 @@ class Request:
         id: position in the order of asking, from 0.
         cell: what to score.
         propensity: P(asked | history); None when the choice was deterministic.
+        weight: share of the reading in its item's mean, fixed before it is seen; None under
+            ``Allocation.WEIGHTED`` for the held-out reading, which gets what is left, and elsewhere.
     """
 
     id: int
     cell: Cell
     propensity: float | None = None
+    weight: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

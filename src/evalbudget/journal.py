@@ -8,7 +8,7 @@ from typing import Any
 
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, JournalError, ReplayError, SamplerError
-from evalbudget.sampler import Sampler
+from evalbudget.sampler import Allocation, Sampler
 
 FORMAT = 1
 """Version of the journal's own format; another major number cannot be read."""
@@ -156,6 +156,8 @@ def _again(sampler: Sampler, event: Event) -> tuple[Request, ...]:
         sampler.tell([event.reading])
         return (event.request,)
     if event.adopted:
+        if sampler.allocation is Allocation.WEIGHTED:
+            sampler.assume_weight(event.request.cell, event.request.weight)
         return (sampler.adopt(event.request.cell),)
     if not event.restricted:
         return sampler.ask(1)

@@ -20,8 +20,9 @@ class Allocation(StrEnum):
 
     FIXED = "fixed"
     """Counts do not depend on scores."""
-    CROSS_FIT = "cross-fit"
-    """Even epochs are counted out by the scores of odd epochs and vice versa: half-means unbiased."""
+    WEIGHTED = "weighted"
+    """Each reading's weight in its item's mean was fixed before it was seen (``Request.weight``), and what is
+    left falls to a held-out reading, which steered nothing: the weighted mean is unbiased."""
     ADAPTIVE = "adaptive"
     """Counts depend on the same scores that are averaged: only the first ``fixed_repeats`` are unbiased."""
 
@@ -141,6 +142,14 @@ class Sampler(ABC):
             )
         return tuple(requests)
 
+    def assume_weight(self, cell: Cell, weight: float | None) -> None:  # noqa: B027
+        """Say which weight an earlier run fixed for a cell before it asked it; call it before :meth:`adopt`.
+
+        Args:
+            cell: about to be adopted.
+            weight: its ``Request.weight``; None if it was held out.
+        """
+
     def adopt(self, cell: Cell) -> Request:
         """Count a cell that somebody else asked (a host's first epochs, an earlier run) as asked.
 
@@ -199,13 +208,16 @@ class Sampler(ABC):
     # bookkeeping
 
     def _hand_out(self, cell: Cell) -> Request:
-        request = Request(self._asked_total, cell, self._propensity(cell))
+        request = Request(self._asked_total, cell, self._propensity(cell), self._weight(cell))
         self._asked_total += 1
         self._pending[request.id] = request
         self._asked(cell)
         return request
 
     def _propensity(self, cell: Cell) -> float | None:
+        return None
+
+    def _weight(self, cell: Cell) -> float | None:
         return None
 
     def _fail(self, cell: Cell) -> None:

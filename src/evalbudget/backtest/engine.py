@@ -26,7 +26,7 @@ BASELINE = "uniform"
 
 def backtest(
     recorded: RecordedScores | Sequence[RecordedScores],
-    samplers: Sequence[str | type[Sampler]] = (BASELINE, "eb-bernstein"),
+    samplers: Sequence[str | type[Sampler]] = (BASELINE, "auto"),
     budgets: Sequence[str | int | Budget] = ("10x", "20x", "50x"),
     seeds: Iterable[int] | int = 20,
     *,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
 
 import numpy as np
 
 from evalbudget.backtest.purchase import Purchase
 from evalbudget.backtest.recorded import RecordedScores
+from evalbudget.confidence.bounds import FloatArray
+from evalbudget.estimators.readings import item_shares
 from evalbudget.sampler import Allocation
 
 
@@ -36,8 +37,8 @@ class Bought:
 class Ordinals:
     """Numbers the epochs of several logs of one model such that what may count for the mean can be told.
 
-    If one of them was allocated adaptively, epochs that were bought whatever the scores come first. Else, if
-    one is cross-fit, odd epochs stay odd and even ones even. Else there is nothing to tell apart.
+    If one of them was allocated adaptively, epochs that were bought whatever the scores come first. Else there
+    is nothing to tell apart: if one has weights, all have (see :meth:`LogColumns.recorded`).
 
     Args:
         logs: in order.
@@ -51,12 +52,12 @@ class Ordinals:
         self._first = [sum(fixed[:i]) for i in range(len(logs))]
         beyond = [log.epochs - log.fixed for log in logs]
         self._rest = [sum(fixed) + sum(beyond[:i]) for i in range(len(logs))]
-        self._even = [sum(2 * ceil(log.epochs / 2) for log in logs[:i]) for i in range(len(logs))]
+        self._before = [sum(log.epochs for log in logs[:i]) for i in range(len(logs))]
         allocation = Allocation.FIXED
         if self._adaptive:
             allocation = Allocation.ADAPTIVE
-        elif Allocation.CROSS_FIT in kinds:
-            allocation = Allocation.CROSS_FIT
+        elif Allocation.WEIGHTED in kinds:
+            allocation = Allocation.WEIGHTED
         costs = [log.purchase.cost for log in logs]
         dollars = [log.purchase.usd for log in logs]
         self.purchase = Purchase(
@@ -71,7 +72,7 @@ class Ordinals:
         """Of an epoch (from 1, as the host counts) of one of the logs."""
         at = epoch - 1
         if not self._adaptive:
-            return self._even[log] + at
+            return self._before[log] + at
         fixed = self._logs[log].fixed
         return self._first[log] + at if at < fixed else self._rest[log] + at - fixed
 
@@ -89,6 +90,7 @@ class LogColumns:
         generations: labels of the answers scored; those of one answer stand at one place among the repeats.
         logs: where the reading stands.
         epochs: from 1, as it is numbered there.
+        weights: ``Request.weight``; nan if it was held out, or if the log does not say.
         again: for readers that number scores of one answer.
     """
 
@@ -100,6 +102,7 @@ class LogColumns:
     generations: list[object] = field(default_factory=list)
     logs: list[str] = field(default_factory=list)
     epochs: list[int] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
     again: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     def recorded(self, bought: Mapping[str, Mapping[str, Bought]]) -> RecordedScores:
@@ -130,7 +133,37 @@ class LogColumns:
         ]
         purchases = tuple(ordinals[model].purchase for model in recorded.models)
         told = any(p.allocation is not Allocation.FIXED for p in purchases)
-        return replace(recorded, scores=scores, purchases=purchases, epochs=epochs if told else None)
+        weights: FloatArray | None = None
+        if any(p.allocation is Allocation.WEIGHTED for p in purchases):
+            weights = np.full(scores.shape, np.nan)
+            weights[model_of, item_of, rater_of, place] = self._shares(model_of, item_of)
+        return replace(
+            recorded,
+            scores=scores,
+            purchases=purchases,
+            epochs=epochs if told else None,
+            weights=weights,
+        )
+
+    def _shares(self, model_of: Sequence[int], item_of: Sequence[int]) -> FloatArray:
+        """Of each reading in its item's mean; a model's logs weigh what they have of its readings."""
+        log_of = _positions(self.logs, list(dict.fromkeys(self.logs)))
+        source = np.array([model_of, log_of]).T
+        scored = ~np.isnan(np.array(self.scores, dtype=np.float64))
+        shares: FloatArray = np.full(len(self.scores), np.nan)
+        epoch, item, weight = np.array(self.epochs), np.array(item_of), np.array(self.weights, dtype=np.float64)
+        for model, log in np.unique(source, axis=0).tolist():
+            rows = np.flatnonzero((source == (model, log)).all(axis=1) & scored)
+            # several scores of one answer have its weight each
+            answers, first, answer = np.unique(
+                np.array([item[rows], epoch[rows]]), axis=1, return_index=True, return_inverse=True
+            )
+            if not rows.size:
+                continue
+            told = weight[rows[first]]
+            own = item_shares(answers[0], None if np.isnan(told).all() else told, int(item.max()) + 1)
+            shares[rows] = own[answer.ravel()] * len(first)
+        return shares
 
 
 def _positions(column: Sequence[str], names: Sequence[str]) -> list[int]:

@@ -41,6 +41,8 @@ class RecordedScores:
         epochs: optional, shape of ``scores``: the ordinal, from 0, of each reading among its item's, which
             says what may count for the mean where the allocation is not FIXED. None: the place among the
             repeats.
+        weights: optional, shape of ``scores``: share of each reading in its item's mean, where the allocation
+            is WEIGHTED; NaN for held-out readings and where nothing was recorded. None: equal shares.
         one_generation: a cell's repeats are scores of one answer again, not of one answer each.
         one_measure: the raters are judges of the same thing; False where they are different metrics, whose
             mean means nothing.
@@ -58,6 +60,7 @@ class RecordedScores:
     reference: FloatArray | None = None
     purchases: tuple[Purchase, ...] | None = None
     epochs: IntArray | None = None
+    weights: FloatArray | None = None
     one_generation: bool = False
     one_measure: bool = True
 
@@ -99,6 +102,13 @@ class RecordedScores:
                     f"per score, {scores.shape}"
                 )
             object.__setattr__(self, "epochs", epochs.astype(np.int64))
+        if self.weights is not None:
+            weights = _floats("weights", self.weights)
+            if weights.shape != scores.shape:
+                raise InvalidInputError(
+                    f"weights has shape {weights.shape}; give one per score, {scores.shape}"
+                )
+            object.__setattr__(self, "weights", weights)
 
     # files and tables
 
@@ -107,8 +117,8 @@ class RecordedScores:
         """Read an ``.npz`` file in the recorded-scores layout.
 
         The file holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names
-        where they are missing), ``categories``, ``reference``, ``epochs``, ``one_generation``,
-        ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``, ``cost`` and ``usd``.
+        where they are missing), ``categories``, ``reference``, ``epochs``, ``weights``,
+        ``one_generation``, ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``, ``cost`` and ``usd``.
         Nothing is ever unpickled.
 
         Raises:
@@ -138,6 +148,7 @@ class RecordedScores:
                 reference=arrays.get("reference"),
                 purchases=_purchases(arrays),
                 epochs=arrays.get("epochs"),
+                weights=arrays.get("weights"),
                 one_generation=kept,
                 one_measure=bool(np.all(arrays.get("one_measure", True))),
             )
@@ -158,6 +169,8 @@ class RecordedScores:
             arrays["reference"] = self.reference
         if self.epochs is not None:
             arrays["epochs"] = self.epochs
+        if self.weights is not None:
+            arrays["weights"] = self.weights
         if self.purchases is not None:
             arrays["allocation"] = np.asarray([p.allocation.value for p in self.purchases])
             arrays["fixed_repeats"] = np.asarray([p.fixed_repeats for p in self.purchases])
@@ -287,6 +300,7 @@ class RecordedScores:
             None if self.reference is None else self.reference[m][:, keep],
             purchases=None if self.purchases is None else self.purchases[m],
             epochs=None if self.epochs is None else self.epochs[m, :, r][:, keep],
+            weights=None if self.weights is None else self.weights[m, :, r][:, keep],
             one_generation=self.one_generation,
             one_measure=self.one_measure,
         )

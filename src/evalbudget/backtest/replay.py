@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +14,8 @@ from evalbudget.backtest.contestant import Contestant
 from evalbudget.backtest.pool import Draws, Pool
 from evalbudget.design import Reading
 from evalbudget.errors import BudgetError
-from evalbudget.sampler import Allocation
+from evalbudget.estimators import ItemReadings, mean_over_fixed_items
+from evalbudget.sampler import Allocation, Sampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Outcome:
     Attributes:
         worst_item_error: max_i abs(estimate_i - true_i), an item's estimate being the mean of its readings.
         rmse: root of mean_i (estimate_i - true_i)^2.
-        bias: estimated minus true benchmark mean.
+        bias: estimated minus true benchmark mean; the estimate is the one a host would print.
         readings: at most the budget; less if the sampler stopped.
         seconds: wall clock until then, drawing and the sampler's decisions together.
     """
@@ -55,9 +58,10 @@ def replay(
     sampler = contestant.build(pool, objective=objective, seed=seed, budget=last)
     draws = Draws(pool, seed, last)
     ask, tell, values, further = sampler.ask, sampler.tell, draws.values, draws.further
-    arms: list[int] = []  # 2 * item + epoch % 2: cross-fit estimates need to know the half
+    items: list[int] = []
+    epochs: list[int] = []
     scores: list[float] = []
-    add_arm, add_score = arms.append, scores.append
+    weights: list[float] = []
     seconds: list[float] = []
     asked, going = 0, True
     for budget in budgets:
@@ -71,48 +75,41 @@ def replay(
                     value = values[item][epoch]
                 except IndexError:
                     value = further(item, epoch)
-                add_arm(2 * item + (epoch & 1))
-                add_score(value)
+                items.append(item)
+                epochs.append(epoch)
+                scores.append(value)
+                weights.append(nan if request.weight is None else request.weight)
                 readings.append(Reading(request, value))
             tell(readings)
             asked += len(requests)
             going = bool(requests)
         seconds.append(perf_counter() - started)
-    by_arm, by_score = np.asarray(arms, dtype=np.int64), np.asarray(scores)
-    halves = sampler.allocation is Allocation.CROSS_FIT
+    columns = (np.array(items), np.array(epochs), np.array(scores), np.array(weights))
     return tuple(
-        _outcome(pool, contestant.name, by_arm[:budget], by_score[:budget], halves, elapsed)
+        _outcome(pool, sampler, [column[:budget] for column in columns], elapsed)
         for budget, elapsed in zip(budgets, seconds, strict=True)
     )
 
 
-def _outcome(
-    pool: Pool,
-    sampler: str,
-    arms: np.ndarray[tuple[int], np.dtype[np.int64]],
-    scores: np.ndarray[tuple[int], np.dtype[np.float64]],
-    halves: bool,
-    seconds: float,
-) -> Outcome:
+def _outcome(pool: Pool, sampler: Sampler, columns: list[np.ndarray[Any, Any]], seconds: float) -> Outcome:
     k = len(pool.items)
-    counts = np.bincount(arms, minlength=2 * k).reshape(k, 2)
-    sums = np.bincount(arms, weights=scores, minlength=2 * k).reshape(k, 2)
-    per_item = counts.sum(axis=1)
-    unread = int((per_item == 0).sum())
+    item, epoch, value, weight = columns
+    weighted = sampler.allocation is Allocation.WEIGHTED
+    readings = ItemReadings.of(item, epoch, value, n_items=k, weight=weight if weighted else None)
+    unread = int((readings.counts == 0).sum())
     if unread:
         raise BudgetError(
-            f"{sampler} left {unread} of {k} items of {pool} without a reading after {len(arms)}; "
+            f"{sampler.name} left {unread} of {k} items of {pool} without a reading after {item.size}; "
             "give a larger budget"
         )
-    estimates = sums.sum(axis=1) / per_item
-    errors = estimates - pool.means
-    benchmark = estimates
-    if halves and counts.all():
-        benchmark = (sums / counts).mean(axis=1)
+    errors = readings.moments.mean - pool.means
+    benchmark = mean_over_fixed_items(
+        readings, allocation=sampler.allocation, fixed_repeats=max(sampler.fixed_repeats, 1)
+    )
     return Outcome(
         worst_item_error=float(np.abs(errors).max()),
         rmse=float(np.sqrt(np.mean(errors * errors))),
-        bias=float(benchmark.mean() - pool.means.mean()),
-        readings=len(arms),
+        bias=float(benchmark.value - pool.means.mean()),
+        readings=item.size,
         seconds=seconds,
     )

@@ -8,12 +8,9 @@ Both need to know how the readings were allocated. If an item's count depends on
 biased, and on skewed scales the bias of the benchmark mean reaches several standard errors:
 
 - ``FIXED``: all readings count.
-- ``CROSS_FIT``: even epochs (half A) were counted out by the scores of odd epochs (half B) and the other way
-  round; each half's mean is unbiased, and so is the average of the two. Evidence may be only what is bought
-  whatever the scores, as the warm-up is: if A's counts follow all of B's growing evidence while B's follow
-  A's, each depends on its own scores after all (mostly-pass Bernoulli, 1000 items, 6 to 8 readings each: bias
-  of about one standard error either way, coverage .65-.87; with such evidence only, less than .03 and .95, at
-  no larger error).
+- ``WEIGHTED``: every reading counts with the weight that was fixed before it was seen, and what is left of an
+  item's share falls to its held-out reading, which steered nothing; see ``evalbudget.samplers._shares``. The
+  mean is unbiased.
 - ``ADAPTIVE``: only the first ``fixed_repeats`` readings of each item, bought whatever the scores, count.
 """
 
@@ -27,10 +24,11 @@ import numpy as np
 from evalbudget.confidence.betting import betting_intervals
 from evalbudget.confidence.bounds import FloatArray, IntArray, Scale
 from evalbudget.errors import InvalidInferenceError
+from evalbudget.estimators.items import pool_variance
 from evalbudget.estimators.readings import ItemReadings
 from evalbudget.estimators.result import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.sampler import Allocation
-from evalbudget.shrinkage import t_quantile
+from evalbudget.shrinkage import VariancePrior, t_quantile
 
 Interval = Callable[[float], ConfidenceInterval]
 
@@ -47,20 +45,16 @@ def mean_over_fixed_items(
     .. math:: \hat\theta = \frac1K \sum_i \bar x_i, \quad
               \widehat{\mathrm{Var}} = \frac1{K^2} \sum_i \frac{s_i^2}{n_i}
 
-    and under cross-fit, with A's counts given by B's scores, each half's variance being unbiased,
+    Under ``WEIGHTED``, with each item's shares w_ik and variances V_i shrunk towards the pool's (see
+    :class:`~evalbudget.shrinkage.VariancePrior`; an item asked seldom has hardly one of its own),
 
-    .. math:: \hat\theta = \frac1K \sum_i \frac{\bar x_{Ai} + \bar x_{Bi}}2, \quad
-              \widehat{\mathrm{Var}} = \frac1{4K^2} \sum_i \Bigl(\frac{s_{Ai}^2}{n_{Ai}}
-              + \frac{s_{Bi}^2}{n_{Bi}}\Bigr)
+    .. math:: \hat\theta = \frac1K \sum_i \sum_k w_{ik} x_{ik}, \quad
+              \widehat{\mathrm{Var}} = \frac1{K^2} \sum_i V_i \sum_k w_{ik}^2 .
 
-    The two halves of an item are slightly correlated, which this leaves out: with few items the cross-fit
-    interval covers a little less than its level.
-
-    Student's t interval with Satterthwaite's degrees of freedom. An item (or half) with a single reading
-    takes the mean s^2 of those with several; ``details["single"]`` counts them. An item with one half missing
-    rests on the other. Items without any reading are left out, the target says so and
-    ``details["items_missing"]`` counts them. Measured coverage at 95%: .92-1.0 (5 to 500 items, 2 to 5
-    repeats; normal scores, ratings, Bernoulli).
+    Student's t interval with Satterthwaite's degrees of freedom. An item with a single reading takes the mean
+    s^2 of those with several; ``details["single"]`` counts them. Items without any reading are left out, the
+    target says so and ``details["items_missing"]`` counts them. Measured coverage at 95%: .92-1.0 (5 to 500
+    items, 2 to 5 repeats; normal scores, ratings, Bernoulli).
 
     Defined for any readings: nothing read gives nan; a standard error is nan while no item has two readings.
     When readings of the same item never differ the standard error is 0 and no interval is claimed (nan),
@@ -86,24 +80,17 @@ def mean_over_fixed_items(
     used = _Used.of(readings, allocation, fixed_repeats)
     if bounds is not None:
         Scale(float(bounds[0]), float(bounds[1])).to_unit(readings.value)
-    n, weight = used.n, used.weight
-    several = n > 1
-    nu = n[several] - 1
-    s2 = used.squares[several] / nu
-    singles = ~several
-    factor = weight[several] ** 2 / n[several]
-    if s2.size:
-        factor = factor + float((weight[singles] ** 2).sum()) / s2.size
+    s2, nu, factor = used.variances()
     variance = float((factor * s2).sum()) if s2.size else float("nan")
     error = float(np.sqrt(variance))
-    hoeffding = 0.5 * float((weight**2 / n).sum()) if n.size else float("nan")
 
     def interval(level: float) -> ConfidenceInterval:
         if variance > 0.0:
-            df = variance**2 / float(((factor * s2) ** 2 / nu).sum())
+            df = min(variance**2 / float(((factor * s2) ** 2 / nu).sum()), used.most_degrees)
             return _around(used.value, float(t_quantile(level, df)) * error)
-        if bounds is None or not n.size:
+        if bounds is None or not used.n.size:
             return _around(used.value, float("nan"))
+        hoeffding = 0.5 * float(used.factor.sum())
         half = (bounds[1] - bounds[0]) * float(np.sqrt(np.log(2 / (1 - level)) * hoeffding))
         return ConfidenceInterval(max(bounds[0], used.value - half), min(bounds[1], used.value + half))
 
@@ -113,7 +100,6 @@ def mean_over_fixed_items(
         f"mean of item means{used.how}",
         frozenset({Random.REPEATS}),
         interval,
-        int(singles.sum()),
     )
 
 
@@ -130,8 +116,7 @@ def mean_over_sampled_items(
               \widehat{\mathrm{Var}} = \frac1{K (K-1)} \sum_i (\bar x_i - \hat\theta)^2
 
     with a t interval on K - 1 degrees of freedom; the spread of item means contains the repeats' noise. One
-    reading per item is enough. Under cross-fit xbar_i is the mean of the item's two half-means. Measured
-    coverage at 95%: .925 or more, but .88-.93 with 10 to 50 items that nearly always pass; so skewed a
+    reading per item is enough. Under ``WEIGHTED`` xbar_i is the item's weighted mean. Measured coverage at 95%: .925 or more, but .88-.93 with 10 to 50 items that nearly always pass; so skewed a
     population needs more items.
 
     Defined for any readings: the standard error is nan below two items. When all item means are equal it is
@@ -172,58 +157,82 @@ def mean_over_sampled_items(
         f"mean of item means{used.how}, spread between items",
         frozenset({Random.ITEMS, Random.REPEATS}),
         interval,
-        int((used.n == 1).sum()),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Used:
-    """The readings that count, as groups (an item, or half of one) with unbiased means."""
+    """The readings that count, item by item; items without any are left out."""
 
     n: IntArray
     squares: FloatArray
-    weight: FloatArray
+    factor: FloatArray
+    """Of an item's variance in that of the mean: its squared shares, over the number of items squared."""
     item_means: FloatArray
     value: float
     n_items: int
     how: str
     n_bought: int
     cost: float
+    prior: VariancePrior | None
+    """Of the items' variances, where they are to be shrunk."""
 
     @classmethod
     def of(cls, readings: ItemReadings, allocation: Allocation, fixed_repeats: int) -> _Used:
-        if allocation is Allocation.CROSS_FIT:
-            groups, how = [readings.half(0), readings.half(1)], " of cross-fit halves"
-        elif allocation is Allocation.ADAPTIVE:
+        used, how, prior = readings, "", None
+        if allocation is Allocation.WEIGHTED:
+            how = ", weighted as fixed before each reading"
+            first = readings.first(max(fixed_repeats, 2)).moments
+            prior = pool_variance(first)
+            if not prior.mean > 0.0:
+                prior = pool_variance(readings.moments)
+        else:
+            used = readings.unweighted()
+        if allocation is Allocation.ADAPTIVE:
             if fixed_repeats < 1:
                 raise InvalidInferenceError(
                     "readings were allocated adaptively, so the mean of all of them is biased, and "
                     f"fixed_repeats is {fixed_repeats}; pass the sampler's fixed_repeats (its warm-up), "
-                    "or sample with cross-fit"
+                    "or use a sampler that holds readings out (hold_out)"
                 )
-            groups = [readings.first(fixed_repeats)]
+            used = used.first(fixed_repeats)
             how = f", first {fixed_repeats} readings of each (the others were bought because of the scores)"
-        else:
-            groups, how = [readings], ""
-        moments = [group.moments for group in groups]
-        read = np.array([m.n > 0 for m in moments])
-        halves = read.sum(axis=0)
-        seen = halves > 0
-        K = int(seen.sum())
-        sums = np.sum([np.where(m.n > 0, m.mean, 0.0) for m in moments], axis=0)
-        item_means = np.asarray(sums[seen] / halves[seen], dtype=np.float64)
-        share = 1.0 / (max(K, 1) * np.maximum(halves, 1))
+        moments = used.moments
+        read = moments.n > 0
+        K = int(read.sum())
+        item_means = used.weighted_means[read]
+        squared = np.bincount(used.item, used.shares**2, used.n_items)[read]
         return cls(
-            n=np.concatenate([m.n[m.n > 0] for m in moments]),
-            squares=np.concatenate([m.squares[m.n > 0] for m in moments]),
-            weight=np.concatenate([share[m.n > 0] for m in moments]),
+            n=moments.n[read],
+            squares=moments.squares[read],
+            factor=np.asarray(squared / max(K, 1) ** 2),
             item_means=item_means,
             value=float(item_means.mean()) if K else float("nan"),
             n_items=readings.n_items,
             how=how,
             n_bought=int(readings.value.size),
             cost=readings.cost,
+            prior=prior,
         )
+
+    def variances(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Of a reading of each item that has one, its degrees of freedom, and its factor."""
+        if self.prior is not None and self.prior.mean > 0.0:
+            nu = np.asarray(self.prior.strength + self.n - 1.0)
+            return self.prior.posterior_mean(self.squares, self.n - 1), nu, self.factor
+        several = self.n > 1
+        nu = np.asarray(self.n[several] - 1.0)
+        s2 = self.squares[several] / nu
+        factor = self.factor[several]
+        if s2.size:  # an item with a single reading takes the mean of the others
+            factor = factor + float(self.factor[~several].sum()) / s2.size
+        return s2, nu, factor
+
+    @property
+    def most_degrees(self) -> float:
+        """No interval may rest on more degrees of freedom than this."""
+        shrunk = self.prior is not None and self.prior.mean > 0.0
+        return float(max(self.prior.degrees, 1)) if shrunk and self.prior is not None else np.inf
 
     @property
     def items_named(self) -> str:
@@ -237,7 +246,6 @@ class _Used:
         method: str,
         random: frozenset[Random],
         interval: Interval,
-        single: int,
     ) -> Estimate:
         n = int(self.n.sum())
         return Estimate(
@@ -255,7 +263,7 @@ class _Used:
             details={
                 "items": float(self.item_means.size),
                 "items_missing": float(self.n_items - self.item_means.size),
-                "single": float(single),
+                "single": float((self.n == 1).sum()),
                 "readings_unused": float(self.n_bought - n),
             },
         )

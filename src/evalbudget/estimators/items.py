@@ -11,7 +11,6 @@ from evalbudget.confidence.betting import betting_intervals
 from evalbudget.confidence.bounds import Bounds, FloatArray, IntArray, Scale, check_level
 from evalbudget.estimators.readings import ItemMoments, ItemReadings
 from evalbudget.estimators.result import ConfidenceInterval, Coverage, Estimate, Random, Validity
-from evalbudget.sampler import Allocation
 from evalbudget.shrinkage import VariancePrior, t_quantile
 
 _SHAPE_STRENGTH = 50.0
@@ -185,19 +184,16 @@ def betting(
     *,
     bounds: tuple[float, float] = (0.0, 1.0),
     simultaneous: bool = False,
-    allocation: Allocation = Allocation.FIXED,
 ) -> ItemEstimates:
     """Item means with betting confidence sequences: guaranteed, whatever the sampler and the stopping rule.
 
     The readings of an item are taken in the order of their epochs, so how many there are may depend on
-    anything. Under ``CROSS_FIT`` which epochs exist may depend on later ones of the other half; the interval
-    is then the intersection of both halves' intervals, each at half the error.
+    anything.
 
     Args:
         readings: of at least one item.
         bounds: the smallest and the largest possible score.
         simultaneous: hold for all items at once, at 1 - level divided by the number of items.
-        allocation: of the sampler that bought the readings; FIXED and ADAPTIVE are the same here.
 
     Returns:
         Estimates; the standard error is s/sqrt(n), nan below two readings. An item never read has the whole
@@ -211,20 +207,11 @@ def betting(
     """
     moments = readings.moments
     Scale(float(bounds[0]), float(bounds[1])).to_unit(readings.value)
-    parts = [readings.half(0), readings.half(1)] if allocation is Allocation.CROSS_FIT else [readings]
 
     def intervals(level: float) -> Bounds:
-        each = 1.0 - (1.0 - level) / len(parts)
-        found = [
-            betting_intervals(part.value, part.counts, each, bounds=bounds, simultaneous=simultaneous)
-            for part in parts
-        ]
-        low, high = (
-            np.max([b.low for b in found], axis=0),
-            np.min([b.high for b in found], axis=0),
+        return betting_intervals(
+            readings.value, readings.counts, level, bounds=bounds, simultaneous=simultaneous
         )
-        # contradicting halves: one of them misses, so span the gap
-        return Bounds(np.minimum(low, high), np.maximum(low, high))
 
     error = np.sqrt(moments.variance / np.maximum(moments.n, 1))
     coverage = Coverage.SIMULTANEOUS if simultaneous else Coverage.EACH

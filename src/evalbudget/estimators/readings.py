@@ -43,6 +43,8 @@ class ItemReadings:
         epoch: ordinal of the repeat, same shape, ascending within the item.
         value: the score, same shape; failed readings are absent.
         cost: of all readings, the failed ones included, in units of the budget.
+        weight: ``Request.weight`` of each reading, same shape; nan for held-out ones. None: no weights were
+            fixed, and the readings of an item weigh the same.
     """
 
     n_items: int
@@ -50,6 +52,7 @@ class ItemReadings:
     epoch: IntArray
     value: FloatArray
     cost: float
+    weight: FloatArray | None = None
 
     @classmethod
     def of(
@@ -60,6 +63,7 @@ class ItemReadings:
         *,
         n_items: int | None = None,
         cost: float | None = None,
+        weight: ArrayLike | None = None,
     ) -> ItemReadings:
         """Sort readings that came in any order.
 
@@ -69,6 +73,7 @@ class ItemReadings:
             value: the score, same shape; leave failed readings out.
             n_items: size of the benchmark; None: the largest index seen, plus one.
             cost: of everything bought, failures included; None: one unit per reading.
+            weight: ``Request.weight`` of each reading, same shape; nan for held-out ones.
 
         Raises:
             InvalidInputError: shapes differ, an index is out of range, a score is not finite, or an item has
@@ -92,17 +97,21 @@ class ItemReadings:
             raise InvalidInputError(
                 f"item {i[at]}, epoch {e[at]} has score {v[at]}; leave failed readings out"
             )
+        w = None if weight is None else np.asarray(weight, dtype=np.float64)
+        if w is not None and w.shape != v.shape:
+            raise InvalidInputError(f"weight has shape {w.shape} and value {v.shape}; give one per reading")
         key = i * (int(e.max(initial=0)) + 1) + e
         if (np.diff(key) <= 0).any():
             order = np.argsort(key, kind="stable")
             i, e, v, key = i[order], e[order], v[order], key[order]
+            w = None if w is None else w[order]
             twice = np.flatnonzero(np.diff(key) == 0)
             if twice.size:
                 raise InvalidInputError(
                     f"item {i[twice[0]]} has epoch {e[twice[0]]} twice; "
                     "number the repeats of an item 0, 1, 2 ..."
                 )
-        return cls(size, i, e, v, float(v.size) if cost is None else float(cost))
+        return cls(size, i, e, v, float(v.size) if cost is None else float(cost), w)
 
     @cached_property
     def counts(self) -> IntArray:
@@ -125,12 +134,49 @@ class ItemReadings:
 
     def where(self, keep: NDArray[np.bool_]) -> ItemReadings:
         """The readings marked True, shape (n_readings,), of the same benchmark at the same cost."""
-        return ItemReadings(self.n_items, self.item[keep], self.epoch[keep], self.value[keep], self.cost)
+        weight = None if self.weight is None else self.weight[keep]
+        return ItemReadings(
+            self.n_items, self.item[keep], self.epoch[keep], self.value[keep], self.cost, weight
+        )
+
+    def unweighted(self) -> ItemReadings:
+        """The same readings without the weights that were fixed for them."""
+        return ItemReadings(self.n_items, self.item, self.epoch, self.value, self.cost)
 
     def first(self, repeats: int) -> ItemReadings:
         """Readings with an epoch below ``repeats``: those that were bought whatever the scores."""
         return self.where(self.epoch < repeats)
 
-    def half(self, which: int) -> ItemReadings:
-        """Even epochs (0, half A) or odd epochs (1, half B)."""
-        return self.where(self.epoch % 2 == which)
+    @cached_property
+    def shares(self) -> FloatArray:
+        r"""Share of each reading in its item's mean, shape (n_readings,); those of an item sum to 1.
+
+        Readings with a weight have it; what they leave of 1 falls to the held-out reading. An item whose
+        held-out reading failed shares its 1 out in proportion to the weights.
+        """
+        return item_shares(self.item, self.weight, self.n_items)
+
+    @cached_property
+    def weighted_means(self) -> FloatArray:
+        """Sum of shares times scores, shape (n_items,); nan where nothing was read."""
+        total = np.bincount(self.item, self.shares * self.value, self.n_items)
+        return np.asarray(np.where(self.counts > 0, total, np.nan))
+
+
+def item_shares(item: IntArray, weight: FloatArray | None, n_items: int) -> FloatArray:
+    """Shares that sum to 1 over each item's readings; see :attr:`ItemReadings.shares`.
+
+    Args:
+        item: of each reading, shape (n_readings,).
+        weight: same shape, nan where held out; None: all readings of an item weigh the same.
+        n_items: of the benchmark.
+    """
+    if weight is None:
+        return np.asarray(1.0 / np.bincount(item, minlength=n_items)[item])
+    held = np.isnan(weight)
+    given = np.where(held, 0.0, weight)
+    total = np.bincount(item, given, n_items)[item]
+    n_held = np.bincount(item, held, n_items)[item]
+    left = np.divide(1.0 - total, n_held, out=np.zeros_like(total), where=n_held > 0)
+    scaled = np.divide(given, total, out=np.zeros_like(given), where=total > 0.0)
+    return np.asarray(np.where(n_held > 0, np.where(held, left, given), scaled))

@@ -14,8 +14,8 @@ from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.plugins import get_sampler
 from evalbudget.sampler import Allocation, Sampler
 
-DEFAULT_SAMPLER = "eb-bernstein"
-_NOT_OPTIONS = ("design", "seed", "warmup")
+DEFAULT_SAMPLER = "auto"
+_NOT_OPTIONS = ("design", "seed", "warmup", "budget")
 
 
 @dataclass(frozen=True)
@@ -72,17 +72,23 @@ class RepeatConfig:
             )
         return budget
 
-    def make_sampler(self, design: Design, *, warmup: int | None = None) -> Sampler:
+    def make_sampler(
+        self, design: Design, *, warmup: int | None = None, budget: int | None = None
+    ) -> Sampler:
         """A fresh sampler.
 
         Args:
             design: what to ask.
             warmup: raises the sampler's own first readings per item, never lowers them.
+            budget: readings it may expect in all, for samplers that plan with it.
         """
         cls = get_sampler(self.sampler)
         arguments: dict[str, Any] = dict(self.options)
-        if warmup is not None and "warmup" in introspection.signature(cls).parameters:
+        takes = introspection.signature(cls).parameters
+        if warmup is not None and "warmup" in takes:
             arguments["warmup"] = max(warmup, self.fixed_repeats)
+        if budget is not None and "budget" in takes:
+            arguments["budget"] = budget
         try:
             return cls(design, seed=self.seed, **arguments)
         except TypeError as ex:

@@ -194,8 +194,8 @@ def _notes(study: Study, m: int, row: Standing) -> list[str]:
             f"{study.purchase(m).fixed_repeats} of each item; the others were bought because of the scores, "
             "and would bias the mean."
         )
-    elif row.allocation == Allocation.CROSS_FIT.value:
-        notes.append(f"{row.model}: adaptive repeats in cross-fit halves; all readings count.")
+    elif row.allocation == Allocation.WEIGHTED.value:
+        notes.append(f"{row.model}: adaptive repeats; all readings count, weighted so that the mean is unbiased.")
     if row.standard_error == 0.0:
         notes.append(f"{row.model}: all items score the same, which proves no interval.")
     elif not np.isfinite(row.standard_error):

@@ -38,6 +38,7 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
     repeats = max(part.scores.shape[3] for part in parts)
     scores: FloatArray = np.full((len(models), len(items), len(raters), repeats), np.nan)
     epochs: IntArray = np.zeros(scores.shape, dtype=np.int64) + np.arange(repeats)
+    weights: FloatArray = np.full(scores.shape, np.nan)
     references = max(0 if part.reference is None else part.reference.shape[2] for part in parts)
     reference: FloatArray = np.full((len(models), len(items), references), np.nan)
     item_at, rater_at = _index(items), _index(raters)
@@ -50,6 +51,8 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
         scores[place] = part.scores
         if part.epochs is not None:
             epochs[place] = part.epochs
+        if part.weights is not None:
+            weights[place] = part.weights
         if part.reference is not None:
             reference[np.ix_(rows, columns, np.arange(part.reference.shape[2]))] = part.reference
         start += len(part.models)
@@ -63,6 +66,7 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
         reference=reference if references else None,
         purchases=tuple(purchase for purchases in bought for purchase in purchases),
         epochs=epochs if any(part.epochs is not None for part in parts) else None,
+        weights=weights if any(part.weights is not None for part in parts) else None,
         one_generation=all(part.one_generation for part in parts),
         one_measure=all(part.one_measure for part in parts),
     )

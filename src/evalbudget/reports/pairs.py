@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evalbudget.confidence.bounds import Bounds, FloatArray, IntArray, check_level
 from evalbudget.errors import InvalidInferenceError
-from evalbudget.estimators.judges import JudgeScores, pair_scores, paired_difference, panel_mean
+from evalbudget.estimators.judges import JudgeScores, judge_corrected, paired_difference
 from evalbudget.sampler import Allocation
 from evalbudget.shrinkage import t_quantile
 
@@ -107,13 +107,11 @@ def pairs_of_panel(scores: Sequence[JudgeScores], purchases: Sequence[Purchase])
     for a in range(m):
         value[a, a], count[a, a] = 0.0, int(np.count_nonzero(usable[a].per_item))
         for b in range(a + 1, m):
-            crossed = Allocation.CROSS_FIT in (purchases[a].allocation, purchases[b].allocation)
+            if Allocation.WEIGHTED in (purchases[a].allocation, purchases[b].allocation):
+                _pair_weighted(usable, a, b, (value, error, degrees, count))
+                continue
             try:
-                if crossed:  # the even epochs of both were counted out by odd ones, and so were their pairs
-                    pairs = pair_scores(usable[a], usable[b]).difference
-                    found = panel_mean(pairs, allocation=Allocation.CROSS_FIT)
-                else:
-                    found = paired_difference(usable[a], usable[b])
+                found = paired_difference(usable[a], usable[b])
             except InvalidInferenceError:  # nothing matches
                 continue
             items = len(scores[a].per_item) - int(found.details["items_missing"])
@@ -123,6 +121,18 @@ def pairs_of_panel(scores: Sequence[JudgeScores], purchases: Sequence[Purchase])
                 degrees[row, column] = found.details["degrees"]
                 count[row, column] = items
     return Pairs(value, error, degrees, count)
+
+
+def _pair_weighted(
+    scores: Sequence[JudgeScores], a: int, b: int, to: tuple[FloatArray, FloatArray, FloatArray, IntArray]
+) -> None:
+    """By item: scores weigh what was fixed before each, which pairs of single scores would not respect."""
+    means = [judge_corrected(scores[m]).weighted_means for m in (a, b)]
+    found = pairs_by_item(np.array(means))
+    for table, of_two in zip(
+        to, (found.value, found.standard_error, found.degrees, found.n_items), strict=True
+    ):
+        table[a, b], table[b, a] = of_two[0, 1], of_two[1, 0]
 
 
 def _ptp(values: FloatArray, shared: NDArray[np.bool_]) -> FloatArray:

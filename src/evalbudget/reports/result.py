@@ -170,6 +170,7 @@ def _only(recorded: RecordedScores, models: Sequence[str], rater: str | None) ->
         reference=None if recorded.reference is None else recorded.reference[at],
         purchases=None if recorded.purchases is None else tuple(recorded.purchases[m] for m in at),
         epochs=None if recorded.epochs is None else recorded.epochs[at],
+        weights=None if recorded.weights is None else recorded.weights[at],
     )
 
 
@@ -184,6 +185,7 @@ def _require_one_scale(study: Study) -> None:
         reference=None,
         purchases=None,
         epochs=None,
+        weights=None,
     )
     try:
         require_one_scale(Study(pooled).scores(0))

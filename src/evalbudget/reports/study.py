@@ -71,6 +71,9 @@ class Study:
             judges=self.raters,
             n_items=len(self.recorded.items),
             cost=purchase.cost,
+            weight=None
+            if self.recorded.weights is None
+            else self.recorded.weights[model, item, judge, place],
         )
 
     def fixed_scores(self, model: int) -> JudgeScores:
@@ -160,14 +163,7 @@ class Study:
         readings, purchase = readings_of(self.scores(model)), self.purchase(model)
         if purchase.allocation is Allocation.ADAPTIVE:
             return readings.first(purchase.fixed_repeats).moments.mean
-        if purchase.allocation is Allocation.FIXED:
-            return readings.moments.mean
-        halves = [readings.half(0).moments, readings.half(1).moments]
-        read = np.array([half.n > 0 for half in halves])
-        total = sum(np.where(half.n > 0, half.mean, 0.0) for half in halves)
-        counts = read.sum(axis=0)
-        mean: FloatArray = np.full(counts.shape, np.nan)
-        return np.asarray(np.divide(total, counts, out=mean, where=counts > 0))
+        return readings.weighted_means
 
     def only(self, items: NDArray[np.bool_]) -> Study:
         """The same study of some of the items."""
@@ -180,10 +176,18 @@ class Study:
             categories=None,
             reference=None if old.reference is None else old.reference[:, items],
             epochs=None if old.epochs is None else old.epochs[:, items],
+            weights=None if old.weights is None else old.weights[:, items],
         )
         return replace(self, recorded=recorded)
 
 
 def readings_of(scores: JudgeScores) -> ItemReadings:
     """Scores of a panel of one."""
-    return ItemReadings.of(scores.item, scores.epoch, scores.value, n_items=scores.n_items, cost=scores.cost)
+    return ItemReadings.of(
+        scores.item,
+        scores.epoch,
+        scores.value,
+        n_items=scores.n_items,
+        cost=scores.cost,
+        weight=scores.weight,
+    )

@@ -142,7 +142,7 @@ class _EventReader:
             raise InvalidInputError(
                 f"request {entry['ask']!r} follows {len(self._asked)} others; lines are missing"
             )
-        request = Request(entry["ask"], Cell(*cell), entry.get("propensity"))
+        request = Request(entry["ask"], Cell(*cell), entry.get("propensity"), entry.get("weight"))
         self._asked.append(request)
         return Event(request, adopted=entry.get("adopted", False), restricted=entry.get("restricted", False))
 
@@ -158,6 +158,8 @@ def _event_to_dict(event: Event) -> dict[str, Any]:
     entry = {"ask": request.id, "cell": list(request.cell)}
     if request.propensity is not None:
         entry["propensity"] = request.propensity
+    if request.weight is not None:
+        entry["weight"] = request.weight
     for flag in ("adopted", "restricted"):
         if getattr(event, flag):
             entry[flag] = True

@@ -2,6 +2,7 @@
 
 from evalbudget.samplers.audit_eprocess import AuditEProcess, HumanOnly
 from evalbudget.samplers.audit_sampler import AuditSampler
+from evalbudget.samplers.auto import Auto
 from evalbudget.samplers.eb_bernstein import EBBernstein
 from evalbudget.samplers.lucb import LUCB
 from evalbudget.samplers.naive_pooling import NaivePooling
@@ -26,6 +27,7 @@ __all__ = [
     "UCBE",
     "AuditEProcess",
     "AuditSampler",
+    "Auto",
     "Cells",
     "EBBernstein",
     "HumanOnly",

@@ -9,8 +9,9 @@ import numpy as np
 
 from evalbudget.design import Cell, Design
 from evalbudget.errors import InvalidInputError
+from evalbudget.sampler import Allocation
 from evalbudget.samplers.objective import Objective
-from evalbudget.samplers.repeats import RepeatSampler, cross_fit_allocation
+from evalbudget.samplers.repeats import RepeatSampler
 from evalbudget.shrinkage import VariancePrior
 
 
@@ -29,17 +30,18 @@ class EBBernstein(RepeatSampler):
         design: one model, one rater.
         objective: ``worst-item``, ``mse`` or ``mean``.
         weights: w_i of the benchmark mean, shape (n_items,); equal if None; only ``mean`` uses them.
-        cross_fit: count each half of an item's readings out by the other half's scores, so that the benchmark
-            mean stays unbiased and all readings count for it; None turns it on for ``mse`` and ``mean``. For
-            ``worst-item`` it costs a tenth to a quarter at 10 readings per item, and little from 20 on.
-        warmup: readings of each item first; None for 3, or 4 with cross_fit.
+        hold_out: fix every reading's weight before it is seen and keep one reading of every item out of all
+            decisions, so that all readings count for an unbiased benchmark mean; False for those who want the
+            items' scores only.
+        budget: readings that will be bought in all, if known; see RepeatSampler.
+        warmup: readings of each item first; the held-out one is among them.
         bonus: c; None for sqrt(ln K), or sqrt(2 ln K) once every score of the warm-up was one of two values.
         seed: of the order among equals.
         max_failures: see Sampler.
 
     Raises:
         UnknownNameError: no such objective.
-        InvalidInputError: a warm-up too short for variances (2, or 4 with cross_fit), weights of another
+        InvalidInputError: a warm-up too short for variances (3, or 2 without hold_out), weights of another
             shape, negative or not finite.
     """
 
@@ -51,71 +53,65 @@ class EBBernstein(RepeatSampler):
         *,
         objective: str = Objective.WORST_ITEM,
         weights: Sequence[float] | None = None,
-        cross_fit: bool | None = None,
-        warmup: int | None = None,
+        hold_out: bool = True,
+        budget: int | None = None,
+        warmup: int = 3,
         bonus: float | None = None,
         seed: int = 0,
         max_failures: int = 3,
     ) -> None:
         self.objective = Objective.named(objective)
-        crossed = self.objective is not Objective.WORST_ITEM if cross_fit is None else cross_fit
-        first = (4 if crossed else 3) if warmup is None else warmup
-        least = 4 if crossed else 2
-        if first < least:
-            raise InvalidInputError(f"{self.name} got warmup={first}; to see variances it needs {least}")
+        least = 3 if hold_out else 2
+        if warmup < least:
+            raise InvalidInputError(f"{self.name} got warmup={warmup}; to see variances it needs {least}")
         super().__init__(
             design,
-            warmup=first,
-            cross_fit=crossed,
+            warmup=warmup,
+            hold_out=hold_out,
+            budget=budget,
             seed=seed,
             max_failures=max_failures,
             options={
                 "objective": self.objective.value,
                 "weights": None if weights is None else tuple(weights),
-                "cross_fit": crossed,
+                "hold_out": hold_out,
                 "bonus": bonus,
             },
         )
-        self.allocation = cross_fit_allocation(crossed)
+        self.allocation = Allocation.WEIGHTED if hold_out else Allocation.ADAPTIVE
         self._weights_sq = _squared_weights(self.name, weights, design.n_items)
         self._bonus = bonus
-        self._values: list[set[float]] = [set() for _ in range(self._halves)]  # of the warm-up, at most 3
-        self._priors: list[VariancePrior] = []
-        self._linear: list[float] = []
+        self._values: set[float] = set()  # of the warm-up, at most 3
+        self._prior = VariancePrior(0.0, 0.0, 0)
+        self._linear = 0.0
 
     def _warmed_up(self) -> None:
-        self._priors, self._linear = [], []
-        for half in range(self._halves):
-            arms = [arm for arm in self.arms(half) if self.n_read(arm) >= 2]
-            degrees = [self.n_read(arm) - 1 for arm in arms]
-            variances = [self.sum_of_squares(arm) / nu for arm, nu in zip(arms, degrees, strict=True)]
-            prior = VariancePrior.fit(variances, degrees)
-            self._priors.append(prior)
-            self._linear.append(self._c(half) * math.sqrt(prior.mean))
+        items = [item for item in range(self.design.n_items) if self.n_read(item) >= 2]
+        degrees = [self.n_read(item) - 1 for item in items]
+        variances = [self.sum_of_squares(item) / nu for item, nu in zip(items, degrees, strict=True)]
+        self._prior = VariancePrior.fit(variances, degrees)
+        self._linear = self._c() * math.sqrt(self._prior.mean)
 
-    def _c(self, half: int) -> float:
+    def _c(self) -> float:
         if self._bonus is not None:
             return self._bonus
         log_items = math.log(self.design.n_items)
-        return math.sqrt(log_items if len(self._values[half]) > 2 else 2.0 * log_items)
+        return math.sqrt(log_items if len(self._values) > 2 else 2.0 * log_items)
 
     def _learn(self, cell: Cell, value: float) -> None:
-        values = self._values[cell.epoch % self._halves]
-        if not self._frozen and len(values) <= 2:
-            values.add(value)
+        if not self._frozen and len(self._values) <= 2 and not self.holds_out(cell):
+            self._values.add(value)
         super()._learn(cell, value)
 
-    def _urgency(self, arm: int) -> float:
-        n = self.n_asked(arm)
-        seen = self.evidence(arm)
-        half = seen % self._halves
-        prior = self._priors[half]
+    def _urgency(self, item: int) -> float:
+        n = self.n_asked(item)
+        prior = self._prior
         if not prior.mean > 0.0:
             return -float(n)  # all scores of the warm-up agreed: round-robin
-        v = prior.posterior_mean(self.sum_of_squares(seen), max(0, self.n_read(seen) - 1))
+        v = prior.posterior_mean(self.sum_of_squares(item), max(0, self.n_read(item) - 1))
         if self.objective is Objective.WORST_ITEM:
-            return math.sqrt(v / n) + self._linear[half] / n
-        return self._weights_sq[arm // self._halves] * v / (n * (n + 1))
+            return math.sqrt(v / n) + self._linear / n
+        return self._weights_sq[item] * v / (n * (n + 1))
 
 
 def _squared_weights(name: str, weights: Sequence[float] | None, n_items: int) -> list[float]:

@@ -66,10 +66,9 @@ class RatingKernel(EBBernstein):
         design: one model, one rater.
         objective: ``worst-item``, ``mse`` or ``mean``.
         weights: w_i of the benchmark mean, shape (n_items,); equal if None; only ``mean`` uses them.
-        cross_fit: count each half of an item's readings out by the other half's scores, so that the benchmark
-            mean stays unbiased and all readings count for it; None turns it on for ``mse`` and ``mean``. For
-            ``worst-item`` it costs 6 to 12 percent.
-        warmup: readings of each item first, at least 2 (4 with cross_fit).
+        hold_out: see ``eb-bernstein``.
+        budget: readings that will be bought in all, if known; see RepeatSampler.
+        warmup: readings of each item first; the held-out one is among them.
         seed: of the order among equals.
         max_failures: see Sampler.
 
@@ -86,8 +85,9 @@ class RatingKernel(EBBernstein):
         *,
         objective: str = Objective.WORST_ITEM,
         weights: Sequence[float] | None = None,
-        cross_fit: bool | None = None,
-        warmup: int = 4,
+        hold_out: bool = True,
+        budget: int | None = None,
+        warmup: int = 3,
         seed: int = 0,
         max_failures: int = 3,
     ) -> None:
@@ -95,66 +95,60 @@ class RatingKernel(EBBernstein):
             design,
             objective=objective,
             weights=weights,
-            cross_fit=cross_fit,
+            hold_out=hold_out,
+            budget=budget,
             warmup=warmup,
             seed=seed,
             max_failures=max_failures,
         )
         del self.options["bonus"]
-        self._first_readings = [_Log() for _ in range(self._halves)]
-        self._kernels: list[_Kernel | None] = []
-        self._counts: list[list[int]] = []  # per half: of arm 0 at each level, of arm 1, ...
-        self._novel: dict[int, _Novel] = {}  # arm -> its readings at levels the warm-up did not show
+        self._first_readings: _Log | None = _Log()
+        self._kernel: _Kernel | None = None
+        self._counts: list[int] = []  # of item 0 at each level, of item 1, ...
+        self._novel: dict[int, _Novel] = {}  # item -> its readings at levels the warm-up did not show
 
     def _look_afresh(self) -> None:
         super()._look_afresh()
-        self._first_readings = [_Log() for _ in range(self._halves)]
+        self._first_readings = _Log()
 
-    def _look_at(self, arm: int, units: int) -> None:
-        super()._look_at(arm, units)
-        place, half = divmod(arm, self._halves)
-        if not self._frozen:
-            self._first_readings[half].add(place, units)
-            return
-        kernel = self._kernels[half]
-        if kernel is None:
-            return
-        level = kernel.levels.get(units)
-        if level is None:
-            self._novel.setdefault(arm, _Novel()).add(kernel.offset(units))
-        else:
-            self._counts[half][place * len(kernel.levels) + level] += 1
+    def _look_at(self, item: int, units: int) -> None:
+        super()._look_at(item, units)
+        kernel = self._kernel
+        if not self._frozen and self._first_readings is not None:
+            self._first_readings.add(item, units)
+        elif kernel is not None:
+            level = kernel.levels.get(units)
+            if level is None:
+                self._novel.setdefault(item, _Novel()).add(kernel.offset(units))
+            else:
+                self._counts[item * len(kernel.levels) + level] += 1
 
     def _warmed_up(self) -> None:
         super()._warmed_up()
-        self._kernels, self._counts = [], []
-        for log in self._first_readings:
-            levels, kernel, counts = log.levels(), None, np.zeros((0, 0), dtype=np.int64)
-            if 2 <= len(levels) <= _MOST_LEVELS:
-                counts = log.counts(self.design.n_items)
-                kernel = _Kernel.fit(levels, counts)
-            self._kernels.append(kernel)
-            self._counts.append([] if kernel is None else counts.ravel().tolist())
+        self._kernel, self._counts = None, []
+        levels = [] if self._first_readings is None else self._first_readings.levels()
+        if self._first_readings is not None and 2 <= len(levels) <= _MOST_LEVELS:
+            counts = self._first_readings.counts(self.design.n_items)
+            self._kernel = _Kernel.fit(levels, counts)
+            self._counts = [] if self._kernel is None else counts.ravel().tolist()
 
     def _asked(self, cell: Cell) -> None:
         super()._asked(cell)
-        if self._frozen and self._first_readings:
-            self._first_readings = []
+        if self._frozen:
+            self._first_readings = None
 
-    def _urgency(self, arm: int) -> float:
-        seen = self.evidence(arm)
-        place, half = divmod(seen, self._halves)
-        kernel = self._kernels[half]
+    def _urgency(self, item: int) -> float:
+        kernel = self._kernel
         if kernel is None:
-            return super()._urgency(arm)
+            return super()._urgency(item)
         size = len(kernel.levels)
-        counts = self._counts[half][place * size : (place + 1) * size]
-        m1, m2, m3, m4 = kernel.moments(counts, self.n_read(seen), self._novel.get(seen))
-        n = self.n_asked(arm)
+        counts = self._counts[item * size : (item + 1) * size]
+        m1, m2, m3, m4 = kernel.moments(counts, self.n_read(item), self._novel.get(item))
+        n = self.n_asked(item)
         square = m1 * m1
         v = max(m2 - square, 0.0)
         if self.objective is not Objective.WORST_ITEM:
-            return self._weights_sq[arm // self._halves] * v / (n * (n + 1))
+            return self._weights_sq[item] * v / (n * (n + 1))
         fourth = max(m4 - 4.0 * m1 * m3 + 6.0 * square * m2 - 3.0 * square * square, v * v)
         return (v * v + _TAIL * fourth / n) / (n * n)  # without the root, which changes no order
 

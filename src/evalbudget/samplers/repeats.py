@@ -1,4 +1,4 @@
-"""What all repeats samplers share: warm-up, cross-fit halves, exact sums, failures, the heap."""
+"""What all repeats samplers share: warm-up, a held-out reading per item, exact sums, failures, the heap."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import numpy as np
 from evalbudget.design import Cell, Design, Request
 from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.judge_effects import judge_effects
-from evalbudget.sampler import Allocation, Eligible, Option, Sampler
+from evalbudget.sampler import Eligible, Option, Sampler
 from evalbudget.samplers._heap import UrgencyHeap
+from evalbudget.samplers._shares import Shares
 
 # Scores are summed as integer multiples of 2^-50: integer sums do not depend on the order of completion.
 _SHIFT = 50
@@ -33,24 +34,24 @@ class RepeatSampler(Sampler):
     Every item is read ``warmup`` times first. Then the most urgent item is asked next, counting requests in
     flight as readings to come; among equally urgent items the one with the fewest readings.
 
-    An arm is an item, and its index the item's. Only with ``cross_fit`` has every item two arms, half A (even
-    epochs) and half B (odd epochs): readings go to A and B in turn, and the urgency of an arm may look at
-    :meth:`evidence`, its item's *other* half, only, so that each half's mean is unbiased. What may be looked
-    at is the warm-up and, as the run goes on, the first g readings of every arm, g about two thirds of the
-    average: every arm gets those whatever the scores. Were all of B's readings looked at, how many there are
-    would tell A's count about A's own scores.
+    Items whose first scores look settled are asked less, so the plain mean of what was bought is biased. With
+    ``hold_out`` every reading has a share in its item's mean that was fixed before it was seen, and one reading
+    of every item steers nothing, so that the benchmark mean is unbiased whatever was decided and whenever the
+    run ends; see :class:`~evalbudget.samplers._shares.Shares`.
 
     The warm-up is over when a request is handed out after every open item was read ``warmup`` times.
 
     With several judges call :meth:`rotate` first. Scores of an item then differ because judges differ, so
     their deviations from the panel, gammahat, are estimated from the warm-up by two-way least squares (see
     :func:`~evalbudget.judge_effects.judge_effects`), frozen, and taken out of every score: what is left
-    decides. With ``cross_fit`` both halves share gammahat; an item's own scores are 1/n_items of it.
+    decides.
 
     Args:
         design: one model, any number of items; several raters only if they take turns.
-        warmup: readings of each item before any is preferred, at least 1 (2 with ``cross_fit``).
-        cross_fit: count each half out by the other half's scores.
+        warmup: readings of each item before any is preferred, at least 1.
+        hold_out: keep one reading of every item out of all decisions.
+        budget: readings that will be bought in all, if known: so that what is left of an item's share lasts.
+            Not known: as many again as were asked so far. It changes shares, never what is asked.
         seed: of the order among equals.
         max_failures: see Sampler.
         options: see Sampler.
@@ -64,7 +65,8 @@ class RepeatSampler(Sampler):
         design: Design,
         *,
         warmup: int = 1,
-        cross_fit: bool = False,
+        hold_out: bool = False,
+        budget: int | None = None,
         seed: int = 0,
         max_failures: int = 3,
         options: Mapping[str, Option] = MappingProxyType({}),
@@ -75,33 +77,28 @@ class RepeatSampler(Sampler):
                 f"{self.name} allocates repeats over the items of one model; got {self._shape()}. Use one "
                 "sampler per model"
             )
-        halves = 2 if cross_fit else 1
-        if warmup < halves:
-            raise InvalidInputError(f"warmup is {warmup}; {self.name} needs at least {halves}")
+        if warmup < 1:
+            raise InvalidInputError(f"warmup is {warmup}; {self.name} needs at least 1")
         self.warmup = warmup
         self.fixed_repeats = warmup
-        self._halves = halves
-        n_arms = design.n_items * halves
-        self._need = [(warmup - half + halves - 1) // halves for half in range(halves)]
-        self._active = [0] * n_arms  # asked and not failed
-        self._epochs = [0] * n_arms  # next epoch of the arm
-        self._n = [0] * n_arms  # came back with a score
-        self._seen = [0] * n_arms  # of these, may be looked at
-        self._sum = [0] * n_arms
-        self._sum_sq = [0] * n_arms
-        self._open = [True] * n_arms
-        self._n_open = n_arms
-        self._stage = _Stage(max(self._need)) if cross_fit else None
-        self._unseen: dict[int, list[tuple[int, int]]] = {}  # arm -> (epoch of the arm, score)
+        n_items = design.n_items
+        self._active = [0] * n_items  # asked and not failed
+        self._epochs = [0] * n_items  # next epoch of the item
+        self._n = [0] * n_items  # came back with a score
+        self._seen = [0] * n_items  # of these, may be looked at
+        self._sum = [0] * n_items
+        self._sum_sq = [0] * n_items
+        self._open = [True] * n_items
+        self._n_open = n_items
+        self._shares = Shares(n_items, budget) if hold_out else None
         self._judge_of: JudgeOf | None = None
-        self._held: list[tuple[int, int, int, int]] = []  # until gammahat is known: arm, epoch, judge, score
+        self._held: list[tuple[int, int, int, int]] = []  # until gammahat is known: item, epoch, judge, score
         self._gamma: list[int] = []  # of each judge, in the units of the scores
-        self._cold = n_arms  # open arms with fewer readings than the warm-up needs
+        self._cold = n_items  # open items with fewer readings than the warm-up needs
         self._warming = True
         self._frozen = False  # the end of the warm-up is final
-        self._turn = 0
-        self._order: list[int] = np.random.default_rng(seed).permutation(design.n_items).tolist()
-        self._heaps = self._ranked(self._order)
+        self._order: list[int] = np.random.default_rng(seed).permutation(n_items).tolist()
+        self._heap = self._ranked(self._order)
         self._fill()
 
     @property
@@ -134,7 +131,7 @@ class RepeatSampler(Sampler):
         for item in self._order:
             by_judge.setdefault(judge_of(item, 0), []).append(item)
         turns = zip_longest(*by_judge.values())
-        self._heaps = self._ranked([item for turn in turns for item in turn if item is not None])
+        self._heap = self._ranked([item for turn in turns for item in turn if item is not None])
         self._fill()
 
     def closes_as(self, cell: Cell) -> Cell:
@@ -143,17 +140,16 @@ class RepeatSampler(Sampler):
 
     def counts(self) -> tuple[int, ...]:
         """Readings per item so far, failed ones not counted."""
-        h = self._halves
-        return tuple(sum(self._n[i * h : (i + 1) * h]) for i in range(self.design.n_items))
+        return tuple(self._n)
 
     # what an author writes
 
     @abstractmethod
-    def _urgency(self, arm: int) -> float:
-        """How much the arm's next reading is wanted after the warm-up; larger first.
+    def _urgency(self, item: int) -> float:
+        """How much the item's next reading is wanted after the warm-up; larger first.
 
-        It may use :meth:`n_asked` of the arm, and of its :meth:`evidence` whatever was read. It is called
-        again when one of these changed.
+        It may use :meth:`n_asked`, and what may be looked at of the item's scores: :meth:`n_read`,
+        :meth:`sum_of_squares`. It is called again when one of these changed.
         """
 
     def _warmed_up(self) -> None:
@@ -164,34 +160,35 @@ class RepeatSampler(Sampler):
 
     # what an author may look at
 
-    def arms(self, half: int = 0) -> range:
-        """All arms; with ``cross_fit`` those of one half."""
-        return range(half, len(self._n), self._halves)
+    def n_asked(self, item: int) -> int:
+        """Readings of the item, those in flight and the held-out one included, failed ones not."""
+        return self._active[item]
 
-    def evidence(self, arm: int) -> int:
-        """The arm whose scores may decide how often ``arm`` is asked: itself, or its item's other half."""
-        return arm ^ 1 if self._halves == 2 else arm
+    def n_read(self, item: int) -> int:
+        """Readings of the item that came back with a score and may be looked at."""
+        return self._seen[item]
 
-    def n_asked(self, arm: int) -> int:
-        """Readings of the arm, those in flight included, failed ones not."""
-        return self._active[arm]
+    def holds_out(self, cell: Cell) -> bool:
+        """Whether the reading of this cell is held out of all decisions."""
+        return self._shares is not None and self._shares.holds(cell.item, cell.epoch)
 
-    def n_read(self, arm: int) -> int:
-        """Readings of the arm that came back with a score; with ``cross_fit`` those that may be looked at."""
-        return self._seen[arm]
-
-    def sum_of_squares(self, arm: int) -> float:
+    def sum_of_squares(self, item: int) -> float:
         """sum_j (x_j - mean)^2 of the :meth:`n_read` readings, independent of their order; at most 1e290."""
-        n = self._seen[arm]
+        n = self._seen[item]
         if n < 2:
             return 0.0
-        total = self._sum[arm]
+        total = self._sum[item]
         try:
-            return min((n * self._sum_sq[arm] - total * total) / (n << 2 * _SHIFT), _LARGEST)
+            return min((n * self._sum_sq[item] - total * total) / (n << 2 * _SHIFT), _LARGEST)
         except OverflowError:
             return _LARGEST
 
     # Sampler
+
+    def assume_weight(self, cell: Cell, weight: float | None) -> None:
+        """Take over the weight of a cell that is adopted next; see Sampler."""
+        if self._shares is not None and cell in self.design:
+            self._shares.assume(cell.item, cell.epoch, weight)
 
     def adopt(self, cell: Cell) -> Request:
         """Count a cell that somebody else asked (a host's first epochs, an earlier run) as asked.
@@ -200,34 +197,36 @@ class RepeatSampler(Sampler):
             The request to tell its reading against.
 
         Raises:
-            InvalidInputError: the cell is not in the design; or all epochs of its item (or half) up to the
-                largest so far are asked and none failed, so that this one would be asked twice.
+            InvalidInputError: the cell is not in the design; or all epochs of its item up to the largest so
+                far are asked and none failed, so that this one would be asked twice.
         """
         self._check_raters()
-        if cell in self.design:
-            arm = self._arm(cell)
-            if cell.epoch // self._halves < self._epochs[arm] <= self._active[arm]:
-                raise InvalidInputError(
-                    f"{cell} was asked before, so it cannot be adopted; adopt each cell once, and a new "
-                    "reading of the item with an epoch of its own"
-                )
+        if cell in self.design and cell.epoch < self._epochs[cell.item] <= self._active[cell.item]:
+            raise InvalidInputError(
+                f"{cell} was asked before, so it cannot be adopted; adopt each cell once, and a new "
+                "reading of the item with an epoch of its own"
+            )
         return super().adopt(cell)
 
     def _next(self, eligible: Eligible | None) -> Cell | None:
         self._check_raters()
         self._end_warmup()
-        allowed = None if eligible is None else lambda arm: eligible(self._cell(arm))
-        for offset in range(self._halves):
-            arm = self._heaps[(self._turn + offset) % self._halves].peek(allowed)
-            if arm is not None:
-                return self._cell(arm)
+        item = self._heap.peek(None if eligible is None else lambda item: eligible(self._cell(item)))
+        if item is not None:
+            return self._cell(item)
         if self._n_open == 0 and not self._pending:
             self.stop_reason = "every item closed after repeated failures"
         return None
 
-    def _cell(self, arm: int) -> Cell:
-        item, half = divmod(arm, self._halves)
-        epoch = self._epochs[arm] * self._halves + half
+    def _weight(self, cell: Cell) -> float | None:
+        if self._shares is None:
+            return None
+        n = self._active[cell.item]
+        asked = self.asked if n >= self.warmup else 0
+        return self._shares.of_next(cell.item, cell.epoch, n, asked)
+
+    def _cell(self, item: int) -> Cell:
+        epoch = self._epochs[item]
         return Cell(0, item, epoch, 0 if self._judge_of is None else self._judge_of(item, epoch))
 
     def _check_raters(self) -> None:
@@ -237,57 +236,51 @@ class RepeatSampler(Sampler):
                 "rotate() with a schedule, or use one sampler per rater"
             )
 
-    def _arm(self, cell: Cell) -> int:
-        return cell.item * self._halves + cell.epoch % self._halves
-
     def _asked(self, cell: Cell) -> None:
         self._end_warmup()
         if not self._warming:
             self._frozen = True
             self._held = []
-        arm = self._arm(cell)
-        self._epochs[arm] = max(self._epochs[arm], cell.epoch // self._halves + 1)
-        self._active[arm] += 1
-        self._turn = (arm % self._halves + 1) % self._halves
-        self._place(arm)
-        if self._stage is not None and self._frozen and self._stage.advance(self.asked / len(self._n)):
-            self._look_again(self._stage.usable)
+        item = cell.item
+        self._epochs[item] = max(self._epochs[item], cell.epoch + 1)
+        self._active[item] += 1
+        self._place(item)
 
     def _learn(self, cell: Cell, value: float) -> None:
         self._reconsider_warmup()
-        arm = self._arm(cell)
-        units = _units(value)
-        self._n[arm] += 1
-        index = cell.epoch // self._halves
-        if self._gamma and self._frozen:
-            units -= self._gamma[cell.rater]
-        if self._judge_of is not None and not self._frozen:
-            self._held.append((arm, index, cell.rater, units))
-        elif self._stage is None or not self._frozen or index < self._stage.usable:
-            self._look_at(arm, units)
-        else:
-            self._unseen.setdefault(arm, []).append((index, units))
-        if self._n[arm] == self._need[arm % self._halves] and self._open[arm]:
+        item = cell.item
+        self._n[item] += 1
+        if self._shares is not None:
+            self._shares.came_back(item, cell.epoch)
+        if not self.holds_out(cell):
+            units = _units(value)
+            if self._gamma and self._frozen:
+                units -= self._gamma[cell.rater]
+            if self._judge_of is not None and not self._frozen:
+                self._held.append((item, cell.epoch, cell.rater, units))
+            else:
+                self._look_at(item, units)
+        if self._n[item] == self.warmup and self._open[item]:
             self._cold -= 1
         if not self._warming:
-            self._place(self.evidence(arm))  # the arm whose urgency rests on these scores
+            self._place(item)
 
-    def _look_at(self, arm: int, units: int) -> None:
-        self._seen[arm] += 1
-        self._sum[arm] += units
-        self._sum_sq[arm] += units * units
+    def _look_at(self, item: int, units: int) -> None:
+        self._seen[item] += 1
+        self._sum[item] += units
+        self._sum_sq[item] += units * units
 
     def _look_afresh(self) -> None:
         """Forget what was looked at."""
-        n_arms = len(self._n)
-        self._seen, self._sum, self._sum_sq = [0] * n_arms, [0] * n_arms, [0] * n_arms
+        n_items = len(self._n)
+        self._seen, self._sum, self._sum_sq = [0] * n_items, [0] * n_items, [0] * n_items
 
     def _correct_judges(self) -> None:
         """Estimate the judges' deviations from the warm-up and take them out of it."""
         self._held.sort()  # the order of completion must not matter
-        arm, _, judge, units = (list(column) for column in zip(*self._held, strict=True))
+        item, _, judge, units = (list(column) for column in zip(*self._held, strict=True))
         gamma = judge_effects(
-            np.array(arm, dtype=np.int64) // self._halves,
+            np.array(item, dtype=np.int64),
             np.array(judge, dtype=np.int64),
             np.array([u / _SHIFTED for u in units]),
             self.design.n_raters,
@@ -297,33 +290,24 @@ class RepeatSampler(Sampler):
         for entry in self._held:
             self._look_at(entry[0], entry[3] - self._gamma[entry[2]])
 
-    def _look_again(self, usable: int) -> None:
-        for arm, unseen in self._unseen.items():
-            for index, units in unseen:
-                if index < usable:
-                    self._look_at(arm, units)
-            self._unseen[arm] = [entry for entry in unseen if entry[0] >= usable]
-        self._fill()
-
     def _failed(self, cell: Cell) -> None:
         self._reconsider_warmup()
-        arm = self._arm(cell)
-        self._active[arm] -= 1
-        self._place(arm)
+        self._active[cell.item] -= 1
+        if self._shares is not None:
+            self._shares.failed(cell.item, cell.epoch)
+        self._place(cell.item)
 
     def _reads(self, key: Cell) -> int:
-        first = key.item * self._halves
-        return sum(self._n[first : first + self._halves])
+        return self._n[key.item]
 
     def _set_open(self, cell: Cell, is_open: bool) -> None:
         self._reconsider_warmup()
-        for half in range(self._halves):
-            arm = cell.item * self._halves + half
-            self._open[arm] = is_open
-            self._n_open += 1 if is_open else -1
-            if self._n[arm] < self._need[half]:
-                self._cold += 1 if is_open else -1
-            self._place(arm)
+        item = cell.item
+        self._open[item] = is_open
+        self._n_open += 1 if is_open else -1
+        if self._n[item] < self.warmup:
+            self._cold += 1 if is_open else -1
+        self._place(item)
 
     # the warm-up ends with a request, not with a reading, so that the order of completion does not matter
 
@@ -333,7 +317,6 @@ class RepeatSampler(Sampler):
             if self._judge_of is not None:
                 self._correct_judges()
             self._warmed_up()
-            self._turn = 0
             self._fill()
 
     def _reconsider_warmup(self) -> None:
@@ -341,76 +324,39 @@ class RepeatSampler(Sampler):
             self._warming = True
             self._fill()
 
-    # the heaps
+    # the heap
 
-    def _ranked(self, order: list[int]) -> list[UrgencyHeap]:
-        """One heap per half, empty; among equally urgent items the first in the order comes first."""
+    def _ranked(self, order: list[int]) -> UrgencyHeap:
+        """An empty heap; among equally urgent items the first in the order comes first."""
         rank = [0] * len(self._n)
         for position, item in enumerate(order):
-            for half in range(self._halves):
-                rank[item * self._halves + half] = position * self._halves + half
-        return [UrgencyHeap(rank) for _ in range(self._halves)]
+            rank[item] = position
+        return UrgencyHeap(rank)
 
     def _fill(self) -> None:
-        for half, heap in enumerate(self._heaps):
-            ranked = ((arm, self._rank(arm)) for arm in self.arms(half) if self._open[arm])
-            heap.fill((arm, urgency, self._active[arm]) for arm, urgency in ranked if urgency is not None)
+        ranked = ((item, self._rank(item)) for item, is_open in enumerate(self._open) if is_open)
+        self._heap.fill((item, u, self._active[item]) for item, u in ranked if u is not None)
 
-    def _place(self, arm: int) -> None:
-        """Put the arm where it belongs: in the heap at its urgency, or out of it."""
-        heap = self._heaps[arm % self._halves]
-        urgency = self._rank(arm) if self._open[arm] else None
+    def _place(self, item: int) -> None:
+        """Put the item where it belongs: in the heap at its urgency, or out of it."""
+        urgency = self._rank(item) if self._open[item] else None
         if urgency is None:
-            heap.remove(arm)
+            self._heap.remove(item)
         else:
-            heap.update(arm, urgency, self._active[arm])
+            self._heap.update(item, urgency, self._active[item])
 
-    def _rank(self, arm: int) -> float | None:
-        """Urgency of an open arm now; None if it must not be asked."""
-        if self._active[arm] < self._need[arm % self._halves]:
+    def _rank(self, item: int) -> float | None:
+        """Urgency of an open item now; None if it must not be asked."""
+        if self._active[item] < self.warmup:
             # after the warm-up: one of its readings failed, or the item opened again
             return math.inf
         if self._warming:
             return None
-        if self._stage is not None and self._active[arm] < self._stage.floor:
-            return math.inf
-        urgency = self._urgency(arm)
+        urgency = self._urgency(item)
         if math.isnan(urgency):
-            raise SamplerError(f"sampler {self.name!r} gave item {arm // self._halves} the urgency nan")
+            raise SamplerError(f"sampler {self.name!r} gave item {item} the urgency nan")
         return urgency
 
 
 def _units(value: float) -> int:
     return int(value * _ONE) if abs(value) < _HUGE else int(value) << _SHIFT
-
-
-class _Stage:
-    """How many readings every arm gets whatever the scores, and how many of them may be looked at.
-
-    When arms have 1.25 g readings on average, all are brought up to g, and once there were requests enough
-    for that, whatever the scores, everybody's first g may be looked at and g grows by a tenth. Over 2000 runs
-    on skewed Bernoulli scores, 5 to 20 readings per item, the benchmark mean was off by less than .05 of its
-    noise. The constants matter little from 1.1 to 1.3; from 1.5 on, evidence comes too late.
-    """
-
-    def __init__(self, warmup: int) -> None:
-        self.floor = self.usable = warmup
-        self._goal = warmup + 1
-
-    def advance(self, average: float) -> bool:
-        """Whether something changed, at so many requests per arm."""
-        if self.floor < self._goal:
-            if average < 1.25 * self._goal:
-                return False
-            self.floor = self._goal
-            return True
-        if average < 1.25 * self._goal + (self._goal - self.usable):
-            return False
-        self.usable = self._goal
-        self._goal = math.ceil(1.1 * self._goal)
-        return True
-
-
-def cross_fit_allocation(cross_fit: bool) -> Allocation:
-    """What an estimator must know of a sampler that looks at scores."""
-    return Allocation.CROSS_FIT if cross_fit else Allocation.ADAPTIVE

@@ -76,10 +76,13 @@ class Robin(RepeatSampler):
 
     def _warmed_up(self) -> None:
         if self.options["variances"] is None:
-            self._variances = [self.sum_of_squares(arm) / max(1, self.n_read(arm) - 1) for arm in self.arms()]
+            self._variances = [
+                self.sum_of_squares(item) / max(1, self.n_read(item) - 1)
+                for item in range(self.design.n_items)
+            ]
 
-    def _urgency(self, arm: int) -> float:
-        n = self.n_asked(arm)
+    def _urgency(self, item: int) -> float:
+        n = self.n_asked(item)
         if self.objective is Objective.WORST_ITEM:
-            return self._variances[arm] / n
-        return self._variances[arm] / (n * (n + 1))
+            return self._variances[item] / n
+        return self._variances[item] / (n * (n + 1))

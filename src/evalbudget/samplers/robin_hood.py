@@ -63,9 +63,9 @@ class RobinHood(RepeatSampler):
             options={"delta": delta, "t0": t0},
         )
 
-    def _urgency(self, arm: int) -> float:
-        n = self.n_read(arm)
+    def _urgency(self, item: int) -> float:
+        n = self.n_read(item)
         if n < 2:
             return 0.0
         denominator = max(1.0 - math.sqrt(self._bonus / n), _SMALLEST_DENOMINATOR)
-        return self.sum_of_squares(arm) / n / denominator / self.n_asked(arm)
+        return self.sum_of_squares(item) / n / denominator / self.n_asked(item)

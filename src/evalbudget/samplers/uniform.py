@@ -23,8 +23,8 @@ class Uniform(RepeatSampler):
     def __init__(self, design: Design, *, warmup: int = 1, seed: int = 0, max_failures: int = 3) -> None:
         super().__init__(design, warmup=warmup, seed=seed, max_failures=max_failures)
 
-    def _rank(self, arm: int) -> float:
-        return self._urgency(arm)  # no warm-up to wait for: a straggler must not hold the others up
+    def _rank(self, item: int) -> float:
+        return self._urgency(item)  # no warm-up to wait for: a straggler must not hold the others up
 
-    def _urgency(self, arm: int) -> float:
-        return -float(self.n_asked(arm))
+    def _urgency(self, item: int) -> float:
+        return -float(self.n_asked(item))

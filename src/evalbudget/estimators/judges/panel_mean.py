@@ -9,7 +9,7 @@ from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.judges.bias import bias_errors, how_compared, judge_moments, pooled_variance
 from evalbudget.estimators.judges.mixed import MixedFit
 from evalbudget.estimators.judges.scores import JudgeScores
-from evalbudget.estimators.readings import ItemReadings
+from evalbudget.estimators.readings import ItemReadings, item_shares
 from evalbudget.estimators.result import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.sampler import Allocation
 from evalbudget.shrinkage import t_quantile
@@ -45,8 +45,8 @@ def panel_mean(
     taken for a sample of all judges, s_gamma^2/K is added and t has K - 1 degrees of freedom at most.
 
     How many scores an item has must not depend on the scores, unless ``allocation`` says how it does: after
-    ADAPTIVE allocation only the first ``fixed_repeats`` epochs count; after CROSS_FIT r_i is the mean of the
-    item's two half-means (even and odd epochs), and all scores count. Failures may differ between judges.
+    ADAPTIVE allocation only the first ``fixed_repeats`` epochs count; after WEIGHTED all scores count, r_i
+    being the mean weighted as fixed before each score. Failures may differ between judges.
 
     Judges without scores are left out: the target says so, and ``details["judges_silent"]`` counts them.
 
@@ -112,7 +112,9 @@ def judge_corrected(scores: JudgeScores) -> ItemReadings:
     epoch = panel.epoch
     if panel.value.size and np.bincount(panel.generation).max() > 1:
         epoch = np.arange(panel.item.size) - (np.cumsum(panel.per_item) - panel.per_item)[panel.item]
-    return ItemReadings.of(panel.item, epoch, value, n_items=scores.n_items, cost=scores.cost)
+    return ItemReadings.of(
+        panel.item, epoch, value, n_items=scores.n_items, cost=scores.cost, weight=panel.weight
+    )
 
 
 def judge_mean_over_sampled_items(scores: JudgeScores) -> Estimate:
@@ -142,26 +144,21 @@ def judge_mean_over_sampled_items(scores: JudgeScores) -> Estimate:
 def _usable(scores: JudgeScores, allocation: Allocation, fixed_repeats: int) -> tuple[JudgeScores, str]:
     if allocation is Allocation.FIXED:
         return scores, ""
-    if allocation is Allocation.CROSS_FIT:
-        return scores, ", cross-fit halves"
+    if allocation is Allocation.WEIGHTED:
+        return scores, ", weighted as fixed before each score"
     if fixed_repeats < 1:
         raise InvalidInferenceError(
             "scores were allocated adaptively, so the mean of all of them is biased, and fixed_repeats is "
-            f"{fixed_repeats}; pass the sampler's fixed_repeats (its warm-up), or sample with cross-fit"
+            f"{fixed_repeats}; pass the sampler's fixed_repeats (its warm-up), or use a sampler that holds readings out (hold_out)"
         )
     how = f", first {fixed_repeats} scores of each (the others were bought because of the scores)"
     return scores.where(scores.epoch < fixed_repeats), how
 
 
 def _item_weights(panel: JudgeScores, allocation: Allocation) -> FloatArray:
-    """Weight of every score in the mean over items of their means; under cross-fit of their half-means."""
-    items = np.count_nonzero(panel.per_item)
-    if allocation is not Allocation.CROSS_FIT:
-        return np.asarray(1.0 / (items * panel.per_item[panel.item]))
-    half = 2 * panel.item + panel.epoch % 2
-    counts = np.bincount(half, minlength=2 * panel.n_items)
-    halves = (counts.reshape(-1, 2) > 0).sum(axis=1)
-    return np.asarray(1.0 / (items * halves[panel.item] * counts[half]))
+    """Weight of every score in the mean over items of their means."""
+    weight = panel.weight if allocation is Allocation.WEIGHTED else None
+    return item_shares(panel.item, weight, panel.n_items) / np.count_nonzero(panel.per_item)
 
 
 def _estimate(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +26,8 @@ class JudgeScores:
         value: the score, same shape; failed ones are absent.
         failed: calls that gave no score, per judge, shape (K,).
         cost: of all calls, the failed ones included, in units of the budget.
+        weight: ``Request.weight`` of each score, shape (n_scores,), nan for held-out ones; None: the scores of
+            an item weigh the same.
     """
 
     judges: tuple[str, ...]
@@ -36,6 +38,7 @@ class JudgeScores:
     value: FloatArray
     failed: IntArray
     cost: float
+    weight: FloatArray | None = None
 
     @classmethod
     def of(
@@ -48,6 +51,7 @@ class JudgeScores:
         judges: Sequence[str],
         n_items: int | None = None,
         cost: float | None = None,
+        weight: ArrayLike | None = None,
     ) -> JudgeScores:
         """Sort scores that came in any order.
 
@@ -59,6 +63,7 @@ class JudgeScores:
             judges: names of the panel, unique.
             n_items: size of the benchmark; None: the largest index seen, plus one.
             cost: of everything bought; None: one unit per call, failures included.
+            weight: ``Request.weight`` of each call, same shape; nan for held-out ones.
 
         Raises:
             InvalidInputError: shapes differ, an index is out of range, a score is infinite, a judge is listed
@@ -97,6 +102,7 @@ class JudgeScores:
         failed = np.bincount(k[~scored], minlength=len(names))
         order = np.flatnonzero(scored)[np.lexsort((k[scored], j[scored], i[scored]))]
         i, j, k, v = i[order], j[order], k[order], v[order]
+        w = None if weight is None else np.asarray(weight, dtype=np.float64)[order]
         same = np.flatnonzero((np.diff(i) == 0) & (np.diff(j) == 0) & (np.diff(k) == 0))
         if same.size:
             at = int(same[0])
@@ -104,7 +110,7 @@ class JudgeScores:
                 f"judge {names[k[at]]!r} scores item {i[at]}, epoch {j[at]} twice; average repeated "
                 "judgements of one generation, or number them as epochs of their own"
             )
-        return cls(names, size, i, j, k, v, failed, paid)
+        return cls(names, size, i, j, k, v, failed, paid, w)
 
     @classmethod
     def from_table(cls, table: ArrayLike, *, judges: Sequence[str], cost: float | None = None) -> JudgeScores:
@@ -168,22 +174,18 @@ class JudgeScores:
 
     def where(self, keep: NDArray[np.bool_]) -> JudgeScores:
         """The scores marked True, shape (n_scores,), of the same benchmark and panel at the same cost."""
-        return JudgeScores(
-            self.judges,
-            self.n_items,
-            self.item[keep],
-            self.epoch[keep],
-            self.judge[keep],
-            self.value[keep],
-            self.failed,
-            self.cost,
+        return replace(
+            self,
+            item=self.item[keep],
+            epoch=self.epoch[keep],
+            judge=self.judge[keep],
+            value=self.value[keep],
+            weight=None if self.weight is None else self.weight[keep],
         )
 
     def with_values(self, value: FloatArray) -> JudgeScores:
         """The same calls with other scores."""
-        return JudgeScores(
-            self.judges, self.n_items, self.item, self.epoch, self.judge, value, self.failed, self.cost
-        )
+        return replace(self, value=value)
 
     def scoring_panel(self) -> JudgeScores:
         """The same scores with a panel of those judges only that gave any."""
@@ -192,16 +194,7 @@ class JudgeScores:
             return self
         names = tuple(name for name, keep in zip(self.judges, active, strict=True) if keep)
         renumbered = np.cumsum(active) - 1
-        return JudgeScores(
-            names,
-            self.n_items,
-            self.item,
-            self.epoch,
-            renumbered[self.judge],
-            self.value,
-            self.failed[active],
-            self.cost,
-        )
+        return replace(self, judges=names, judge=renumbered[self.judge], failed=self.failed[active])
 
     def table(self) -> FloatArray:
         """Shape (items with a score, judges, generations), NaN elsewhere; generations renumbered."""
@@ -217,13 +210,12 @@ class JudgeScores:
         sizes = self.per_item[items]
         within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         at = np.repeat(starts[items], sizes) + within
-        return JudgeScores(
-            self.judges,
-            items.size,
-            np.repeat(np.arange(items.size), sizes),
-            self.epoch[at],
-            self.judge[at],
-            self.value[at],
-            self.failed,
-            self.cost,
+        return replace(
+            self,
+            n_items=items.size,
+            item=np.repeat(np.arange(items.size), sizes),
+            epoch=self.epoch[at],
+            judge=self.judge[at],
+            value=self.value[at],
+            weight=None if self.weight is None else self.weight[at],
         )
