@@ -63,12 +63,19 @@ class Readings(list[Reading]):
         readings: in the order of the epochs.
         judges: the panel.
         weighs_judges: every judge weighs the same in the estimate.
+        scale: the smallest and the largest score; None if unknown.
     """
 
     def __init__(
-        self, readings: Iterable[Reading] = (), *, judges: Sequence[str] = (), weighs_judges: bool = True
+        self,
+        readings: Iterable[Reading] = (),
+        *,
+        judges: Sequence[str] = (),
+        weighs_judges: bool = True,
+        scale: tuple[float, float] | None = None,
     ) -> None:
         super().__init__(readings)
+        self.scale = scale
         self.judges = tuple(judges)
         self.weighs_judges = weighs_judges
 
@@ -107,6 +114,7 @@ class Judged(float):
             (reading for other in others for reading in other.readings),
             judges=mine.judges,
             weighs_judges=mine.weighs_judges,
+            scale=mine.scale,
         )
         return Judged(self.about, every)
 
