@@ -11,7 +11,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.estimators import ItemReadings
 from evalbudget.repeats import mean_estimates
 from evalbudget_inspect.scoring import METADATA
-from evalbudget_inspect.values import in_range, score_to_float
+from evalbudget_inspect.values import in_range, known_range, score_to_float
 
 
 @metric(name="evalbudget", scores="unreduced")
@@ -24,10 +24,10 @@ def budget_estimates(
 ) -> Metric:
     """The benchmark mean, and how sure it is.
 
-    ``estimate``, ``stderr``, ``lower`` and ``upper`` take the items as given: only the repeats are random.
-    ``sampled_items_stderr``, ``sampled_items_lower`` and ``sampled_items_upper`` take the items for a sample
-    of all that could have been asked. ``items`` and ``readings`` count what was scored. The intervals are for
-    a fixed number of readings and asymptotic.
+    ``estimate``, ``stderr``, ``lower`` and ``upper``: items and repeats are random. ``repeats_stderr``,
+    ``repeats_lower`` and ``repeats_upper``: these items asked again, only the repeats are random. The
+    intervals are for a fixed number of readings and asymptotic; the rules are those of
+    :func:`~evalbudget.repeats.estimates.mean_rows`.
 
     Args:
         allocation: how the sampler's counts depend on scores; see ``evalbudget.Allocation``.
@@ -39,26 +39,16 @@ def budget_estimates(
     bounds = (low, high) if low is not None and high is not None else None
 
     def compute(scores: list[SampleScore]) -> Value:
-        return dict(estimates_of(scores, Allocation(allocation), fixed_repeats, bounds, level))
+        known = bounds or known_range([sample.score.value for sample in scores])
+        return mean_estimates(
+            item_readings(scores, known),
+            allocation=Allocation(allocation),
+            fixed_repeats=fixed_repeats,
+            bounds=known,
+            level=level,
+        )
 
     return compute
-
-
-def estimates_of(
-    scores: Sequence[SampleScore],
-    allocation: Allocation,
-    fixed_repeats: int,
-    bounds: tuple[float, float] | None,
-    level: float,
-) -> dict[str, float]:
-    """The rows of :func:`budget_estimates`."""
-    return mean_estimates(
-        item_readings(scores, bounds),
-        allocation=allocation,
-        fixed_repeats=fixed_repeats,
-        bounds=bounds,
-        level=level,
-    )
 
 
 def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | None) -> ItemReadings | None:

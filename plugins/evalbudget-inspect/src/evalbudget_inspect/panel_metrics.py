@@ -18,11 +18,11 @@ from evalbudget.estimators.judges import (
     short_names,
 )
 from evalbudget.estimators.result import Estimate
-from evalbudget.repeats import finite
-from evalbudget_inspect.metrics import estimates_of
+from evalbudget.repeats import describe_panel, finite, mean_estimates
+from evalbudget_inspect.metrics import item_readings
 from evalbudget_inspect.rotating import readings_of, was_asked
 from evalbudget_inspect.scoring import METADATA
-from evalbudget_inspect.values import in_range, score_to_float
+from evalbudget_inspect.values import in_range, known_range, score_to_float
 
 Call = tuple[int, int, int, float]
 """Item, epoch (from 0), judge, score (nan if there is none)."""
@@ -42,8 +42,9 @@ def panel_estimates(
 ) -> Metric:
     """The panel's mean, and how sure it is.
 
-    ``estimate``, ``stderr``, ``lower`` and ``upper`` take the items for a sample of all that could have been
-    asked, and the judges as given; every judge weighs the same. ``bias_<judge>`` is a judge's deviation from
+    ``estimate``, ``stderr``, ``lower`` and ``upper``: items and repeats are random, the judges are these
+    ones, and every judge weighs the same. ``repeats_stderr``, ``repeats_lower`` and ``repeats_upper``: these
+    items asked again. ``bias_<judge>`` is a judge's deviation from
     the panel's mean. ``variance_<source>`` and ``share_<source>`` say where the variance of a single score by
     one of the judges comes from, as far as the rotation tells sources apart. ``judges``, ``items`` and
     ``readings`` count what was scored. ``calls_<judge>`` counts what a judge was asked, replies that could
@@ -76,19 +77,26 @@ def panel_estimates(
         if calls is None and known is not None and any(known) and not scores:
             return _calls(judges, known, prices)  # all failed: the host hides what is not scored
         if calls is None:
-            return dict(estimates_of(scores, how, fixed_repeats, bounds, level))
+            return mean_estimates(
+                item_readings(scores, bounds),
+                allocation=how,
+                fixed_repeats=fixed_repeats,
+                bounds=bounds,
+                level=level,
+            )
         found = judge_scores(calls, judges, kept=kept)
         estimate = panel_estimate(
             calls, judges, kept=kept, weighs_judges=weighs_judges, allocation=how, fixed_repeats=fixed_repeats
         )
-        interval = estimate.confidence_interval(level)
-        values = {
-            "estimate": estimate.value,
-            "stderr": estimate.standard_error,
-            "lower": interval.low,
-            "upper": interval.high,
-            **count_rows(found),
-        }
+        mean = describe_panel(
+            estimate,
+            judge_scores(calls, judges, kept=False),  # what may count goes by the epoch
+            allocation=how,
+            fixed_repeats=fixed_repeats,
+            bounds=bounds or known_range([sample.score.value for sample in scores]),
+            level=level,
+        )
+        values = {**mean.rows, **count_rows(found)}
         if known is None:
             known = (found.counts + found.failed).tolist()
         fixed = found if how is Allocation.FIXED else _first(calls, fixed_repeats, judges, kept)

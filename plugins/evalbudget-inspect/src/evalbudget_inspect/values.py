@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from inspect_ai.scorer import CORRECT, INCORRECT, NOANSWER, PARTIAL, Score, value_to_float
 
@@ -43,7 +43,7 @@ def value_to_number(value: object, name: str) -> float:
     if isinstance(value, bool | int | float):
         return float(value)
     if isinstance(value, str):
-        if value in (CORRECT, INCORRECT, PARTIAL, NOANSWER) or value.lower() in _WORDS:
+        if is_graded(value):
             return float(_to_float(value))
         try:
             return float(value)
@@ -58,3 +58,29 @@ def value_to_number(value: object, name: str) -> float:
 def in_range(value: float, bounds: tuple[float, float] | None) -> bool:
     """Whether a score counts: a finite number, within the declared bounds."""
     return math.isfinite(value) and (bounds is None or bounds[0] <= value <= bounds[1])
+
+
+def known_range(values: Iterable[object]) -> tuple[float, float] | None:
+    """0 to 1 if all values are of a kind that has no others: C, I, P, N, yes, no, true, false and booleans.
+
+    Args:
+        values: of scores; numbers that happen to be 0 or 1 say nothing of what else could come.
+
+    Returns:
+        None where the range is not known.
+    """
+    found = False
+    for value in values:
+        if isinstance(value, float) and math.isnan(value):
+            continue  # unscored
+        if not is_graded(value):
+            return None
+        found = True
+    return (0.0, 1.0) if found else None
+
+
+def is_graded(value: object) -> bool:
+    """Whether a score is one of C, I, P, N, yes, no, true, false, or a boolean."""
+    if isinstance(value, str):
+        return value in (CORRECT, INCORRECT, PARTIAL, NOANSWER) or value.lower() in _WORDS
+    return isinstance(value, bool)
