@@ -81,8 +81,8 @@ def test_stock_run_rotates_judges_and_reports_the_panel(
     interval = estimate.confidence_interval(0.95)
     assert row["judged,panel"] == pytest.approx(estimate.value, abs=1e-12)
     assert row["judged_stderr,panel"] == pytest.approx(estimate.standard_error, abs=1e-12)
-    assert row["judged_ci_lower,panel"] == pytest.approx(interval.low, abs=1e-12)
-    assert row["judged_ci_upper,panel"] == pytest.approx(interval.high, abs=1e-12)
+    assert row["judged_lower,panel"] == pytest.approx(interval.low, abs=1e-12)
+    assert row["judged_upper,panel"] == pytest.approx(interval.high, abs=1e-12)
     assert row["judged_missing,panel"] == 0
     for name, bias, error in zip(NAMES, biases.value, biases.standard_error, strict=True):
         assert row[f"judged_bias_{name},panel"] == pytest.approx(bias, abs=1e-12)

@@ -60,9 +60,11 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
     degrees = np.array([degrees_of_freedom(one) for one in estimates])
 
     def interval(level: float) -> ConfidenceInterval:
-        if not variance == 0.0:
-            counts = part > 0
-            freedom = variance**2 / float((part[counts] ** 2 / degrees[counts]).sum()) if variance > 0 else 1.0
+        if math.isnan(variance):
+            return ConfidenceInterval(math.nan, math.nan)
+        if variance > 0.0:
+            varied = part > 0
+            freedom = variance**2 / float((part[varied] ** 2 / degrees[varied]).sum())
             half = float(t_quantile(level, freedom)) * math.sqrt(variance)
             return ConfidenceInterval(value - half, value + half)
         own = [one.confidence_interval(level) for one in estimates]

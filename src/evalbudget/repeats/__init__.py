@@ -10,8 +10,11 @@ from evalbudget.repeats.estimates import (
     finite,
     item_columns,
     mean_estimates,
+    whole_counts,
 )
+from evalbudget.repeats.groups import describe_group
 from evalbudget.repeats.options import parse_option
+from evalbudget.repeats.shared import SharedSummary, share_budget
 from evalbudget.repeats.summary import Outcome, Summary, summarize
 
 __all__ = [
@@ -21,12 +24,16 @@ __all__ = [
     "BenchmarkMean",
     "Outcome",
     "RepeatConfig",
+    "SharedSummary",
     "Summary",
+    "describe_group",
     "describe_mean",
     "describe_panel",
     "finite",
     "item_columns",
     "mean_estimates",
     "parse_option",
+    "share_budget",
     "summarize",
+    "whole_counts",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,11 +40,18 @@ class BenchmarkMean:
             ``readings`` (what was scored).
         no_interval: why there is no ``lower`` and ``upper``, in words; None where there is.
         counted: readings that the estimate rests on.
+        total: the estimate with items and repeats random, its error no smaller than the repeats' alone; None
+            if nothing was scored.
+        repeats: the same with the items given.
+        bounds: the smallest and the largest possible score; None if unknown.
     """
 
     rows: Mapping[str, float]
     no_interval: str | None = None
     counted: int = 0
+    total: Estimate | None = None
+    repeats: Estimate | None = None
+    bounds: tuple[float, float] | None = None
 
 
 NOTHING_SCORED = BenchmarkMean({"items": 0.0, "readings": 0.0}, "nothing was scored")
@@ -170,17 +177,29 @@ def mean_rows(
         level: of the intervals.
     """
     again = _moved(repeats, total.value, level)
-    wide = total.confidence_interval(level)
+    total = _not_below(total, repeats)
     values = {"estimate": total.value, "repeats_stderr": _positive(repeats.standard_error)}
     if items >= FEWEST_ITEMS:
-        values["stderr"] = _positive(float(np.fmax(total.standard_error, repeats.standard_error)))
+        values["stderr"] = _positive(total.standard_error)
         if np.isfinite(total.standard_error):
-            values |= _ends("", _span(wide, again), bounds)
+            values |= _ends("", total.confidence_interval(level), bounds)
         values |= _ends("repeats_", again, bounds)
     counts = {"items": float(items), "readings": float(readings)}
     order = ("estimate", "stderr", "lower", "upper", "repeats_stderr", "repeats_lower", "repeats_upper")
     rows = finite({key: values[key] for key in order if key in values} | counts)
-    return BenchmarkMean(rows, _why_none(rows, items, total, bounds), min(total.n, readings))
+    why = _why_none(rows, items, total, bounds)
+    return BenchmarkMean(rows, why, min(total.n, readings), total, repeats, bounds)
+
+
+def _not_below(total: Estimate, repeats: Estimate) -> Estimate:
+    """The estimate with an error and an interval that hold those of the repeats alone."""
+    if not np.isfinite(total.standard_error):
+        return total
+    return replace(
+        total,
+        standard_error=float(np.fmax(total.standard_error, repeats.standard_error)),
+        interval=lambda level: _span(total.confidence_interval(level), _moved(repeats, total.value, level)),
+    )
 
 
 def _why_none(
@@ -226,6 +245,11 @@ def _positive(error: float) -> float:
 def _within(end: float, bounds: tuple[float, float] | None) -> float:
     """No mean is outside of the scale; an end that claims nothing stays what it is."""
     return end if bounds is None or not np.isfinite(end) else min(max(end, bounds[0]), bounds[1])
+
+
+def whole_counts(rows: Mapping[str, float]) -> dict[str, float]:
+    """The same rows, with counts as whole numbers."""
+    return {name: int(value) if name in COUNTS else value for name, value in rows.items()}
 
 
 def finite(values: Mapping[str, float]) -> dict[str, float]:

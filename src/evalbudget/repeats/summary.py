@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from evalbudget.estimators import ItemReadings
 from evalbudget.repeats.advice import next_steps
-from evalbudget.repeats.estimates import COUNTS, BenchmarkMean
+from evalbudget.repeats.estimates import BenchmarkMean, whole_counts
 from evalbudget.repeats.plain import PlainEpochs, plain_epochs
 from evalbudget.repeats.wording import WIDTH, count, decimals, padded, shortened, wrapped
 
@@ -128,7 +128,7 @@ class Summary:
         """As JSON values; counts are whole numbers."""
         return {
             **asdict(self),
-            "rows": _whole(self.rows),
+            "rows": whole_counts(self.rows),
             "budget": None if self.budget is None else _number(self.budget),
             "spent": _number(self.spent),
             "plain": None if self.plain is None else {**asdict(self.plain), "as_good": self.plain.as_good},
@@ -301,10 +301,6 @@ def _compared(plain: PlainEpochs, unit: str) -> str:
 
 def _span(low: float, high: float, places: int) -> str:
     return f"{low:.{places}f} to {high:.{places}f}"
-
-
-def _whole(rows: Mapping[str, float]) -> dict[str, float]:
-    return {name: int(value) if name in COUNTS else value for name, value in rows.items()}
 
 
 def _number(value: float) -> float:

@@ -7,11 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbudget import Allocation, __version__
-from evalbudget.repeats import LEVEL, BenchmarkMean, Outcome, Summary, item_columns, share_budget, summarize, whole
+from evalbudget.repeats import (
+    LEVEL,
+    BenchmarkMean,
+    Outcome,
+    Summary,
+    share_budget,
+    summarize,
+    whole_counts,
+)
 from evalbudget_lm_eval.book import Book
 from evalbudget_lm_eval.groups import group_means
 from evalbudget_lm_eval.identity import short_name
-from evalbudget_lm_eval.judges import panel_of
 from evalbudget_lm_eval.judging.budget import judged_block, judged_rows
 from evalbudget_lm_eval.rows import PLAIN, lead_with, named_rows
 from evalbudget_lm_eval.totals import TaskTotals, totals_of
@@ -40,6 +47,10 @@ def results_of(book: Book, *, round_size: int, rounds: int) -> tuple[dict[str, A
     groups = group_means(book.primed.groups, results["results"], totals)
     for name, own in totals.items():
         results["results"][name] = _task_rows(results["results"][name], own)
+        if own.judged:  # the host takes its arrow for that of all rows, a judge's bias included
+            metric = own.score.partition(",")[0]
+            arrows = results["higher_is_better"]
+            arrows[name] = {metric: arrows.get(name, {}).get(metric, True)}
     for name, means in groups.items():
         for table in (results["results"], results.get("groups", {})):
             if name in table:
@@ -82,7 +93,9 @@ def _rows(
         metric, _, chosen = key.partition(",")
         named = named_rows(key, mean.rows)
         if number:
-            named = {name: value for name, value in named.items() if name in (key, f"{metric}_stderr,{chosen}")}
+            named = {
+                name: value for name, value in named.items() if name in (key, f"{metric}_stderr,{chosen}")
+            }
         rows |= named
         if named and not number and allocation is not Allocation.FIXED and key in own:
             rows[f"{metric}{PLAIN},{chosen}"] = own[key]
@@ -106,7 +119,7 @@ def _block(
     book: Book, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
 ) -> dict[str, Any]:
     config, sampler, readings = book.config, book.sampler, book.journal.readings
-    means = {name: own.means for name, own in totals.items()} | groups
+    means = {**groups, **{name: own.means for name, own in totals.items()}}
     block: dict[str, Any] = {
         "version": __version__,
         "sampler": config.sampler,
@@ -134,16 +147,13 @@ def _block(
     for name, own in totals.items():
         read = own.table.counts > 0
         if read.any():
-            columns = item_columns(
-                own.table, allocation=own.allocation, fixed_repeats=sampler.fixed_repeats, bounds=own.bounds
-            )
             block["tasks"][name] = {
                 "doc_id": [doc for doc, scored in zip(own.documents, read, strict=True) if scored],
                 **{
                     column: [one for one, scored in zip(values, read, strict=True) if scored]
                     if isinstance(values, list)
                     else values
-                    for column, values in columns.items()
+                    for column, values in own.columns.items()
                 },
                 "range": list(own.bounds) if own.bounds else None,
             }
@@ -159,24 +169,41 @@ def _block(
 
 def _estimates(mean: BenchmarkMean) -> dict[str, Any]:
     why = {} if mean.no_interval is None else {"no_interval": mean.no_interval}
-    return {**whole(mean.rows), **why}
+    return {**whole_counts(mean.rows), **why}
 
 
 def _summary(
     book: Book, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
 ) -> Summary:
-    parts = {name: summarize(_outcome(book, own)) for name, own in totals.items()}
-    if len(parts) == 1:
-        return next(iter(parts.values()))
+    if len(totals) == 1:
+        return summarize(_outcome(book, next(iter(totals.values()))))
     return share_budget(
-        {name: _outcome(book, own) for name, own in totals.items()},
+        [_outcome(book, own, of=f" of {name}") for name, own in sorted(totals.items())],
         groups={name: next(iter(means.values())) for name, means in groups.items()},
-        closed=_closed(book),
-        failures=_failures(book),
         spent=book.ledger.spent,
+        failures=_failures(book),
+        closed=_closed(book),
     )
 
 
-def _outcome(book: Book, own: TaskTotals) -> Outcome:
-    asked = [r for r in book.journal.readings if book.asked(r.request).task == own.name]
-    raise NotImplementedError
+def _outcome(book: Book, own: TaskTotals, *, of: str = "") -> Outcome:
+    return Outcome(
+        task=own.name,
+        model=short_name(book.primed.lm),
+        names=[f"document {doc_id}{of}" for doc_id in own.documents],
+        table=own.table,
+        columns=own.columns,
+        mean=own.mean,
+        budget=book.ledger.budget.amount,
+        spent=book.ledger.spent,
+        failures=_failures(book),
+        closed=_closed(book),
+        stop_reason=book.stop_reason,
+        bounds=own.bounds,
+        judges=own.judges if len(own.judges) > 1 else (),
+        judged=bool(own.judged),
+        score=own.score if len(own.means) > 1 else "",
+        unit=UNIT,
+        range_flag="--score_range",
+        judges_flag="judges: in the task's YAML",
+    )

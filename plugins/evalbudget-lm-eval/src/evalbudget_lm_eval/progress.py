@@ -1,4 +1,4 @@
-"""How much of the budget is spent, while a run goes on: a bar on a terminal, a line now and then elsewhere."""
+"""How much of the budget is spent while a run goes on: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 

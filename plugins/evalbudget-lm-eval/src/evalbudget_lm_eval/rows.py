@@ -46,12 +46,13 @@ def named_rows(score: str, rows: Mapping[str, float]) -> dict[str, Any]:
     if "estimate" not in rows:
         return {}
     endings = ESTIMATE | (REPEATS if "repeats_stderr" in rows else {})
-    named = {f"{metric}{ending},{chosen}": rows[word] for ending, word in endings.items() if word in rows}
-    named.setdefault(f"{metric}_stderr,{chosen}", _UNKNOWN)
-    return named
+    known: dict[str, Any] = {"stderr": _UNKNOWN, **rows}
+    return {f"{metric}{ending},{chosen}": known[word] for ending, word in endings.items() if word in known}
 
 
-def lead_with(own: Mapping[str, Any], rows: Mapping[str, Any], *, without: Iterable[str] = ()) -> dict[str, Any]:
+def lead_with(
+    own: Mapping[str, Any], rows: Mapping[str, Any], *, without: Iterable[str] = ()
+) -> dict[str, Any]:
     """A task's results with our rows before the host's, in place of those of the same names.
 
     Args:

@@ -187,6 +187,10 @@ class PrimedTasks:
         metric, _, chosen = score.partition(",")
         return raw_metrics(self._of(task).answers).get((metric, chosen), [])
 
+    def answered(self, task: str) -> tuple[int, ...]:
+        """Ids of the documents that were answered, ascending."""
+        return tuple(sorted(self._of(task).answers))
+
     def numbers(self, task: str) -> dict[str, dict[tuple[int, int], float]]:
         """Every metric that is a number: by the host's key ``metric,filter``, then document and epoch."""
         found: dict[str, dict[tuple[int, int], float]] = {}

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypedDict
 
 from evalbudget import Allocation
 from evalbudget.estimators import ItemReadings
-from evalbudget.repeats import BenchmarkMean, describe_mean
+from evalbudget.estimators.judges import judge_corrected
+from evalbudget.repeats import BenchmarkMean, describe_mean, item_columns
 from evalbudget_lm_eval.book import Book
 from evalbudget_lm_eval.judging.readings import Judged, judge_scores
 from evalbudget_lm_eval.judging.rows import panel_rows
 from evalbudget_lm_eval.ranges import known_range
 from evalbudget_lm_eval.rows import Scored, readings_of
 from evalbudget_lm_eval.scores import is_mean
+
+
+class _How(TypedDict):
+    allocation: Allocation
+    fixed_repeats: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +31,8 @@ class TaskTotals:
         name: of the task.
         score: the host's key ``metric,filter`` of the metric that drove the sampler.
         documents: ids, in the host's order.
-        table: readings of all of them.
+        table: readings of all of them; where judges take turns, with their deviations taken out.
+        columns: every document's count, estimate and intervals.
         mean: the benchmark mean by that metric.
         bounds: the smallest and the largest possible score; None if unknown.
         allocation: how the sampler's counts depend on scores.
@@ -38,6 +46,7 @@ class TaskTotals:
     score: str
     documents: tuple[int, ...]
     table: ItemReadings
+    columns: Mapping[str, Any]
     mean: BenchmarkMean
     bounds: tuple[float, float] | None
     allocation: Allocation
@@ -68,15 +77,12 @@ def _totals(book: Book, name: str, scored: Sequence[Scored]) -> TaskTotals:
     metric = key.partition(",")[0]
     bounds = book.config.score_range or known_range(task, metric, (value for *_, value in scored))
     table, fixed = readings_of(scored, documents), sampler.fixed_repeats
-    values = [value for value in primed.values(name, key) if isinstance(value, Judged)]
-    if values:
+    values = primed.values(name, key)
+    if any(isinstance(value, Judged) for value in values):
         # an answer of a task with repeats: is several responses, each judged for itself
         fixed *= primed.instances(name, documents[0])[0].repeats or 1
-        how = {"allocation": sampler.allocation, "fixed_repeats": fixed}
-        mean = panel_rows(values, bounds=bounds, **how)
-        judges = judge_scores(values).judges
-        return TaskTotals(name, key, documents, table, mean, bounds, **how, judged=values, judges=judges)
-    how = {"allocation": sampler.allocation, "fixed_repeats": fixed}
+        return _judged(book, name, values, bounds, fixed)
+    how: _How = {"allocation": sampler.allocation, "fixed_repeats": fixed}
     others = {}
     for other, seen in primed.numbers(name).items():
         own = [(document, epoch, seen.get((document, epoch))) for document, epoch, _ in scored]
@@ -86,7 +92,37 @@ def _totals(book: Book, name: str, scored: Sequence[Scored]) -> TaskTotals:
         range_ = known_range(task, other.partition(",")[0], (value for *_, value in complete))
         others[other] = describe_mean(readings_of(complete, documents), bounds=range_, **how)
     mean = describe_mean(table, bounds=bounds, **how)
-    return TaskTotals(name, key, documents, table, mean, bounds, **how, others=others)
+    columns = item_columns(table, bounds=bounds, **how)
+    return TaskTotals(name, key, documents, table, columns, mean, bounds, **how, others=others)
+
+
+def _judged(
+    book: Book,
+    name: str,
+    values: Sequence[Judged],
+    bounds: tuple[float, float] | None,
+    fixed_repeats: int,
+) -> TaskTotals:
+    """Of a task that judges score: their deviations are taken out of what is said of single documents."""
+    documents, scores = book.primed.documents(name), judge_scores(values)
+    how: _How = {"allocation": book.sampler.allocation, "fixed_repeats": fixed_repeats}
+    corrected = judge_corrected(scores)
+    answered = book.primed.answered(name)
+    scored = zip(corrected.item.tolist(), corrected.epoch.tolist(), corrected.value.tolist(), strict=True)
+    table = readings_of([(answered[item], epoch, value) for item, epoch, value in scored], documents)
+    return TaskTotals(
+        name,
+        book.scores[name],
+        documents,
+        table,
+        # corrected scores may leave the scale
+        item_columns(table, bounds=bounds if len(scores.judges) == 1 else None, **how),
+        panel_rows(values, bounds=bounds, **how),
+        bounds,
+        **how,
+        judged=values,
+        judges=scores.judges,
+    )
 
 
 def _is_averaged(task: object, key: str) -> bool:

@@ -86,6 +86,19 @@ class Readings(list[Reading]):
         return math.fsum(scores) / len(scores) if scores else math.nan
 
 
+def why_missing(answers: Iterable[object]) -> str | None:
+    """Why judges gave no score, of the first who gave none; None if no judge was asked.
+
+    Args:
+        answers: a document's filtered responses.
+    """
+    for answer in answers:
+        for reading in answer if isinstance(answer, Readings) else ():
+            if reading.score is None:
+                return f"judge {reading.judge}: {reading.error or 'a reply without a number on the scale'}"
+    return None
+
+
 class Judged(float):
     """A document's number in a row of the host's table, with the readings that the row's total needs.
 

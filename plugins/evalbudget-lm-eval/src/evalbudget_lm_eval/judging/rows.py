@@ -32,9 +32,10 @@ def judged(*, references: object = None, predictions: Sequence[Readings], **_: o
 
     In YAML: ``metric: !function evalbudget_lm_eval.judged`` with ``aggregation: !function
     evalbudget_lm_eval.panel``, which makes the rows ``judged`` (the panel's mean), ``judged_stderr``,
-    ``judged_lower`` and ``judged_upper`` (documents and repeats are random), ``judged_missing`` (calls without
-    a score) and, for every judge, ``judged_bias_<judge>`` with its ``_stderr``. A task with ``repeats:`` has
-    ``judged_repeats``, with ``_stderr``, ``_lower`` and ``_upper`` of the same documents asked again.
+    ``judged_lower`` and ``judged_upper`` (documents and repeats are random), ``judged_missing`` (calls
+    without a score) and, for every judge, ``judged_bias_<judge>`` with its ``_stderr``. A task with
+    ``repeats:`` has ``judged_repeats``, with ``_stderr``, ``_lower`` and ``_upper`` of the same documents
+    asked again.
 
     Raises:
         InvalidInputError: the responses did not go through the filter.
@@ -44,7 +45,7 @@ def judged(*, references: object = None, predictions: Sequence[Readings], **_: o
     for judge, short in zip(_checked(readings).judges, short_names(readings.judges), strict=True):
         more[f"{NAME}_bias_{short}"] = Judged(f"bias {judge}", readings)
         more[f"{NAME}_bias_{short}_stderr"] = Judged(f"bias_stderr {judge}", readings)
-    if any(reading.epoch > 0 for reading in readings):
+    if len({reading.epoch for reading in readings}) > 1:
         more |= {NAME + ending: Judged(word, readings) for ending, word in REPEATS.items()}
     return {**_fixed(readings), **more}
 
