@@ -68,7 +68,7 @@ def results_of(book: Book, *, round_size: int, rounds: int) -> tuple[dict[str, A
     results[BLOCK] = _block(book, totals, groups) | {
         "round_size": round_size,
         "rounds": rounds,
-        "summary": summary.as_json(),
+        "summary": {"text": str(summary), **summary.as_json()},
     }
     return results, summary
 

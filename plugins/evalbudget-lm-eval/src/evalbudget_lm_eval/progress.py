@@ -27,18 +27,9 @@ class Progress:
         self._bar: Any = None
 
     def start(self, spent: float) -> None:
-        """The run goes on from here."""
+        """The run goes on from here; nothing is drawn until the first call is answered."""
         self._spent = int(spent)
         self._said = self._mark(self._spent)
-        if _is_terminal():
-            self._bar = tqdm(
-                total=self._amount,
-                initial=self._spent,
-                desc="evalbudget",
-                unit=" calls",
-                file=sys.stderr,
-                bar_format="{desc}: {n:,} of {total:,} calls |{bar}| {elapsed}<{remaining}",
-            )
 
     def heard(self) -> None:
         """A call of the round was answered."""
@@ -46,6 +37,14 @@ class Progress:
 
     def spent(self, spent: float) -> None:
         """So much is spent altogether."""
+        if self._bar is None and _is_terminal():
+            self._bar = tqdm(
+                total=self._amount,
+                initial=self._spent,
+                desc="evalbudget",
+                file=sys.stderr,
+                bar_format="{desc}: {n:,} of {total:,} calls |{bar}| {elapsed}<{remaining}",
+            )
         self._spent = min(int(spent), self._amount)
         if self._bar is not None:
             self._bar.update(self._spent - self._bar.n)

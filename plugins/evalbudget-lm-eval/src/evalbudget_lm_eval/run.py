@@ -113,10 +113,10 @@ class _Run:
                 book.stop(type(ex).__name__)
             if book.path is not None and book.sampler.asked:
                 log.warning(
-                    "evalbudget: %s of %s are spent and kept in %s; run the same command with --journal %s "
-                    "to continue",
+                    "evalbudget: %s of %s calls are spent and kept in %s; run the same command with "
+                    "--journal %s to continue",
                     f"{book.ledger.spent:,.0f}",
-                    book.ledger.budget,
+                    f"{book.ledger.budget.amount:,.0f}",
                     book.path,
                     book.path,
                 )
