@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimators import ItemReadings
-from evalbudget.repeats import mean_estimates
+from evalbudget.repeats import COUNTS, mean_estimates
 from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import in_range, known_range, score_to_float
 
@@ -39,31 +40,51 @@ def budget_estimates(
     bounds = (low, high) if low is not None and high is not None else None
 
     def compute(scores: list[SampleScore]) -> Value:
-        known = bounds or known_range([sample.score.value for sample in scores])
-        return mean_estimates(
-            item_readings(scores, known),
-            allocation=Allocation(allocation),
-            fixed_repeats=fixed_repeats,
-            bounds=known,
-            level=level,
-        )
+        return dict(estimates_of(scores, Allocation(allocation), fixed_repeats, bounds, level))
 
     return compute
+
+
+def estimates_of(
+    scores: Sequence[SampleScore],
+    allocation: Allocation,
+    fixed_repeats: int,
+    bounds: tuple[float, float] | None,
+    level: float,
+) -> dict[str, float]:
+    """The rows of :func:`budget_estimates`; none for a scorer whose values are no numbers."""
+    known = bounds or known_range([sample.score.value for sample in scores])
+    try:
+        readings = item_readings(scores, known)
+    except InvalidInputError:
+        return {}
+    rows = mean_estimates(
+        readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=known, level=level
+    )
+    return without_counts(rows)
+
+
+def without_counts(rows: Mapping[str, float]) -> dict[str, float]:
+    """Rows for the host's table, which prints every number with decimals: counts stand in the metadata.
+
+    Where nothing was scored, ``estimate`` is nan, or the host would lead with another metric.
+    """
+    return {"estimate": math.nan} | {name: value for name, value in rows.items() if name not in COUNTS}
 
 
 def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | None) -> ItemReadings | None:
     """The scores as readings; None if there are none.
 
-    Left out: unscored ones, those outside the bounds, and values that are not numbers.
+    Left out: unscored ones and those outside the bounds.
+
+    Raises:
+        InvalidInputError: a value that is no number.
     """
     items: dict[str, int] = {}
     epochs: dict[str, int] = {}
     columns: tuple[list[int], list[int], list[float]] = ([], [], [])
     for sample in scores:
-        try:
-            value = score_to_float(sample.score, sample.scorer or "scorer")
-        except InvalidInputError:
-            return None  # a scorer whose values are no numbers has no mean
+        value = score_to_float(sample.score, sample.scorer or "scorer")
         name = str(sample.sample_id)
         epochs[name] = epochs.get(name, 0) + 1
         if not in_range(value, bounds):

@@ -67,16 +67,18 @@ def with_metrics(
     before: BeforeScoring,
     seat: FindSeat | None = None,
     alone: bool = False,
+    by_key: Sequence[Metric] | None = None,
 ) -> Scorer:
     """The same scorer under the same name, with one more metric.
 
     Args:
         base: the task's scorer; it is not changed.
-        metric: appended to its metrics; None for no more.
+        metric: put before its metrics; None for no more.
         metadata: what the host is to log about the scorer under our key; None for what it logs anyway.
         before: awaited with the state about to be scored; False if it is not to be scored at all.
         seat: finds the judge of the state about to be scored; None where judges do not take turns.
         alone: the metric takes the place of the scorer's own.
+        by_key: what stands for the metric where the scorer's are by key of a dict score; None for itself.
     """
 
     async def score(state: TaskState, target: Target) -> Score | None:
@@ -102,7 +104,7 @@ def with_metrics(
                 **info.metadata,
                 SCORER_METRICS: info.metadata[SCORER_METRICS]
                 if metric is None
-                else shaped(info.metadata[SCORER_METRICS], metric, alone=alone),
+                else shaped(info.metadata[SCORER_METRICS], metric, alone=alone, by_key=by_key),
                 **({} if metadata is None else {METADATA: metadata}),
             },
         ),
@@ -112,18 +114,24 @@ def with_metrics(
 
 
 def shaped(
-    metrics: MetricList | dict[str, list[Metric]], metric: Metric, *, alone: bool = False
+    metrics: MetricList | dict[str, list[Metric]],
+    metric: Metric,
+    *,
+    alone: bool = False,
+    by_key: Sequence[Metric] | None = None,
 ) -> MetricList | dict[str, list[Metric]]:
-    """Metrics with ours: where a scorer's metrics are by key of a dict score, ours is too.
+    """Metrics with ours first: where a scorer's metrics are by key of a dict score, ours are too.
 
     Args:
         metrics: a scorer's own.
-        metric: appended.
+        metric: put before them.
         alone: ours in place of them.
+        by_key: what stands for ours where metrics are by key; None for itself.
     """
+    ours = [metric] if by_key is None else list(by_key)
 
     def group(own: Sequence[Metric]) -> list[Metric]:
-        return [metric] if alone else [*own, metric]
+        return ours if alone else [*ours, *own]
 
     if isinstance(metrics, dict):
         return {key: group(own) for key, own in metrics.items()}
@@ -133,6 +141,4 @@ def shaped(
         for m in metrics
         if isinstance(m, dict) or not alone
     ]
-    if plain or not metrics:
-        grouped.append(metric)
-    return grouped
+    return [metric, *grouped] if plain or not metrics else grouped

@@ -24,7 +24,9 @@ from evalbudget_inspect.config import Config, Repeat
 from evalbudget_inspect.context import Run, current_run, is_cancelled
 from evalbudget_inspect.keep import KeptGenerations
 from evalbudget_inspect.prior import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
+from evalbudget_inspect.progress import expect
 from evalbudget_inspect.rotating import Rotation, Seat, Turn
+from evalbudget_inspect.shown import label
 from evalbudget_inspect.values import in_range, score_to_float
 from evalbudget_inspect.warn import identical_repeats, repeats_were_identical
 
@@ -94,12 +96,18 @@ class BudgetedSource(SampleSource):
         serving = self._current()
         return serving.rotation if serving is not None else None
 
-    def judge_calls(self) -> list[int] | None:
-        """How often each judge was asked in the run in whose context this is called."""
-        serving = self._current()
-        if serving is None or serving.allocation is None or serving.rotation is None:
-            return None
-        return serving.rotation.calls
+    def run_starts(self, run: Run) -> None:
+        """Say what this run is, where the host would show as many samples as there are readings."""
+        n_items = len(run.spec.dataset.sample_ids or [])
+        if self.config.budget is None or not n_items:
+            return
+        try:
+            cells = int(self.config.resolve_budget(n_items).amount)
+        except EvalbudgetError:
+            return  # it is refused when the first sample starts
+        label(run.spec, n_items, cells)
+        serving = self._servings.setdefault(run.spec.eval_id, _Serving())
+        expect(cells, lambda: serving.allocation is not None and serving.allocation.finished)
 
     # inspect's SampleSource
 

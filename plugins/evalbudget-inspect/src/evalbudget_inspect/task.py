@@ -10,14 +10,16 @@ from inspect_ai.scorer import Metric, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_inspect.by_key import by_row
 from evalbudget_inspect.config import Config, Repeat
 from evalbudget_inspect.judges import Judges
 from evalbudget_inspect.live import LiveMetadata
 from evalbudget_inspect.metrics import budget_estimates
 from evalbudget_inspect.panel import Panel, Prices
-from evalbudget_inspect.panel_metrics import counting, panel_estimates
+from evalbudget_inspect.panel_metrics import panel_estimates
 from evalbudget_inspect.refusals import refused
 from evalbudget_inspect.scoring import rotates, scorer_names, with_metrics
+from evalbudget_inspect.shown import lead_with_estimate, show_epochs
 from evalbudget_inspect.source import BudgetedSource
 
 
@@ -104,6 +106,8 @@ def budgeted(
         name=task.name,
     )
     adapted.dataset = dataset  # keeps the dataset's name and location in the log
+    lead_with_estimate(adapted, scorers[names.index(name)], name, key)
+    show_epochs(adapted)
     source.serve(adapted)
     return adapted
 
@@ -112,8 +116,6 @@ def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: b
     if rotates(scorer) is not None and not drives:  # it deals its own judges and reports on them
         return with_metrics(scorer, None, metadata=None, before=source.before_scoring)
     metric = _metric(config, drives=drives)
-    if drives and config.panel is not None:
-        counting(metric, source.judge_calls)
     return with_metrics(
         scorer,
         metric,
@@ -121,6 +123,7 @@ def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: b
         before=source.before_scoring,
         seat=source.seat if config.panel is not None else None,
         alone=rotates(scorer) is not None,
+        by_key=by_row(metric),
     )
 
 
@@ -150,7 +153,6 @@ def _metric(config: Config, *, drives: bool) -> Metric:
         fixed_repeats=config.fixed_repeats,
         low=low,
         high=high,
-        prices=None if config.panel.prices is None else list(config.panel.prices),
     )
 
 
