@@ -33,8 +33,8 @@ class PlainEpochs:
 
     @property
     def as_good(self) -> bool:
-        """Plain epochs would have needed no more."""
-        return self.readings <= self.bought
+        """Plain epochs would have needed no more, but for the last of them."""
+        return self.readings < self.bought + self.readings // max(self.per_item, 1)
 
 
 def plain_epochs(readings: ItemReadings) -> PlainEpochs | None:

@@ -141,7 +141,7 @@ class Summary:
             width: none is longer, unless a single word is.
         """
         found = [*self._title(width), *self._estimate(width), "", *self._bought(width)]
-        if self.least_known:
+        if self.readings:
             found += ["", *self._items(width)]
         if self.plain is not None:
             found += ["", *wrapped(_compared(self.plain, self.unit), width)]
@@ -193,20 +193,22 @@ class Summary:
         spent = f"{self.spent:,.0f} {self.unit}"
         if self.budget is not None:
             spent = f"{self.spent:,.0f} of {self.budget:,.0f} {self.unit}"
-        counted = "all count for the estimate"
+        counted = "; all count for the estimate" if self.readings else ""
         if self.counted < self.readings:
-            counted = f"{self.counted:,} of them count for the estimate"
+            counted = f"; {self.counted:,} of them count for the estimate"
         pairs = [
             ("Spent", spent),
             ("Stopped", self.stop_reason),
-            ("Readings", f"{self.readings:,} of {count(self.items, 'item')}; {counted}"),
+            ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{counted}"),
         ]
         if self.failures:
             shown = list(self.failures.items())[:_MOST_REASONS]
             rest = sum(self.failures.values()) - sum(n for _, n in shown)
             reasons = [f"{n:,} x {shortened(reason, 60)}" for reason, n in shown]
             reasons += [f"{rest:,} x other"] if rest else []
-            pairs.append(("Failed", f"{sum(self.failures.values()):,}: {', '.join(reasons)}"))
+            if len(self.failures) == 1:
+                reasons = [shortened(shown[0][0], 60)]
+            pairs.append(("Failed", f"{count(sum(self.failures.values()), 'call')}: {', '.join(reasons)}"))
         if self.closed_items:
             named = [shortened(name, _NAME) for name in self.closed_items[:_MOST_ITEMS]]
             more = len(self.closed_items) - len(named)
@@ -287,15 +289,12 @@ def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:
 
 
 def _compared(plain: PlainEpochs, unit: str) -> str:
-    cost = f"{plain.per_item:,} plain epochs ({plain.readings:,} {unit})"
+    epochs = f"about {plain.per_item:,} per item ({plain.readings:,} {unit})"
     if plain.as_good:
-        return (
-            f"{cost} would have left the worst item as well known as this run's {plain.bought:,} did: plain "
-            "epochs would have been as good here."
-        )
+        return f"Plain epochs would have done as well here: {epochs} for a worst item known as well as now."
     return (
-        f"About {cost} would have left the worst item as well known as this run's {plain.bought:,} did, if "
-        "every item's scores vary as they did here."
+        f"Plain epochs would have needed {epochs} to know the worst item as well as this run does with "
+        f"{plain.bought:,}, if scores vary as they did here."
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import anyio
 from inspect_ai import SampleSource, Task, enqueue_sample
 from inspect_ai.dataset import Sample
-from inspect_ai.log import EvalError, EvalSample, resolve_sample_attachments
+from inspect_ai.log import EvalError, EvalSample, EvalSpec, resolve_sample_attachments
 from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
@@ -19,15 +19,18 @@ from inspect_ai.solver import TaskState
 from evalbudget import Allocation as HowAllocated
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.plugins import plugins
+from evalbudget.repeats import Summary
 from evalbudget_inspect.allocation import Allocation, Key
+from evalbudget_inspect.closing import note
 from evalbudget_inspect.config import Config, Repeat
 from evalbudget_inspect.context import Run, current_run, is_cancelled
+from evalbudget_inspect.diagnostics import summary_of
 from evalbudget_inspect.keep import KeptGenerations
 from evalbudget_inspect.prior import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
 from evalbudget_inspect.progress import expect
 from evalbudget_inspect.rotating import Rotation, Seat, Turn
 from evalbudget_inspect.shown import label
-from evalbudget_inspect.values import in_range, score_to_float
+from evalbudget_inspect.values import in_range, is_graded, score_to_float
 from evalbudget_inspect.warn import identical_repeats, repeats_were_identical
 
 logger = logging.getLogger(__name__)
@@ -43,6 +46,7 @@ class _Serving:
     refusal: EvalbudgetError | None = None
     kept: KeptGenerations = field(default_factory=KeptGenerations)
     inputs: dict[str, str | list[ChatMessage]] = field(default_factory=dict)
+    graded: bool | None = None
     warned: bool = False
     scoring: bool = False
 
@@ -95,6 +99,29 @@ class BudgetedSource(SampleSource):
         """The judges of the run in whose context this is called; None where they do not take turns."""
         serving = self._current()
         return serving.rotation if serving is not None else None
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The range of the scores that drive, declared or known: the scores were C, I, P, N or the like."""
+        return self._bounds(self._current())
+
+    @property
+    def summary(self) -> Summary | None:
+        """The run in whose context this is called, in plain words."""
+        run = current_run()
+        return None if run is None else self._summary(run.spec)
+
+    def _bounds(self, serving: _Serving | None) -> tuple[float, float] | None:
+        if self.config.score_range is not None or serving is None:
+            return self.config.score_range
+        return (0.0, 1.0) if serving.graded else None
+
+    def _summary(self, spec: EvalSpec) -> Summary | None:
+        serving = self._servings.get(spec.eval_id)
+        if serving is None or serving.allocation is None or serving.refusal is not None:
+            return None
+        bounds = self._bounds(serving)
+        return summary_of(serving.allocation, serving.rotation, bounds, spec, self.scores_as)
 
     def run_starts(self, run: Run) -> None:
         """Say what this run is, where the host would show as many samples as there are readings."""
@@ -247,6 +274,7 @@ class BudgetedSource(SampleSource):
                     serving.kept.expect(*cell.key)
         keys = allocation.begin(prior)
         serving.allocation = allocation
+        note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
 
     def _rotation(self, items: list[str], epochs: int, model: str) -> Rotation | None:
@@ -264,8 +292,8 @@ class BudgetedSource(SampleSource):
             late=self.config.allocation is HowAllocated.FIXED,
             model=model,
         )
-        for note in (*rotation.schedule.notes, *rotation.notes):
-            logger.warning(note)
+        for warning in (*rotation.schedule.notes, *rotation.notes):
+            logger.warning(warning)
         return rotation
 
     def _ask(self, serving: _Serving) -> bool:
@@ -317,6 +345,9 @@ class BudgetedSource(SampleSource):
             raise
         if sample.error is not None:
             return None, _kind(sample.error)
+        given = score.value if self._key is None else score.value[self._key]  # type: ignore[index,call-overload]
+        if not math.isnan(value):
+            serving.graded = serving.graded is not False and is_graded(given)
         if not in_range(value, self.config.score_range):
             return None, "unscored" if math.isnan(value) else "score outside the declared range"
         return value, None
