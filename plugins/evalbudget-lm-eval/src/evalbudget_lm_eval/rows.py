@@ -28,7 +28,9 @@ REPEATS = {
 PLAIN = "_plain_mean"
 """The host's own mean, where readings that were bought because of earlier scores make it another number."""
 
-_UNKNOWN = "N/A"  # as the host has it
+UNKNOWN = "N/A"
+"""What the host writes for a number that is not defined."""
+
 _OF_THE_TASK = ("name", "alias", "sample_len", "sample_count")
 
 Scored = tuple[int, int, float]
@@ -46,7 +48,7 @@ def named_rows(score: str, rows: Mapping[str, float]) -> dict[str, Any]:
     if "estimate" not in rows:
         return {}
     endings = ESTIMATE | (REPEATS if "repeats_stderr" in rows else {})
-    known: dict[str, Any] = {"stderr": _UNKNOWN, **rows}
+    known: dict[str, Any] = {"stderr": UNKNOWN, **rows}
     return {f"{metric}{ending},{chosen}": known[word] for ending, word in endings.items() if word in known}
 
 

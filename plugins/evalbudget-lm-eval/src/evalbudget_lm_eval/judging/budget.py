@@ -8,7 +8,7 @@ from typing import Any
 from evalbudget import Allocation
 from evalbudget.estimators.judges import short_names
 from evalbudget_lm_eval.judging.readings import Judged, judge_scores
-from evalbudget_lm_eval.judging.rows import bias_of, missing_of, panel_estimate
+from evalbudget_lm_eval.judging.rows import bias_of, known, missing_of, panel_estimate
 
 
 def judged_rows(
@@ -31,8 +31,8 @@ def judged_rows(
     if allocation is not Allocation.FIXED:
         scores = scores.where(scores.epoch < fixed_repeats)
     for judge, short in zip(scores.judges, short_names(scores.judges), strict=True):
-        rows[f"{metric}_bias_{short},{chosen}"] = bias_of(scores, judge)
-        rows[f"{metric}_bias_{short}_stderr,{chosen}"] = bias_of(scores, judge, error=True)
+        rows[f"{metric}_bias_{short},{chosen}"] = known(bias_of(scores, judge))
+        rows[f"{metric}_bias_{short}_stderr,{chosen}"] = known(bias_of(scores, judge, error=True))
     rows[f"{metric}_missing,{chosen}"] = missing_of(values)
     return rows
 

@@ -19,7 +19,7 @@ from evalbudget.estimators.judges import (
 from evalbudget.estimators.result import Estimate
 from evalbudget.repeats import BenchmarkMean, describe_panel
 from evalbudget_lm_eval.judging.readings import Judged, Readings, judge_scores
-from evalbudget_lm_eval.rows import ESTIMATE, REPEATS
+from evalbudget_lm_eval.rows import ESTIMATE, REPEATS, UNKNOWN
 
 log = logging.getLogger(__name__)
 
@@ -80,11 +80,11 @@ def panel(values: Sequence[Judged]) -> float | int | str:
     if what == "missing":
         return missing_of(values)
     if what.startswith("bias"):
-        return bias_of(judge_scores(values), judge, error=what == "bias_stderr")
+        return known(bias_of(judge_scores(values), judge, error=what == "bias_stderr"))
     mean = panel_rows(values)
     if what == "lower" and mean.no_interval is not None:
         log.warning("%s has no interval: %s", NAME, mean.no_interval)
-    return mean.rows.get(what, math.nan if what == "estimate" else "N/A")
+    return mean.rows.get(what, math.nan if what == "estimate" else UNKNOWN)
 
 
 panel.averages = True  # type: ignore[attr-defined]  # a budgeted run may allocate by it
@@ -113,6 +113,11 @@ def panel_rows(
         fixed_repeats=fixed_repeats,
         bounds=scale if bounds is None else bounds,
     )
+
+
+def known(value: float) -> float | str:
+    """The value, or what the host writes for one that is not defined."""
+    return value if math.isfinite(value) else UNKNOWN
 
 
 def missing_of(values: Sequence[Judged]) -> int:
