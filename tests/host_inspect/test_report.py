@@ -40,9 +40,7 @@ def test_the_estimate_is_the_logs_own(
     (row,) = found["leaderboard"]["rows"]
     assert row["estimate"] == pytest.approx(told["estimate"])
     assert row["standard_error"] == pytest.approx(told["stderr"])
-    assert (row["low"], row["high"]) == pytest.approx(
-        (told["lower"], told["upper"])
-    )
+    assert (row["low"], row["high"]) == pytest.approx((told["lower"], told["upper"]))
     assert row["allocation"] == ours["allocation"]
     assert (row["cost"], row["readings_recorded"]) == (80, 80)
     if ours["allocation"] == "adaptive":

@@ -159,9 +159,9 @@ class Summary:
         whole = f"{self.task} with {self.model}{scored}"
         if len(whole) <= width:
             return [whole]
-        rest = [shortened(f"  with {self.model}", width)]
+        rest = ["  " + shortened(f"with {self.model}", width - 2)]
         if scored:
-            rest.append(shortened(f"  scored by {self.score}", width))
+            rest.append("  " + shortened(f"scored by {self.score}", width - 2))
         return [shortened(self.task, width), *rest]
 
     def _estimate(self, width: int) -> list[str]:
@@ -261,7 +261,7 @@ def summarize(outcome: Outcome) -> Summary:
         no_interval=outcome.mean.no_interval,
         judges=tuple(outcome.judges),
         least_known=_least_known(outcome),
-        plain=plain_epochs(outcome.table) if np.ptp(outcome.table.counts) > 1 else None,
+        plain=plain_epochs(outcome.table) if _uneven(outcome.table) else None,
         next_steps=tuple(
             next_steps(
                 outcome.mean,
@@ -273,6 +273,10 @@ def summarize(outcome: Outcome) -> Summary:
             )
         ),
     )
+
+
+def _uneven(table: ItemReadings) -> bool:
+    return table.n_items > 0 and int(np.ptp(table.counts)) > 1
 
 
 def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:
@@ -291,7 +295,7 @@ def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:
 def _compared(plain: PlainEpochs, unit: str) -> str:
     epochs = f"about {plain.per_item:,} per item ({plain.readings:,} {unit})"
     if plain.as_good:
-        return f"Plain epochs would have done as well here: {epochs} for a worst item known as well as now."
+        return f"Plain epochs would have done as well or better: {epochs} for a worst item known as well."
     return (
         f"Plain epochs would have needed {epochs} to know the worst item as well as this run does with "
         f"{plain.bought:,}, if scores vary as they did here."

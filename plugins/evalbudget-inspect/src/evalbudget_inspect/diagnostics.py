@@ -50,6 +50,7 @@ def outcome(allocation: Allocation) -> dict[str, Any]:
     return {
         "budget_scores": None if allocation.config.budget is None else int(allocation.budget.amount),
         "spent": allocation.ledger.spent,
+        "items": len({r.request.cell.item for r in allocation.journal.readings if r.value is not None}),
         "readings": allocation.tally.readings,
         "failed": allocation.tally.failed,
         "failures": dict(failures[:5]),

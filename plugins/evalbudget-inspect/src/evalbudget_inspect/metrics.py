@@ -22,6 +22,7 @@ def budget_estimates(
     low: float | None = None,
     high: float | None = None,
     level: float = 0.95,
+    accuracy: bool = False,
 ) -> Metric:
     """The benchmark mean, and how sure it is.
 
@@ -36,11 +37,13 @@ def budget_estimates(
         low: the smallest possible score, if declared.
         high: the largest possible score, if declared.
         level: of the intervals.
+        accuracy: the scorer's own metrics include the host's ``accuracy``.
     """
     bounds = (low, high) if low is not None and high is not None else None
 
     def compute(scores: list[SampleScore]) -> Value:
-        return dict(estimates_of(scores, Allocation(allocation), fixed_repeats, bounds, level))
+        known = bounds or known_range([s.score.value for s in scores], accuracy=accuracy)
+        return dict(estimates_of(scores, Allocation(allocation), fixed_repeats, known, level))
 
     return compute
 
@@ -53,13 +56,12 @@ def estimates_of(
     level: float,
 ) -> dict[str, float]:
     """The rows of :func:`budget_estimates`; none for a scorer whose values are no numbers."""
-    known = bounds or known_range([sample.score.value for sample in scores])
     try:
-        readings = item_readings(scores, known)
+        readings = item_readings(scores, bounds)
     except InvalidInputError:
         return {}
     rows = mean_estimates(
-        readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=known, level=level
+        readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds, level=level
     )
     return without_counts(rows)
 

@@ -65,8 +65,9 @@ def panel_estimates(
 
     def compute(scores: list[SampleScore]) -> Value:
         calls = panel_calls(scores, judges, bounds)
+        known = bounds or known_range([sample.score.value for sample in scores])
         if calls is None:
-            return dict(estimates_of(scores, how, fixed_repeats, bounds, level))
+            return dict(estimates_of(scores, how, fixed_repeats, known, level))
         found = judge_scores(calls, judges, kept=kept)
         estimate = panel_estimate(
             calls, judges, kept=kept, weighs_judges=weighs_judges, allocation=how, fixed_repeats=fixed_repeats
@@ -76,7 +77,7 @@ def panel_estimates(
             judge_scores(calls, judges, kept=False),  # what may count goes by the epoch
             allocation=how,
             fixed_repeats=fixed_repeats,
-            bounds=bounds or known_range([sample.score.value for sample in scores]),
+            bounds=known,
             level=level,
         )
         values = without_counts(mean.rows)

@@ -8,12 +8,13 @@ from typing import Any, Protocol
 
 from inspect_ai._util.registry import (
     registry_info,
+    registry_log_name,
     registry_params,
     set_registry_info,
     set_registry_params,
 )
 from inspect_ai.scorer import Metric, Score, Scorer, Target
-from inspect_ai.scorer._scorer import SCORER_METRICS, unique_scorer_name
+from inspect_ai.scorer._scorer import SCORER_METRICS, scorer_metrics, unique_scorer_name
 from inspect_ai.solver import TaskState
 from inspect_ai.util import RegistryInfo
 
@@ -38,6 +39,14 @@ def mark_rotating(scorer: Scorer, owner: object) -> None:
 def rotates(scorer: Scorer) -> Any:
     """Who deals the judges of a scorer that has them take turns; None for any other scorer."""
     return getattr(scorer, _ROTATES, None)
+
+
+def has_accuracy(scorer: Scorer) -> bool:
+    """Whether the host's ``accuracy`` is among a scorer's own metrics."""
+    metrics = scorer_metrics(scorer)
+    entries = [metrics] if isinstance(metrics, dict) else metrics
+    found = [m for e in entries for ms in (e.values() if isinstance(e, dict) else [[e]]) for m in ms]
+    return any(registry_log_name(metric) == "accuracy" for metric in found)
 
 
 class JudgeSeat(AbstractContextManager[Any], Protocol):

@@ -30,7 +30,7 @@ from evalbudget_inspect.prior import NOT_RUN_AGAIN, is_refused, paid_attempts, p
 from evalbudget_inspect.progress import expect
 from evalbudget_inspect.rotating import Rotation, Seat, Turn
 from evalbudget_inspect.shown import label
-from evalbudget_inspect.values import in_range, is_graded, score_to_float
+from evalbudget_inspect.values import Seen, in_range, score_to_float
 from evalbudget_inspect.warn import identical_repeats, repeats_were_identical
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class _Serving:
     refusal: EvalbudgetError | None = None
     kept: KeptGenerations = field(default_factory=KeptGenerations)
     inputs: dict[str, str | list[ChatMessage]] = field(default_factory=dict)
-    graded: bool | None = None
+    seen: Seen = field(default_factory=Seen)
     warned: bool = False
     scoring: bool = False
 
@@ -61,6 +61,7 @@ class BudgetedSource(SampleSource):
         dataset: the task's samples, as the host will number them.
         score: which score drives the sampler: scorer name, and key if its scores are dicts.
         refused: called with every refusal, so that a command can tell it from the host's own errors.
+        accuracy: the score's own metrics include the host's ``accuracy``.
     """
 
     def __init__(
@@ -70,11 +71,13 @@ class BudgetedSource(SampleSource):
         *,
         score: tuple[str, str | None],
         refused: Callable[[EvalbudgetError], None],
+        accuracy: bool = False,
     ) -> None:
         self.config = config
         self._seed = samples
         self._score, self._key = score
         self._refused = refused
+        self._accuracy = accuracy
         self._task: Task | None = None
         self._servings: dict[str, _Serving] = {}
         self._by_id: dict[str, Sample] | None = None
@@ -114,7 +117,7 @@ class BudgetedSource(SampleSource):
     def _bounds(self, serving: _Serving | None) -> tuple[float, float] | None:
         if self.config.score_range is not None or serving is None:
             return self.config.score_range
-        return (0.0, 1.0) if serving.graded else None
+        return serving.seen.range(accuracy=self._accuracy)
 
     def _summary(self, spec: EvalSpec) -> Summary | None:
         serving = self._servings.get(spec.eval_id)
@@ -346,8 +349,7 @@ class BudgetedSource(SampleSource):
         if sample.error is not None:
             return None, _kind(sample.error)
         given = score.value if self._key is None else score.value[self._key]  # type: ignore[index,call-overload]
-        if not math.isnan(value):
-            serving.graded = serving.graded is not False and is_graded(given)
+        serving.seen.add(given)
         if not in_range(value, self.config.score_range):
             return None, "unscored" if math.isnan(value) else "score outside the declared range"
         return value, None

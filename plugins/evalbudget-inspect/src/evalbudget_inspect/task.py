@@ -18,7 +18,7 @@ from evalbudget_inspect.metrics import budget_estimates
 from evalbudget_inspect.panel import Panel, Prices
 from evalbudget_inspect.panel_metrics import panel_estimates
 from evalbudget_inspect.refusals import refused
-from evalbudget_inspect.scoring import rotates, scorer_names, with_metrics
+from evalbudget_inspect.scoring import has_accuracy, rotates, scorer_names, with_metrics
 from evalbudget_inspect.shown import lead_with_estimate, show_epochs
 from evalbudget_inspect.source import BudgetedSource
 
@@ -93,7 +93,13 @@ def budgeted(
         **options,
     )
     dataset = task.dataset
-    source = BudgetedSource(config, list(dataset), score=(name, key), refused=refused)
+    source = BudgetedSource(
+        config,
+        list(dataset),
+        score=(name, key),
+        refused=refused,
+        accuracy=has_accuracy(scorers[names.index(name)]),
+    )
     adapted = task_with(
         task,
         dataset=source,
@@ -115,7 +121,7 @@ def budgeted(
 def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: bool) -> Scorer:
     if rotates(scorer) is not None and not drives:  # it deals its own judges and reports on them
         return with_metrics(scorer, None, metadata=None, before=source.before_scoring)
-    metric = _metric(config, drives=drives)
+    metric = _metric(config, drives=drives, accuracy=has_accuracy(scorer))
     return with_metrics(
         scorer,
         metric,
@@ -138,12 +144,16 @@ def _check_panels(panels: Mapping[str, Panel], **given: object) -> None:
                 )
 
 
-def _metric(config: Config, *, drives: bool) -> Metric:
+def _metric(config: Config, *, drives: bool, accuracy: bool) -> Metric:
     # the declared range is that of the scores that drive; another scorer's zeros must not fall out of it
     low, high = config.score_range if drives and config.score_range else (None, None)
     if config.panel is None:
         return budget_estimates(
-            allocation=config.allocation.value, fixed_repeats=config.fixed_repeats, low=low, high=high
+            allocation=config.allocation.value,
+            fixed_repeats=config.fixed_repeats,
+            low=low,
+            high=high,
+            accuracy=accuracy,
         )
     return panel_estimates(
         judges=list(config.panel.judges),
