@@ -211,14 +211,22 @@ def diagnostics() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def metrics() -> Callable[..., dict[str, float]]:
-    """All metrics of a scorer, by name."""
+    """All metrics of a scorer, by name, and the counts in its metadata: ``calls_<judge>`` and so on."""
 
     def of(log: EvalLog, scorer: str = "judge_rating") -> dict[str, float]:
         assert log.results is not None
         found: dict[str, float] = {}
         for score in log.results.scores:
             if score.name == scorer:
-                found |= {metric.name: float(metric.value) for metric in score.metrics.values()}
+                found |= {name.removeprefix("eb/"): float(m.value) for name, m in score.metrics.items()}
+                ours = (score.metadata or {}).get("evalbudget", {})
+                panel = ours.get("panel", {})
+                found |= {name: ours[name] for name in ("items", "readings") if name in ours}
+                found |= panel.get("counts", {})
+                for judge, entry in panel.get("per_judge", {}).items():
+                    found[f"calls_{judge.rsplit('/')[-1]}"] = entry["calls"]
+                    if "price" in entry:
+                        found[f"cost_{judge.rsplit('/')[-1]}"] = entry["price"]
         return found
 
     return of

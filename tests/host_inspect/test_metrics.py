@@ -98,20 +98,21 @@ def test_metrics_against_the_estimators(
     table = _table(readings(log), [f"item-{i}" for i in range(8)])
     repeats = ours["fixed_repeats"]
     assert ours["allocation"] == kind.value
-    fixed = mean_over_fixed_items(table, allocation=kind, fixed_repeats=repeats)
+    again = mean_over_fixed_items(table, allocation=kind, fixed_repeats=repeats)
     sampled = mean_over_sampled_items(table, allocation=kind, fixed_repeats=repeats)
-    interval, wider = fixed.confidence_interval(0.95), sampled.confidence_interval(0.95)
-    assert told["estimate"] == pytest.approx(fixed.value)
-    assert told["lower"] == pytest.approx(interval.low)
-    assert told["upper"] == pytest.approx(interval.high)
-    assert told["sampled_items_stderr"] == pytest.approx(sampled.standard_error)
-    assert told["sampled_items_lower"] == pytest.approx(wider.low)
-    assert told["sampled_items_upper"] == pytest.approx(wider.high)
+    interval, wider = again.confidence_interval(0.95), sampled.confidence_interval(0.95)
+    assert sampled.standard_error > again.standard_error
+    assert told["estimate"] == pytest.approx(sampled.value)
+    assert told["lower"] == pytest.approx(wider.low)
+    assert told["upper"] == pytest.approx(wider.high)
+    assert told["repeats_stderr"] == pytest.approx(again.standard_error)
+    assert told["repeats_lower"] == pytest.approx(interval.low)
+    assert told["repeats_upper"] == pytest.approx(interval.high)
     assert told["items"] == 8
     assert told["readings"] == table.value.size
     assert log.results is not None
     stderrs = [s.metrics["stderr"].value for s in log.results.scores if "estimate" in s.metrics]
-    assert stderrs == [pytest.approx(fixed.standard_error)]
+    assert stderrs == [pytest.approx(sampled.standard_error)]
 
 
 def test_per_item_columns_against_the_samples(

@@ -39,10 +39,8 @@ def test_the_estimate_is_the_logs_own(
     found = reported(Path(log.location))
     (row,) = found["leaderboard"]["rows"]
     assert row["estimate"] == pytest.approx(told["estimate"])
-    assert row["standard_error"] == pytest.approx(told["sampled_items_stderr"])
-    assert (row["low"], row["high"]) == pytest.approx(
-        (told["sampled_items_lower"], told["sampled_items_upper"])
-    )
+    assert row["standard_error"] == pytest.approx(told["stderr"])
+    assert (row["low"], row["high"]) == pytest.approx((told["lower"], told["upper"]))
     assert row["allocation"] == ours["allocation"]
     assert (row["cost"], row["readings_recorded"]) == (80, 80)
     if ours["allocation"] == "adaptive":

@@ -1,16 +1,22 @@
-"""A run in hundreds of rounds draws no bar for each, and the host's bars are left as they were."""
+"""What is seen while a run goes on: how much of its budget is spent, and none of the bars of its rounds."""
 
 from __future__ import annotations
 
+import io
 import logging
+import re
+import sys
 from pathlib import Path
 
 import pytest
+from tests.host_lm_eval.judged_worlds import evaluate, write_judged
+from tests.host_lm_eval.server import Server, rating
 from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 from tqdm import tqdm
 
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.bars import WORTH_A_BAR, bars_of_a_round
+from evalbudget_lm_eval.progress import Progress
 
 STOCK = vars(tqdm)["__init__"]
 
@@ -19,6 +25,12 @@ STOCK = vars(tqdm)["__init__"]
 def test_bars_of_small_rounds_are_hidden(documents: int, hidden: bool) -> None:
     with bars_of_a_round(documents), tqdm(total=3, disable=False) as bar:
         assert bar.disable is hidden
+    assert vars(tqdm)["__init__"] is STOCK
+
+
+def test_bars_of_large_rounds_are_hidden_where_something_better_is_shown() -> None:
+    with bars_of_a_round(WORTH_A_BAR, hidden=True), tqdm(total=3, disable=False) as bar:
+        assert bar.disable is True
     assert vars(tqdm)["__init__"] is STOCK
 
 
@@ -37,5 +49,52 @@ def test_a_run_says_how_far_it_is(
     with caplog.at_level(logging.INFO, "lm_eval.evalbudget"), budgeted(budget=400):
         simple_evaluate(folder, CoinModel())
     said = [r.getMessage() for r in caplog.records if r.name == "lm_eval.evalbudget"]
-    assert 2 <= len(said) <= 20
-    assert said[-1] == "400 of 400 scores are spent"
+    assert said[0] == "20 of 400 calls are spent"
+    assert said[-1] == "400 of 400 calls are spent"
+    assert len(said) == 20
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_has_one_bar_in_whole_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = _Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("COLUMNS", "80")
+    progress = Progress(2000.0)
+    progress.start(320.0)
+    for _ in range(1700):  # more than is left
+        progress.heard()
+    progress.spent(1990.0)
+    progress.close()
+    shown = [text.strip() for text in screen.getvalue().split("\r") if text.strip()]
+    assert shown[0].startswith("evalbudget: 320 of 2,000 calls |")
+    assert shown[-1].startswith("evalbudget: 1,990 of 2,000 calls |")
+    counts = [int(re.findall(r"([\d,]+) of 2,000", text)[0].replace(",", "")) for text in shown]
+    assert max(counts) <= 2000
+    assert all(len(text) <= 80 for text in shown)
+
+
+def test_judged_calls_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+    """The budget of a judged task counts judges' scores: the model's own answers do not move the bar."""
+    monkeypatch.chdir(tmp_path)
+    screen = _Terminal()
+    judges = [server.judge(name, num_concurrent=4) for name in "ab"]
+    server.answers |= {"a": rating(), "b": rating()}
+    folder = write_judged(tmp_path, judges, n=10, gen_kwargs={"temperature": 1})
+    monkeypatch.setattr(sys, "stderr", screen)
+    seen: list[int] = []
+    stock = Progress.spent
+
+    def spent(self: Progress, amount: float) -> None:
+        seen.append(int(amount))
+        stock(self, amount)
+
+    monkeypatch.setattr(Progress, "spent", spent)
+    with budgeted(budget=60):
+        evaluate(folder, server.chat_args("writer", num_concurrent=4))
+    assert seen == sorted(seen)
+    assert seen[-1] == 60
+    assert len(set(seen)) == 60

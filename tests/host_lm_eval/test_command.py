@@ -59,13 +59,23 @@ def test_tables_and_files_are_the_hosts(capsys: pytest.CaptureFixture[str]) -> N
     table = capsys.readouterr().out
     results = _results("out")
     row = results["results"]["numbers"]
-    for name in ("exact_match", "exact_match_estimate", "exact_match_estimate_rep"):
+    for name in ("exact_match", "exact_match_repeats"):
         line = next(line for line in table.splitlines() if f"|{name} " in line)
         assert f"|{row[f'{name},none']:.4f}|±  |{row[f'{name}_stderr,none']:.4f}|" in line
-    for name in ("exact_match_estimate_ci_lower", "exact_match_estimate_rep_ci_upper"):
+    for name in ("exact_match_lower", "exact_match_plain_mean", "exact_match_repeats_upper"):
         assert re.search(rf"\|{name} *\| *\|{row[f'{name},none']:.4f}\|", table)
 
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    assert "|exact_match  " in lines[2]  # the first row is the estimate
+    assert next(name for name in row if "," in name) == "exact_match,none"
     block = results["evalbudget"]
+    assert block["estimates"]["numbers"]["exact_match,none"]["estimate"] == row["exact_match,none"]
+    summary = table.split("|\n\n", 1)[1]
+    assert summary.startswith("numbers with ")
+    assert f"Estimate {row['exact_match,none']:.2f}" in summary
+    assert "Spent     96 of 96 calls" in summary
+    assert "document " in summary
+    assert max(map(len, summary.splitlines())) <= 80
     assert (block["budget"], block["spent"], block["seed"]) == ("8x", 96, 3)
     assert block["options"] == {"bonus": 2}
     assert (block["fixed_repeats"], block["score_range"]) == (3, [0, 1])

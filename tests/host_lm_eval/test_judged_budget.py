@@ -14,7 +14,8 @@ from tests.host_lm_eval.server import Server, rating
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
-from evalbudget.estimators.judges import JudgeScores, judge_biases, panel_mean
+from evalbudget.estimators import mean_over_fixed_items
+from evalbudget.estimators.judges import JudgeScores, judge_biases, judge_corrected, panel_mean
 from evalbudget.rotation import Cyclic
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judging.asking import Asking
@@ -79,9 +80,23 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
     how = Allocation(block["allocation"])
     estimate = panel_mean(scores, allocation=how, fixed_repeats=block["fixed_repeats"])
     row = found["results"]["essays"]
-    for name in ("judged", "judged_estimate"):
-        assert row[f"{name},panel"] == pytest.approx(estimate.value, abs=1e-12)
-        assert row[f"{name}_stderr,panel"] == pytest.approx(estimate.standard_error, abs=1e-12)
+    again = mean_over_fixed_items(
+        judge_corrected(scores), allocation=how, fixed_repeats=block["fixed_repeats"]
+    )
+    assert row["judged,panel"] == row["judged_repeats,panel"] == pytest.approx(estimate.value, abs=1e-12)
+    assert row["judged_repeats_stderr,panel"] == pytest.approx(again.standard_error, abs=1e-12)
+    larger = max(estimate.standard_error, again.standard_error)
+    assert row["judged_stderr,panel"] == pytest.approx(larger, abs=1e-12)
+    assert 1.0 <= row["judged_lower,panel"] <= row["judged_repeats_lower,panel"] < row["judged,panel"]
+    assert row["judged,panel"] < row["judged_repeats_upper,panel"] <= row["judged_upper,panel"] <= 5.0
+    assert row["judged_missing,panel"] == 2
+    assert found["higher_is_better"]["essays"] == {"judged": True}  # more bias is not better
+    said_so = block["summary"]
+    assert list(said_so["judges"]) == NAMES
+    assert (said_so["readings"], said_so["counted"]) == (
+        38,
+        int((scores.epoch < block["fixed_repeats"]).sum()),
+    )
     # scores that were bought because of others do not count for the judges either
     biases = judge_biases(scores.where(scores.epoch < block["fixed_repeats"]))
     for judge, value, error in zip(biases.judges, biases.value, biases.standard_error, strict=True):

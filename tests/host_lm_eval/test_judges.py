@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lm_eval.utils import make_table
 from tests.host_lm_eval.judged_worlds import PROCESS, evaluate, load, write_judged
 from tests.host_lm_eval.server import Asked, Server, rating
 
@@ -81,8 +82,8 @@ def test_stock_run_rotates_judges_and_reports_the_panel(
     interval = estimate.confidence_interval(0.95)
     assert row["judged,panel"] == pytest.approx(estimate.value, abs=1e-12)
     assert row["judged_stderr,panel"] == pytest.approx(estimate.standard_error, abs=1e-12)
-    assert row["judged_ci_lower,panel"] == pytest.approx(interval.low, abs=1e-12)
-    assert row["judged_ci_upper,panel"] == pytest.approx(interval.high, abs=1e-12)
+    assert row["judged_lower,panel"] == pytest.approx(interval.low, abs=1e-12)
+    assert row["judged_upper,panel"] == pytest.approx(interval.high, abs=1e-12)
     assert row["judged_missing,panel"] == 0
     for name, bias, error in zip(NAMES, biases.value, biases.standard_error, strict=True):
         assert row[f"judged_bias_{name},panel"] == pytest.approx(bias, abs=1e-12)
@@ -101,6 +102,32 @@ def test_repeats_of_a_document_go_to_the_next_judges(
     seeds = Counter(s.body["seed"] for s in server.served if s.model in NAMES)
     assert seeds == {1234: 8, 1235: 8, 1236: 8}
     assert server.calls("a") == 8
+    row = found["results"]["essays"]
+    assert row["judged_repeats,panel"] == row["judged,panel"]
+    assert 0 < row["judged_repeats_stderr,panel"] <= row["judged_stderr,panel"]
+    assert row["judged_lower,panel"] <= row["judged_repeats_lower,panel"] < row["judged,panel"]
+    assert row["judged,panel"] < row["judged_repeats_upper,panel"] <= row["judged_upper,panel"]
+
+
+def test_few_documents_have_no_interval_and_it_says_why(
+    server: Server, judges: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "evalbudget_lm_eval"):
+        found = evaluate(write_judged(tmp_path, judges, n=2), server.chat_args("writer"))
+    row = found["results"]["essays"]
+    assert 1.0 <= row["judged,panel"] <= 5.0
+    assert row["judged_lower,panel"] == row["judged_upper,panel"] == row["judged_stderr,panel"] == "N/A"
+    assert "judged_repeats,panel" not in row
+    assert caplog.text.count("judged has no interval: an interval needs at least 3 items, and 2") == 1
+    assert "|judged " in make_table(found)
+
+
+def test_intervals_stay_on_the_scale(server: Server, judges: list[str], tmp_path: Path) -> None:
+    server.answers |= dict.fromkeys(
+        NAMES, lambda asked: "RATING: 4" if "topic 2." in asked.prompt else "RATING: 5"
+    )
+    row = evaluate(write_judged(tmp_path, judges, n=4), server.chat_args("writer"))["results"]["essays"]
+    assert row["judged_lower,panel"] < row["judged,panel"] < row["judged_upper,panel"] == 5.0
 
 
 def test_failed_and_unreadable_calls_are_missing_and_counted(
@@ -150,7 +177,7 @@ def test_a_dead_judge_is_dropped_and_the_others_are_kept(
     row = found["results"]["essays"]
     assert row["judged_missing,panel"] == server.calls("b")
     assert math.isfinite(row["judged,panel"])
-    assert math.isnan(row["judged_bias_b,panel"])
+    assert row["judged_bias_b,panel"] == "N/A"
 
 
 def test_a_judge_that_cannot_be_loaded_leaves_the_others(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -79,19 +80,36 @@ def test_the_rows_are_the_estimators_on_the_samples(folder: Path) -> None:
         results = simple_evaluate(folder, CoinModel())
     row = results["results"]["numbers"]
     scored = [(r["doc_id"], r["epoch"], float(r["exact_match"])) for r in results["samples"]["numbers"]]
-    readings = readings_of(scored)
-    assert readings is not None
+    readings = readings_of(scored, range(20))
     how = {"allocation": Allocation.CROSS_FIT, "fixed_repeats": 4}
     fixed, sampled = mean_over_fixed_items(readings, **how), mean_over_sampled_items(readings, **how)
-    name = "exact_match_estimate"
-    assert row[f"{name},none"] == row[f"{name}_rep,none"] == fixed.value
-    assert row[f"{name}_stderr,none"] == sampled.standard_error
-    assert row[f"{name}_rep_stderr,none"] == fixed.standard_error
+    assert row["exact_match,none"] == row["exact_match_repeats,none"] == fixed.value
+    assert sampled.standard_error > fixed.standard_error
+    assert row["exact_match_stderr,none"] == sampled.standard_error
+    assert row["exact_match_repeats_stderr,none"] == fixed.standard_error
     wide, narrow = sampled.confidence_interval(0.95), fixed.confidence_interval(0.95)
-    assert (row[f"{name}_ci_lower,none"], row[f"{name}_ci_upper,none"]) == (wide.low, wide.high)
-    assert (row[f"{name}_rep_ci_lower,none"], row[f"{name}_rep_ci_upper,none"]) == (narrow.low, narrow.high)
-    # the host's own row: one number per document
-    assert row["exact_match,none"] == pytest.approx(np.mean(readings.moments.mean), abs=1e-12)
+    assert (row["exact_match_lower,none"], row["exact_match_upper,none"]) == (wide.low, wide.high)
+    assert row["exact_match_repeats_lower,none"] == narrow.low
+    assert row["exact_match_repeats_upper,none"] == narrow.high
+    # what the host had: one number per document
+    plain = row["exact_match_plain_mean,none"]
+    assert plain == pytest.approx(np.mean(readings.moments.mean), abs=1e-12)
+    assert plain != row["exact_match,none"]
+    # they come first in the files, the estimate before the rest
+    assert [name for name in row if "," in name] == [
+        f"exact_match{ending},none"
+        for ending in (
+            "",
+            "_stderr",
+            "_lower",
+            "_upper",
+            "_repeats",
+            "_repeats_stderr",
+            "_repeats_lower",
+            "_repeats_upper",
+            "_plain_mean",
+        )
+    ]
     assert results["evalbudget"]["journal"] is None
     assert not Path("evalbudget-journals").exists()
 
@@ -102,17 +120,22 @@ def test_every_document_once_is_the_stock_run_and_our_rows(folder: Path) -> None
         ours = simple_evaluate(folder, CoinModel(noise=False), log_samples=False)
     assert "samples" not in ours
     row = ours["results"]["numbers"]
-    assert row["exact_match_estimate,none"] == stock["results"]["numbers"]["exact_match,none"]
-    assert row["exact_match_estimate_rep_stderr,none"] == "N/A"
-    for key in [key for key in row if "estimate" in key]:
-        del row[key]
+    plain = stock["results"]["numbers"]
+    assert row["exact_match,none"] == pytest.approx(plain["exact_match,none"], abs=1e-12)
+    assert "exact_match_repeats,none" not in row  # nothing was repeated
+    assert "exact_match_plain_mean,none" not in row  # it is the estimate
+    assert row.pop("exact_match_lower,none") < row["exact_match,none"] < row.pop("exact_match_upper,none")
+    assert row["exact_match_stderr,none"] == pytest.approx(
+        math.sqrt(row["exact_match,none"] * (1 - row["exact_match,none"]) / 19)
+    )
+    row["exact_match,none"], row["exact_match_stderr,none"] = plain["exact_match,none"], "N/A"
     ours.pop("evalbudget")
     for timed in ("date",):
         del ours[timed], stock[timed]
     assert ours == stock
 
 
-def test_groups_share_a_budget_and_are_aggregated_by_the_host(folder: Path) -> None:
+def test_groups_share_a_budget_and_are_made_of_their_tasks_estimates(folder: Path) -> None:
     lm = CoinModel()
     with budgeted(sampler="uniform", budget=90):
         results = simple_evaluate(folder, lm, "both")
@@ -123,10 +146,20 @@ def test_groups_share_a_budget_and_are_aggregated_by_the_host(folder: Path) -> N
     }
     table = results["results"]
     assert table["others"]["alias"] == "The others"
+    group = results["groups"]["both"]
     pooled = (20 * table["numbers"]["exact_match,none"] + 10 * table["others"]["exact_match,none"]) / 30
-    assert results["groups"]["both"]["exact_match,none"] == pytest.approx(pooled)
+    assert group["exact_match,none"] == table["both"]["exact_match,none"] == pytest.approx(pooled)
+    for error in ("exact_match_stderr,none", "exact_match_repeats_stderr,none"):
+        parts = (20 / 30 * table["numbers"][error], 10 / 30 * table["others"][error])
+        assert group[error] == pytest.approx(math.hypot(*parts))
     assert set(results["evalbudget"]["tasks"]) == {"numbers", "others"}
-    assert "exact_match_estimate,none" in table["others"]
+    assert set(results["evalbudget"]["estimates"]) == {"both", "numbers", "others"}
+    assert "exact_match_lower,none" in table["others"]
+    assert [part["name"] for part in results["evalbudget"]["summary"]["parts"]] == [
+        "both",
+        "numbers",
+        "others",
+    ]
 
 
 def test_the_same_seed_buys_the_same(folder: Path) -> None:

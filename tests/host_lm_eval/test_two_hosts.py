@@ -31,12 +31,12 @@ ITEMS = 12
 BUDGET = 150
 ROWS = {
     "estimate": "",
-    "stderr": "_rep_stderr",
-    "lower": "_rep_ci_lower",
-    "upper": "_rep_ci_upper",
-    "sampled_items_stderr": "_stderr",
-    "sampled_items_lower": "_ci_lower",
-    "sampled_items_upper": "_ci_upper",
+    "stderr": "_stderr",
+    "lower": "_lower",
+    "upper": "_upper",
+    "repeats_stderr": "_repeats_stderr",
+    "repeats_lower": "_repeats_lower",
+    "repeats_upper": "_repeats_upper",
 }
 Cell = tuple[int, int]
 
@@ -115,7 +115,7 @@ def _on_lm_eval(
     ):
         results = simple_evaluate(tasks, PlayedModel(recorded))
     order = [(e.request.cell.item, e.request.cell.epoch) for e in read_journal(journal) if e.reading is None]
-    rows = {name: results["results"]["numbers"][f"score_estimate{end},none"] for name, end in ROWS.items()}
+    rows = {name: results["results"]["numbers"][f"score{end},none"] for name, end in ROWS.items()}
     return order, rows, results["evalbudget"]
 
 

@@ -1,5 +1,6 @@
 """What inspect finds by name under ``evalbudget_inspect/``: imported by its entry point."""
 
+from evalbudget_inspect import by_key
 from evalbudget_inspect.auditing.entry import audited_entry
 from evalbudget_inspect.context import RunHooks
 from evalbudget_inspect.entry import budgeted_entry
@@ -16,6 +17,7 @@ __all__ = [
     "audited_entry",
     "budget_estimates",
     "budgeted_entry",
+    "by_key",
     "cyclic_judge",
     "panel_estimates",
     "race_entry",

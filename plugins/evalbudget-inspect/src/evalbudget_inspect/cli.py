@@ -17,6 +17,7 @@ from evalbudget.audit_store.weighing import POLICIES
 from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
 from evalbudget.racing import is_racer
 from evalbudget.repeats import parse_option
+from evalbudget_inspect.closing import noting, show
 from evalbudget_inspect.config import DEFAULT_SAMPLER_OF_PANELS, Config, Repeat
 from evalbudget_inspect.entry import PREFIX
 from evalbudget_inspect.judges import judges_text, read_judges
@@ -334,7 +335,8 @@ def _run_host(arguments: list[str]) -> int:
     take_refusals()
     code = 0
     try:
-        host_main()
+        with noting() as noted:
+            host_main()
     except SystemExit as ex:
         code = ex.code if isinstance(ex.code, int) else int(ex.code is not None)
     except PrerequisiteError as ex:
@@ -344,6 +346,7 @@ def _run_host(arguments: list[str]) -> int:
     refusals = take_refusals()
     if refusals:
         raise refusals[0]
+    show(noted)
     return code
 
 

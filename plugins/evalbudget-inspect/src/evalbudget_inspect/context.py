@@ -80,7 +80,12 @@ class RunHooks(Hooks):
         state = get_eval_state(data.eval_id)
         config = data.spec.model_generate_config.merge(data.plan.config)
         location = state.log_location if state is not None else ""
-        _run.set(Run(data.spec, location, config, _categories(held_by_caller(Task))))
+        task = held_by_caller(Task)
+        run = Run(data.spec, location, config, _categories(task))
+        _run.set(run)
+        starts = None if task is None else getattr(task.sample_source, "run_starts", None)
+        if starts is not None:  # a source of ours, in the task's own context, before its first sample
+            starts(run)
 
     async def on_run_start(self, data: RunStart) -> None:
         """Let races know how many tasks to wait for."""

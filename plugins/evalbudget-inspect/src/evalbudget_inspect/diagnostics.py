@@ -5,9 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from inspect_ai.log import EvalSpec
+
 from evalbudget.estimators import ItemReadings
 from evalbudget.estimators.judges import judge_corrected
-from evalbudget.repeats import LEVEL, item_columns
+from evalbudget.estimators.result import Estimate
+from evalbudget.repeats import (
+    LEVEL,
+    BenchmarkMean,
+    Outcome,
+    Summary,
+    describe_mean,
+    describe_panel,
+    item_columns,
+    summarize,
+)
 from evalbudget_inspect.allocation import Allocation
 from evalbudget_inspect.config import Config
 from evalbudget_inspect.panel_metrics import Call, judge_scores, panel_estimate
@@ -38,6 +50,7 @@ def outcome(allocation: Allocation) -> dict[str, Any]:
     return {
         "budget_scores": None if allocation.config.budget is None else int(allocation.budget.amount),
         "spent": allocation.ledger.spent,
+        "items": len({r.request.cell.item for r in allocation.journal.readings if r.value is not None}),
         "readings": allocation.tally.readings,
         "failed": allocation.tally.failed,
         "failures": dict(failures[:5]),
@@ -58,17 +71,21 @@ def panel_outcome(allocation: Allocation, rotation: Rotation) -> dict[str, Any]:
         panel,
         scores,
         rotation.calls,
-        estimate=panel_estimate(
-            calls,
-            panel.judges,
-            kept=rotation.kept,
-            weighs_judges=panel.weighs_judges,
-            allocation=allocation.sampler.allocation,
-            fixed_repeats=allocation.sampler.fixed_repeats,
-        ),
+        estimate=_panel_estimate(allocation, rotation, calls),
         usage=rotation.usage,
         notes=[*rotation.schedule.notes, *rotation.notes, *unused],
         one_scale=allocation.config.score_range is not None,
+    )
+
+
+def _panel_estimate(allocation: Allocation, rotation: Rotation, calls: list[Call]) -> Estimate:
+    return panel_estimate(
+        calls,
+        rotation.panel.judges,
+        kept=rotation.kept,
+        weighs_judges=rotation.panel.weighs_judges,
+        allocation=allocation.sampler.allocation,
+        fixed_repeats=allocation.sampler.fixed_repeats,
     )
 
 
@@ -90,32 +107,109 @@ def _calls(allocation: Allocation, rotation: Rotation) -> list[Call]:
     ]
 
 
-def per_item(allocation: Allocation, rotation: Rotation | None) -> dict[str, Any]:
+def readings_of(allocation: Allocation, rotation: Rotation | None) -> ItemReadings:
+    """Readings of all items; where judges take turns, with their deviations from the panel taken out."""
+    n_items = len(allocation.sampler.design.items)
+    if rotation is not None:
+        scores = judge_scores(_calls(allocation, rotation), rotation.panel.judges, kept=False, n=n_items)
+        return judge_corrected(scores)
+    readings = [r for r in allocation.journal.readings if r.value is not None]
+    return ItemReadings.of(
+        [r.request.cell.item for r in readings],
+        [r.request.cell.epoch for r in readings],
+        [r.value for r in readings if r.value is not None],
+        n_items=n_items,
+    )
+
+
+def benchmark_mean(
+    allocation: Allocation, rotation: Rotation | None, bounds: tuple[float, float] | None
+) -> BenchmarkMean:
+    """What the host prints of the scores that drive the sampler.
+
+    Args:
+        allocation: of the run.
+        rotation: of its judges; None where they do not take turns.
+        bounds: the smallest and the largest possible score, declared or known from the scorer.
+    """
+    how: dict[str, Any] = {
+        "allocation": allocation.sampler.allocation,
+        "fixed_repeats": allocation.sampler.fixed_repeats,
+        "bounds": bounds,
+    }
+    if rotation is None:
+        table = readings_of(allocation, None)
+        return describe_mean(table if table.value.size else None, **how)
+    calls = _calls(allocation, rotation)
+    return describe_panel(
+        _panel_estimate(allocation, rotation, calls),
+        judge_scores(calls, rotation.panel.judges, kept=False),
+        **how,
+    )
+
+
+def per_item(
+    allocation: Allocation, rotation: Rotation | None, bounds: tuple[float, float] | None
+) -> dict[str, Any]:
     """Every item's count, estimate and intervals, as columns.
 
     ``lower`` and ``upper`` cover 95% of the items on average (fixed-n); ``anytime_lower`` and
     ``anytime_upper``, where the score range is known, hold for each item however often one looks. Where
     judges take turns, their deviations from the panel are taken out, and there is no anytime interval.
+
+    Args:
+        allocation: of the run.
+        rotation: of its judges; None where they do not take turns.
+        bounds: the smallest and the largest possible score, declared or known from the scorer.
     """
-    names = allocation.sampler.design.items
-    bounds = allocation.config.score_range
-    if rotation is None:
-        readings = [r for r in allocation.journal.readings if r.value is not None]
-        table = ItemReadings.of(
-            [r.request.cell.item for r in readings],
-            [r.request.cell.epoch for r in readings],
-            [r.value for r in readings if r.value is not None],
-            n_items=len(names),
-        )
-    else:
-        scores = judge_scores(_calls(allocation, rotation), rotation.panel.judges, kept=False, n=len(names))
-        table, bounds = judge_corrected(scores), None  # corrected scores may leave the range
     columns = item_columns(
-        table,
+        readings_of(allocation, rotation),
         allocation=allocation.sampler.allocation,
         fixed_repeats=allocation.sampler.fixed_repeats,
-        bounds=bounds,
+        bounds=bounds if rotation is None else None,  # corrected scores may leave the range
     )
     if rotation is not None:
         columns["interval"] += ", of the panel's mean: judges' deviations taken out"
-    return {"level": LEVEL, "id": list(names), **columns}
+    return {"level": LEVEL, "id": list(allocation.sampler.design.items), **columns}
+
+
+def summary_of(
+    allocation: Allocation,
+    rotation: Rotation | None,
+    bounds: tuple[float, float] | None,
+    spec: EvalSpec,
+    score: str,
+) -> Summary:
+    """The run in plain words.
+
+    Args:
+        allocation: of the run.
+        rotation: of its judges; None where they do not take turns.
+        bounds: the smallest and the largest possible score, declared or known from the scorer.
+        spec: of the run.
+        score: that drives the sampler.
+    """
+    names = allocation.sampler.design.items
+    judges: list[str] = []
+    if rotation is not None and rotation.panel.weighs_judges:
+        found = judge_scores(_calls(allocation, rotation), rotation.panel.judges, kept=False)
+        judges = [name for name, n in zip(found.judges, found.counts.tolist(), strict=True) if n]
+    return summarize(
+        Outcome(
+            task=spec.task,
+            model=spec.model,
+            names=names,
+            table=readings_of(allocation, rotation),
+            columns=per_item(allocation, rotation, bounds),
+            mean=benchmark_mean(allocation, rotation, bounds),
+            budget=None if allocation.config.budget is None else allocation.budget.amount,
+            spent=allocation.ledger.spent,
+            failures=allocation.tally.errors,
+            closed=[names[cell.item] for cell in allocation.sampler.closed],
+            stop_reason=allocation.stop_reason if allocation.finished else "interrupted",
+            bounds=bounds,
+            judges=judges,
+            judged=bool(spec.model_roles) and rotation is None,
+            score=score,
+        )
+    )

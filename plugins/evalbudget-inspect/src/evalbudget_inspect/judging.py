@@ -19,10 +19,11 @@ from inspect_ai.util import LimitExceededError, RegistryInfo
 from rich.text import Text
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
+from evalbudget_inspect.by_key import by_row
 from evalbudget_inspect.context import current_run, scored_state
 from evalbudget_inspect.judges import JudgeModel, read_judges
 from evalbudget_inspect.panel import DEFAULT_ROLE, DEFAULT_ROTATION, Panel, Prices
-from evalbudget_inspect.panel_metrics import counting, panel_estimates
+from evalbudget_inspect.panel_metrics import panel_estimates
 from evalbudget_inspect.refusals import refused
 from evalbudget_inspect.scoring import METADATA, MetricList, mark_rotating, rotates, scorer_names, shaped
 from evalbudget_inspect.turns import Pass, Turns, TurnsMetadata, number_of
@@ -163,18 +164,14 @@ def _rotating(
     metric = panel_estimates(
         judges=list(panel.judges),
         weighs_judges=panel.weighs_judges,
-        prices=None if panel.prices is None else list(panel.prices),
     )
-
-    def calls() -> Sequence[int] | None:
-        current = turns.current
-        return None if current is None else current.attempts
-
-    counting(metric, calls)
     info = RegistryInfo(
         type="scorer",
         name=registry_name(factory, factory.__name__),
-        metadata={SCORER_METRICS: shaped(own, metric, alone=True), METADATA: TurnsMetadata(turns)},
+        metadata={
+            SCORER_METRICS: shaped(own, metric, alone=True, by_key=by_row(metric)),
+            METADATA: TurnsMetadata(turns),
+        },
     )
     registry_tag(factory, score, info, **arguments)
     mark_rotating(score, turns)

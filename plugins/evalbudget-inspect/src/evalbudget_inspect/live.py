@@ -30,7 +30,10 @@ class LiveMetadata(dict[str, Any]):
             copy |= outcome(allocation)
             rotation = self._source.rotation
             if allocation.finished:
-                copy["per_item"] = per_item(allocation, rotation)
+                copy["per_item"] = per_item(allocation, rotation, self._source.bounds)
             if allocation.finished and rotation is not None:
                 copy["panel"] = panel_outcome(allocation, rotation)
+            summary = self._source.summary if allocation.finished else None
+            if summary is not None:
+                copy["summary"] = {"text": str(summary), **summary.as_json()}
         return copy

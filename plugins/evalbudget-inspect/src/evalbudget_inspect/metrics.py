@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimators import ItemReadings
-from evalbudget.repeats import mean_estimates
+from evalbudget.repeats import COUNTS, mean_estimates
 from evalbudget_inspect.scoring import METADATA
-from evalbudget_inspect.values import in_range, score_to_float
+from evalbudget_inspect.values import in_range, known_range, score_to_float
 
 
 @metric(name="evalbudget", scores="unreduced")
@@ -21,13 +22,14 @@ def budget_estimates(
     low: float | None = None,
     high: float | None = None,
     level: float = 0.95,
+    accuracy: bool = False,
 ) -> Metric:
     """The benchmark mean, and how sure it is.
 
-    ``estimate``, ``stderr``, ``lower`` and ``upper`` take the items as given: only the repeats are random.
-    ``sampled_items_stderr``, ``sampled_items_lower`` and ``sampled_items_upper`` take the items for a sample
-    of all that could have been asked. ``items`` and ``readings`` count what was scored. The intervals are for
-    a fixed number of readings and asymptotic.
+    ``estimate``, ``stderr``, ``lower`` and ``upper``: items and repeats are random. ``repeats_stderr``,
+    ``repeats_lower`` and ``repeats_upper``: these items asked again, only the repeats are random. The
+    intervals are for a fixed number of readings and asymptotic; the rules are those of
+    :func:`~evalbudget.repeats.estimates.mean_rows`.
 
     Args:
         allocation: how the sampler's counts depend on scores; see ``evalbudget.Allocation``.
@@ -35,11 +37,13 @@ def budget_estimates(
         low: the smallest possible score, if declared.
         high: the largest possible score, if declared.
         level: of the intervals.
+        accuracy: the scorer's own metrics include the host's ``accuracy``.
     """
     bounds = (low, high) if low is not None and high is not None else None
 
     def compute(scores: list[SampleScore]) -> Value:
-        return dict(estimates_of(scores, Allocation(allocation), fixed_repeats, bounds, level))
+        known = bounds or known_range([s.score.value for s in scores], accuracy=accuracy)
+        return dict(estimates_of(scores, Allocation(allocation), fixed_repeats, known, level))
 
     return compute
 
@@ -51,29 +55,38 @@ def estimates_of(
     bounds: tuple[float, float] | None,
     level: float,
 ) -> dict[str, float]:
-    """The rows of :func:`budget_estimates`."""
-    return mean_estimates(
-        item_readings(scores, bounds),
-        allocation=allocation,
-        fixed_repeats=fixed_repeats,
-        bounds=bounds,
-        level=level,
+    """The rows of :func:`budget_estimates`; none for a scorer whose values are no numbers."""
+    try:
+        readings = item_readings(scores, bounds)
+    except InvalidInputError:
+        return {}
+    rows = mean_estimates(
+        readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds, level=level
     )
+    return without_counts(rows)
+
+
+def without_counts(rows: Mapping[str, float]) -> dict[str, float]:
+    """Rows for the host's table, which prints every number with decimals: counts stand in the metadata.
+
+    Where nothing was scored, ``estimate`` is nan, or the host would lead with another metric.
+    """
+    return {"estimate": math.nan} | {name: value for name, value in rows.items() if name not in COUNTS}
 
 
 def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | None) -> ItemReadings | None:
     """The scores as readings; None if there are none.
 
-    Left out: unscored ones, those outside the bounds, and values that are not numbers.
+    Left out: unscored ones and those outside the bounds.
+
+    Raises:
+        InvalidInputError: a value that is no number.
     """
     items: dict[str, int] = {}
     epochs: dict[str, int] = {}
     columns: tuple[list[int], list[int], list[float]] = ([], [], [])
     for sample in scores:
-        try:
-            value = score_to_float(sample.score, sample.scorer or "scorer")
-        except InvalidInputError:
-            return None  # a scorer whose values are no numbers has no mean
+        value = score_to_float(sample.score, sample.scorer or "scorer")
         name = str(sample.sample_id)
         epochs[name] = epochs.get(name, 0) + 1
         if not in_range(value, bounds):

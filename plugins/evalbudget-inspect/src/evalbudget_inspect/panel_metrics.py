@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
@@ -12,17 +12,15 @@ from evalbudget.estimators.judges import (
     JudgeScores,
     bias_rows,
     component_rows,
-    count_rows,
     judge_mean_over_sampled_items,
     panel_mean,
-    short_names,
 )
 from evalbudget.estimators.result import Estimate
-from evalbudget.repeats import finite
-from evalbudget_inspect.metrics import estimates_of
+from evalbudget.repeats import describe_panel, finite
+from evalbudget_inspect.metrics import estimates_of, without_counts
 from evalbudget_inspect.rotating import readings_of, was_asked
 from evalbudget_inspect.scoring import METADATA
-from evalbudget_inspect.values import in_range, score_to_float
+from evalbudget_inspect.values import in_range, known_range, score_to_float
 
 Call = tuple[int, int, int, float]
 """Item, epoch (from 0), judge, score (nan if there is none)."""
@@ -38,17 +36,14 @@ def panel_estimates(
     low: float | None = None,
     high: float | None = None,
     level: float = 0.95,
-    prices: list[float] | None = None,
 ) -> Metric:
     """The panel's mean, and how sure it is.
 
-    ``estimate``, ``stderr``, ``lower`` and ``upper`` take the items for a sample of all that could have been
-    asked, and the judges as given; every judge weighs the same. ``bias_<judge>`` is a judge's deviation from
-    the panel's mean. ``variance_<source>`` and ``share_<source>`` say where the variance of a single score by
-    one of the judges comes from, as far as the rotation tells sources apart. ``judges``, ``items`` and
-    ``readings`` count what was scored. ``calls_<judge>`` counts what a judge was asked, replies that could
-    not be read and calls that ended in an error included (the host's own retries of a request are not);
-    ``cost_<judge>`` is that times the judge's price.
+    ``estimate``, ``stderr``, ``lower`` and ``upper``: items and repeats are random, the judges are these
+    ones, and every judge weighs the same. ``repeats_stderr``, ``repeats_lower`` and ``repeats_upper``: these
+    items asked again. ``bias_<judge>`` is a judge's deviation from the panel's mean. ``variance_<source>``
+    and ``share_<source>`` say where the variance of a single score by one of the judges comes from, as far as
+    the rotation tells sources apart.
 
     Where repeats depend on scores, the estimate rests on those that may count for it (see
     ``evalbudget.estimators.judges.panel_mean``), and the variances on those bought whatever the scores.
@@ -64,63 +59,32 @@ def panel_estimates(
         low: the smallest possible score, if declared.
         high: the largest possible score, if declared.
         level: of the intervals.
-        prices: of one call of each judge, in the same order; None if unknown.
     """
     bounds = (low, high) if low is not None and high is not None else None
     how = Allocation(allocation)
 
     def compute(scores: list[SampleScore]) -> Value:
-        counts: Calls | None = getattr(compute, _CALLS, None)
         calls = panel_calls(scores, judges, bounds)
-        known = None if counts is None else counts()
-        if calls is None and known is not None and any(known) and not scores:
-            return _calls(judges, known, prices)  # all failed: the host hides what is not scored
+        known = bounds or known_range([sample.score.value for sample in scores])
         if calls is None:
-            return dict(estimates_of(scores, how, fixed_repeats, bounds, level))
+            return dict(estimates_of(scores, how, fixed_repeats, known, level))
         found = judge_scores(calls, judges, kept=kept)
         estimate = panel_estimate(
             calls, judges, kept=kept, weighs_judges=weighs_judges, allocation=how, fixed_repeats=fixed_repeats
         )
-        interval = estimate.confidence_interval(level)
-        values = {
-            "estimate": estimate.value,
-            "stderr": estimate.standard_error,
-            "lower": interval.low,
-            "upper": interval.high,
-            **count_rows(found),
-        }
-        if known is None:
-            known = (found.counts + found.failed).tolist()
-        fixed = found if how is Allocation.FIXED else _first(calls, fixed_repeats, judges, kept)
-        values |= (
-            bias_rows(found) | component_rows(fixed, one_generation=kept) | _calls(judges, known, prices)
+        mean = describe_panel(
+            estimate,
+            judge_scores(calls, judges, kept=False),  # what may count goes by the epoch
+            allocation=how,
+            fixed_repeats=fixed_repeats,
+            bounds=known,
+            level=level,
         )
-        return dict(finite(values))
+        values = without_counts(mean.rows)
+        fixed = found if how is Allocation.FIXED else _first(calls, fixed_repeats, judges, kept)
+        return values | finite(bias_rows(found) | component_rows(fixed, one_generation=kept))
 
     return compute
-
-
-Calls = Callable[[], Sequence[int] | None]
-_CALLS = "__evalbudget_calls__"
-
-
-def counting(metric: Metric, calls: Calls) -> None:
-    """Tell a panel's metric how often each judge was asked: the host hides from it what is not scored.
-
-    Args:
-        metric: from :func:`panel_estimates`.
-        calls: per judge, those that failed included; None where it is unknown.
-    """
-    setattr(metric, _CALLS, calls)
-
-
-def _calls(judges: Sequence[str], calls: Sequence[int], prices: Sequence[float] | None) -> dict[str, float]:
-    short = short_names(judges)
-    rows = {f"calls_{name}": float(n) for name, n in zip(short, calls, strict=True)}
-    if prices is not None:
-        paid = zip(short, calls, prices, strict=True)
-        rows |= {f"cost_{name}": n * price for name, n, price in paid}
-    return rows
 
 
 def panel_calls(

@@ -9,6 +9,7 @@ from inspect_ai.model import ModelUsage
 
 from evalbudget.estimators.judges import (
     JudgeScores,
+    count_rows,
     diagnose_scales,
     judge_mean_over_sampled_items,
     panel_mean,
@@ -63,6 +64,7 @@ def panel_report(
         estimate = (panel_mean if panel.weighs_judges else judge_mean_over_sampled_items)(scores)
     return {
         "per_judge": per_judge,
+        "counts": {name: int(n) for name, n in count_rows(scores).items()},
         "target": estimate.target,
         "method": f"{estimate.method}; interval {estimate.validity.value}, asymptotic, items sampled",
         "notes": [*notes, *_notes(scores, one_scale)],

@@ -8,12 +8,13 @@ from typing import Any, Protocol
 
 from inspect_ai._util.registry import (
     registry_info,
+    registry_log_name,
     registry_params,
     set_registry_info,
     set_registry_params,
 )
 from inspect_ai.scorer import Metric, Score, Scorer, Target
-from inspect_ai.scorer._scorer import SCORER_METRICS, unique_scorer_name
+from inspect_ai.scorer._scorer import SCORER_METRICS, scorer_metrics, unique_scorer_name
 from inspect_ai.solver import TaskState
 from inspect_ai.util import RegistryInfo
 
@@ -38,6 +39,14 @@ def mark_rotating(scorer: Scorer, owner: object) -> None:
 def rotates(scorer: Scorer) -> Any:
     """Who deals the judges of a scorer that has them take turns; None for any other scorer."""
     return getattr(scorer, _ROTATES, None)
+
+
+def has_accuracy(scorer: Scorer) -> bool:
+    """Whether the host's ``accuracy`` is among a scorer's own metrics."""
+    metrics = scorer_metrics(scorer)
+    entries = [metrics] if isinstance(metrics, dict) else metrics
+    found = [m for e in entries for ms in (e.values() if isinstance(e, dict) else [[e]]) for m in ms]
+    return any(registry_log_name(metric) == "accuracy" for metric in found)
 
 
 class JudgeSeat(AbstractContextManager[Any], Protocol):
@@ -67,16 +76,18 @@ def with_metrics(
     before: BeforeScoring,
     seat: FindSeat | None = None,
     alone: bool = False,
+    by_key: Sequence[Metric] | None = None,
 ) -> Scorer:
     """The same scorer under the same name, with one more metric.
 
     Args:
         base: the task's scorer; it is not changed.
-        metric: appended to its metrics; None for no more.
+        metric: put before its metrics; None for no more.
         metadata: what the host is to log about the scorer under our key; None for what it logs anyway.
         before: awaited with the state about to be scored; False if it is not to be scored at all.
         seat: finds the judge of the state about to be scored; None where judges do not take turns.
         alone: the metric takes the place of the scorer's own.
+        by_key: what stands for the metric where the scorer's are by key of a dict score; None for itself.
     """
 
     async def score(state: TaskState, target: Target) -> Score | None:
@@ -102,7 +113,7 @@ def with_metrics(
                 **info.metadata,
                 SCORER_METRICS: info.metadata[SCORER_METRICS]
                 if metric is None
-                else shaped(info.metadata[SCORER_METRICS], metric, alone=alone),
+                else shaped(info.metadata[SCORER_METRICS], metric, alone=alone, by_key=by_key),
                 **({} if metadata is None else {METADATA: metadata}),
             },
         ),
@@ -112,18 +123,24 @@ def with_metrics(
 
 
 def shaped(
-    metrics: MetricList | dict[str, list[Metric]], metric: Metric, *, alone: bool = False
+    metrics: MetricList | dict[str, list[Metric]],
+    metric: Metric,
+    *,
+    alone: bool = False,
+    by_key: Sequence[Metric] | None = None,
 ) -> MetricList | dict[str, list[Metric]]:
-    """Metrics with ours: where a scorer's metrics are by key of a dict score, ours is too.
+    """Metrics with ours first: where a scorer's metrics are by key of a dict score, ours are too.
 
     Args:
         metrics: a scorer's own.
-        metric: appended.
+        metric: put before them.
         alone: ours in place of them.
+        by_key: what stands for ours where metrics are by key; None for itself.
     """
+    ours = [metric] if by_key is None else list(by_key)
 
     def group(own: Sequence[Metric]) -> list[Metric]:
-        return [metric] if alone else [*own, metric]
+        return ours if alone else [*ours, *own]
 
     if isinstance(metrics, dict):
         return {key: group(own) for key, own in metrics.items()}
@@ -133,6 +150,4 @@ def shaped(
         for m in metrics
         if isinstance(m, dict) or not alone
     ]
-    if plain or not metrics:
-        grouped.append(metric)
-    return grouped
+    return [metric, *grouped] if plain or not metrics else grouped

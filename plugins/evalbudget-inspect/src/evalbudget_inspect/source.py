@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import anyio
 from inspect_ai import SampleSource, Task, enqueue_sample
 from inspect_ai.dataset import Sample
-from inspect_ai.log import EvalError, EvalSample, resolve_sample_attachments
+from inspect_ai.log import EvalError, EvalSample, EvalSpec, resolve_sample_attachments
 from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
@@ -19,13 +19,18 @@ from inspect_ai.solver import TaskState
 from evalbudget import Allocation as HowAllocated
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.plugins import plugins
+from evalbudget.repeats import Summary
 from evalbudget_inspect.allocation import Allocation, Key
+from evalbudget_inspect.closing import note
 from evalbudget_inspect.config import Config, Repeat
 from evalbudget_inspect.context import Run, current_run, is_cancelled
+from evalbudget_inspect.diagnostics import summary_of
 from evalbudget_inspect.keep import KeptGenerations
 from evalbudget_inspect.prior import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
+from evalbudget_inspect.progress import expect
 from evalbudget_inspect.rotating import Rotation, Seat, Turn
-from evalbudget_inspect.values import in_range, score_to_float
+from evalbudget_inspect.shown import label
+from evalbudget_inspect.values import Seen, in_range, score_to_float
 from evalbudget_inspect.warn import identical_repeats, repeats_were_identical
 
 logger = logging.getLogger(__name__)
@@ -41,6 +46,7 @@ class _Serving:
     refusal: EvalbudgetError | None = None
     kept: KeptGenerations = field(default_factory=KeptGenerations)
     inputs: dict[str, str | list[ChatMessage]] = field(default_factory=dict)
+    seen: Seen = field(default_factory=Seen)
     warned: bool = False
     scoring: bool = False
 
@@ -55,6 +61,7 @@ class BudgetedSource(SampleSource):
         dataset: the task's samples, as the host will number them.
         score: which score drives the sampler: scorer name, and key if its scores are dicts.
         refused: called with every refusal, so that a command can tell it from the host's own errors.
+        accuracy: the score's own metrics include the host's ``accuracy``.
     """
 
     def __init__(
@@ -64,11 +71,13 @@ class BudgetedSource(SampleSource):
         *,
         score: tuple[str, str | None],
         refused: Callable[[EvalbudgetError], None],
+        accuracy: bool = False,
     ) -> None:
         self.config = config
         self._seed = samples
         self._score, self._key = score
         self._refused = refused
+        self._accuracy = accuracy
         self._task: Task | None = None
         self._servings: dict[str, _Serving] = {}
         self._by_id: dict[str, Sample] | None = None
@@ -94,12 +103,41 @@ class BudgetedSource(SampleSource):
         serving = self._current()
         return serving.rotation if serving is not None else None
 
-    def judge_calls(self) -> list[int] | None:
-        """How often each judge was asked in the run in whose context this is called."""
-        serving = self._current()
-        if serving is None or serving.allocation is None or serving.rotation is None:
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The range of the scores that drive, declared or known: the scores were C, I, P, N or the like."""
+        return self._bounds(self._current())
+
+    @property
+    def summary(self) -> Summary | None:
+        """The run in whose context this is called, in plain words."""
+        run = current_run()
+        return None if run is None else self._summary(run.spec)
+
+    def _bounds(self, serving: _Serving | None) -> tuple[float, float] | None:
+        if self.config.score_range is not None or serving is None:
+            return self.config.score_range
+        return serving.seen.range(accuracy=self._accuracy)
+
+    def _summary(self, spec: EvalSpec) -> Summary | None:
+        serving = self._servings.get(spec.eval_id)
+        if serving is None or serving.allocation is None or serving.refusal is not None:
             return None
-        return serving.rotation.calls
+        bounds = self._bounds(serving)
+        return summary_of(serving.allocation, serving.rotation, bounds, spec, self.scores_as)
+
+    def run_starts(self, run: Run) -> None:
+        """Say what this run is, where the host would show as many samples as there are readings."""
+        n_items = len(run.spec.dataset.sample_ids or [])
+        if self.config.budget is None or not n_items:
+            return
+        try:
+            cells = int(self.config.resolve_budget(n_items).amount)
+        except EvalbudgetError:
+            return  # it is refused when the first sample starts
+        label(run.spec, n_items, cells)
+        serving = self._servings.setdefault(run.spec.eval_id, _Serving())
+        expect(cells, lambda: serving.allocation is not None and serving.allocation.finished)
 
     # inspect's SampleSource
 
@@ -239,6 +277,7 @@ class BudgetedSource(SampleSource):
                     serving.kept.expect(*cell.key)
         keys = allocation.begin(prior)
         serving.allocation = allocation
+        note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
 
     def _rotation(self, items: list[str], epochs: int, model: str) -> Rotation | None:
@@ -256,8 +295,8 @@ class BudgetedSource(SampleSource):
             late=self.config.allocation is HowAllocated.FIXED,
             model=model,
         )
-        for note in (*rotation.schedule.notes, *rotation.notes):
-            logger.warning(note)
+        for warning in (*rotation.schedule.notes, *rotation.notes):
+            logger.warning(warning)
         return rotation
 
     def _ask(self, serving: _Serving) -> bool:
@@ -309,6 +348,8 @@ class BudgetedSource(SampleSource):
             raise
         if sample.error is not None:
             return None, _kind(sample.error)
+        given = score.value if self._key is None else score.value[self._key]  # type: ignore[index,call-overload]
+        serving.seen.add(given)
         if not in_range(value, self.config.score_range):
             return None, "unscored" if math.isnan(value) else "score outside the declared range"
         return value, None

@@ -10,14 +10,16 @@ from inspect_ai.scorer import Metric, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_inspect.by_key import by_row
 from evalbudget_inspect.config import Config, Repeat
 from evalbudget_inspect.judges import Judges
 from evalbudget_inspect.live import LiveMetadata
 from evalbudget_inspect.metrics import budget_estimates
 from evalbudget_inspect.panel import Panel, Prices
-from evalbudget_inspect.panel_metrics import counting, panel_estimates
+from evalbudget_inspect.panel_metrics import panel_estimates
 from evalbudget_inspect.refusals import refused
-from evalbudget_inspect.scoring import rotates, scorer_names, with_metrics
+from evalbudget_inspect.scoring import has_accuracy, rotates, scorer_names, with_metrics
+from evalbudget_inspect.shown import lead_with_estimate, show_epochs
 from evalbudget_inspect.source import BudgetedSource
 
 
@@ -91,7 +93,13 @@ def budgeted(
         **options,
     )
     dataset = task.dataset
-    source = BudgetedSource(config, list(dataset), score=(name, key), refused=refused)
+    source = BudgetedSource(
+        config,
+        list(dataset),
+        score=(name, key),
+        refused=refused,
+        accuracy=has_accuracy(scorers[names.index(name)]),
+    )
     adapted = task_with(
         task,
         dataset=source,
@@ -104,6 +112,8 @@ def budgeted(
         name=task.name,
     )
     adapted.dataset = dataset  # keeps the dataset's name and location in the log
+    lead_with_estimate(adapted, scorers[names.index(name)], name, key)
+    show_epochs(adapted)
     source.serve(adapted)
     return adapted
 
@@ -111,9 +121,7 @@ def budgeted(
 def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: bool) -> Scorer:
     if rotates(scorer) is not None and not drives:  # it deals its own judges and reports on them
         return with_metrics(scorer, None, metadata=None, before=source.before_scoring)
-    metric = _metric(config, drives=drives)
-    if drives and config.panel is not None:
-        counting(metric, source.judge_calls)
+    metric = _metric(config, drives=drives, accuracy=has_accuracy(scorer))
     return with_metrics(
         scorer,
         metric,
@@ -121,6 +129,7 @@ def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: b
         before=source.before_scoring,
         seat=source.seat if config.panel is not None else None,
         alone=rotates(scorer) is not None,
+        by_key=by_row(metric),
     )
 
 
@@ -135,12 +144,16 @@ def _check_panels(panels: Mapping[str, Panel], **given: object) -> None:
                 )
 
 
-def _metric(config: Config, *, drives: bool) -> Metric:
+def _metric(config: Config, *, drives: bool, accuracy: bool) -> Metric:
     # the declared range is that of the scores that drive; another scorer's zeros must not fall out of it
     low, high = config.score_range if drives and config.score_range else (None, None)
     if config.panel is None:
         return budget_estimates(
-            allocation=config.allocation.value, fixed_repeats=config.fixed_repeats, low=low, high=high
+            allocation=config.allocation.value,
+            fixed_repeats=config.fixed_repeats,
+            low=low,
+            high=high,
+            accuracy=accuracy,
         )
     return panel_estimates(
         judges=list(config.panel.judges),
@@ -150,7 +163,6 @@ def _metric(config: Config, *, drives: bool) -> Metric:
         fixed_repeats=config.fixed_repeats,
         low=low,
         high=high,
-        prices=None if config.panel.prices is None else list(config.panel.prices),
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from inspect_ai.scorer import CORRECT, INCORRECT, NOANSWER, PARTIAL, Score, value_to_float
 
 from evalbudget.errors import InvalidInputError
 
+_TWO = 2
 _WORDS = frozenset({"yes", "no", "true", "false"})
 _to_float = value_to_float()
 
@@ -43,7 +45,7 @@ def value_to_number(value: object, name: str) -> float:
     if isinstance(value, bool | int | float):
         return float(value)
     if isinstance(value, str):
-        if value in (CORRECT, INCORRECT, PARTIAL, NOANSWER) or value.lower() in _WORDS:
+        if is_graded(value):
             return float(_to_float(value))
         try:
             return float(value)
@@ -58,3 +60,51 @@ def value_to_number(value: object, name: str) -> float:
 def in_range(value: float, bounds: tuple[float, float] | None) -> bool:
     """Whether a score counts: a finite number, within the declared bounds."""
     return math.isfinite(value) and (bounds is None or bounds[0] <= value <= bounds[1])
+
+
+@dataclass
+class Seen:
+    """What kinds of score came, and so whether their range is known without being declared."""
+
+    graded: bool = True
+    numbers: set[float] = field(default_factory=set)
+    """Of those that were not graded; not more than it takes to tell."""
+    any: bool = False
+
+    def add(self, value: object) -> None:
+        """Note a score's value; unscored ones say nothing."""
+        if isinstance(value, float) and math.isnan(value):
+            return
+        self.any = True
+        if is_graded(value):
+            return
+        self.graded = False
+        if len(self.numbers) <= _TWO and isinstance(value, int | float):
+            self.numbers.add(float(value))
+
+    def range(self, *, accuracy: bool = False) -> tuple[float, float] | None:
+        """0 to 1 if no score can be outside, as far as one can tell; None where the range is not known.
+
+        It is known of C, I, P, N, yes, no, true, false and booleans. Numbers say nothing of what else could
+        come, unless an accuracy is made of them and there are both zeros and ones and nothing else.
+
+        Args:
+            accuracy: the scorer's own metrics include the host's ``accuracy``.
+        """
+        zero_one = accuracy and self.numbers == {0.0, 1.0}
+        return (0.0, 1.0) if self.any and (self.graded or zero_one) else None
+
+
+def known_range(values: Iterable[object], *, accuracy: bool = False) -> tuple[float, float] | None:
+    """The range of these scores if their kind tells it; see :meth:`Seen.range`."""
+    seen = Seen()
+    for value in values:
+        seen.add(value)
+    return seen.range(accuracy=accuracy)
+
+
+def is_graded(value: object) -> bool:
+    """Whether a score is one of C, I, P, N, yes, no, true, false, or a boolean."""
+    if isinstance(value, str):
+        return value in (CORRECT, INCORRECT, PARTIAL, NOANSWER) or value.lower() in _WORDS
+    return isinstance(value, bool)

@@ -13,21 +13,22 @@ WORTH_A_BAR = 100
 
 
 @contextmanager
-def bars_of_a_round(documents: int) -> Iterator[None]:
+def bars_of_a_round(documents: int, *, hidden: bool = False) -> Iterator[None]:
     """Draw no bar while a small round runs.
 
     Args:
         documents: of the round.
+        hidden: draw none while a large one runs either.
     """
-    if documents >= WORTH_A_BAR:
+    if documents >= WORTH_A_BAR and not hidden:
         yield
         return
     kept, stock = vars(tqdm)["__init__"], tqdm.__init__  # kept is a descriptor, which makes stock
 
-    def hidden(self: Any, *args: Any, **options: Any) -> None:
+    def without(self: Any, *args: Any, **options: Any) -> None:
         stock(self, *args, **{**options, "disable": True})
 
-    tqdm.__init__ = hidden
+    tqdm.__init__ = without
     try:
         yield
     finally:

@@ -18,6 +18,7 @@ from evalbudget_lm_eval.answered import Answered, Asked
 from evalbudget_lm_eval.answers_file import AnswersFile
 from evalbudget_lm_eval.config import Config
 from evalbudget_lm_eval.judges import revived
+from evalbudget_lm_eval.judging.readings import why_missing
 from evalbudget_lm_eval.seam import PrimedTasks
 
 Document = tuple[str, int]
@@ -186,7 +187,8 @@ class Book:
             value = answer.metrics.get(self.scores[answer.task])
             error = None
             if value is None or math.isnan(value):
-                value, error = None, f"no score {self.scores[answer.task]}"
+                replies = (reply for record in answer.records for reply in record["filtered_resps"])
+                value, error = None, why_missing(replies) or f"no score {self.scores[answer.task]}"
             elif self.config.score_range is not None:
                 low, high = self.config.score_range
                 if not low <= value <= high:

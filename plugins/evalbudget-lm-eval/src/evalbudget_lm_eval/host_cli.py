@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.repeats import parse_option
+from evalbudget.repeats import DEFAULT_SAMPLER, Summary, parse_option
 from evalbudget_lm_eval.config import Config
 from evalbudget_lm_eval.identity import telling_args
 from evalbudget_lm_eval.wrapping import evaluate_replaced
@@ -22,7 +24,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     },
     "sampler": {
         "metavar": "<name>",
-        "help": "Registered sampler (default: eb-bernstein); see evalbudget plugins.",
+        "help": f"Registered sampler (default: {DEFAULT_SAMPLER}); see evalbudget plugins.",
     },
     "score": {
         "metavar": "<metric>",
@@ -73,8 +75,13 @@ def execute(arguments: Sequence[str]) -> None:
     _add_flags(cli._subparsers.choices["run"])
     parsed = cli.parse_args()
     config = _take(parsed)
-    with evaluate_replaced(lambda _tasks: config, folder=_folder(parsed), about=_about(parsed)):
+    told: list[Summary] = []
+    with evaluate_replaced(
+        lambda _tasks: config, folder=_folder(parsed), about=_about(parsed), told=told.append
+    ):
         cli.execute(parsed)
+    for summary in told:  # below the host's table
+        click.echo(f"{summary}\n")
 
 
 def _names(flag: str) -> list[str]:

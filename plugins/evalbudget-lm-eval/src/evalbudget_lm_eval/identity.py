@@ -42,3 +42,13 @@ def model_name(lm: Any) -> str:
     if isinstance(lora, str):
         parts.append(lora)
     return " ".join(parts)
+
+
+def short_name(lm: Any) -> str:
+    """What people call the model: the name that was asked for, else that of the host's class."""
+    lm = getattr(lm, "lm", lm)  # behind the host's cache
+    engine = getattr(lm, "model_args", None)
+    named = [getattr(lm, attribute, None) for attribute in ("pretrained", "model", "model_name")]
+    if isinstance(engine, Mapping):
+        named += [engine.get("pretrained"), engine.get("model")]
+    return next((name for name in named if isinstance(name, str) and name), type(lm).__name__)

@@ -160,7 +160,12 @@ def _judge(
 
 def _readings(panel: JudgePanel, readings: Sequence[Sequence[Reading]]) -> Readings:
     every = (reading for one in readings for reading in one)
-    return Readings(every, judges=panel.names, weighs_judges=panel.weighs_judges)
+    return _of_panel(panel, every)
+
+
+def _of_panel(panel: JudgePanel, readings: Iterable[Reading]) -> Readings:
+    scale = (float(panel.grading.low), float(panel.grading.high))
+    return Readings(readings, judges=panel.names, weighs_judges=panel.weighs_judges, scale=scale)
 
 
 def revived(task: Any, record: dict[str, Any]) -> dict[str, Any]:
@@ -176,5 +181,5 @@ def revived(task: Any, record: dict[str, Any]) -> dict[str, Any]:
     readings = [reading for reading in map(Reading.parse, texts) if reading is not None]
     if panel is None or len(readings) < len(texts):
         return record
-    own = Readings(readings, judges=panel.names, weighs_judges=panel.weighs_judges)
+    own = _of_panel(panel, readings)
     return {**record, "filtered_resps": [own], **task.process_results(record["doc"], [own])}

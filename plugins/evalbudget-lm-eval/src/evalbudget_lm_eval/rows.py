@@ -1,81 +1,78 @@
-"""Our rows in the host's tables and files."""
+"""Our rows in the host's tables and files.
+
+A row is the metric's name and the word that every host of evalbudget uses: ``M`` itself is the estimate, so
+that the host's table, its files and whatever reads them lead with it; ``M_stderr``, ``M_lower`` and
+``M_upper`` are its error and interval with documents and repeats random; ``M_repeats_stderr``,
+``M_repeats_lower`` and ``M_repeats_upper`` those of the same documents asked again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evalbudget import Allocation
 from evalbudget.estimators import ItemReadings
-from evalbudget.repeats import mean_estimates
 
-# the host's column of standard errors takes the row NAME_stderr for the error of NAME, and its own standard
-# errors are over the documents; so ours come as two rows, the second over the repeats alone
-_ROWS = {
+ESTIMATE = {
     "": "estimate",
-    "_stderr": "sampled_items_stderr",
-    "_ci_lower": "sampled_items_lower",
-    "_ci_upper": "sampled_items_upper",
-    "_rep": "estimate",
-    "_rep_stderr": "stderr",
-    "_rep_ci_lower": "lower",
-    "_rep_ci_upper": "upper",
+    "_stderr": "stderr",
+    "_lower": "lower",
+    "_upper": "upper",
 }
+REPEATS = {
+    "_repeats": "estimate",  # the host's table shows an error only beside a value
+    "_repeats_stderr": "repeats_stderr",
+    "_repeats_lower": "repeats_lower",
+    "_repeats_upper": "repeats_upper",
+}
+PLAIN = "_plain_mean"
+"""The host's own mean, where readings that were bought because of earlier scores make it another number."""
+
+UNKNOWN = "N/A"
+"""What the host writes for a number that is not defined."""
+
+_OF_THE_TASK = ("name", "alias", "sample_len", "sample_count")
 
 Scored = tuple[int, int, float]
 """Document, epoch, score."""
 
 
-def estimate_rows(
-    score: str,
-    scored: Sequence[Scored],
-    *,
-    allocation: Allocation,
-    fixed_repeats: int,
-    bounds: tuple[float, float] | None,
-) -> dict[str, Any]:
-    """Rows of one task for the host's ``results``, by ``metric,filter``.
-
-    ``M_estimate`` with ``_stderr``, ``_ci_lower`` and ``_ci_upper`` answers what the host's own standard
-    error answers: documents are a sample of all that could have been asked, repeats vary. ``M_estimate_rep``
-    with the same endings takes the documents as given: only the repeats are random.
+def named_rows(score: str, rows: Mapping[str, float]) -> dict[str, Any]:
+    """A metric's rows for the host's ``results``, by ``metric,filter``; what is not defined has none.
 
     Args:
         score: the host's key ``metric,filter``.
-        scored: what was read of the task.
-        allocation: of the sampler.
-        fixed_repeats: readings every document got whatever its scores were.
-        bounds: the smallest and the largest possible score, if declared.
+        rows: of :class:`~evalbudget.repeats.BenchmarkMean`.
     """
     metric, _, chosen = score.partition(",")
-    found = mean_estimates(
-        readings_of(scored), allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds
-    )
-    rows: dict[str, Any] = {}
-    for ending, name in _ROWS.items():
-        if name in found:
-            rows[f"{metric}_estimate{ending},{chosen}"] = found[name]
-        elif ending.endswith("_stderr") and "estimate" in found:
-            rows[f"{metric}_estimate{ending},{chosen}"] = "N/A"  # as the host has it
-    return rows
+    if "estimate" not in rows:
+        return {}
+    endings = ESTIMATE | (REPEATS if "repeats_stderr" in rows else {})
+    known: dict[str, Any] = {"stderr": UNKNOWN, **rows}
+    return {f"{metric}{ending},{chosen}": known[word] for ending, word in endings.items() if word in known}
 
 
-def readings_of(scored: Sequence[Scored]) -> ItemReadings | None:
-    """The documents that were scored; None if there are none."""
-    index: dict[int, int] = {}
-    for document, _, _ in sorted(scored):
-        index.setdefault(document, len(index))
-    if not index:
-        return None
+def lead_with(
+    own: Mapping[str, Any], rows: Mapping[str, Any], *, without: Iterable[str] = ()
+) -> dict[str, Any]:
+    """A task's results with our rows before the host's, in place of those of the same names.
+
+    Args:
+        own: the host's results of the task.
+        rows: ours.
+        without: further rows of the host's that ours replace.
+    """
+    task = {name: own[name] for name in _OF_THE_TASK if name in own}
+    gone = {*task, *rows, *without}
+    return task | dict(rows) | {name: value for name, value in own.items() if name not in gone}
+
+
+def readings_of(scored: Sequence[Scored], documents: Sequence[int]) -> ItemReadings:
+    """What was read of these documents, in their order."""
+    index = {document: i for i, document in enumerate(documents)}
     return ItemReadings.of(
         [index[document] for document, _, _ in scored],
         [epoch for _, epoch, _ in scored],
         [value for _, _, value in scored],
         n_items=len(index),
     )
-
-
-def add_rows(results: dict[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> None:
-    """Put the rows of each task among the host's."""
-    for task, own in rows.items():
-        results["results"][task].update(own)

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalbudget import Request, __version__
+from evalbudget import Request
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.plugins import plugins
-from evalbudget.repeats import LEVEL, item_columns
-from evalbudget_lm_eval.answered import Answered
+from evalbudget.repeats import Summary
+from evalbudget_lm_eval.answered import SCORED, Answered, Asked
 from evalbudget_lm_eval.book import Book, fingerprint_of
 from evalbudget_lm_eval.config import DEFAULT_ROUND, NO_JOURNAL, Config
 from evalbudget_lm_eval.identity import model_name
 from evalbudget_lm_eval.journals import journal_path
 from evalbudget_lm_eval.judges import check_judges, panel_of
-from evalbudget_lm_eval.judging.budget import judged_block, judged_rows
-from evalbudget_lm_eval.judging.readings import Judged
+from evalbudget_lm_eval.outcome import results_of
+from evalbudget_lm_eval.progress import Progress
 from evalbudget_lm_eval.refusals import check_budget, check_repeats, is_api
-from evalbudget_lm_eval.rows import Scored, add_rows, estimate_rows, readings_of
 from evalbudget_lm_eval.scores import driving_score
 from evalbudget_lm_eval.seam import PrimedTasks, tasks_of
 
 log = logging.getLogger(__name__)
-progress = logging.getLogger("lm_eval.evalbudget")  # shown, and silenced, as the host's own lines
-
-BLOCK = "evalbudget"
-"""Our key in the host's results."""
-
-_LINES = 20
 _WARMUP_ROUNDS = 8  # rounds given at once while nothing is decided yet
 
 
@@ -41,6 +34,7 @@ def run_budgeted(
     *,
     folder: Path = Path(),
     about: Mapping[str, Any] | None = None,
+    told: Callable[[Summary], object] = lambda _summary: None,
     **host: Any,
 ) -> dict[str, Any]:
     """The host's ``evaluate`` under a budget.
@@ -51,6 +45,7 @@ def run_budgeted(
         tasks: as for the host's ``evaluate``.
         folder: where journals go that were given no path.
         about: what else must be the same for a journal to be continued; JSON values.
+        told: called with what the run found, in words, when it is over.
         host: further arguments of the host's ``evaluate``.
 
     Returns:
@@ -76,21 +71,23 @@ def run_budgeted(
             run["judges"] = judges
         path = None if config.journal == NO_JOURNAL else journal_path(config, primed.names, run, folder)
         book = Book(config, primed, scores=scores, path=path, run=run, observe=plugins().observe)
-        return _Run(book).until_done()
+        return _Run(book, told).until_done()
 
 
 class _Run:
     """The state of one run."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Book, told: Callable[[Summary], object]) -> None:
         self.book = book
+        self._told = told
         self.rounds = 0
         self._size = book.config.round_size or max(DEFAULT_ROUND, at_once(book.primed.lm))
         self._suspects: list[tuple[Request, str]] = []
         self._doubtful: set[int] = set()  # documents that may break a round off again: asked by themselves
         self._error: Exception | None = None
         self._scored_before = 0
-        self._said = 0
+        self._judged = {name for name in book.primed.names if panel_of(book.primed.task(name)) is not None}
+        self._progress = Progress(book.ledger.budget.amount)
 
     def until_done(self) -> dict[str, Any]:
         reason = None
@@ -100,25 +97,34 @@ class _Run:
             book.count_cut_off(in_flight(book.primed.lm))
             self._scored_before = sum(r.value is not None for r in book.journal.readings)
             if self._scored_before:
-                log.warning("evalbudget continues %s: %s are spent", book.path, f"{book.ledger.spent:,.0f}")
-            self._loop()
-            reason = book.stop_reason
+                log.warning(
+                    "evalbudget continues %s: %s calls are spent", book.path, f"{book.ledger.spent:,.0f}"
+                )
+            book.primed.hides_bars = tells_calls(book.primed.lm)
+            self._progress.start(book.ledger.spent)
+            try:
+                self._loop()
+            finally:
+                self._progress.close()
+            results, summary = results_of(book, round_size=self._size, rounds=self.rounds)
+            reason = book.stop_reason  # only now: what fails before is tried again by the same command
         except BaseException as ex:
             if isinstance(ex, Exception):
                 book.stop(type(ex).__name__)
             if book.path is not None and book.sampler.asked:
                 log.warning(
-                    "evalbudget: %s of %s are spent and kept in %s; run the same command with --journal %s "
-                    "to continue",
+                    "evalbudget: %s of %s calls are spent and kept in %s; run the same command with "
+                    "--journal %s to continue",
                     f"{book.ledger.spent:,.0f}",
-                    book.ledger.budget,
+                    f"{book.ledger.budget.amount:,.0f}",
                     book.path,
                     book.path,
                 )
             raise
         finally:
             book.close(reason)
-        return self._results()
+        self._told(summary)
+        return results
 
     def _loop(self) -> None:
         book = self.book
@@ -134,16 +140,8 @@ class _Run:
                 self._give_up_suspects()
                 continue
             self._round(requests)
-            self._report()
+            self._progress.spent(book.ledger.spent)
             requests = []
-
-    def _report(self) -> None:
-        """A line whenever another twentieth of the budget is spent."""
-        ledger = self.book.ledger
-        mark = int(ledger.spent * _LINES / max(ledger.budget.amount, 1.0))
-        if mark > self._said:
-            self._said = mark
-            progress.info("%s of %s are spent", f"{ledger.spent:,.0f}", ledger.budget)
 
     def _next_size(self) -> int:
         """More at once while the sampler reads everything the same number of times anyway."""
@@ -232,8 +230,13 @@ class _Run:
         return self.book.primed.run(
             [(one.task, one.doc_id) for one in asked],
             epochs=[one.epoch for one in asked],
-            received=self.book.received,
+            received=self._received,
         )
+
+    def _received(self, asked: Asked, number: int, response: Any) -> None:
+        self.book.received(asked, number, response)
+        if (number == SCORED) == (asked.task in self._judged):  # the calls that the budget counts
+            self._progress.heard()
 
     def _salvage(self) -> list[Answered]:
         had = self.book.primed.salvage()
@@ -242,7 +245,7 @@ class _Run:
 
     def _interrupted(self) -> None:
         """Score what was had, unless that takes further calls: a run that is continued makes them."""
-        if not any(panel_of(self.book.primed.task(name)) for name in self.book.primed.names):
+        if not self._judged:
             self._salvage()
 
     def _succeeded(self, answered: Sequence[Answered]) -> None:
@@ -270,90 +273,6 @@ class _Run:
                     + " (what was spent is in the journal)"
                 )
 
-    # what is told
-
-    def _results(self) -> dict[str, Any]:
-        book = self.book
-        results = book.primed.results()
-        sampler, bounds = book.sampler, book.config.score_range
-        scored: dict[str, list[Scored]] = {name: [] for name in book.primed.names}
-        for reading in book.journal.readings:
-            if reading.value is not None:
-                one = book.asked(reading.request)
-                scored[one.task].append((one.doc_id, one.epoch, reading.value))
-        rows, panels = {}, {}
-        for name, own in scored.items():
-            how: dict[str, Any] = {"allocation": sampler.allocation, "fixed_repeats": sampler.fixed_repeats}
-            values = book.primed.values(name, book.scores[name])
-            if any(isinstance(value, Judged) for value in values):
-                # an answer of a task with repeats: is several responses, each judged for itself
-                first = book.primed.documents(name)[0]
-                how["fixed_repeats"] *= book.primed.instances(name, first)[0].repeats or 1
-                rows[name] = judged_rows(book.scores[name], values, **how)
-                panels[name] = judged_block(values, **how)
-            else:
-                rows[name] = estimate_rows(book.scores[name], own, bounds=bounds, **how)
-        add_rows(results, rows)
-        closed = [sampler.design.items[cell.item] for cell in sampler.closed]
-        if closed:
-            log.warning(
-                "evalbudget: %d of %d documents were given up after repeated failures (%s); the numbers are "
-                "of the others",
-                len(closed),
-                len(book.documents),
-                ", ".join(closed[:5]) + (", ..." if len(closed) > 5 else ""),
-            )
-        results[BLOCK] = self._block(scored)
-        if panels:
-            results[BLOCK]["judges"] = panels
-        return results
-
-    def _block(self, scored: Mapping[str, Sequence[Scored]]) -> dict[str, Any]:
-        book, config = self.book, self.book.config
-        sampler = book.sampler
-        readings = book.journal.readings
-        errors: dict[str, int] = {}
-        for reading in readings:
-            if reading.value is None:
-                reason = reading.error or "no score"
-                errors[reason] = errors.get(reason, 0) + 1
-        block: dict[str, Any] = {
-            "version": __version__,
-            "sampler": config.sampler,
-            "seed": config.seed,
-            "options": dict(config.options),
-            "budget": config.budget,
-            "budget_scores": int(book.ledger.budget.amount),
-            "score": dict(book.scores),
-            "score_range": list(config.score_range) if config.score_range else None,
-            "spent": book.ledger.spent,
-            "readings": sum(r.value is not None for r in readings),
-            "failed": sum(r.value is None for r in readings),
-            "failures": dict(sorted(errors.items(), key=lambda e: -e[1])[:5]),
-            "closed": [sampler.design.items[cell.item] for cell in sampler.closed],
-            "stop_reason": book.stop_reason,
-            "allocation": sampler.allocation.value,
-            "fixed_repeats": sampler.fixed_repeats,
-            "round_size": self._size,
-            "rounds": self.rounds,
-            "journal": None if book.path is None else str(book.path),
-            "level": LEVEL,
-            "tasks": {},
-        }
-        for name, own in scored.items():
-            table = readings_of(own)
-            if table is not None:
-                block["tasks"][name] = {
-                    "doc_id": sorted({document for document, _, _ in own}),
-                    **item_columns(
-                        table,
-                        allocation=sampler.allocation,
-                        fixed_repeats=sampler.fixed_repeats,
-                        bounds=config.score_range,
-                    ),
-                }
-        return block
-
 
 _OUTAGE = 8  # more documents that fail one after the other are no accident
 
@@ -371,3 +290,8 @@ def at_once(lm: Any) -> int:
     """How many requests the model takes at once, as far as it says."""
     sizes = [getattr(lm, "_concurrent", 1) if is_api(lm) else 1, getattr(lm, "batch_size", 1)]
     return max((size for size in sizes if isinstance(size, int)), default=1)
+
+
+def tells_calls(lm: Any) -> bool:
+    """Whether the model's class reports every call as it is answered, so that the host's bars add nothing."""
+    return is_api(lm) or any(base.__name__ == "HFLM" for base in type(getattr(lm, "lm", lm)).__mro__)

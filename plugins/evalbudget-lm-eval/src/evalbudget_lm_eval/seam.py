@@ -9,6 +9,7 @@ round serves copies of those that were asked, through attributes set on the task
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -31,7 +32,7 @@ __all__ = ["Answered", "Asked", "PrimedTasks", "asked_now"]
 DEFAULT_SEED = 1234
 """What the host's API classes send with every request."""
 
-_HOST_LOG = logging.getLogger("lm_eval.evaluator")
+_HOST_LOGS = tuple(logging.getLogger(f"lm_eval.{name}") for name in ("evaluator", "models"))
 
 
 class PrimedTasks:
@@ -70,6 +71,8 @@ class PrimedTasks:
         self._seed = int(getattr(lm, "_seed", DEFAULT_SEED)) if vary_seed else None
         self._groups, found = tasks_of(tasks)
         self._served: dict[str, ServedTask] = {}
+        self.hides_bars = False
+        """Whether even large rounds draw none of the host's bars: somebody else shows how far they are."""
         self._ran = False
         self._said: dict[Asked, dict[int, list[Any]]] = {}
         samples = self._host.get("samples")
@@ -137,7 +140,7 @@ class PrimedTasks:
         if not cells:
             return []
         self._said = {}
-        with bars_of_a_round(len(cells)):
+        with bars_of_a_round(len(cells), hidden=self.hides_bars):
             answered = self._evaluate(self.lm, self._number(cells, epochs), received)
         self._said = {}
         self.adopt(answered)
@@ -183,6 +186,25 @@ class PrimedTasks:
         """
         metric, _, chosen = score.partition(",")
         return raw_metrics(self._of(task).answers).get((metric, chosen), [])
+
+    def answered(self, task: str) -> tuple[int, ...]:
+        """Ids of the documents that were answered, ascending."""
+        return tuple(sorted(self._of(task).answers))
+
+    def numbers(self, task: str) -> dict[str, dict[tuple[int, int], float]]:
+        """Every metric that is a number: by the host's key ``metric,filter``, then document and epoch."""
+        found: dict[str, dict[tuple[int, int], float]] = {}
+        for doc_id, answers in self._of(task).answers.items():
+            for answer in answers:
+                for key, value in answer.metrics.items():
+                    if math.isfinite(value):
+                        found.setdefault(key, {})[doc_id, answer.epoch] = value
+        return found
+
+    @property
+    def groups(self) -> Mapping[str, Any]:
+        """The host's groups of tasks by name."""
+        return self._groups
 
     def results(self) -> dict[str, Any]:
         """Everything answered so far, as the host's ``evaluate`` returns it.
@@ -389,10 +411,12 @@ def _check_samples(samples: Mapping[str, Sequence[int]], tasks: Mapping[str, Any
 @contextmanager
 def _quiet(*, enabled: bool) -> Iterator[None]:
     """The host says what it runs: once is enough."""
-    before = _HOST_LOG.level
+    before = [log.level for log in _HOST_LOGS]
     if enabled:
-        _HOST_LOG.setLevel(logging.WARNING)
+        for log in _HOST_LOGS:
+            log.setLevel(logging.WARNING)
     try:
         yield
     finally:
-        _HOST_LOG.setLevel(before)
+        for log, level in zip(_HOST_LOGS, before, strict=True):
+            log.setLevel(level)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.repeats import Summary
 from evalbudget_lm_eval.config import Config
 
 log = logging.getLogger(__name__)
@@ -77,6 +78,7 @@ def evaluate_replaced(
     *,
     folder: Path = Path(),
     about: Mapping[str, Any] | None = None,
+    told: Callable[[Summary], object] = lambda _summary: None,
 ) -> Iterator[None]:
     """Have the host call ours in place of its ``evaluate``.
 
@@ -84,6 +86,7 @@ def evaluate_replaced(
         config_of: the configuration for these tasks, by name; None to run the host's own.
         folder: where journals go that were given no path.
         about: what else must be the same for a journal to be continued; JSON values.
+        told: called with what a run found, in words.
 
     Raises:
         InvalidInputError: within another such block.
@@ -103,7 +106,7 @@ def evaluate_replaced(
         config = None if positional else config_of(tasks_of(task_dict)[1])
         if config is None:
             return original(lm, task_dict, *positional, **arguments)
-        return run_budgeted(config, lm, task_dict, folder=folder, about=about, **arguments)
+        return run_budgeted(config, lm, task_dict, folder=folder, about=about, told=told, **arguments)
 
     evaluate.__dict__[_OURS] = True
     host.evaluate = evaluate

@@ -190,7 +190,7 @@ def _estimate(
         validity=Validity.FIXED_N,
         coverage=Coverage.EACH,
         asymptotic=True,
-        n=int(scores.value.size),
+        n=int(panel.value.size),
         cost=scores.cost,
         interval=interval,
         details={

@@ -291,7 +291,8 @@ class _Kept:
 
 @contextmanager
 def _progress() -> Iterator[Any]:
-    with tqdm(total=0, desc="Asking judges", file=sys.stderr) as bar:
+    # with a delay it is first drawn when it is known how many calls there are
+    with tqdm(total=0, desc="Asking judges", unit="call", delay=1e-9, file=sys.stderr) as bar:
         yield bar
 
 

@@ -1,4 +1,4 @@
-"""A judged task under a budget: estimates that know how the scores were bought."""
+"""A judged task under a budget: rows and facts that know how the scores were bought."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from evalbudget import Allocation
 from evalbudget.estimators.judges import short_names
 from evalbudget_lm_eval.judging.readings import Judged, judge_scores
-from evalbudget_lm_eval.judging.rows import LEVEL, bias_of, panel_estimate
+from evalbudget_lm_eval.judging.rows import bias_of, known, missing_of, panel_estimate
 
 
 def judged_rows(
     score: str, values: Sequence[Judged], *, allocation: Allocation, fixed_repeats: int
 ) -> dict[str, Any]:
-    """``M`` and ``M_estimate`` with ``_stderr``, ``_ci_lower`` and ``_ci_upper``, and judges' biases.
+    """Each judge's bias ``M_bias_<judge>`` with its ``_stderr``, and ``M_missing``.
 
     They take the place of the host's totals, which know nothing of repeats that were bought because of
     earlier scores.
@@ -26,26 +26,15 @@ def judged_rows(
         fixed_repeats: responses every document got judged whatever its scores were.
     """
     metric, _, chosen = score.partition(",")
-    found = panel_estimate(values, allocation=allocation, fixed_repeats=fixed_repeats)
-    interval = found.confidence_interval(LEVEL)
-    rows = {
-        "": found.value,
-        "_stderr": found.standard_error,
-        "_ci_lower": interval.low,
-        "_ci_upper": interval.high,
-    }
-    biases = {}
+    rows: dict[str, Any] = {}
     scores = judge_scores(values)
     if allocation is not Allocation.FIXED:
         scores = scores.where(scores.epoch < fixed_repeats)
     for judge, short in zip(scores.judges, short_names(scores.judges), strict=True):
-        biases[f"{metric}_bias_{short},{chosen}"] = bias_of(scores, judge)
-        biases[f"{metric}_bias_{short}_stderr,{chosen}"] = bias_of(scores, judge, error=True)
-    return biases | {
-        f"{name}{ending},{chosen}": value
-        for name in (metric, f"{metric}_estimate")
-        for ending, value in rows.items()
-    }
+        rows[f"{metric}_bias_{short},{chosen}"] = known(bias_of(scores, judge))
+        rows[f"{metric}_bias_{short}_stderr,{chosen}"] = known(bias_of(scores, judge, error=True))
+    rows[f"{metric}_missing,{chosen}"] = missing_of(values)
+    return rows
 
 
 def judged_block(values: Sequence[Judged], *, allocation: Allocation, fixed_repeats: int) -> dict[str, Any]:

@@ -63,12 +63,19 @@ class Readings(list[Reading]):
         readings: in the order of the epochs.
         judges: the panel.
         weighs_judges: every judge weighs the same in the estimate.
+        scale: the smallest and the largest score; None if unknown.
     """
 
     def __init__(
-        self, readings: Iterable[Reading] = (), *, judges: Sequence[str] = (), weighs_judges: bool = True
+        self,
+        readings: Iterable[Reading] = (),
+        *,
+        judges: Sequence[str] = (),
+        weighs_judges: bool = True,
+        scale: tuple[float, float] | None = None,
     ) -> None:
         super().__init__(readings)
+        self.scale = scale
         self.judges = tuple(judges)
         self.weighs_judges = weighs_judges
 
@@ -77,6 +84,19 @@ class Readings(list[Reading]):
         """Of the scores; nan without any."""
         scores = [reading.score for reading in self if reading.score is not None]
         return math.fsum(scores) / len(scores) if scores else math.nan
+
+
+def why_missing(answers: Iterable[object]) -> str | None:
+    """Why judges gave no score, of the first who gave none; None if no judge was asked.
+
+    Args:
+        answers: a document's filtered responses.
+    """
+    for answer in answers:
+        for reading in answer if isinstance(answer, Readings) else ():
+            if reading.score is None:
+                return f"judge {reading.judge}: {reading.error or 'a reply without a number on the scale'}"
+    return None
 
 
 class Judged(float):
@@ -107,6 +127,7 @@ class Judged(float):
             (reading for other in others for reading in other.readings),
             judges=mine.judges,
             weighs_judges=mine.weighs_judges,
+            scale=mine.scale,
         )
         return Judged(self.about, every)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -16,10 +17,14 @@ from evalbudget.estimators.judges import (
     short_names,
 )
 from evalbudget.estimators.result import Estimate
+from evalbudget.repeats import BenchmarkMean, describe_panel
 from evalbudget_lm_eval.judging.readings import Judged, Readings, judge_scores
+from evalbudget_lm_eval.rows import ESTIMATE, REPEATS, UNKNOWN
+
+log = logging.getLogger(__name__)
 
 NAME = "judged"
-LEVEL = 0.95
+_FIXED = {**ESTIMATE, "_missing": "missing"}
 
 
 def judged(*, references: object = None, predictions: Sequence[Readings], **_: object) -> dict[str, Judged]:
@@ -27,18 +32,22 @@ def judged(*, references: object = None, predictions: Sequence[Readings], **_: o
 
     In YAML: ``metric: !function evalbudget_lm_eval.judged`` with ``aggregation: !function
     evalbudget_lm_eval.panel``, which makes the rows ``judged`` (the panel's mean), ``judged_stderr``,
-    ``judged_ci_lower``, ``judged_ci_upper``, ``judged_missing`` (calls without a score) and, for every judge,
-    ``judged_bias_<judge>`` with its ``_stderr``.
+    ``judged_lower`` and ``judged_upper`` (documents and repeats are random), ``judged_missing`` (calls
+    without a score) and, for every judge, ``judged_bias_<judge>`` with its ``_stderr``. A task with
+    ``repeats:`` has ``judged_repeats``, with ``_stderr``, ``_lower`` and ``_upper`` of the same documents
+    asked again.
 
     Raises:
         InvalidInputError: the responses did not go through the filter.
     """
     readings = predictions[0]
-    biases: dict[str, Judged] = {}
+    more: dict[str, Judged] = {}
     for judge, short in zip(_checked(readings).judges, short_names(readings.judges), strict=True):
-        biases[f"{NAME}_bias_{short}"] = Judged(f"bias {judge}", readings)
-        biases[f"{NAME}_bias_{short}_stderr"] = Judged(f"bias_stderr {judge}", readings)
-    return {**_fixed(readings), **biases}
+        more[f"{NAME}_bias_{short}"] = Judged(f"bias {judge}", readings)
+        more[f"{NAME}_bias_{short}_stderr"] = Judged(f"bias_stderr {judge}", readings)
+    if len({reading.epoch for reading in readings}) > 1:
+        more |= {NAME + ending: Judged(word, readings) for ending, word in REPEATS.items()}
+    return {**_fixed(readings), **more}
 
 
 def process_judged(doc: object, results: Sequence[Readings]) -> dict[str, Judged]:
@@ -53,11 +62,12 @@ def process_judged(doc: object, results: Sequence[Readings]) -> dict[str, Judged
     return _fixed(_checked(results[0]))
 
 
-def panel(values: Sequence[Judged]) -> float:
+def panel(values: Sequence[Judged]) -> float | int | str:
     """The aggregation of every row of :func:`judged`: each value knows which row it belongs to.
 
     Estimates are those of :func:`evalbudget.estimators.judges.panel_mean` over documents and these judges,
-    every judge weighing the same (the raw mean under rotations that are baselines), on fixed counts.
+    every judge weighing the same (the raw mean under rotations that are baselines), on fixed counts. What is
+    not defined is ``N/A``, as the host has it.
 
     Raises:
         InvalidInputError: values that :func:`judged` did not make.
@@ -68,23 +78,51 @@ def panel(values: Sequence[Judged]) -> float:
         )
     what, _, judge = values[0].about.partition(" ")
     if what == "missing":
-        return float(sum(values))
-    scores = judge_scores(values)
+        return missing_of(values)
     if what.startswith("bias"):
-        return bias_of(scores, judge, error=what == "bias_stderr")
-    found = panel_estimate(values)
-    interval = found.confidence_interval(LEVEL)
-    return float(
-        {
-            "estimate": found.value,
-            "stderr": found.standard_error,
-            "ci_lower": interval.low,
-            "ci_upper": interval.high,
-        }[what]
-    )
+        return known(bias_of(judge_scores(values), judge, error=what == "bias_stderr"))
+    mean = panel_rows(values)
+    if what == "lower" and mean.no_interval is not None:
+        log.warning("%s has no interval: %s", NAME, mean.no_interval)
+    return mean.rows.get(what, math.nan if what == "estimate" else UNKNOWN)
 
 
 panel.averages = True  # type: ignore[attr-defined]  # a budgeted run may allocate by it
+
+
+def panel_rows(
+    values: Sequence[Judged],
+    *,
+    allocation: Allocation = Allocation.FIXED,
+    fixed_repeats: int = 1,
+    bounds: tuple[float, float] | None = None,
+) -> BenchmarkMean:
+    """The panel's mean in the rows of every host, from one value per document.
+
+    Args:
+        values: as the host aggregates them.
+        allocation: how the sampler's counts depend on scores.
+        fixed_repeats: responses every document got judged whatever its scores were.
+        bounds: the smallest and the largest possible score; None for the judges' scale.
+    """
+    scale = next((value.readings.scale for value in values if value.readings.scale is not None), None)
+    return describe_panel(
+        panel_estimate(values, allocation=allocation, fixed_repeats=fixed_repeats),
+        judge_scores(values),
+        allocation=allocation,
+        fixed_repeats=fixed_repeats,
+        bounds=scale if bounds is None else bounds,
+    )
+
+
+def known(value: float) -> float | str:
+    """The value, or what the host writes for one that is not defined."""
+    return value if math.isfinite(value) else UNKNOWN
+
+
+def missing_of(values: Sequence[Judged]) -> int:
+    """Calls of judges that failed, or whose reply has no number on the scale."""
+    return sum(reading.score is None for value in values for reading in value.readings)
 
 
 def panel_estimate(
@@ -99,13 +137,7 @@ def panel_estimate(
 
 
 def _fixed(readings: Readings) -> dict[str, Judged]:
-    return {
-        NAME: Judged("estimate", readings),
-        f"{NAME}_stderr": Judged("stderr", readings),
-        f"{NAME}_ci_lower": Judged("ci_lower", readings),
-        f"{NAME}_ci_upper": Judged("ci_upper", readings),
-        f"{NAME}_missing": Judged("missing", readings),
-    }
+    return {NAME + ending: Judged(word, readings) for ending, word in _FIXED.items()}
 
 
 def _checked(readings: object) -> Readings:
@@ -130,7 +162,6 @@ def bias_of(scores: JudgeScores, judge: str, *, error: bool = False) -> float:
 
 
 JUDGED_METRICS: list[dict[str, Any]] = [
-    {"metric": name, "aggregation": panel, "higher_is_better": name == NAME}
-    for name in (NAME, f"{NAME}_stderr", f"{NAME}_ci_lower", f"{NAME}_ci_upper", f"{NAME}_missing")
+    {"metric": NAME + ending, "aggregation": panel, "higher_is_better": not ending} for ending in _FIXED
 ]
 """``metric_list`` for :func:`process_judged`."""

@@ -1,0 +1,131 @@
+"""What a task's readings say: of the metric that drove the sampler, and of the others that are averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from evalbudget import Allocation
+from evalbudget.estimators import ItemReadings
+from evalbudget.estimators.judges import judge_corrected
+from evalbudget.repeats import BenchmarkMean, describe_mean, item_columns
+from evalbudget_lm_eval.book import Book
+from evalbudget_lm_eval.judging.readings import Judged, judge_scores
+from evalbudget_lm_eval.judging.rows import panel_rows
+from evalbudget_lm_eval.ranges import known_range
+from evalbudget_lm_eval.rows import Scored, readings_of
+from evalbudget_lm_eval.scores import is_mean
+
+
+class _How(TypedDict):
+    allocation: Allocation
+    fixed_repeats: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskTotals:
+    """One task of a budgeted run.
+
+    Attributes:
+        name: of the task.
+        score: the host's key ``metric,filter`` of the metric that drove the sampler.
+        documents: ids, in the host's order.
+        table: readings of all of them; where judges take turns, with their deviations taken out.
+        columns: every document's count, estimate and intervals.
+        mean: the benchmark mean by that metric.
+        bounds: the smallest and the largest possible score; None if unknown.
+        allocation: how the sampler's counts depend on scores.
+        fixed_repeats: readings every document got whatever its scores were; of judges, if they scored.
+        others: the mean by other metrics and filters that the host averages, by its keys.
+        judged: one value per document where judges scored; empty where they did not.
+        judges: their names.
+    """
+
+    name: str
+    score: str
+    documents: tuple[int, ...]
+    table: ItemReadings
+    columns: Mapping[str, Any]
+    mean: BenchmarkMean
+    bounds: tuple[float, float] | None
+    allocation: Allocation
+    fixed_repeats: int
+    others: Mapping[str, BenchmarkMean] = field(default_factory=dict)
+    judged: Sequence[Judged] = ()
+    judges: tuple[str, ...] = ()
+
+    @property
+    def means(self) -> dict[str, BenchmarkMean]:
+        """Of all metrics, by the host's keys."""
+        return {self.score: self.mean, **self.others}
+
+
+def totals_of(book: Book) -> dict[str, TaskTotals]:
+    """Every task of a run."""
+    scored: dict[str, list[Scored]] = {name: [] for name in book.primed.names}
+    for reading in book.journal.readings:
+        if reading.value is not None:
+            one = book.asked(reading.request)
+            scored[one.task].append((one.doc_id, one.epoch, reading.value))
+    return {name: _totals(book, name, own) for name, own in scored.items()}
+
+
+def _totals(book: Book, name: str, scored: Sequence[Scored]) -> TaskTotals:
+    primed, sampler, key = book.primed, book.sampler, book.scores[name]
+    task, documents = primed.task(name), primed.documents(name)
+    metric = key.partition(",")[0]
+    bounds = book.config.score_range or known_range(task, metric, (value for *_, value in scored))
+    table, fixed = readings_of(scored, documents), sampler.fixed_repeats
+    values = primed.values(name, key)
+    if any(isinstance(value, Judged) for value in values):
+        # an answer of a task with repeats: is several responses, each judged for itself
+        fixed *= primed.instances(name, documents[0])[0].repeats or 1
+        return _judged(book, name, values, bounds, fixed)
+    how: _How = {"allocation": sampler.allocation, "fixed_repeats": fixed}
+    others = {}
+    for other, seen in primed.numbers(name).items():
+        own = [(document, epoch, seen.get((document, epoch))) for document, epoch, _ in scored]
+        complete: list[Scored] = [(doc, epoch, value) for doc, epoch, value in own if value is not None]
+        if other == key or len(complete) < len(scored) or not _is_averaged(task, other):
+            continue
+        range_ = known_range(task, other.partition(",")[0], (value for *_, value in complete))
+        others[other] = describe_mean(readings_of(complete, documents), bounds=range_, **how)
+    mean = describe_mean(table, bounds=bounds, **how)
+    columns = item_columns(table, bounds=bounds, **how)
+    return TaskTotals(name, key, documents, table, columns, mean, bounds, **how, others=others)
+
+
+def _judged(
+    book: Book,
+    name: str,
+    values: Sequence[Judged],
+    bounds: tuple[float, float] | None,
+    fixed_repeats: int,
+) -> TaskTotals:
+    """Of a task that judges score: their deviations are taken out of what is said of single documents."""
+    documents, scores = book.primed.documents(name), judge_scores(values)
+    how: _How = {"allocation": book.sampler.allocation, "fixed_repeats": fixed_repeats}
+    corrected = judge_corrected(scores)
+    answered = book.primed.answered(name)
+    scored = zip(corrected.item.tolist(), corrected.epoch.tolist(), corrected.value.tolist(), strict=True)
+    table = readings_of([(answered[item], epoch, value) for item, epoch, value in scored], documents)
+    return TaskTotals(
+        name,
+        book.scores[name],
+        documents,
+        table,
+        # corrected scores may leave the scale
+        item_columns(table, bounds=bounds if len(scores.judges) == 1 else None, **how),
+        panel_rows(values, bounds=bounds, **how),
+        bounds,
+        **how,
+        judged=values,
+        judges=scores.judges,
+    )
+
+
+def _is_averaged(task: object, key: str) -> bool:
+    aggregations = task.aggregation()  # type: ignore[attr-defined]  # the host is untyped
+    metric = key.partition(",")[0]
+    return metric not in aggregations or is_mean(aggregations[metric])  # as the host does with unknown ones

@@ -1,0 +1,161 @@
+"""What a host prints of one model's readings: the rows of the benchmark mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.claims import binomial_claim, pinned, replications
+
+from evalbudget import Allocation
+from evalbudget.estimators import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.estimators.judges import JudgeScores, panel_mean
+from evalbudget.repeats import describe_mean, describe_panel, item_columns, mean_estimates
+
+FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
+INTERVALS = {"lower", "upper", "repeats_lower", "repeats_upper"}
+
+
+def _of(*items: list[float]) -> ItemReadings:
+    cells = [(i, e, v) for i, scores in enumerate(items) for e, v in enumerate(scores)]
+    return ItemReadings.of(*zip(*cells, strict=True), n_items=len(items))
+
+
+def test_rows_against_the_estimators() -> None:
+    readings = _of([1.0, 3.0], [4.0, 5.0, 6.0], [8.0, 8.5], [2.0, 2.5])
+    rows = mean_estimates(readings, **FIXED)
+    total, again = mean_over_sampled_items(readings, **FIXED), mean_over_fixed_items(readings, **FIXED)
+    wide, narrow = total.confidence_interval(), again.confidence_interval()
+    assert list(rows) == [
+        *("estimate", "stderr", "lower", "upper", "repeats_stderr", "repeats_lower", "repeats_upper"),
+        *("items", "readings"),
+    ]
+    assert rows == pytest.approx(
+        {
+            "estimate": total.value,
+            "stderr": total.standard_error,
+            "lower": wide.low,
+            "upper": wide.high,
+            "repeats_stderr": again.standard_error,
+            "repeats_lower": narrow.low,
+            "repeats_upper": narrow.high,
+            "items": 4,
+            "readings": 9,
+        }
+    )
+
+
+def test_intervals_stay_within_the_range() -> None:
+    readings = _of([1.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0])
+    free = mean_estimates(readings, **FIXED)
+    assert free["lower"] < 0.0
+    assert free["upper"] > 1.0
+    found = mean_estimates(readings, bounds=(0.0, 1.0), **FIXED)
+    assert (found["lower"], found["upper"]) == (0.0, 1.0)
+    assert (found["repeats_lower"], found["repeats_upper"]) == (0.0, 1.0)
+
+
+def test_the_error_is_never_below_the_repeats_own() -> None:
+    readings = _of([0.0, 10.0], [0.0, 10.2], [0.1, 10.0], [0.0, 10.1])  # means all but equal
+    rows = mean_estimates(readings, **FIXED)
+    assert mean_over_sampled_items(readings, **FIXED).standard_error < 0.1
+    assert rows["stderr"] == rows["repeats_stderr"] > 2.0
+    assert rows["lower"] == rows["repeats_lower"]
+    assert rows["upper"] == rows["repeats_upper"]
+    even = mean_estimates(_of([0.0, 1.0], [0.0, 1.0], [1.0, 0.0]), **FIXED)  # means equal
+    assert even["stderr"] == even["repeats_stderr"] > 0.0
+    assert even["lower"] < even["estimate"] < even["upper"]
+
+
+@pytest.mark.parametrize(
+    ("items", "why"),
+    [
+        ([[1.0, 2.0, 3.0]], "an interval needs at least 3 items, and 1 item was scored"),
+        ([[1.0, 2.0], [4.0, 6.0]], "an interval needs at least 3 items, and 2 items were scored"),
+    ],
+)
+@pytest.mark.parametrize("bounds", [None, (0.0, 10.0)])
+def test_fewer_than_three_items_have_no_interval(
+    items: list[list[float]], why: str, bounds: tuple[float, float] | None
+) -> None:
+    found = describe_mean(_of(*items), bounds=bounds, **FIXED)
+    assert found.rows.keys() == {"estimate", "repeats_stderr", "items", "readings"}
+    assert found.no_interval == why
+
+
+def test_equal_scores_have_no_interval_without_width() -> None:
+    same = _of(*[[3.0, 3.0]] * 5)
+    found = describe_mean(same, **FIXED)
+    assert found.rows.keys() == {"estimate", "items", "readings"}
+    assert found.no_interval == "all items have the same score, and the range of the scores is not declared"
+    known = describe_mean(same, bounds=(0.0, 3.0), **FIXED)
+    assert known.rows.keys() == {"estimate", "items", "readings"} | INTERVALS
+    assert 0.0 <= known.rows["lower"] < known.rows["upper"] == 3.0
+    assert known.no_interval is None
+    # repeats that agree prove no error of 0 either
+    agreeing = describe_mean(_of([1.0, 1.0], [2.0, 2.0], [4.0, 4.0]), **FIXED).rows
+    assert "repeats_stderr" not in agreeing
+    assert agreeing["stderr"] > 0.0
+    assert "repeats_lower" not in agreeing
+    assert agreeing["lower"] < agreeing["upper"]
+
+
+def test_nothing_scored() -> None:
+    found = describe_mean(None, **FIXED)
+    assert found.rows == {"items": 0.0, "readings": 0.0}
+    assert found.no_interval == "nothing was scored"
+
+
+def test_what_counts_is_counted() -> None:
+    readings = _of([1.0, 3.0, 2.0, 2.0], [4.0, 5.0], [8.0, 8.5])
+    assert describe_mean(readings, **FIXED).counted == 8
+    assert describe_mean(readings, allocation=Allocation.ADAPTIVE, fixed_repeats=2).counted == 6
+
+
+def test_a_panel_has_the_same_rows() -> None:
+    rng = np.random.default_rng(5)
+    item, epoch = np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6)
+    judge = (item + epoch) % 2
+    value = 0.3 * item + 0.5 * judge + rng.normal(0, 0.2, 24)
+    scores = JudgeScores.of(item, epoch, judge, value, judges=["a", "b"])
+    total = panel_mean(scores)
+    rows = describe_panel(total, scores, **FIXED).rows
+    assert rows["estimate"] == total.value
+    assert rows["stderr"] == total.standard_error > rows["repeats_stderr"]
+    assert rows["lower"] < rows["repeats_lower"] < rows["estimate"] < rows["repeats_upper"] < rows["upper"]
+    assert describe_panel(total, scores, bounds=(0.0, 1.3), **FIXED).rows["upper"] == 1.3
+
+
+@pytest.mark.claim
+def test_a_panel_asked_again_stays_within_its_repeats_interval() -> None:
+    """20 items x 6 scores by 3 judges in turn: repeats_lower and repeats_upper hold the items' true mean."""
+    worlds = replications(300, 3000)
+    rng = np.random.default_rng(11)
+    item, epoch = np.repeat(np.arange(20), 6), np.tile(np.arange(6), 20)
+    judge = (item + epoch) % 3
+    missed = 0
+    for _ in range(worlds):
+        truth, bias = rng.normal(5, 1, 20), rng.normal(0, 0.5, 3)
+        value = truth[item] + bias[judge] + rng.normal(0, 0.7, item.size)
+        scores = JudgeScores.of(item, epoch, judge, value, judges=["a", "b", "c"])
+        rows = describe_panel(panel_mean(scores), scores, **FIXED).rows
+        missed += not rows["repeats_lower"] <= truth.mean() + bias.mean() <= rows["repeats_upper"]
+    pinned(missed, 12)
+    binomial_claim(missed, worlds, at_most=0.05)
+
+
+def test_an_average_interval_is_never_wider_than_the_guaranteed_one() -> None:
+    rng = np.random.default_rng(2)
+    items = [rng.integers(1, 11, n).astype(float).tolist() for n in (2, 3, 20, 60)]
+    columns = item_columns(_of(*items), bounds=(1.0, 10.0), **FIXED)
+    for low, high, least, most in zip(
+        *(columns[key] for key in ("lower", "upper", "anytime_lower", "anytime_upper")), strict=True
+    ):
+        assert least <= low < high <= most
+
+
+def test_where_counts_did_not_depend_on_scores_all_readings_tell_the_pools_variance() -> None:
+    quiet_at_first = [[float(i)] * 2 + [i - 2.0, i + 2.0] * 4 for i in range(5)]
+    columns = item_columns(_of(*quiet_at_first), **FIXED)
+    assert all(high > low for low, high in zip(columns["lower"], columns["upper"], strict=True))

@@ -1,0 +1,192 @@
+"""The closing summary: what a person reads, and what it must not say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from evalbudget import Allocation
+from evalbudget.estimators import ItemReadings
+from evalbudget.repeats import Outcome, Summary, describe_mean, item_columns, summarize
+
+FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
+
+
+def _summary(
+    items: list[list[float]],
+    *,
+    names: list[str] | None = None,
+    bounds: tuple[float, float] | None = None,
+    how: dict[str, Any] | None = None,
+    **given: Any,
+) -> Summary:
+    cells = [(i, e, v) for i, scores in enumerate(items) for e, v in enumerate(scores)]
+    columns = tuple(zip(*cells, strict=True)) or ((), (), ())
+    table = ItemReadings.of(*columns, n_items=len(items))
+    how = {**(how or FIXED), "bounds": bounds}
+    return summarize(
+        Outcome(
+            **{
+                "task": "stories",
+                "model": "openai/gpt-5",
+                "names": names or [f"story-{i}" for i in range(len(items))],
+                "table": table,
+                "columns": item_columns(table, **how),
+                "mean": describe_mean(table if cells else None, **how),
+                "budget": 100.0,
+                "spent": float(len(cells)),
+                "stop_reason": "budget used up",
+                "bounds": bounds,
+                **given,
+            }
+        )
+    )
+
+
+def _noisy(
+    n_items: int = 8, repeats: int = 6, *, between: float = 2.0, within: float = 0.5
+) -> list[list[float]]:
+    rng = np.random.default_rng(3)
+    return [rng.normal(rng.normal(6, between), within, repeats).tolist() for _ in range(n_items)]
+
+
+def _text(summary: Summary, width: int = 80) -> str:
+    return " ".join(" ".join(summary.lines(width)).split())
+
+
+def test_the_first_sentence_is_the_estimate_with_its_interval_and_what_is_random() -> None:
+    found = _summary(_noisy())
+    rows = found.rows
+    title, first, second = found.lines()[:3]
+    assert title == "stories with openai/gpt-5"
+    ends = f"{rows['lower']:.2f} to {rows['upper']:.2f}"
+    assert first == f"Estimate {rows['estimate']:.2f}, 95% interval {ends}: items and repeats both random."
+    ends = f"{rows['repeats_lower']:.2f} to {rows['repeats_upper']:.2f}"
+    assert second == f"These 8 items asked again (only repeats random): {ends}."
+
+
+def test_what_was_bought() -> None:
+    text = _text(
+        _summary(
+            [*_noisy(), []],
+            spent=57.0,
+            failures={"TimeoutError": 2, "no score from 'judge'": 7},
+            closed=["story-8"],
+            how={"allocation": Allocation.ADAPTIVE, "fixed_repeats": 2},
+        )
+    )
+    assert "Spent 57 of 100 scores" in text
+    assert "Stopped budget used up" in text
+    assert "Readings 48 of 9 items; 16 of them count for the estimate" in text
+    assert "Failed 9 calls: 7 x no score from 'judge', 2 x TimeoutError" in text
+    assert "Given up story-8" in text
+    assert "1 item of 9 without a score: not in the estimate." in text
+    assert "all count for the estimate" in _text(_summary(_noisy()))
+    assert "Failed 3 calls: TimeoutError" in _text(_summary(_noisy(), failures={"TimeoutError": 3}))
+
+
+def test_items_known_least_well_come_first() -> None:
+    items = [*_noisy(6), *_noisy(3, 2, within=3.0)]
+    found = _summary(items)
+    widths = [line.half_width for line in found.least_known]
+    assert len(widths) == 5
+    assert widths == sorted(widths, reverse=True)
+    assert {line.name for line in found.least_known[:3]} == {"story-6", "story-7", "story-8"}
+    never = _summary([*_noisy(4), []])
+    assert never.least_known[0].name == "story-4"
+    assert "story-4 - - 0" in _text(never)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_lines_fit_and_names_are_shortened_at_their_end_only(width: int) -> None:
+    long, wide = "org/a-model-with-a-name-" + "that-goes-on-" * 8, "物語" * 30
+    found = _summary(
+        _noisy(5),
+        names=[f"{wide}{i}" for i in range(5)],
+        model=long,
+        task="bench",
+        failures={"a reason\nof two lines " * 9: 40},
+        judged=True,
+    )
+    lines = found.lines(width)
+    assert all(cell_len(line) <= width for line in lines), lines
+    assert lines[0] == "bench"
+    assert lines[1].startswith("  with org/a-model-with-a-name-")
+    assert lines[1].endswith("…")
+    assert sum(line.startswith("物語") and "…" in line for line in lines) == 5
+
+
+def test_what_plain_epochs_would_have_needed() -> None:
+    rng = np.random.default_rng(8)
+    noisy = [rng.normal(5, 3, 60).tolist() for _ in range(2)]
+    quiet = [rng.normal(5, 0.3, 8).tolist() for _ in range(10)]
+    found = _summary([*noisy, *quiet])
+    assert found.plain is not None
+    assert not found.plain.as_good
+    needed = f"about {found.plain.per_item} per item ({12 * found.plain.per_item} scores)"
+    assert f"Plain epochs would have needed {needed}" in _text(found)
+    wasted = _summary([rng.normal(5, 1, n).tolist() for n in [6, 60, 6, 60, 6, 60]])
+    assert "Plain epochs would have done as well or better" in _text(wasted)
+    assert _summary(_noisy()).plain is None  # it is plain epochs
+
+
+@pytest.mark.parametrize(
+    ("items", "given", "advice"),
+    [
+        (_noisy(), {"judged": True}, "more items or a second judge (--judges) will do more"),
+        (_noisy(), {}, "more items will do more for it than further repeats"),
+        (_noisy(between=0.01, within=3.0), {}, "comes from repeats: a larger budget will help"),
+        (_noisy(), {"failures": {"Timeout": 12}}, "12 of 60 calls gave no score; find out why first"),
+        (_noisy(), {}, "Declare the range of the scores (--score-range LOW..HIGH)"),
+        ([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]], {}, "Repeats of an item never differed"),
+        ([[1.0, 2.0], [2.0, 3.0]], {}, "Add items: 2 items cannot speak for others."),
+    ],
+)
+def test_what_to_do_next(items: list[list[float]], given: dict[str, Any], advice: str) -> None:
+    assert advice in _text(_summary(items, **given))
+
+
+def test_no_advice_that_does_not_apply() -> None:
+    text = _text(_summary(_noisy(), bounds=(-10.0, 30.0), judges=["a", "b"], judged=True))
+    assert "--score-range" not in text
+    assert "--judges" not in text
+    assert "the mean of 2 judges' means" in text
+
+
+@pytest.mark.parametrize(
+    ("items", "sentence"),
+    [
+        ([], "No estimate: nothing was scored."),
+        (
+            [[1.0, 3.0]],
+            "Estimate 2.0 of 1 item, without an interval: an interval needs at least 3 items, and 1 item was "
+            "scored.",
+        ),
+        (
+            [[2.0, 2.0]] * 4,
+            "Estimate 2.000 of 4 items, without an interval: all items have the same score, and the range of "
+            "the scores is not declared.",
+        ),
+    ],
+)
+def test_without_an_interval_it_says_why(items: list[list[float]], sentence: str) -> None:
+    text = _text(_summary(items))
+    assert sentence in text
+    assert "0.000" not in text
+    assert "interval 2" not in text
+
+
+def test_as_json() -> None:
+    found = _summary(_noisy(), failures={"Timeout": 2})
+    told = json.loads(json.dumps(found.as_json()))
+    assert told["rows"]["items"] == 8
+    assert isinstance(told["rows"]["items"], int)
+    assert isinstance(told["spent"], int)
+    assert told["least_known"][0]["interval"][0] < told["least_known"][0]["interval"][1]
+    assert told["failures"] == {"Timeout": 2}
+    assert told["next_steps"]
+    assert told["rows"]["estimate"] == found.rows["estimate"]
