@@ -37,8 +37,8 @@ class Bought:
 class Ordinals:
     """Numbers the epochs of several logs of one model such that what may count for the mean can be told.
 
-    If one of them was allocated adaptively, epochs that were bought whatever the scores come first. Else there
-    is nothing to tell apart: if one has weights, all have (see :meth:`LogColumns.recorded`).
+    If one of them was allocated adaptively, epochs that were bought whatever the scores come first. Else
+    there is nothing to tell apart: if one has weights, all have (see :meth:`LogColumns.recorded`).
 
     Args:
         logs: in order.
@@ -151,7 +151,8 @@ class LogColumns:
         source = np.array([model_of, log_of]).T
         scored = ~np.isnan(np.array(self.scores, dtype=np.float64))
         shares: FloatArray = np.full(len(self.scores), np.nan)
-        epoch, item, weight = np.array(self.epochs), np.array(item_of), np.array(self.weights, dtype=np.float64)
+        epoch, item = np.array(self.epochs), np.array(item_of)
+        weight = np.array(self.weights, dtype=np.float64)
         for model, log in np.unique(source, axis=0).tolist():
             rows = np.flatnonzero((source == (model, log)).all(axis=1) & scored)
             # several scores of one answer have its weight each

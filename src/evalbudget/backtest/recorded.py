@@ -117,8 +117,8 @@ class RecordedScores:
         """Read an ``.npz`` file in the recorded-scores layout.
 
         The file holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names
-        where they are missing), ``categories``, ``reference``, ``epochs``, ``weights``,
-        ``one_generation``, ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``, ``cost`` and ``usd``.
+        where they are missing), ``categories``, ``reference``, ``epochs``, ``weights``, ``one_generation``,
+        ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``, ``cost`` and ``usd``.
         Nothing is ever unpickled.
 
         Raises:

@@ -116,8 +116,9 @@ def mean_over_sampled_items(
               \widehat{\mathrm{Var}} = \frac1{K (K-1)} \sum_i (\bar x_i - \hat\theta)^2
 
     with a t interval on K - 1 degrees of freedom; the spread of item means contains the repeats' noise. One
-    reading per item is enough. Under ``WEIGHTED`` xbar_i is the item's weighted mean. Measured coverage at 95%: .925 or more, but .88-.93 with 10 to 50 items that nearly always pass; so skewed a
-    population needs more items.
+    reading per item is enough. Under ``WEIGHTED`` xbar_i is the item's weighted mean. Measured coverage at
+    95%: .925 or more, but .88-.93 with 10 to 50 items that nearly always pass; so skewed a population needs
+    more items.
 
     Defined for any readings: the standard error is nan below two items. When all item means are equal it is
     0 and no interval is claimed (nan), unless ``bounds`` are given: then a betting interval over the item

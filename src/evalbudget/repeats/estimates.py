@@ -284,7 +284,7 @@ def item_columns(
     columns: dict[str, Any] = {"readings": table.counts.tolist(), "estimate": _rounded(estimates.value)}
     guaranteed: dict[str, Any] = {}
     if bounds is not None:
-        sequence = betting(table, bounds=bounds, allocation=allocation)
+        sequence = betting(table, bounds=bounds)
         held = sequence.confidence_intervals(LEVEL)
         low, high = np.maximum(low, held.low), np.minimum(high, held.high)
         empty = low > high

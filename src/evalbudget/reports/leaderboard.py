@@ -195,7 +195,9 @@ def _notes(study: Study, m: int, row: Standing) -> list[str]:
             "and would bias the mean."
         )
     elif row.allocation == Allocation.WEIGHTED.value:
-        notes.append(f"{row.model}: adaptive repeats; all readings count, weighted so that the mean is unbiased.")
+        notes.append(
+            f"{row.model}: adaptive repeats; all readings count, weighted so that the mean is unbiased."
+        )
     if row.standard_error == 0.0:
         notes.append(f"{row.model}: all items score the same, which proves no interval.")
     elif not np.isfinite(row.standard_error):

@@ -1,22 +1,23 @@
-r"""Shares of an item's readings in its mean, fixed before they are seen: what keeps the benchmark mean unbiased.
+r"""Shares of an item's readings in its mean, fixed before they are seen: the benchmark mean stays unbiased.
 
-A sampler that asks an item again because of what it scored makes the plain mean of its readings biased: an item
-whose first scores agree is not asked again, and its luck stays in. Here the first reading of every item is held
-out: nothing that is decided looks at it. Every further reading of item i gets, when it is asked,
+A sampler that asks an item again because of what it scored makes the plain mean of its readings biased: an
+item whose first scores agree is not asked again, and its luck stays in. Here the first reading of every item
+is held out: nothing that is decided looks at it. Every further reading of item i gets, when it is asked,
 
 .. math:: w_{ik} = R_i / (c_i + 1), \qquad R_i \leftarrow R_i - w_{ik}, \qquad
           c_i = \max(1, \lceil n_i B/t \rceil - n_i)
 
-where R_i is what is left of the item's share (1 at first), n_i the readings asked of it and t those asked of all
-items so far, B the budget, and so c_i the readings that the item will still get if the rest of the budget is
-spent as it was so far. What is left in the end falls to the held-out reading:
+where R_i is what is left of the item's share (1 at first), n_i the readings asked of it and t those asked of
+all items so far, B the budget, and so c_i the readings that the item will still get if the rest of the budget
+is spent as it was so far. What is left in the end falls to the held-out reading:
 
 .. math:: \hat\mu_i = \sum_k w_{ik} x_{ik} + R_i x_{i0}.
 
-Given what was known when it was asked, each reading has mean mu_i and its weight is fixed; the held-out one has
-mean mu_i given everything that R_i depends on. So the estimate is unbiased, whatever was decided, however the
-scores are distributed, and whenever the run ends (if what ends it did not look at held-out readings either). A
-reading that fails gives its weight back; if the held-out one fails, the next one asked of the item is held out.
+Given what was known when it was asked, each reading has mean mu_i and its weight is fixed; the held-out one
+has mean mu_i given everything that R_i depends on. So the estimate is unbiased, whatever was decided, however
+the scores are distributed, and whenever the run ends (if what ends it did not look at held-out readings
+either). A reading that fails gives its weight back; if the held-out one fails, the next one asked of the item
+is held out.
 
 Weights are whole multiples of 2^-50, so that they do not depend on the order in which failures come back.
 """

@@ -35,9 +35,9 @@ class RepeatSampler(Sampler):
     flight as readings to come; among equally urgent items the one with the fewest readings.
 
     Items whose first scores look settled are asked less, so the plain mean of what was bought is biased. With
-    ``hold_out`` every reading has a share in its item's mean that was fixed before it was seen, and one reading
-    of every item steers nothing, so that the benchmark mean is unbiased whatever was decided and whenever the
-    run ends; see :class:`~evalbudget.samplers._shares.Shares`.
+    ``hold_out`` every reading has a share in its item's mean that was fixed before it was seen, and one
+    reading of every item steers nothing, so that the benchmark mean is unbiased whatever was decided and
+    whenever the run ends; see :class:`~evalbudget.samplers._shares.Shares`.
 
     The warm-up is over when a request is handed out after every open item was read ``warmup`` times.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from evalbudget import Allocation as HowAllocated
 from evalbudget import Budget, Cell, Design, Journal, Ledger, Reading, Request, Sampler
 from evalbudget.errors import BudgetError
 from evalbudget.journal import Event
@@ -12,6 +13,9 @@ from evalbudget.samplers import JudgeOf
 from evalbudget_inspect.config import Config
 
 Key = tuple[str, int]  # (sample id, epoch as the host counts, from 1)
+WEIGHT = "weight"
+"""Of a reading, in its score's metadata."""
+
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 
 
@@ -24,12 +28,14 @@ class PriorCell:
         attempts: how often it was run; all of them cost.
         errored: it will run again.
         judge: who scored it, where judges take turns and one did.
+        share: what :meth:`Allocation.share` said of it; empty if it was not scored.
     """
 
     key: Key
     attempts: int
     errored: bool
     judge: str | None = None
+    share: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -82,7 +88,10 @@ class Allocation:
         design = Design(items=tuple(items))
         if self._judge_of is not None and config.panel is not None:
             design = Design(items=tuple(items), raters=config.panel.judges)
-        self.sampler: Sampler = config.make_sampler(design, warmup=epochs, judge_of=self._judge_of)
+        expected = None if config.budget is None else int(self.budget.amount)
+        self.sampler: Sampler = config.make_sampler(
+            design, warmup=epochs, budget=expected, judge_of=self._judge_of
+        )
         self.journal = Journal()
         self.tally = Tally()
         self.epochs = epochs
@@ -128,6 +137,9 @@ class Allocation:
         seeds = [(item, epoch) for epoch in range(1, self.epochs + 1) for item in self._index]
         others = sorted(earlier.keys() - set(seeds), key=lambda key: (key[1], self._index[key[0]]))
         again: list[PriorCell] = []
+        for known in earlier.values():
+            if WEIGHT in known.share and not known.errored:
+                self.sampler.assume_weight(self._cell(known.key), known.share[WEIGHT])
         for key in (*seeds, *others):
             cell = earlier.get(key)
             if cell is not None and cell.errored:
@@ -181,6 +193,13 @@ class Allocation:
             self.tally.errors[reason] = self.tally.errors.get(reason, 0) + 1
         self._record(Event(flight.request, reading))
         self.sampler.tell([reading])
+
+    def share(self, key: Key) -> dict[str, float | None]:
+        """For the score's metadata: which weight the reading was given before it was seen; None: held out."""
+        flight = self._flights.get(key)
+        if flight is None or self.sampler.allocation is not HowAllocated.WEIGHTED:
+            return {}
+        return {WEIGHT: flight.request.weight}
 
     def abandoned(self, key: Key) -> None:
         """The host gave this cell up before it ran: it cost nothing and taught nothing."""
@@ -260,11 +279,14 @@ class Allocation:
 
     def _adopt(self, key: Key, promised: float) -> _Flight:
         self.ledger.promised += promised
-        item, epoch = self._index[key[0]], key[1] - 1
-        rater = 0 if self._judge_of is None else self._judge_of(item, epoch)
-        request = self.sampler.adopt(Cell(item=item, epoch=epoch, rater=rater))
+        request = self.sampler.adopt(self._cell(key))
         self._record(Event(request, adopted=True))
         return _Flight(request, promised)
+
+    def _cell(self, key: Key) -> Cell:
+        item, epoch = self._index[key[0]], key[1] - 1
+        rater = 0 if self._judge_of is None else self._judge_of(item, epoch)
+        return Cell(item=item, epoch=epoch, rater=rater)
 
     def _record(self, event: Event) -> None:
         self.journal.events.append(event)

@@ -83,16 +83,22 @@ class Config(RepeatConfig):
             super()._check_without_budget()
 
     def make_sampler(
-        self, design: Design, *, warmup: int | None = None, judge_of: JudgeOf | None = None
+        self,
+        design: Design,
+        *,
+        warmup: int | None = None,
+        budget: int | None = None,
+        judge_of: JudgeOf | None = None,
     ) -> Sampler:
         """A fresh sampler.
 
         Args:
             design: what to ask; its raters are the judges, where they take turns.
             warmup: raises the sampler's own first readings per item, never lowers them.
+            budget: readings it may expect in all, for samplers that plan with it.
             judge_of: who scores what; None where judges do not take turns.
         """
-        sampler = super().make_sampler(design, warmup=warmup)
+        sampler = super().make_sampler(design, warmup=warmup, budget=budget)
         if judge_of is not None and isinstance(sampler, RepeatSampler) and self.panel is not None:
             sampler.rotate(judge_of, rotation=self.panel.rotation)
         return sampler

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from inspect_ai.log import EvalSpec
@@ -56,6 +57,7 @@ def outcome(allocation: Allocation) -> dict[str, Any]:
         "failures": dict(failures[:5]),
         "closed_items": [items[cell.item] for cell in allocation.sampler.closed],
         "stop_reason": allocation.stop_reason,
+        "chosen": getattr(allocation.sampler, "chosen", None),
         "allocation": allocation.sampler.allocation.value,
         "fixed_repeats": allocation.sampler.fixed_repeats,
     }
@@ -92,18 +94,19 @@ def _panel_estimate(allocation: Allocation, rotation: Rotation, calls: list[Call
 def _calls(allocation: Allocation, rotation: Rotation) -> list[Call]:
     # a cell that failed before its judge was asked is no failure of the judge
     cells = [
-        (r.request.cell, r.value)
+        (r.request, r.value)
         for r in allocation.journal.readings
         if r.value is not None or rotation.was_called(r.request.cell.item, r.request.cell.epoch)
     ]
     return [
-        (
-            cell.item,
-            cell.epoch,
-            rotation.judge(cell.item, cell.epoch),
-            float("nan") if value is None else value,
+        Call(
+            request.cell.item,
+            request.cell.epoch,
+            rotation.judge(request.cell.item, request.cell.epoch),
+            math.nan if value is None else value,
+            math.nan if request.weight is None else request.weight,
         )
-        for cell, value in cells
+        for request, value in cells
     ]
 
 
@@ -119,6 +122,7 @@ def readings_of(allocation: Allocation, rotation: Rotation | None) -> ItemReadin
         [r.request.cell.epoch for r in readings],
         [r.value for r in readings if r.value is not None],
         n_items=n_items,
+        weight=[math.nan if r.request.weight is None else r.request.weight for r in readings],
     )
 
 

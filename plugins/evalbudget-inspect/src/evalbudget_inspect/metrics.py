@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
@@ -11,6 +12,7 @@ from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimators import ItemReadings
 from evalbudget.repeats import COUNTS, mean_estimates
+from evalbudget_inspect.allocation import WEIGHT
 from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import in_range, known_range, score_to_float
 
@@ -85,6 +87,7 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
     items: dict[str, int] = {}
     epochs: dict[str, int] = {}
     columns: tuple[list[int], list[int], list[float]] = ([], [], [])
+    weights: list[float] = []
     for sample in scores:
         value = score_to_float(sample.score, sample.scorer or "scorer")
         name = str(sample.sample_id)
@@ -95,6 +98,13 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
         columns[0].append(items.setdefault(name, len(items)))
         columns[1].append(int(ours.get("epoch", epochs[name])) - 1)
         columns[2].append(value)
+        weights.append(weight_of(ours))
     if not items:
         return None
-    return ItemReadings.of(*columns, n_items=len(items))
+    return ItemReadings.of(*columns, n_items=len(items), weight=weights)
+
+
+def weight_of(entry: Mapping[str, Any]) -> float:
+    """Weight of a reading by our entry in its score's metadata; nan if it was held out or has none."""
+    weight = entry.get(WEIGHT)
+    return math.nan if weight is None else float(weight)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
@@ -17,13 +19,28 @@ from evalbudget.estimators.judges import (
 )
 from evalbudget.estimators.result import Estimate
 from evalbudget.repeats import describe_panel, finite
-from evalbudget_inspect.metrics import estimates_of, without_counts
+from evalbudget_inspect.metrics import estimates_of, weight_of, without_counts
 from evalbudget_inspect.rotating import readings_of, was_asked
 from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import in_range, known_range, score_to_float
 
-Call = tuple[int, int, int, float]
-"""Item, epoch (from 0), judge, score (nan if there is none)."""
+
+class Call(NamedTuple):
+    """A judge's reading of an item in an epoch (from 0).
+
+    Attributes:
+        item: index.
+        epoch: from 0.
+        judge: index.
+        score: nan if there is none.
+        weight: fixed before it was seen; nan if it was held out, or if none was fixed.
+    """
+
+    item: int
+    epoch: int
+    judge: int
+    score: float
+    weight: float = math.nan
 
 
 @metric(name="evalbudget_panel", scores="unreduced")
@@ -108,7 +125,7 @@ def panel_calls(
         for judge, read in readings_of(ours, value).items():
             if judge in number:
                 read = read if in_range(read, bounds) else float("nan")
-                calls.append((item, int(ours["epoch"]) - 1, number[judge], read))
+                calls.append(Call(item, int(ours["epoch"]) - 1, number[judge], read, weight_of(ours)))
     return calls if asked else None
 
 
@@ -140,14 +157,14 @@ def judge_scores(
     if kept:
         again: dict[tuple[int, int], int] = {}
         renumbered: list[Call] = []
-        for item, _, judge, value in sorted(calls, key=lambda call: call[:3]):
-            count = again.get((item, judge), 0)
-            again[item, judge] = count + 1
-            renumbered.append((item, count, judge, value))
+        for call in sorted(calls, key=lambda call: call[:3]):
+            count = again.get((call.item, call.judge), 0)
+            again[call.item, call.judge] = count + 1
+            renumbered.append(call._replace(epoch=count))
         calls = renumbered
-    item_, epoch_, judge_, value_ = zip(*calls, strict=True) if calls else ((), (), (), ())
-    return JudgeScores.of(item_, epoch_, judge_, value_, judges=judges, n_items=n)
+    item, epoch, judge, value, weight = zip(*calls, strict=True) if calls else ((), (), (), (), ())
+    return JudgeScores.of(item, epoch, judge, value, judges=judges, n_items=n, weight=weight)
 
 
 def _first(calls: Sequence[Call], repeats: int, judges: Sequence[str], kept: bool) -> JudgeScores:
-    return judge_scores([call for call in calls if call[1] < repeats], judges, kept=kept)
+    return judge_scores([call for call in calls if call.epoch < repeats], judges, kept=kept)

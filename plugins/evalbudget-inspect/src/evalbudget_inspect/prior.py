@@ -8,7 +8,7 @@ from typing import Any
 from inspect_ai._util.error import is_cancellation_message
 from inspect_ai.log import EvalSample, EvalSampleSummary, read_eval_log_sample_summaries_async
 
-from evalbudget_inspect.allocation import PriorCell
+from evalbudget_inspect.allocation import WEIGHT, PriorCell
 from evalbudget_inspect.scoring import METADATA
 
 NOT_RUN_AGAIN = "failed before and the budget is used up: not run again"
@@ -53,5 +53,7 @@ def _prior(summary: EvalSampleSummary) -> PriorCell:
     unpaid = is_refused(summary.metadata) or is_cancellation_message(summary.error)
     key = (str(summary.id), summary.epoch)
     entries = [(score.metadata or {}).get(METADATA) for score in (summary.scores or {}).values()]
-    judge = next((str(e["judge"]) for e in entries if isinstance(e, Mapping) and "judge" in e), None)
-    return PriorCell(key, (summary.retries or 0) + (not unpaid), summary.error is not None, judge)
+    ours = [entry for entry in entries if isinstance(entry, Mapping)]
+    judge = next((str(e["judge"]) for e in ours if "judge" in e), None)
+    share = next(({WEIGHT: e[WEIGHT]} for e in ours if WEIGHT in e), {})
+    return PriorCell(key, (summary.retries or 0) + (not unpaid), summary.error is not None, judge, share)

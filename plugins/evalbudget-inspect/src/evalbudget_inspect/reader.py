@@ -21,6 +21,7 @@ from evalbudget.backtest import Bought, LogColumns, RecordedScores
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.bought import bought
 from evalbudget_inspect.config import Repeat
+from evalbudget_inspect.metrics import weight_of
 from evalbudget_inspect.rotating import readings_of, was_asked
 from evalbudget_inspect.scoring import METADATA
 from evalbudget_inspect.values import value_to_number
@@ -193,6 +194,7 @@ def _add(
                 columns.repeats.append((str(file), summary.epoch))
                 columns.logs.append(str(file))
                 columns.epochs.append(summary.epoch)
+                columns.weights.append(weight_of(_entry(score)))
 
 
 def _values(scorer: str, value: object) -> Iterator[tuple[str, float]]:

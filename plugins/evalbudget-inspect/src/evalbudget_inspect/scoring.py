@@ -57,6 +57,7 @@ class JudgeSeat(AbstractContextManager[Any], Protocol):
         ...
 
 
+FindShare = Callable[[TaskState], Awaitable[dict[str, float | None]]]
 FindSeat = Callable[[TaskState], Awaitable[JudgeSeat | None]]
 
 
@@ -74,6 +75,7 @@ def with_metrics(
     *,
     metadata: dict[str, Any] | None,
     before: BeforeScoring,
+    share: FindShare | None = None,
     seat: FindSeat | None = None,
     alone: bool = False,
     by_key: Sequence[Metric] | None = None,
@@ -85,6 +87,7 @@ def with_metrics(
         metric: put before its metrics; None for no more.
         metadata: what the host is to log about the scorer under our key; None for what it logs anyway.
         before: awaited with the state about to be scored; False if it is not to be scored at all.
+        share: finds the weight of the reading about to be scored, for the score's metadata; None: it has none.
         seat: finds the judge of the state about to be scored; None where judges do not take turns.
         alone: the metric takes the place of the scorer's own.
         by_key: what stands for the metric where the scorer's are by key of a dict score; None for itself.
@@ -100,6 +103,8 @@ def with_metrics(
             return None
         own = (result.metadata or {}).get(METADATA) or {}  # of a scorer that rotates
         entry = ({} if judge is None else judge.entry()) | own | {"epoch": state.epoch}
+        if share is not None:
+            entry |= await share(state)
         ours = {**(result.metadata or {}), METADATA: entry}
         return result.model_copy(update={"metadata": ours})
 

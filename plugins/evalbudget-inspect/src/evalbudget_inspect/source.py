@@ -204,6 +204,12 @@ class BudgetedSource(SampleSource):
             return False
         return self.config.repeat is not Repeat.JUDGE or serving.kept.keep(state)
 
+    async def share(self, state: TaskState) -> dict[str, float | None]:
+        """The weight of the reading about to be scored; nothing where a log is scored again outside a run."""
+        if current_run() is None:
+            return {}
+        return _allocation(await self._serving()).share((str(state.sample_id), state.epoch))
+
     async def seat(self, state: TaskState) -> Seat | Turn | None:
         """The judge whose turn it is; None where a log is scored again outside a run."""
         if current_run() is None:

@@ -120,13 +120,14 @@ def budgeted(
 
 def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: bool) -> Scorer:
     if rotates(scorer) is not None and not drives:  # it deals its own judges and reports on them
-        return with_metrics(scorer, None, metadata=None, before=source.before_scoring)
+        return with_metrics(scorer, None, metadata=None, before=source.before_scoring, share=source.share)
     metric = _metric(config, drives=drives, accuracy=has_accuracy(scorer))
     return with_metrics(
         scorer,
         metric,
         metadata=LiveMetadata(source, drives=drives),
         before=source.before_scoring,
+        share=source.share,
         seat=source.seat if config.panel is not None else None,
         alone=rotates(scorer) is not None,
         by_key=by_row(metric),

@@ -21,7 +21,7 @@ from evalbudget.rotation import Dealer
 from evalbudget_inspect.callers import held_by_caller
 from evalbudget_inspect.context import Run, current_run
 from evalbudget_inspect.panel import Panel
-from evalbudget_inspect.panel_metrics import judge_scores
+from evalbudget_inspect.panel_metrics import Call, judge_scores
 from evalbudget_inspect.panel_report import panel_asked_for, panel_report
 from evalbudget_inspect.rotating import Turn, readings_of
 from evalbudget_inspect.scoring import METADATA
@@ -151,7 +151,7 @@ class Pass:
         """For the log."""
         index: dict[str, int] = {}
         calls = [
-            (index.setdefault(item, len(index)), epoch - 1, judge, value)
+            Call(index.setdefault(item, len(index)), epoch - 1, judge, value)
             for (item, epoch, judge), value in self._values.items()
         ]
         scores = judge_scores(calls, self.panel.judges, kept=False)

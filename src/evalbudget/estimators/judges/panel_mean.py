@@ -149,7 +149,8 @@ def _usable(scores: JudgeScores, allocation: Allocation, fixed_repeats: int) -> 
     if fixed_repeats < 1:
         raise InvalidInferenceError(
             "scores were allocated adaptively, so the mean of all of them is biased, and fixed_repeats is "
-            f"{fixed_repeats}; pass the sampler's fixed_repeats (its warm-up), or use a sampler that holds readings out (hold_out)"
+            f"{fixed_repeats}; pass the sampler's fixed_repeats (its warm-up), or use a sampler that holds "
+            "readings out (hold_out)"
         )
     how = f", first {fixed_repeats} scores of each (the others were bought because of the scores)"
     return scores.where(scores.epoch < fixed_repeats), how

@@ -26,8 +26,8 @@ class JudgeScores:
         value: the score, same shape; failed ones are absent.
         failed: calls that gave no score, per judge, shape (K,).
         cost: of all calls, the failed ones included, in units of the budget.
-        weight: ``Request.weight`` of each score, shape (n_scores,), nan for held-out ones; None: the scores of
-            an item weigh the same.
+        weight: ``Request.weight`` of each score, shape (n_scores,), nan for held-out ones; None: the scores
+            of an item weigh the same.
     """
 
     judges: tuple[str, ...]
