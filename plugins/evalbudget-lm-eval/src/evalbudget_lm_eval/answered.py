@@ -14,6 +14,10 @@ Record = dict[str, Any]
 """What the host writes into ``samples_*.jsonl`` for one answered document and one filter."""
 
 
+WEIGHT = "weight"
+"""Key, in a record, of the reading's weight in the estimate; None if the reading was held out."""
+
+
 class Asked(NamedTuple):
     """One document asked once.
 

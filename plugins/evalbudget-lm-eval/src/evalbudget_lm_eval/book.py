@@ -57,11 +57,12 @@ class Book:
         self.documents: list[Document] = [
             (name, doc) for name in primed.names for doc in primed.documents(name)
         ]
-        self.sampler: Sampler = config.make_sampler(
-            Design(items=tuple(f"{name}:{doc}" for name, doc in self.documents))
-        )
         self._costs = [float(primed.cost(*document)) for document in self.documents]
         self.ledger = Ledger(config.resolve_budget(int(sum(self._costs))))
+        self.sampler: Sampler = config.make_sampler(
+            Design(items=tuple(f"{name}:{doc}" for name, doc in self.documents)),
+            budget=int(self.ledger.budget.amount * len(self._costs) / sum(self._costs)),
+        )
         self._requests: dict[Asked, Request] = {}
         self._observe = observe
         self._file: JournalFile | None = None
@@ -218,6 +219,14 @@ class Book:
     def asked(self, request: Request) -> Asked:
         """The request in the host's terms."""
         return Asked(*self.documents[request.cell.item], request.cell.epoch)
+
+    @property
+    def weights(self) -> dict[Asked, float]:
+        """Of all readings, fixed before they were seen; nan if it was held out, or if none was fixed."""
+        return {
+            asked: math.nan if request.weight is None else request.weight
+            for asked, request in self._requests.items()
+        }
 
     @property
     def stop_reason(self) -> str:

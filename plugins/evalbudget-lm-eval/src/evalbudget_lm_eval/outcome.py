@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalbudget import Allocation, __version__
@@ -16,6 +17,7 @@ from evalbudget.repeats import (
     summarize,
     whole_counts,
 )
+from evalbudget_lm_eval.answered import WEIGHT, Asked
 from evalbudget_lm_eval.book import Book
 from evalbudget_lm_eval.groups import group_means
 from evalbudget_lm_eval.identity import short_name
@@ -43,6 +45,8 @@ def results_of(book: Book, *, round_size: int, rounds: int) -> tuple[dict[str, A
         rounds: there were.
     """
     results = book.primed.results()
+    if book.sampler.allocation is Allocation.WEIGHTED:
+        _note_weights(results.get("samples") or {}, book.weights)
     totals = totals_of(book)
     groups = group_means(book.primed.groups, results["results"], totals)
     for name, own in totals.items():
@@ -71,6 +75,14 @@ def results_of(book: Book, *, round_size: int, rounds: int) -> tuple[dict[str, A
         "summary": {"text": str(summary), **summary.as_json()},
     }
     return results, summary
+
+
+def _note_weights(samples: Mapping[str, Sequence[dict[str, Any]]], weights: Mapping[Asked, float]) -> None:
+    """Into the host's records, for whoever reads them later."""
+    for name, records in samples.items():
+        for record in records:
+            weight = weights[Asked(name, record["doc_id"], record["epoch"])]
+            record[WEIGHT] = None if math.isnan(weight) else weight
 
 
 def _task_rows(own: Mapping[str, Any], totals: TaskTotals) -> dict[str, Any]:
@@ -135,6 +147,7 @@ def _block(
         "failures": dict(list(_failures(book).items())[:_REASONS]),
         "closed": _closed(book),
         "stop_reason": book.stop_reason,
+        "chosen": getattr(sampler, "chosen", None),
         "allocation": sampler.allocation.value,
         "fixed_repeats": sampler.fixed_repeats,
         "journal": None if book.path is None else str(book.path),

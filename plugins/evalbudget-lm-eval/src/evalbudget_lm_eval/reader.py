@@ -11,6 +11,7 @@ from typing import Any
 from evalbudget import Allocation
 from evalbudget.backtest import Bought, LogColumns, Purchase, RecordedScores
 from evalbudget.errors import InvalidInputError
+from evalbudget_lm_eval.answered import WEIGHT
 from evalbudget_lm_eval.judging.readings import Reading
 from evalbudget_lm_eval.logfiles import SamplesFile, samples_files
 
@@ -56,9 +57,12 @@ def open_scores(
         unscored = _not_averaged(file)
         for record in records:
             item = categories.item(file, record)
-            for rater, epoch, value in _readings(record) if judged else _metrics(record, filters, unscored):
+            read = list(_readings(record) if judged else _metrics(record, filters, unscored))
+            responses = len(read) if judged else 1  # that have the answer's weight together
+            for rater, epoch, value in read:
                 epochs, calls = max(epochs, epoch + 1), calls + 1
                 _add(columns, file, (number, epoch), item, rater, value)
+                columns.weights.append(_weight(record) / responses)
         if not judged:
             calls = len({(record["doc_id"], record.get("epoch", 0)) for record in records})
         logs = bought.setdefault(file.model, {})
@@ -109,6 +113,12 @@ def _add(
     columns.generations.append(answer)
     columns.logs.append(file.run)
     columns.epochs.append(answer[1] + 1)
+
+
+def _weight(record: Mapping[str, Any]) -> float:
+    """Of the answer; nan if it was held out, or if no weight was fixed."""
+    weight = record.get(WEIGHT)
+    return math.nan if weight is None else float(weight)
 
 
 def _with(before: Bought | None, more: Bought) -> Bought:

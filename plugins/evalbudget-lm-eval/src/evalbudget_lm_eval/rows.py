@@ -9,7 +9,7 @@ that the host's table, its files and whatever reads them lead with it; ``M_stder
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalbudget.estimators import ItemReadings
 
@@ -33,8 +33,21 @@ UNKNOWN = "N/A"
 
 _OF_THE_TASK = ("name", "alias", "sample_len", "sample_count")
 
-Scored = tuple[int, int, float]
-"""Document, epoch, score."""
+
+class Scored(NamedTuple):
+    """One reading.
+
+    Attributes:
+        document: its id.
+        epoch: ordinal of the repeat, from 0.
+        value: the score.
+        weight: fixed before it was seen; nan if it was held out, or if none was fixed.
+    """
+
+    document: int
+    epoch: int
+    value: float
+    weight: float
 
 
 def named_rows(score: str, rows: Mapping[str, float]) -> dict[str, Any]:
@@ -71,8 +84,9 @@ def readings_of(scored: Sequence[Scored], documents: Sequence[int]) -> ItemReadi
     """What was read of these documents, in their order."""
     index = {document: i for i, document in enumerate(documents)}
     return ItemReadings.of(
-        [index[document] for document, _, _ in scored],
-        [epoch for _, epoch, _ in scored],
-        [value for _, _, value in scored],
+        [index[one.document] for one in scored],
+        [one.epoch for one in scored],
+        [one.value for one in scored],
         n_items=len(index),
+        weight=[one.weight for one in scored],
     )

@@ -10,6 +10,7 @@ from evalbudget import Allocation
 from evalbudget.estimators import ItemReadings
 from evalbudget.estimators.judges import judge_corrected
 from evalbudget.repeats import BenchmarkMean, describe_mean, item_columns
+from evalbudget_lm_eval.answered import Asked
 from evalbudget_lm_eval.book import Book
 from evalbudget_lm_eval.judging.readings import Judged, judge_scores
 from evalbudget_lm_eval.judging.rows import panel_rows
@@ -64,10 +65,11 @@ class TaskTotals:
 def totals_of(book: Book) -> dict[str, TaskTotals]:
     """Every task of a run."""
     scored: dict[str, list[Scored]] = {name: [] for name in book.primed.names}
+    weights = book.weights
     for reading in book.journal.readings:
         if reading.value is not None:
             one = book.asked(reading.request)
-            scored[one.task].append((one.doc_id, one.epoch, reading.value))
+            scored[one.task].append(Scored(one.doc_id, one.epoch, reading.value, weights[one]))
     return {name: _totals(book, name, own) for name, own in scored.items()}
 
 
@@ -75,21 +77,23 @@ def _totals(book: Book, name: str, scored: Sequence[Scored]) -> TaskTotals:
     primed, sampler, key = book.primed, book.sampler, book.scores[name]
     task, documents = primed.task(name), primed.documents(name)
     metric = key.partition(",")[0]
-    bounds = book.config.score_range or known_range(task, metric, (value for *_, value in scored))
+    bounds = book.config.score_range or known_range(task, metric, (one.value for one in scored))
     table, fixed = readings_of(scored, documents), sampler.fixed_repeats
     values = primed.values(name, key)
     if any(isinstance(value, Judged) for value in values):
         # an answer of a task with repeats: is several responses, each judged for itself
-        fixed *= primed.instances(name, documents[0])[0].repeats or 1
-        return _judged(book, name, values, bounds, fixed)
+        return _judged(book, name, values, bounds, primed.instances(name, documents[0])[0].repeats or 1)
     how: _How = {"allocation": sampler.allocation, "fixed_repeats": fixed}
     others = {}
     for other, seen in primed.numbers(name).items():
-        own = [(document, epoch, seen.get((document, epoch))) for document, epoch, _ in scored]
-        complete: list[Scored] = [(doc, epoch, value) for doc, epoch, value in own if value is not None]
+        complete = [
+            one._replace(value=seen[one.document, one.epoch])
+            for one in scored
+            if (one.document, one.epoch) in seen
+        ]
         if other == key or len(complete) < len(scored) or not _is_averaged(task, other):
             continue
-        range_ = known_range(task, other.partition(",")[0], (value for *_, value in complete))
+        range_ = known_range(task, other.partition(",")[0], (one.value for one in complete))
         others[other] = describe_mean(readings_of(complete, documents), bounds=range_, **how)
     mean = describe_mean(table, bounds=bounds, **how)
     columns = item_columns(table, bounds=bounds, **how)
@@ -101,15 +105,26 @@ def _judged(
     name: str,
     values: Sequence[Judged],
     bounds: tuple[float, float] | None,
-    fixed_repeats: int,
+    responses: int,
 ) -> TaskTotals:
     """Of a task that judges score: their deviations are taken out of what is said of single documents."""
-    documents, scores = book.primed.documents(name), judge_scores(values)
-    how: _How = {"allocation": book.sampler.allocation, "fixed_repeats": fixed_repeats}
+    documents, answered, weights = book.primed.documents(name), book.primed.answered(name), book.weights
+
+    def weight(item: int, epoch: int) -> float:
+        """Of one of the responses that make up an answer."""
+        return weights[Asked(name, answered[item], epoch // responses)] / responses
+
+    scores = judge_scores(values, weight)
+    how: _How = {
+        "allocation": book.sampler.allocation,
+        "fixed_repeats": book.sampler.fixed_repeats * responses,
+    }
     corrected = judge_corrected(scores)
-    answered = book.primed.answered(name)
     scored = zip(corrected.item.tolist(), corrected.epoch.tolist(), corrected.value.tolist(), strict=True)
-    table = readings_of([(answered[item], epoch, value) for item, epoch, value in scored], documents)
+    table = readings_of(
+        [Scored(answered[item], epoch, value, weight(item, epoch)) for item, epoch, value in scored],
+        documents,
+    )
     return TaskTotals(
         name,
         book.scores[name],
@@ -117,7 +132,7 @@ def _judged(
         table,
         # corrected scores may leave the scale
         item_columns(table, bounds=bounds if len(scores.judges) == 1 else None, **how),
-        panel_rows(values, bounds=bounds, **how),
+        panel_rows(values, bounds=bounds, weight=weight, **how),
         bounds,
         **how,
         judged=values,

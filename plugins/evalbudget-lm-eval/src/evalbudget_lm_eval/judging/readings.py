@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -141,7 +141,11 @@ def _number(about: str, readings: Readings) -> float:
     return readings.mean if what == "estimate" else math.nan
 
 
-def judge_scores(values: Sequence[Judged]) -> JudgeScores:
+WeightOf = Callable[[int, int], float]
+"""Weight, fixed before it was seen, of a document (its place among those answered) and epoch; or nan."""
+
+
+def judge_scores(values: Sequence[Judged], weight: WeightOf | None = None) -> JudgeScores:
     """The readings behind a row, one entry per document."""
     judges = next((value.readings.judges for value in values if value.readings.judges), ())
     number = {judge: i for i, judge in enumerate(judges)}
@@ -151,4 +155,9 @@ def judge_scores(values: Sequence[Judged]) -> JudgeScores:
         for reading in value.readings
     ]
     columns = zip(*calls, strict=True) if calls else ((), (), (), ())
-    return JudgeScores.of(*columns, judges=judges or ("nobody",), n_items=len(values))
+    return JudgeScores.of(
+        *columns,
+        judges=judges or ("nobody",),
+        n_items=len(values),
+        weight=None if weight is None else [weight(item, epoch) for item, epoch, *_ in calls],
+    )

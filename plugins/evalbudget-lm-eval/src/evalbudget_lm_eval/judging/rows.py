@@ -18,7 +18,7 @@ from evalbudget.estimators.judges import (
 )
 from evalbudget.estimators.result import Estimate
 from evalbudget.repeats import BenchmarkMean, describe_panel
-from evalbudget_lm_eval.judging.readings import Judged, Readings, judge_scores
+from evalbudget_lm_eval.judging.readings import Judged, Readings, WeightOf, judge_scores
 from evalbudget_lm_eval.rows import ESTIMATE, REPEATS, UNKNOWN
 
 log = logging.getLogger(__name__)
@@ -96,6 +96,7 @@ def panel_rows(
     allocation: Allocation = Allocation.FIXED,
     fixed_repeats: int = 1,
     bounds: tuple[float, float] | None = None,
+    weight: WeightOf | None = None,
 ) -> BenchmarkMean:
     """The panel's mean in the rows of every host, from one value per document.
 
@@ -104,11 +105,12 @@ def panel_rows(
         allocation: how the sampler's counts depend on scores.
         fixed_repeats: responses every document got judged whatever its scores were.
         bounds: the smallest and the largest possible score; None for the judges' scale.
+        weight: of the readings; None if none was fixed.
     """
     scale = next((value.readings.scale for value in values if value.readings.scale is not None), None)
     return describe_panel(
-        panel_estimate(values, allocation=allocation, fixed_repeats=fixed_repeats),
-        judge_scores(values),
+        panel_estimate(values, allocation=allocation, fixed_repeats=fixed_repeats, weight=weight),
+        judge_scores(values, weight),
         allocation=allocation,
         fixed_repeats=fixed_repeats,
         bounds=scale if bounds is None else bounds,
@@ -126,10 +128,14 @@ def missing_of(values: Sequence[Judged]) -> int:
 
 
 def panel_estimate(
-    values: Sequence[Judged], *, allocation: Allocation = Allocation.FIXED, fixed_repeats: int = 1
+    values: Sequence[Judged],
+    *,
+    allocation: Allocation = Allocation.FIXED,
+    fixed_repeats: int = 1,
+    weight: WeightOf | None = None,
 ) -> Estimate:
     """What the panel says of all documents, one value per document, as far as the allocation allows."""
-    scores = judge_scores(values)
+    scores = judge_scores(values, weight)
     if allocation is not Allocation.FIXED:
         return panel_mean(scores, allocation=allocation, fixed_repeats=fixed_repeats)
     weighs = all(value.readings.weighs_judges for value in values)
