@@ -123,10 +123,11 @@ def test_few_documents_have_no_interval_and_it_says_why(
 
 
 def test_intervals_stay_on_the_scale(server: Server, judges: list[str], tmp_path: Path) -> None:
-    server.answers |= dict.fromkeys(
-        NAMES, lambda asked: "RATING: 4" if "topic 2." in asked.prompt else "RATING: 5"
-    )
-    row = evaluate(write_judged(tmp_path, judges, n=4), server.chat_args("writer"))["results"]["essays"]
+    def nearly_always_best(asked: Asked) -> str:
+        return "RATING: 4" if "topic 2" in asked.prompt else "RATING: 5"
+
+    server.answers |= dict.fromkeys(NAMES, nearly_always_best)
+    row = evaluate(write_judged(tmp_path, judges, n=12), server.chat_args("writer"))["results"]["essays"]
     assert row["judged_lower,panel"] < row["judged,panel"] < row["judged_upper,panel"] == 5.0
 
 

@@ -182,6 +182,7 @@ def test_documents_that_take_several_calls_cost_them(folder: Path, tmp_path: Pat
     assert len(lm.calls) == 39
     assert results["evalbudget"]["spent"] == 39
     assert results["evalbudget"]["readings"] == 13
+    assert results["evalbudget"]["summary"]["plain"] is None  # told in answers, a third of the calls
     lm = CoinModel()
     with budgeted(sampler="uniform", budget="4x"):
         assert simple_evaluate(tasks, lm, "costly")["evalbudget"]["readings"] == 20

@@ -159,3 +159,10 @@ def test_where_counts_did_not_depend_on_scores_all_readings_tell_the_pools_varia
     quiet_at_first = [[float(i)] * 2 + [i - 2.0, i + 2.0] * 4 for i in range(5)]
     columns = item_columns(_of(*quiet_at_first), **FIXED)
     assert all(high > low for low, high in zip(columns["lower"], columns["upper"], strict=True))
+
+
+def test_a_panel_whose_judges_never_vary_does_not_claim_equal_scores() -> None:
+    scores = JudgeScores.of([0, 1, 2, 3], [0] * 4, [0, 1, 0, 1], [5.0, 4.0, 5.0, 4.0], judges=("a", "b"))
+    found = describe_panel(panel_mean(scores), scores, allocation=Allocation.FIXED, fixed_repeats=1)
+    assert found.rows["estimate"] == 4.5
+    assert found.no_interval == "no two scores of the same judge differ"

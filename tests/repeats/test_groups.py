@@ -148,7 +148,7 @@ def test_tasks_that_share_a_budget_have_one_summary() -> None:
     for fact in (
         "Spent     180 of 200 calls",
         "Readings  100 of 15 items; all count for the estimate",
-        "Failed    5: 3 x no score, 2 x timeout",
+        "Failed    5 calls: 3 x no score, 2 x timeout",
         "Given up  b:3",
     ):
         assert fact in lines

@@ -136,7 +136,7 @@ def describe_panel(
     if not scores.value.size:
         return NOTHING_SCORED
     again = mean_over_fixed_items(judge_corrected(scores), allocation=allocation, fixed_repeats=fixed_repeats)
-    return mean_rows(
+    found = mean_rows(
         total,
         again,
         items=int(np.count_nonzero(scores.per_item)),
@@ -144,6 +144,9 @@ def describe_panel(
         bounds=bounds,
         level=level,
     )
+    if total.standard_error == 0.0 and found.no_interval is not None and np.ptp(scores.value) > 0.0:
+        return replace(found, no_interval="no two scores of the same judge differ")
+    return found
 
 
 def mean_rows(

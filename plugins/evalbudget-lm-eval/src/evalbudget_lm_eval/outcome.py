@@ -189,14 +189,22 @@ def _summary(
     book: Book, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
 ) -> Summary:
     if len(totals) == 1:
-        return summarize(_outcome(book, next(iter(totals.values()))))
-    return share_budget(
-        [_outcome(book, own, of=f" of {name}") for name, own in sorted(totals.items())],
-        groups={name: next(iter(means.values())) for name, means in groups.items()},
-        spent=book.ledger.spent,
-        failures=_failures(book),
-        closed=_closed(book),
+        found = summarize(_outcome(book, next(iter(totals.values()))))
+    else:
+        found = share_budget(
+            [_outcome(book, own, of=f" of {name}") for name, own in sorted(totals.items())],
+            groups={name: next(iter(means.values())) for name, means in groups.items()},
+            spent=book.ledger.spent,
+            failures=_failures(book),
+            closed=_closed(book),
+        )
+    primed = book.primed
+    dear = any(
+        primed.cost(name, own.documents[0]) > 1
+        for name, own in totals.items()
+        if own.documents and not own.judged
     )
+    return replace(found, plain=None) if dear else found  # epochs are told in readings, which cost more here
 
 
 def _outcome(book: Book, own: TaskTotals, *, of: str = "") -> Outcome:
