@@ -199,9 +199,8 @@ def test_scores_of_a_known_kind_give_every_item_a_guaranteed_interval(
     make_task: Any, run: Any, value: Any
 ) -> None:
     columns = _ours(run(budgeted(make_task(4, scorer=always(value)), budget=20)))["per_item"]
-    assert all(
-        0.0 <= low < high == 1.0 for low, high in zip(columns["anytime_lower"], columns["anytime_upper"])
-    )
+    ends = zip(columns["anytime_lower"], columns["anytime_upper"], strict=True)
+    assert all(0.0 <= low < high == 1.0 for low, high in ends)
 
 
 def test_scores_that_leave_the_declared_range(make_task: Any, run: Any) -> None:
