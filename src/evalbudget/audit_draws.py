@@ -22,6 +22,8 @@ class Coin(StrEnum):
     """Heads if U < pi, the same U for every system: whoever has the larger pi is labelled with the others."""
     INDEPENDENT = "independent"
     """A coin of its own for every system."""
+    NONE = "none"
+    """No coin: the second pass labels every answer that has no label yet."""
 
 
 @dataclass(frozen=True, slots=True)

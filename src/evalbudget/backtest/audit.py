@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from evalbudget.audit_draws import Coin
 from evalbudget.audits import AuditOutcome, Verdict
 from evalbudget.backtest.audit_result import AuditResult, AuditRow
 from evalbudget.backtest.contestant import Contestant, contestants
@@ -195,7 +196,7 @@ def _replay(data: Judged, contestant: Contestant, known: Mapping[str, Any], seed
             Reading(r, float((data.judge, data.label)[r.cell.rater][r.cell.model, r.cell.item]))
             for r in requests
         )
-    return sampler.verdict, len(sampler.draws)
+    return sampler.verdict, sum(draw.coin is not Coin.NONE for draw in sampler.draws)
 
 
 def residuals(data: Judged) -> FloatArray:
