@@ -126,25 +126,15 @@ class Draws:
             raise InvalidInputError(_not_wanted(draw, bool(rows)))
         return self._task(rows[0])
 
-    def answer(self, item: int, model: int) -> Answer:
-        """What a system answered to an item, as it was first drawn.
-
-        Raises:
-            AuditStoreError: it was never drawn.
-        """
+    def answer(self, item: int, model: int) -> Answer | None:
+        """What a system answered to an item, as it was first drawn; None if it was never asked."""
         rows = self._db.rows(
             "SELECT prompt, response, reason FROM draws JOIN contexts USING (context) "
             "WHERE item = ? AND model = ? ORDER BY draw LIMIT 1",
             item,
             model,
         )
-        if not rows:
-            raise AuditStoreError(
-                f"{self._db.path} has no answer of {self._design.models[model]} to "
-                f"{self._design.items[item]!r}, which the second pass is to label; it is damaged, or "
-                "another program wrote it"
-            )
-        return Answer(*rows[0])
+        return Answer(*rows[0]) if rows else None
 
     def opinion(self, draw: int) -> Opinion:
         """What the judge said of a draw.

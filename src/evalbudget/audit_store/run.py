@@ -26,7 +26,7 @@ class AuditRun:
         run.verdict().labels_wanted  # humans are asked for these now
 
     Started again at any time, after a crash or when labels came in, it goes on where the store is. Contexts
-    of the second pass need nobody's answer: they are recorded at once, with the answers that the store has.
+    of the second pass are recorded at once where the store has the answers.
 
     Args:
         store: the audit.
@@ -103,13 +103,15 @@ class AuditRun:
 
     def _record_again(self) -> None:
         """Keep what the second pass has labelled next."""
-        again = {c.number for c in self._session.contexts if c.again} - self._recorded
-        if not again:
-            return
-        draws = [draw for draw in self._session.draws if draw.context in again]
-        answers = [self.store.draws.answer(draw.item, draw.model) for draw in draws]
-        self.store.draws.append(zip(draws, answers, strict=True), self._corrections)
-        self._recorded |= again
+        for context in self.contexts:
+            if not context.again:
+                continue
+            draws = [draw for draw in self._session.draws if draw.context == context.number]
+            known = [self.store.draws.answer(draw.item, draw.model) for draw in draws]
+            answers = [answer for answer in known if answer is not None]
+            if len(answers) == len(known):
+                self.store.draws.append(zip(draws, answers, strict=True), self._corrections)
+                self._recorded.add(context.number)
 
     def verdict(self) -> Verdict:
         """What is proved by the labels that were there when this run was begun."""

@@ -116,7 +116,7 @@ class Standing:
 
     def _second_pass(self) -> str:
         more = self.second_pass_labels
-        return f", of at most {more:,} that decide it on these items" if more else ""
+        return f", of at most {more:,} that decide it" if more else ""
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, sentences included."""

@@ -45,6 +45,8 @@ WARM_UP = 8
 WARM_RATE = 0.5
 PAIRS = 30
 """Labels of both arms from which on their correlation is trusted."""
+WORTH = 0.75
+"""The rest of the first pass is skipped for the second if that is expected to cost less than this share."""
 FIRST_SPREAD = 0.1
 """Variance of a difference of predictions supposed before anything was judged."""
 
@@ -521,7 +523,10 @@ class AuditPolicy:
         stay = pool_cost(calibration, rates, task, with_judge, judged=True)
         if not judged:
             stay = pool_cost(calibration, alone, task, without, judged=False)
-        ways = [(stay, first), (skipping_cost(task, without, judged=False), self._skip(calibration, False))]
+        ways = [
+            (WORTH * stay, first),
+            (skipping_cost(task, without, judged=False), self._skip(calibration, False)),
+        ]
         if self.no_go is None:
             ways.append((skipping_cost(task, with_judge, judged=True), self._skip(calibration, True)))
         return min(ways, key=lambda way: way[0])[1]
@@ -552,7 +557,10 @@ class AuditPolicy:
         stay = single_pool_cost(calibration, rates, with_judge, prices, judged=True)
         if not judged:
             stay = single_pool_cost(calibration, alone, without, prices, judged=False)
-        ways = [(stay, first), (float(without.needed[0]) * c.price_label, self._skip(calibration, False))]
+        ways = [
+            (WORTH * stay, first),
+            (float(without.needed[0]) * c.price_label, self._skip(calibration, False)),
+        ]
         if self.no_go is None:
             judging = c.price_judge * with_judge.left
             cost = judging + float(with_judge.needed[0]) * c.price_label
@@ -562,13 +570,14 @@ class AuditPolicy:
     def _may_skip(self, first: Choice) -> bool:
         """Whether to consider the second pass at once: the pool is not expected to suffice for the first.
 
-        Early guesses of how far systems are apart are poor, so it is not considered before as much was spent
-        as judging a whole pool costs; nor where labels may run out, because in the first pass they prove more.
+        Early guesses of how far systems are apart are poor, so it is not considered before four times as much
+        was spent as judging the whole pool costs; nor where labels may run out, because the first pass needs
+        fewer to prove something.
         """
         c = self.config
         left = c.n_items - self._contexts
         spent = c.price_judge * self.judged + c.price_label * self.labels
-        small = c.price_judge * c.n_models * c.n_items <= spent
+        small = 4.0 * c.price_judge * c.n_models * c.n_items <= spent
         return c.second_pass and c.max_labels is None and first.contexts > left and small
 
     def _skip(self, calibration: Calibration, judged: bool) -> Choice:

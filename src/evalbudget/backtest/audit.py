@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evalbudget.audit_draws import Coin
-from evalbudget.audits import AuditOutcome, Verdict
+from evalbudget.audits import DECIDED, AuditOutcome, Verdict
 from evalbudget.backtest.audit_result import AuditResult, AuditRow
 from evalbudget.backtest.contestant import Contestant, contestants
 from evalbudget.backtest.engine import checked_seeds
@@ -234,7 +234,7 @@ def _row(
         named.append(np.inf if choice is None else behind[choice])
         judged.append(np.nan if verdict.judge_verdict is None else behind[verdict.judge_verdict] <= 1e-9)
         wrong.append(_is_wrong(verdict, behind, margin))
-    decided = [v.outcome in (AuditOutcome.BEST, AuditOutcome.EQUIVALENT) for v, _ in found]
+    decided = [v.outcome in DECIDED for v, _ in found]
     return AuditRow(
         sampler=name,
         allocator=allocator,
