@@ -162,14 +162,22 @@ def test_over_all_orders_capital_is_1_on_average_at_the_true_mean() -> None:
 
 
 def test_pool_means_against_a_loop_and_capital_does_not_increase_in_the_candidate() -> None:
+    """Of what is known one label, and of what is read another one, never came."""
     order = [2, 4, 0, 1, 3]
-    means = means_of(order, 3, grid=33)
+    ends = np.stack([Y[order], Y[order]])
+    ends[:, 1, 0], ends[:, 4, 0] = [0.0, 1.0], [0.0, 1.0]
+    assert UNKNOWN[order][1, 0]
+    assert not UNKNOWN[order][4, 0]
+    low, high = (np.where(UNKNOWN[order], 0.0, end).sum(axis=0) for end in ends)
+    means = PoolMeans(3, grid=33)
+    pool = Rest(5, low, high, F[order], UNKNOWN[order])
+    means.update(np.array([2, 0]), pool, ends[0][:3], ends[1][:3], V)
     log = means._log[2]
     assert (np.diff(log, axis=2) <= 1e-9).all()
     assert (means._log[1] == 0.0).all()
-    column, y, f = UNKNOWN[order][:, 0], Y[order][:, 0], F[order][:, 0]
+    column, f = UNKNOWN[order][:, 0], F[order][:, 0]
     for side in (0, 1):
-        score, guess = (y, f) if side == 0 else (1.0 - y, 1.0 - f)
+        score, guess = (ends[0][:, 0], f) if side == 0 else (1.0 - ends[1][:, 0], 1.0 - f)
         for c, candidate in enumerate(np.arange(33) / 32):
             expected = [0.0] * len(GAPS)
             for t in range(3):
