@@ -12,6 +12,7 @@ from __future__ import annotations
 from audits_sections.hanna import hanna
 from audits_sections.literal import literal
 from audits_sections.recommended import batches, environments, nulls
+from audits_sections.small import one_system, small, small_nulls
 from sections import Page, command
 
 PAGE = Page(
@@ -20,7 +21,10 @@ PAGE = Page(
     sections={
         "literal": literal,
         "environments": environments,
+        "small": small,
         "nulls": nulls,
+        "small-nulls": small_nulls,
+        "one-system": one_system,
         "batches": batches,
         "hanna": hanna,
     },

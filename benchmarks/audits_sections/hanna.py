@@ -78,8 +78,8 @@ def hanna(quick: bool, seeds: int | None = None) -> Found:
             Target("the system named is near the best", f"at least {top:.2f} of the audits", top >= 0.9),
         ),
         (
-            "Without the human writers the two best systems differ by .01 of 5 points: a tie, or with a "
-            "margin an equivalent system, is the right answer there.",
+            "Without the human writers the two best systems differ by .01 of 5 points: only labels of nearly "
+            "all of their answers tell which is best of these items, and a margin of .1 spares them.",
         ),
     )
 

@@ -28,12 +28,24 @@ class Played:
         decided: whether a winner was declared, or a system that is within the margin of it.
         pulls: judge scores.
         audits: labels.
+        of_pool: whether what was decided is about the pool, after a second pass, and not items like these.
+        exact: whether labels alone decided it.
     """
 
     named: int
     decided: bool
     pulls: int
     audits: int
+    of_pool: bool = False
+    exact: bool = False
+
+    def is_wrong_among_equals(self, world: World) -> bool:
+        """Whether it names a winner where systems are equal: any at all, or not the best of this pool."""
+        if not self.of_pool:
+            return self.decided
+        means = world.human.mean(axis=0)
+        others = np.delete(means, self.named)
+        return self.decided and bool(others.max() > means[self.named] - 1e-9)
 
     @property
     def cost(self) -> float:
@@ -43,6 +55,15 @@ class Played:
 
 def audit(world: World, *, seed: int, **options: Any) -> Played:
     """``audit-eprocess``; every batch is judged and labelled as a whole."""
+    policy = _played(world, seed=seed, **options)
+    left, second = np.flatnonzero(policy.active), policy.second
+    decided = policy.near is not None or left.size == 1
+    named = int(left[0]) if policy.near is None else policy.near
+    exact = second is not None and decided and policy.near is None and bool(second.certain.all())
+    return Played(named, decided, policy.judged, policy.labels, second is not None, exact)
+
+
+def _played(world: World, *, seed: int, **options: Any) -> AuditPolicy:
     n, systems = world.human.shape
     policy = AuditPolicy(AuditConfig(systems, n, segments=world.segments, seed=seed, **options))
     while (f := policy.batch) is not None:
@@ -50,10 +71,15 @@ def audit(world: World, *, seed: int, **options: Any) -> Played:
         drawn = policy.throw(world.judge[cells] if f.judged else np.full((f.items.size, f.arms.size), np.nan))
         known = policy.affordable(drawn)
         policy.learn(drawn, np.where(drawn.wanted, world.human[cells], np.nan)[:known])
-    left = np.flatnonzero(policy.active)
-    if policy.near is not None:
-        return Played(policy.near, True, policy.judged, policy.labels)
-    return Played(int(left[0]), left.size == 1, policy.judged, policy.labels)
+    return policy
+
+
+def single(world: World, *, seed: int, **options: Any) -> tuple[Played, float, float]:
+    """As :func:`audit` for one system; whether its mean is known as well as wanted, and its interval."""
+    policy = _played(world, seed=seed, **options)
+    low, high = policy.interval(0)
+    second = policy.second is not None
+    return Played(0, policy.narrow, policy.judged, policy.labels, second), low, high
 
 
 def lucb(

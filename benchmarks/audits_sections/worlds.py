@@ -127,3 +127,69 @@ NULLS: dict[str, Callable[[int, int, np.random.Generator], World]] = {
     "skewed": tied_skewed,
     "fixed pool": tied_pool,
 }
+
+
+# small pools: many systems, few items
+
+
+def leaderboard(n: int, systems: int, kind: str, quality: str, rng: np.random.Generator) -> World:
+    """Systems up to .32 below the best, the second at least .02; items that are hard or easy for all.
+
+    Args:
+        n: items.
+        systems: how many, in random order.
+        kind: ``rating`` (spread .2) or ``pass/fail``.
+        quality: of the judge, a key of :data:`QUALITIES`.
+        rng: source of everything.
+    """
+    below = np.concatenate([[0.0], 0.02 + 0.3 * rng.random(systems - 1)])
+    mean = np.clip(rng.permutation(0.65 - below) + 0.12 * rng.standard_normal((n, 1)), 0.0, 1.0)
+    noise, bias, agrees = QUALITIES[quality]
+    if kind == "rating":
+        y = np.clip(mean + SPREAD * rng.standard_normal(mean.shape), 0.0, 1.0)
+        off = bias * rng.standard_normal(systems) + noise * rng.standard_normal(y.shape)
+        return _world(y + off, y)
+    y = (rng.random(mean.shape) < mean).astype(np.float64)
+    return _world(np.where(rng.random(y.shape) < agrees, y, 1.0 - y), y)
+
+
+QUALITIES = {"weak": (0.6, 0.1, 0.6), "middling": (0.2, 0.1, 0.8), "good": (0.05, 0.05, 0.97)}
+"""Noise and bias per system of a judge of ratings, and how often one of pass/fail agrees with humans."""
+
+
+def tied_passes(n: int, systems: int, rng: np.random.Generator) -> World:
+    """Pass or fail, exactly as many passes for every system; the judge is right in 80%."""
+    y = np.stack([rng.permutation(np.arange(n) < 0.7 * n) for _ in range(systems)], axis=1).astype(float)
+    return _world(np.where(rng.random(y.shape) < 0.8, y, 1.0 - y), y)
+
+
+def twins(n: int, systems: int, rng: np.random.Generator) -> World:
+    """The same answers under several names; the judge prefers the first name."""
+    y = np.repeat(np.clip(0.6 + SPREAD * rng.standard_normal((n, 1)), 0.0, 1.0), systems, axis=1)
+    favour = np.where(np.arange(systems) == 0, 0.2, 0.0)
+    return _world(y + favour + 0.1 * rng.standard_normal(y.shape), y)
+
+
+def one_item_decides(n: int, systems: int, rng: np.random.Generator) -> World:
+    """All have the same scores in another order, but one item: there the last system gains 1/4."""
+    world = tied_pool(n, systems, rng)
+    world.human[rng.integers(n), -1] += 0.25
+    return _world(world.judge, np.clip(world.human, 0.0, 1.25) / 1.25)
+
+
+def surprise(n: int, systems: int, rng: np.random.Generator) -> World:
+    """As many passes for every system; the judge is right, but wrong on a tenth of the items."""
+    y = tied_passes(n, systems, rng).human
+    judge = y.copy()
+    rows = rng.permutation(n)[: n // 10]
+    judge[rows] = 1.0 - judge[rows]
+    return _world(judge, y)
+
+
+SMALL_NULLS: dict[str, Callable[[int, int, np.random.Generator], World]] = {
+    "ratings in another order": tied_pool,
+    "as many passes": tied_passes,
+    "the same answers": twins,
+    "wrong on a tenth of the items": surprise,
+    "one item decides": one_item_decides,
+}

@@ -22,6 +22,8 @@ class Coin(StrEnum):
     """Heads if U < pi, the same U for every system: whoever has the larger pi is labelled with the others."""
     INDEPENDENT = "independent"
     """A coin of its own for every system."""
+    NONE = "none"
+    """No coin: the second pass labels every answer that has no label yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,14 @@ class AuditDraw:
     Attributes:
         index: position in the draw order over all contexts and systems, from 0; labels are learned from in
             this order, whenever they arrive.
-        context: number of the context; systems judged on the same item in the same step share it.
+        context: number of the context; systems judged on the same item in the same step share it. The second
+            pass draws answers again that have no label, in contexts of their own.
         model: the system, an index into ``Design.models``.
         item: an index into ``Design.items``.
         segment: an index into the policy's segments (0 when there is one).
         judge: the judge's score F, on the human scale rescaled to [0, 1].
         prediction: the label m expected at this judge score, in [0, 1], from PAST labels only.
-        propensity: the chance pi of a label, in (0, 1].
+        propensity: the chance pi of a label, in (0, 1]; 1 in the second pass.
         uniform: the number U in [0, 1) thrown for the coin.
         coin: how the coins of this context hang together.
         leader: the system that led when the policy was frozen; None when nobody did.

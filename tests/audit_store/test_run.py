@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from tests.audit_store.audits import Told, audit
 
+from evalbudget.audit_draws import Coin
 from evalbudget.audit_store import Answer, AuditStore
+from evalbudget.audit_store.going_on import go_on
 from evalbudget.audit_store.one_run import only_run
 from evalbudget.audit_store.run import AuditRun
 from evalbudget.audit_store.standing import Stage
@@ -214,3 +216,97 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
         pass
     with pytest.raises(AuditStoreError, match="does not exist"), only_run(tmp_path / "none" / "a.sqlite"):
         pass
+
+
+def finish(told: Told, store: AuditStore) -> list[Stage]:
+    """Draw and label until it is over."""
+    stages = []
+    for _ in range(60):
+        found = go_on(store)
+        stages.append(found.stage)
+        if found.stage is Stage.DRAW:
+            told.draw(store)
+        elif found.stage is Stage.LABELS:
+            label_all(told, store)
+        else:
+            return stages
+    raise AssertionError("no verdict")
+
+
+def test_a_pool_used_up_is_labelled_again_until_it_is_decided(tmp_path: Path) -> None:
+    told = Told((5.0, 5.2), n_items=20, pilot=12, batch=9)
+    with told.create(tmp_path / "a.sqlite") as store:
+        told.draw(store)
+        while not (found := weigh(store)).pool_used_up:
+            label_all(told, store)
+            told.draw(store)
+        assert found.headline.startswith("undecided, the pool is used up: ")
+        assert found.outcome == "undecided"
+        more = found.second_pass_labels
+        assert found.second_pass_cost == 20 * more > 0
+        assert f"at most {more} more labels, {20 * more:,} at 20 each" in found.reason
+        assert found.next_step == f"{len(found.wanted)} labels wanted, of at most {more} that decide it"
+        assert "of the mean over these 20 items" in found.interval
+        drawn, items = store.progress().drawn, store.progress().contexts
+        assert (drawn, items) == (40, 20)
+        assert AuditRun(store).contexts == (), "no model and no judge is asked again"
+        again = [draw for draw in store.draws.all() if draw.coin is Coin.NONE]
+        assert again
+        for draw in again:
+            task = store.draws.task(draw.index)
+            assert task.response == f"Story {draw.item}, {draw.model}."
+            assert task.prompt == f"Write story {draw.item}."
+            assert store.draws.opinion(draw.index).reason == f"Reason {draw.item}"
+        finish(told, store)
+        found = go_on(store)
+        assert found.stage is Stage.VERDICT
+        means = told.human.mean(axis=0)
+        assert found.winner == ("alpha", "beta")[int(means.argmax())]
+        assert found.headline == f"{found.winner} is the best on these items"
+        assert (store.progress().drawn, store.progress().contexts) == (40, 20)
+        assert store.progress().labelled <= 40
+        assert found.cost == 40 + 20 * store.progress().labelled
+        draws = store.draws.count()
+    with AuditStore.open(tmp_path / "a.sqlite", told.design) as again_:
+        assert AuditRun(again_).over
+        assert go_on(again_).as_json() == found.as_json()
+        assert again_.draws.count() == draws
+
+
+def test_whoever_looks_has_the_next_labels_of_the_second_pass_drawn_once(tmp_path: Path) -> None:
+    told = Told((5.0, 5.0, 5.1), n_items=20, pilot=12, batch=6)
+    with told.create(tmp_path / "a.sqlite") as store, AuditStore.open(tmp_path / "a.sqlite") as other:
+        told.draw(store)
+        while not weigh(store).pool_used_up:
+            label_all(told, store)
+            told.draw(store)
+        label_all(told, store)
+        assert weigh(store).stage is Stage.DRAW, "weighing alone changes nothing"
+        before = store.draws.count()
+        assert go_on(other).stage is Stage.LABELS
+        after = store.draws.count()
+        assert after > before
+        assert go_on(store).wanted == go_on(other).wanted
+        assert store.draws.count() == after
+
+
+def test_human_only_waits_for_answers_before_it_wants_labels(tmp_path: Path) -> None:
+    told = Told((5.0, 5.2), n_items=40, use_judge=False, pilot=8, batch=8)
+    with told.create(tmp_path / "a.sqlite") as store:
+        assert weigh(store).stage is Stage.DRAW
+        assert weigh(store).wanted == ()
+        told.draw(store)
+        assert weigh(store).stage is Stage.LABELS
+        finish(told, store)
+        assert weigh(store).stage is Stage.VERDICT
+
+
+def test_a_second_pass_that_was_not_wanted_ends_undecided_with_its_price(tmp_path: Path) -> None:
+    told = Told((5.0, 5.0), n_items=10, pilot=8, second_pass=False)
+    with told.create(tmp_path / "a.sqlite") as store:
+        finish(told, store)
+        found = go_on(store)
+        assert found.stage is Stage.OVER
+        assert found.headline.startswith("undecided, the pool is used up")
+        assert "a second pass would decide it (second_pass=true)" in found.reason
+        assert found.next_step == "nothing more is asked"

@@ -12,7 +12,16 @@ import pytest
 from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[2]
-SECTIONS = ("literal", "environments", "nulls", "batches", "hanna")
+SECTIONS = (
+    "literal",
+    "environments",
+    "small",
+    "nulls",
+    "small-nulls",
+    "one-system",
+    "batches",
+    "hanna",
+)
 
 
 @pytest.fixture(scope="module")

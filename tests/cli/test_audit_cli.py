@@ -274,3 +274,35 @@ def test_serve_says_that_a_port_is_taken(path: Path) -> None:
         refused(run("serve", path, "--port", str(port)), f"port {port} is taken", "--port 0")
     refused(run("serve", path, "--port", "70000"), "70000")
     refused(run("serve", path, "--by", "x" * 200), "no name for a labeller")
+
+
+def test_a_pool_used_up_goes_on_without_the_run(tmp_path: Path) -> None:
+    told, path = Told((5.0, 5.1), n_items=12, pilot=8, batch=8), tmp_path / "a.sqlite"
+    with told.create(path) as store:
+        told.draw(store)
+        while not weigh(store).pool_used_up:
+            for task in store.draws.tasks(labelled=False):
+                store.labels.add(task.draw, told.score(store, task.draw), "ann")
+            told.draw(store)
+    for command in ("status", "next", "verdict"):
+        assert run(command, path).exit_code == 3, command
+    words = " ".join(run("verdict", path).stdout.split())
+    assert words.startswith("Undecided, the pool is used up: ")
+    assert "a second pass labels their other answers until it is decided: at most " in words
+    found = json.loads(run("status", path, "--json").stdout)
+    assert found["pool_used_up"]
+    assert found["second_pass_cost"] == 20 * found["second_pass_labels"] > 0
+    for _ in range(10):  # labels alone, through files: nobody runs the evaluation again
+        exported = run("export", path, "--format", "jsonl", "--only", "wanted", "-o", "-").stdout
+        rows = [json.loads(line) for line in exported.splitlines()]
+        if not rows:
+            break
+        with AuditStore.open(path) as store:
+            for row in rows:
+                row["score"] = told.score(store, store.draws.index(row["task"]))
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        done = run("import", path, "-", "--format", "jsonl", "--by", "ann", stdin=text)
+        assert done.exit_code == 0, done.output
+    assert run("verdict", path).exit_code == 0
+    winner = ("alpha", "beta")[int(told.human.mean(axis=0).argmax())]
+    assert f"{winner} is the best on these items" in run("verdict", path).stdout.lower()

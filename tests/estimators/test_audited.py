@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications
 
+from evalbudget.audit_draws import Coin
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators import AuditedScores, by_segment, ipw_mean, ppi_mean
@@ -92,7 +93,8 @@ def test_scores_come_with_their_propensities_from_a_journal() -> None:
     sampler = AuditEProcess(design, pilot=20, batch=20)
     journal = play(sampler, 300, score=lambda c: float(table[c.rater, c.model, c.item]))
     scores = AuditedScores.of(journal, model=1)
-    drawn = {d.item: d for d in sampler.draws if d.model == 1}
+    assert any(d.coin is Coin.NONE for d in sampler.draws), "no second pass, whose labels are left out"
+    drawn = {d.item: d for d in sampler.draws if d.model == 1 and d.coin is not Coin.NONE}
     for f, y, pi, item in zip(scores.judge, scores.human, scores.propensity, scores.item, strict=True):
         assert f == table[0, 1, item]
         if drawn[item].wanted:

@@ -11,7 +11,7 @@ from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-LEVEL = {"mockllm/good": 8, "mockllm/bad": 4}
+LEVEL = {"mockllm/good": 8, "mockllm/same": 8, "mockllm/bad": 4}
 
 
 def human(model: str, item: str) -> int:

@@ -16,6 +16,7 @@ from tests.host_inspect.audited_tasks import human
 from evalbudget.audit_store import AuditStore
 from evalbudget.audit_store.one_run import only_run
 from evalbudget.audit_store.run import AuditRun
+from evalbudget.audit_store.weighing import weigh
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.auditing.again import shown
@@ -178,6 +179,25 @@ def test_the_audit_may_be_named_by_scorer_and_the_judge_by_role(folder: Path) ->
         assert all(draw.judge == draw.judge for draw in store.draws.all())
     both = CliRunner().invoke(cli, [*common, "--auditor", "panel"])
     assert "both name a scorer" in both.stderr
+
+
+def test_a_pool_used_up_is_labelled_again_without_asking_any_model_twice(folder: Path) -> None:
+    """Two systems that are equal on the pool, and a judge that is not: the tie is exact."""
+    done = run("-T", "items=8", models="mockllm/good,mockllm/same")
+    while done.exit_code == 3:
+        paid = calls(folder)
+        assert label_all() > 0
+        with AuditStore.open("a.sqlite") as store:
+            used_up = weigh(store).pool_used_up
+        done = run("-T", "items=8", models="mockllm/good,mockllm/same")
+        if used_up:
+            assert calls(folder) == paid
+            assert "Undecided" in done.output or "A tie" in done.output
+    assert done.exit_code == 0, done.output
+    assert "A tie: systems are exactly equal on these items" in done.output
+    assert max(calls(folder).values()) == 1
+    with AuditStore.open("a.sqlite") as store:
+        assert store.progress().labelled == 16
 
 
 def test_humans_alone_may_be_a_scorer_and_need_no_judge(folder: Path) -> None:

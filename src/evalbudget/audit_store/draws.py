@@ -126,6 +126,16 @@ class Draws:
             raise InvalidInputError(_not_wanted(draw, bool(rows)))
         return self._task(rows[0])
 
+    def answer(self, item: int, model: int) -> Answer | None:
+        """What a system answered to an item, as it was first drawn; None if it was never asked."""
+        rows = self._db.rows(
+            "SELECT prompt, response, reason FROM draws JOIN contexts USING (context) "
+            "WHERE item = ? AND model = ? ORDER BY draw LIMIT 1",
+            item,
+            model,
+        )
+        return Answer(*rows[0]) if rows else None
+
     def opinion(self, draw: int) -> Opinion:
         """What the judge said of a draw.
 

@@ -25,7 +25,8 @@ class AuditRun:
             run.record(context, answers, scores)
         run.verdict().labels_wanted  # humans are asked for these now
 
-    Started again at any time, after a crash or when labels came in, it goes on where the store is.
+    Started again at any time, after a crash or when labels came in, it goes on where the store is. Contexts
+    of the second pass are recorded at once where the store has the answers.
 
     Args:
         store: the audit.
@@ -41,6 +42,7 @@ class AuditRun:
             draws, labels, self._corrections = store.draws.all(), labels_of(store), store.labels.corrections()
         self._session = rebuild(config_of(store), draws, labels)
         self._recorded = {draw.context for draw in draws}
+        self._record_again()
 
     @property
     def contexts(self) -> tuple[Context, ...]:
@@ -98,6 +100,18 @@ class AuditRun:
         self.store.draws.append(zip(draws, answers, strict=True), self._corrections)
         self._recorded.add(context.number)
         return draws
+
+    def _record_again(self) -> None:
+        """Keep what the second pass has labelled next."""
+        for context in self.contexts:
+            if not context.again:
+                continue
+            draws = [draw for draw in self._session.draws if draw.context == context.number]
+            known = [self.store.draws.answer(draw.item, draw.model) for draw in draws]
+            answers = [answer for answer in known if answer is not None]
+            if len(answers) == len(known):
+                self.store.draws.append(zip(draws, answers, strict=True), self._corrections)
+                self._recorded.add(context.number)
 
     def verdict(self) -> Verdict:
         """What is proved by the labels that were there when this run was begun."""

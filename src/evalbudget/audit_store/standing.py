@@ -60,6 +60,10 @@ class Standing:
         wanted: draws whose label is waited for, in draw order.
         progress: how far labelling is.
         command: what draws the next batch.
+        pool_used_up: every item was drawn without a verdict; what was decided since is about these items.
+        exact: decided by labels alone, without any probability.
+        second_pass_labels: that the second pass still needs at most; 0 if none is due.
+        second_pass_cost: their price, in the audit's prices.
     """
 
     stage: Stage
@@ -74,15 +78,21 @@ class Standing:
     wanted: tuple[int, ...]
     progress: Progress
     command: str = ""
+    pool_used_up: bool = False
+    exact: bool = False
+    second_pass_labels: int = 0
+    second_pass_cost: float = 0.0
 
     @property
     def headline(self) -> str:
         """The outcome as a sentence."""
         unfinished = "ended without a verdict" if self.stage is Stage.OVER else "no verdict yet"
+        if self.pool_used_up:
+            unfinished = "undecided, the pool is used up"
         ahead = f": {self.leader} is ahead" if self.leader is not None and len(self.models) > 1 else ""
         return {
-            "best": f"{self.winner} is the best",
-            "tie": "a tie: nobody is shown to be the best",
+            "best": f"{self.winner} is the best" + " on these items" * self.pool_used_up,
+            "tie": "a tie: systems are exactly equal on these items",
             "equivalent": f"equivalent within the margin{ahead}",
             "audit only": "the judge is not worth its price: label without it",
             "estimated": "the mean is known as well as wanted",
@@ -95,12 +105,18 @@ class Standing:
         wanted = len(self.wanted)
         return {
             Stage.VERDICT: "nothing more is needed",
-            Stage.OVER: "nothing is left to draw or to label",
-            Stage.LABELS: f"{wanted} label{'s' * (wanted != 1)} wanted",
+            Stage.OVER: "nothing more is asked"
+            if self.second_pass_labels
+            else "nothing is left to draw or to label",
+            Stage.LABELS: f"{wanted} label{'s' * (wanted != 1)} wanted" + self._second_pass(),
             Stage.DRAW: "all labels are in; run "
             + (self.command or "the command that began this audit")
             + (" again for the next batch" if not self.command else " for the next batch"),
         }[self.stage]
+
+    def _second_pass(self) -> str:
+        more = self.second_pass_labels
+        return f", of at most {more:,} that decide it" if more else ""
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, sentences included."""

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from evalbudget._version import __version__
+from evalbudget.audit_draws import Coin
 from evalbudget.audit_store.database import Database
 from evalbudget.audit_store.design import AuditDesign
 from evalbudget.audit_store.draws import Draws
@@ -114,8 +115,10 @@ class AuditStore:
         """How far labelling is."""
         with self._db.read() as cursor:
             drawn, contexts, wanted, batch = cursor.execute(
-                "SELECT count(*), count(DISTINCT context), coalesce(sum(wanted), 0), "
-                "coalesce(max(policy), -1) FROM draws"
+                "SELECT count(CASE WHEN coin <> :none THEN 1 END), "
+                "count(DISTINCT CASE WHEN coin <> :none THEN context END), "
+                "coalesce(sum(wanted), 0), coalesce(max(policy), -1) FROM draws",
+                {"none": Coin.NONE.value},  # the second pass draws nothing new
             ).fetchone()
             labelled, batch_labelled, in_batch = cursor.execute(
                 "SELECT count(first.draw), count(CASE WHEN policy = :batch THEN first.draw END), "

@@ -68,20 +68,39 @@ def weigh(store: AuditStore) -> Standing:
         draws, labels, progress = store.draws.all(), labels_of(store), store.progress()
     found = replay(config, draws, labels)
     names = store.design.models
+    there = {draw.index for draw in draws}
+    wanted = tuple(index for index in found.labels_wanted if index in there)
     return Standing(
-        stage=_stage(found),
+        stage=_stage(found, wanted),
         outcome=found.outcome.value,
         winner=None if found.winner is None else names[found.winner],
         leader=None if found.leader is None else names[found.leader],
         reason=found.reason,
         models=tuple(_model(names[e.model], e, scale) for e in found.estimates),
-        interval=f"{100 * (1 - config.delta):.6g}% intervals, anytime, for all systems at once; "
-        "complete batches only",
+        interval=_interval(found, config),
         judge_says=None if found.judge_verdict is None else names[found.judge_verdict],
         cost=found.cost,
-        wanted=found.labels_wanted,
+        wanted=wanted,
         progress=progress,
         command=store.command,
+        pool_used_up=found.pool_used_up,
+        exact=found.exact,
+        second_pass_labels=found.second_pass_labels,
+        second_pass_cost=found.second_pass_cost,
+    )
+
+
+def _interval(found: Verdict, config: AuditConfig) -> str:
+    """What the intervals are, in a sentence."""
+    level = f"{100 * (1 - config.delta):.6g}% intervals, anytime"
+    level += "" if config.n_models == 1 else ", for all systems at once"
+    if not found.pool_used_up:
+        return f"{level}, of the mean over items like these; complete batches only"
+    mixed = not all(each.of_pool for each in found.estimates)
+    return (
+        f"{level}, of the mean over these {config.n_items:,} items"
+        + ", or over items like these for systems that were out before the second pass" * mixed
+        + "; without width where every answer is labelled"
     )
 
 
@@ -92,7 +111,7 @@ def _model(name: str, found: ModelEstimate, scale: Scale) -> ModelStanding:
     return ModelStanding(name, value, low, high, found.active, found.labels)
 
 
-def _stage(found: Verdict) -> Stage:
+def _stage(found: Verdict, wanted: tuple[int, ...]) -> Stage:
     if found.finished:
         return Stage.OVER if found.outcome is AuditOutcome.UNDECIDED else Stage.VERDICT
-    return Stage.LABELS if found.labels_wanted else Stage.DRAW
+    return Stage.LABELS if wanted else Stage.DRAW

@@ -3,9 +3,10 @@
 from evalbudget.audits.config import AuditConfig, NoGo
 from evalbudget.audits.replay import rebuild, replay
 from evalbudget.audits.session import AuditSession, Context
-from evalbudget.audits.verdict import AuditOutcome, ModelEstimate, Verdict
+from evalbudget.audits.verdict import DECIDED, AuditOutcome, ModelEstimate, Verdict
 
 __all__ = [
+    "DECIDED",
     "AuditConfig",
     "AuditOutcome",
     "AuditSession",

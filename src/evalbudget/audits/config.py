@@ -37,6 +37,8 @@ class AuditConfig:
         pilot: labels to expect of the first batch, before anything is known of the judge.
         batch: labels to expect of every later batch; the policy is frozen within it.
         max_labels: never ask for more than this many; None for no limit.
+        second_pass: once every item is drawn without a verdict, label the contenders' other answers until
+            there is one; False ends there, undecided.
         bins: of judge scores, at most.
         coin: how the coins of one context hang together.
         no_go: what to do once the judge is not worth its price.
@@ -58,6 +60,7 @@ class AuditConfig:
     pilot: int = 40
     batch: int = 50
     max_labels: int | None = None
+    second_pass: bool = True
     bins: int = 10
     coin: Coin = Coin.DISJOINT
     no_go: NoGo = NoGo.CONTINUE
@@ -67,6 +70,12 @@ class AuditConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "coin", _choice(Coin, "coin", self.coin))
         object.__setattr__(self, "no_go", _choice(NoGo, "no_go", self.no_go))
+        if self.coin is Coin.NONE:
+            raise InvalidInputError(
+                f"coin {self.coin.value!r} is of the second pass; choose disjoint or shared"
+            )
+        if not isinstance(self.second_pass, bool):
+            raise InvalidInputError(f"second_pass is {self.second_pass!r}; give true or false")
         for name in ("n_models", "n_items", "pilot", "batch", "bins", "max_labels", "seed"):
             value, least = getattr(self, name), 0 if name == "seed" else 1
             if name == "max_labels" and value is None:
@@ -105,7 +114,10 @@ class AuditConfig:
 
     def to_json(self) -> dict[str, Any]:
         """JSON values, to keep with the draws."""
-        return asdict(self)
+        values = asdict(self)
+        if self.second_pass:  # stores begun before there was one go on with it
+            del values["second_pass"]
+        return values
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> AuditConfig:

@@ -172,7 +172,7 @@ class LucbSession:
         elif self.pulls is not None and self.state.pulls >= self.pulls:
             self._ended = f"stopped after {self.pulls} pulls: the leader is named, nothing is proved"
         elif any(self._position[k] >= self.n_items for k in arms):
-            self._ended = f"all {self.n_items} items are drawn and the leader has not parted"
+            self._ended = f"all {self.n_items:,} items are drawn: leader and challenger have not parted"
         elif self.max_labels is not None and self._asked + len(arms) > self.max_labels:
             self._ended = (
                 f"{self._asked} of the {self.max_labels} labels allowed are used up, and the next step could "
@@ -217,8 +217,6 @@ class LucbSession:
         outcome, winner = AuditOutcome.UNDECIDED, None
         if self._parted:
             outcome, winner = AuditOutcome.BEST, leader
-        elif self._ended.startswith("all") and "items" in self._ended:
-            outcome = AuditOutcome.TIE
         return Verdict(
             outcome=outcome,
             finished=self.over,

@@ -11,15 +11,22 @@ from evalbudget.audit_draws import Coin
 from evalbudget.audits.calibration import Calibration
 from evalbudget.audits.config import AuditConfig, NoGo
 from evalbudget.audits.rates import (
-    Rates,
+    LEAST,
     Task,
     audits_only,
     best_rates,
     fits_disjoint,
+    pool_cost,
     residual_variance,
+    second_pass_labels,
     single_audits_only,
+    single_needed,
+    single_pool_cost,
     single_rates,
+    skipping_cost,
 )
+from evalbudget.audits.rates import Pool as InPool
+from evalbudget.audits.second_pass import Pool, SecondBatch, SecondPass, SecondWeighed, share_of_delta
 from evalbudget.confidence.audited import (
     GAMMA,
     STEPS,
@@ -38,6 +45,8 @@ WARM_UP = 8
 WARM_RATE = 0.5
 PAIRS = 30
 """Labels of both arms from which on their correlation is trusted."""
+WORTH = 0.75
+"""The rest of the first pass is skipped for the second if that is expected to cost less than this share."""
 FIRST_SPREAD = 0.1
 """Variance of a difference of predictions supposed before anything was judged."""
 
@@ -95,7 +104,7 @@ class Drawn:
         wanted: whether the coin asks for a label.
     """
 
-    batch: Frozen
+    batch: Frozen | SecondBatch
     judge: FloatArray
     prediction: FloatArray
     propensity: FloatArray
@@ -130,6 +139,7 @@ class AuditPolicy:
         self._followed: FloatArray = np.zeros((K, STEPS.size))
         self._close: FloatArray = np.zeros((K, K, STEPS.size))
         self._evidence: FloatArray = np.ones((K, K))
+        self._against: FloatArray = np.ones(K)
         self._closeness: FloatArray = np.zeros((K, K))
         self.past: list[tuple[Drawn, FloatArray]] = []
         self.narrow = False
@@ -146,7 +156,9 @@ class AuditPolicy:
             config.segments if config.segments is not None else np.zeros(config.n_items), dtype=np.int64
         )
         self._contexts = 0
-        self.batch: Frozen | None = self._freeze()
+        self.second: SecondPass | None = None
+        """Begun when every item was drawn without a verdict."""
+        self.batch: Frozen | SecondBatch | None = self._freeze()
 
     @property
     def threshold(self) -> float:
@@ -169,6 +181,9 @@ class AuditPolicy:
         f = self.batch
         assert f is not None
         rows = slice(start, start + len(judge))
+        if isinstance(f, SecondBatch):
+            wanted = f.wanted[rows]
+            return Drawn(f, f.judge[rows], f.prediction[rows], np.ones(wanted.shape), wanted)
         cell = f.calibration.cells(self._segment[f.items[rows]], judge)
         arms = f.arms[None, :]
         m, pi = f.calibration.prediction[arms, cell], f.propensity[arms, cell]
@@ -189,7 +204,7 @@ class AuditPolicy:
         needed = np.cumsum(drawn.wanted.sum(axis=1))
         return int(np.searchsorted(needed, self.config.max_labels - self.labels, side="right"))
 
-    def weigh(self, drawn: Drawn, labels: FloatArray) -> Weighed:
+    def weigh(self, drawn: Drawn, labels: FloatArray) -> Weighed | SecondWeighed:
         """What the first contexts of the batch prove, without learning from them.
 
         Args:
@@ -197,7 +212,14 @@ class AuditPolicy:
             labels: of its first contexts, complete, shape (contexts, arms of the batch); nan where a label
                 was not wanted, or never came.
         """
-        f, n = drawn.batch, len(labels)
+        f = drawn.batch
+        if isinstance(f, SecondBatch):
+            assert self.second is not None
+            return self.second.weigh(f, labels)
+        return self._weigh(f, drawn, labels)
+
+    def _weigh(self, f: Frozen, drawn: Drawn, labels: FloatArray) -> Weighed:
+        n = len(labels)
         z = Audited.of(
             drawn.prediction[:n], drawn.propensity[:n], drawn.wanted[:n].astype(np.float64), labels
         )
@@ -207,6 +229,7 @@ class AuditPolicy:
         everything = np.broadcast_to(self._evidence, (n, K, K)).copy()
         everything[np.ix_(np.arange(n), f.arms, f.arms)] = mixture(log + self._capital[pairs])
         against = np.where(np.eye(K, dtype=bool), 0.0, everything).sum(axis=1) / max(K - 1, 1)
+        last = self._against
         capital, followed = self._capital.copy(), self._followed.copy()
         evidence = self._evidence.copy()
         if f.arms.size > 1:
@@ -218,6 +241,7 @@ class AuditPolicy:
                 capital[pairs] += log[-1]
                 followed[f.arms] = led[-1]
                 evidence = everything[-1]
+                last = against[-1]
         first = np.full(K, n)
         for k in np.flatnonzero(self.active):
             over = np.flatnonzero(against[:, k] >= self.threshold)
@@ -231,7 +255,7 @@ class AuditPolicy:
             if n:
                 close[pairs], closeness[pairs] = near[-1], peaks[-1]
             decided, near_arm = self._first_near(peaks, f.arms, first)
-        return Weighed(first, decided, near_arm, capital, followed, evidence, close, closeness)
+        return Weighed(first, decided, near_arm, capital, followed, evidence, last, close, closeness)
 
     def _first_near(self, peaks: FloatArray, arms: IntArray, first: IntArray) -> tuple[int, int | None]:
         """The first context after which some arm is as good as any left, up to the margin, and which."""
@@ -252,10 +276,13 @@ class AuditPolicy:
 
     def learn(self, drawn: Drawn, labels: FloatArray) -> None:
         """Take a complete batch in and freeze the next one; it ends short when labels run out."""
-        found = self.weigh(drawn, labels)
+        if isinstance(drawn.batch, SecondBatch):
+            self._learn_second(drawn.batch, drawn, labels)
+            return
+        found = self._weigh(drawn.batch, drawn, labels)
         n = len(labels)
         self._capital, self._followed, self._evidence = found.capital, found.followed, found.evidence
-        self._close, self._closeness = found.close, found.closeness
+        self._against, self._close, self._closeness = found.against, found.close, found.closeness
         self.labels += int(drawn.wanted[:n].sum())
         self.judged += n * drawn.batch.arms.size if drawn.batch.judged else 0
         self._contexts += n
@@ -264,16 +291,31 @@ class AuditPolicy:
         if dropped[self.active].all():  # all at once: the one with the least evidence against it stays
             dropped[int(np.argmax(np.where(self.active, found.first, -1)))] = False
         self.active &= ~dropped
+        if found.equivalent < n:
+            self.near = found.near
+        self._go_on(drawn, n)
+
+    def _learn_second(self, f: SecondBatch, drawn: Drawn, labels: FloatArray) -> None:
+        assert self.second is not None
+        found = self.second.weigh(f, labels)
+        n = len(labels)
+        self.second.learn(f, labels, found)
+        self.labels += int(drawn.wanted[:n].sum())
+        self.active = self.second.active.copy()
+        if found.equivalent < n:
+            self.near = found.near
+        self._go_on(drawn, n)
+
+    def _go_on(self, drawn: Drawn, n: int) -> None:
+        """Freeze the next batch unless it is over; n contexts of the last one are complete."""
         self.out_of_labels = n < drawn.n or (
             self.config.max_labels is not None and self.labels >= self.config.max_labels
         )
-        if found.equivalent < n:
-            self.near = found.near
         if self.config.half_width is not None:
             low, high = self.interval(0)
             self.narrow = (high - low) / 2.0 <= self.config.half_width
         over = self.active.sum() == 1 and self.config.n_models > 1
-        over |= self.near is not None or self.out_of_labels or self.narrow
+        over |= self.near is not None or self.narrow
         self.batch = None if over else self._freeze()
 
     @property
@@ -282,11 +324,17 @@ class AuditPolicy:
         return self._contexts >= self.config.n_items
 
     def interval(self, arm: int) -> tuple[float, float]:
-        """Anytime bounds of the arm's mean; simultaneous over the arms, from complete batches."""
+        """Anytime bounds of the arm's mean; simultaneous over the arms, from complete batches.
+
+        About items like these; of arms that the second pass labels about this pool.
+        """
+        if self.second is not None and self.second.contenders[arm]:
+            return self.second.interval(arm)
         if self._means is None:
             self._means = AuditedMeans(self.config.n_models)
         for drawn, labels in self.past[self._counted :]:
             f, n = drawn.batch, len(labels)
+            assert isinstance(f, Frozen)
             z = Audited.of(
                 drawn.prediction[:n], drawn.propensity[:n], drawn.wanted[:n].astype(np.float64), labels
             )
@@ -295,7 +343,8 @@ class AuditPolicy:
                     k, z.low[:, column], z.high[:, column], f.variance[k], f.below[k], f.above[k]
                 )
         self._counted = len(self.past)
-        return self._means.interval(arm, self.config.delta / self.config.n_models)
+        K = self.config.n_models
+        return self._means.interval(arm, self.config.delta * (1.0 - share_of_delta(self.config)) / K)
 
     # the past as arrays, nan or 0 where an arm took no part
 
@@ -318,13 +367,16 @@ class AuditPolicy:
         self._remembered = len(self.past)
         return self._history
 
-    def _freeze(self) -> Frozen | None:
+    def _freeze(self) -> Frozen | SecondBatch | None:
         left = self.config.n_items - self._contexts
         if left <= 0:
+            return self._freeze_second()
+        if self.out_of_labels:
             return None
         c = self.config
         K, arms = c.n_models, np.flatnonzero(self.active)
         past = self.history()
+        skips = False
         if not past.segment.size:
             calibration = Calibration.before(K, c.n_segments, c.bins)
             judged = c.use_judge
@@ -344,21 +396,23 @@ class AuditPolicy:
             n_seen = np.maximum(past.seen.sum(axis=0), 1)
             value = ((m + gain) * past.seen).sum(axis=0) / n_seen
             leader = int(arms[np.argmax(value[arms])])
-            rates, judged = self._choose(calibration, spread, value, leader, arms, past, n_seen)
-            propensity, contexts = rates.propensity.copy(), rates.contexts
+            choice = self._choose(calibration, spread, value, leader, arms, past, n_seen)
+            judged, propensity, contexts = choice.judged, choice.propensity.copy(), choice.contexts
+            skips = choice.skips
             if not judged and self.no_go is None:
                 self.no_go = len(self.past)
                 if c.no_go is NoGo.STOP:
                     self.stopped_by_judge = True
                     return None
             young = past.wanted.sum(axis=0) < WARM_UP
-            propensity[young] = np.maximum(propensity[young], WARM_RATE)
+            if not skips:
+                propensity[young] = np.maximum(propensity[young], WARM_RATE)
         expected = float((calibration.share * propensity).sum(axis=1)[arms].sum())
         aim = c.pilot if not self.past else c.batch
         if c.max_labels is not None:
             aim = min(aim, max(1, c.max_labels - self.labels))
         n = int(np.clip(round(aim / max(expected, 1e-9)), 1, max(10.0, min(contexts, 1e9))))
-        n = min(n, left)
+        n = left if skips else min(n, left)
         G = residual_variance(calibration, propensity)
         if not judged:
             spread = _spread_of_labels(past) if self.past else spread
@@ -394,6 +448,32 @@ class AuditPolicy:
             variance=np.diag(spread) / 2.0 + G,
         )
 
+    def _freeze_second(self) -> SecondBatch | None:
+        """All items are drawn: label what the contenders have no label of."""
+        if self.second is None:
+            self.second = self._begin_second()
+            self.second.settle()
+            self.active = self.second.active.copy()
+        c = self.config
+        over = self.active.sum() == 1 and c.n_models > 1
+        if over or self.out_of_labels or not c.second_pass:
+            return None
+        aim = c.batch if c.max_labels is None else min(c.batch, max(1, c.max_labels - self.labels))
+        return self.second.freeze(len(self.past), aim)
+
+    def _begin_second(self) -> SecondPass:
+        past = self.history()
+        pool = Pool(
+            items=self._order[: self._contexts],
+            segment=past.segment,
+            judge=past.judge,
+            label=past.label,
+            read=past.wanted > 0,
+            seen=past.seen > 0,
+        )
+        near, proved = mixture(self._close), self._closeness
+        return SecondPass(self.config, pool, self.active, self._against, near, proved, self.threshold)
+
     def _choose(
         self,
         calibration: Calibration,
@@ -403,26 +483,14 @@ class AuditPolicy:
         arms: IntArray,
         past: History,
         n_seen: IntArray,
-    ) -> tuple[Rates, bool]:
-        """Propensities, and whether the judge is worth its price."""
+    ) -> Choice:
+        """The cheapest way on that is known."""
         c = self.config
-        enough = past.wanted.sum() >= c.pilot / 2
+        enough = bool(past.wanted.sum() >= c.pilot / 2)
         of_labels = _spread_of_labels(past)
+        noise = (calibration.share * calibration.square).sum(axis=1)
         if arms.size == 1:
-            assert c.half_width is not None
-            alone = single_audits_only(
-                calibration, float(of_labels[0, 0]) / 2.0, c.half_width, c.delta, c.price_label
-            )
-            if self.no_go is not None:
-                return alone, False
-            rates = single_rates(
-                calibration,
-                float(spread[0, 0]) / 2.0,
-                c.half_width,
-                c.delta,
-                (c.price_judge, c.price_label),
-            )
-            return (alone, False) if enough and alone.cost < rates.cost else (rates, True)
+            return self._choose_alone(calibration, float(spread[0, 0]), float(of_labels[0, 0]), noise, enough)
         rivals = arms[arms != leader]
         G = residual_variance(calibration, np.full(calibration.prediction.shape, 0.2))
         error = np.sqrt((spread[leader, rivals] + G[leader] + G[rivals]) / n_seen[rivals])
@@ -437,13 +505,101 @@ class AuditPolicy:
             c.price_label,
             c.coin is Coin.DISJOINT,
         )
-        alone = audits_only(calibration, task, of_labels[leader, rivals])
-        if self.no_go is not None:
-            return alone, False
-        rates = best_rates(calibration, task)
-        if enough and alone.cost < rates.cost:
-            return alone, False
-        return rates, True
+
+        def pool(variance: FloatArray) -> InPool:
+            needed = second_pass_labels(c.n_items, task.gap, variance, task.log_threshold)
+            return InPool(c.n_items, c.n_items - self._contexts, needed)
+
+        labelled = of_labels[leader, rivals]
+        alone = audits_only(calibration, task, labelled)
+        rates = alone if self.no_go is not None else best_rates(calibration, task)
+        judged = rates is not alone and not (enough and alone.cost < rates.cost)
+        first = Choice(rates.propensity, rates.contexts, True)
+        if not judged:
+            first = Choice(alone.propensity, alone.contexts, False)
+        if not (enough and self._may_skip(first)):
+            return first
+        with_judge, without = pool(noise[leader] + noise[rivals]), pool(labelled)
+        stay = pool_cost(calibration, rates, task, with_judge, judged=True)
+        if not judged:
+            stay = pool_cost(calibration, alone, task, without, judged=False)
+        ways = [
+            (WORTH * stay, first),
+            (skipping_cost(task, without, judged=False), self._skip(calibration, False)),
+        ]
+        if self.no_go is None:
+            ways.append((skipping_cost(task, with_judge, judged=True), self._skip(calibration, True)))
+        return min(ways, key=lambda way: way[0])[1]
+
+    def _choose_alone(
+        self, calibration: Calibration, spread: float, of_labels: float, noise: FloatArray, enough: bool
+    ) -> Choice:
+        """For a single system; spreads are twice the variance of its predictions and of its labels."""
+        c = self.config
+        assert c.half_width is not None
+        h, prices, share = c.half_width, (c.price_judge, c.price_label), share_of_delta(c)
+
+        def pool(variance: float) -> InPool:
+            needed = single_needed(c.n_items, variance, h, c.delta * share)
+            return InPool(c.n_items, c.n_items - self._contexts, needed)
+
+        alone = single_audits_only(calibration, of_labels / 2.0, h, c.delta, c.price_label)
+        rates = (
+            alone if self.no_go is not None else single_rates(calibration, spread / 2.0, h, c.delta, prices)
+        )
+        judged = rates is not alone and not (enough and alone.cost < rates.cost)
+        first = Choice(rates.propensity, rates.contexts, True)
+        if not judged:
+            first = Choice(alone.propensity, alone.contexts, False)
+        if not (enough and self._may_skip(first)):
+            return first
+        with_judge, without = pool(float(noise[0])), pool(of_labels / 2.0)
+        stay = single_pool_cost(calibration, rates, with_judge, prices, judged=True)
+        if not judged:
+            stay = single_pool_cost(calibration, alone, without, prices, judged=False)
+        ways = [
+            (WORTH * stay, first),
+            (float(without.needed[0]) * c.price_label, self._skip(calibration, False)),
+        ]
+        if self.no_go is None:
+            judging = c.price_judge * with_judge.left
+            cost = judging + float(with_judge.needed[0]) * c.price_label
+            ways.append((cost, self._skip(calibration, True)))
+        return min(ways, key=lambda way: way[0])[1]
+
+    def _may_skip(self, first: Choice) -> bool:
+        """Whether to consider the second pass at once: the pool is not expected to suffice for the first.
+
+        Early guesses of how far systems are apart are poor, so it is not considered before four times as much
+        was spent as judging the whole pool costs; nor where labels may run out, because the first pass needs
+        fewer to prove something.
+        """
+        c = self.config
+        left = c.n_items - self._contexts
+        spent = c.price_judge * self.judged + c.price_label * self.labels
+        small = 4.0 * c.price_judge * c.n_models * c.n_items <= spent
+        return c.second_pass and c.max_labels is None and first.contexts > left and small
+
+    def _skip(self, calibration: Calibration, judged: bool) -> Choice:
+        """Draw the rest of the pool at once; the coins still fall, very rarely."""
+        return Choice(np.full(calibration.prediction.shape, LEAST), np.inf, judged, skips=True)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How to go on.
+
+    Attributes:
+        propensity: shape (arms, cells).
+        contexts: expected until it is decided.
+        judged: whether the judge is asked.
+        skips: the pool is not expected to suffice; the rest of it is one batch, for the second pass.
+    """
+
+    propensity: FloatArray
+    contexts: float
+    judged: bool
+    skips: bool = False
 
 
 @dataclass(frozen=True)
@@ -457,6 +613,7 @@ class Weighed:
         capital: log capital of each bet.
         followed: likewise of the bets on whoever led, against each arm.
         evidence: E of each pair.
+        against: evidence against each arm, after the last of these contexts.
         close: log capital of the bets on closeness.
         closeness: largest evidence of closeness so far.
     """
@@ -467,6 +624,7 @@ class Weighed:
     capital: FloatArray
     followed: FloatArray
     evidence: FloatArray
+    against: FloatArray
     close: FloatArray
     closeness: FloatArray
 

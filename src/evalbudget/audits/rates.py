@@ -39,12 +39,30 @@ class Rates:
         cost: expected, until every rival is told apart from the leader.
         contexts: expected number of them until then.
         residual: G, the variance that the coin and the labels add to each arm's Z, shape (arms,).
+        steps: expected number of contexts until each rival is told apart, shape (rivals,).
     """
 
     propensity: FloatArray
     cost: float
     contexts: float
     residual: FloatArray
+    steps: FloatArray
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What a finite pool changes.
+
+    Attributes:
+        n_items: N.
+        left: items not drawn yet.
+        needed: labels of each rival that a second pass is expected to need if none were there, shape
+            (rivals,); see :func:`second_pass_labels`.
+    """
+
+    n_items: int
+    left: int
+    needed: FloatArray
 
 
 @dataclass(frozen=True)
@@ -142,7 +160,48 @@ def _cheapest(
     price += 0.0 if without_judge is not None else task.price_judge
     cost = (steps * price[:, rivals]).sum(axis=1) + steps.max(axis=1) * price[:, leader]
     best = int(np.argmin(cost))
-    return Rates(options[best], float(cost[best]), float(steps[best].max()), residual[best])
+    return Rates(options[best], float(cost[best]), float(steps[best].max()), residual[best], steps[best])
+
+
+def second_pass_labels(
+    n_items: int, gap: FloatArray, variance: FloatArray, log_threshold: float
+) -> FloatArray:
+    r"""Labels until a difference of means over a pool is proved, none labelled twice.
+
+    The best bet after n of N items gains :math:`d^2 N^2 / (2 V (N - n)^2)` on the next; added up that is
+    :math:`d^2 N n / (2 V (N - n))`, which reaches the threshold at n = N T / (N + T), with T the number that
+    an endless pool would take.
+
+    Args:
+        n_items: N.
+        gap: d, shape (pairs,), > 0.
+        variance: V of y - f, the difference of two arms or of one alone, same shape.
+        log_threshold: log of the evidence wanted.
+    """
+    endless = 2.0 * log_threshold * (variance + gap**2) / gap**2
+    return np.asarray(n_items * endless / (n_items + endless), dtype=np.float64)
+
+
+def pool_cost(calibration: Calibration, rates: Rates, task: Task, pool: Pool, *, judged: bool) -> float:
+    """Expected cost where the items may not suffice: those left, and a second pass for whoever is left then.
+
+    The same as ``rates.cost`` where every rival is expected to be told apart before.
+    """
+    rate = (calibration.share * rates.propensity).sum(axis=1)
+    price = task.price_label * rate + (task.price_judge if judged else 0.0)
+    short = rates.steps > pool.left
+    first = np.minimum(rates.steps, pool.left)
+    again = np.where(short, pool.needed, 0.0)
+    cost = (first * price[task.rivals]).sum() + first.max() * price[task.leader]
+    unlabelled = task.price_label * (1.0 - rate)
+    return float(cost + (again * unlabelled[task.rivals]).sum() + again.max() * unlabelled[task.leader])
+
+
+def skipping_cost(task: Task, pool: Pool, *, judged: bool) -> float:
+    """Expected cost of drawing the rest of the pool at once, all but unlabelled, for the second pass."""
+    n = task.rivals.size + 1
+    judging = n * pool.left * task.price_judge if judged else 0.0
+    return float(judging + task.price_label * (pool.needed.sum() + pool.needed.max()))
 
 
 def single_rates(
@@ -168,8 +227,24 @@ def single_rates(
         a, b = reach(calibration.prediction, propensity)
         steps = _steps(spread + float(residual[0]), float((a + b)[0]), half_width, alpha)
         price = prices[0] + prices[1] * float((calibration.share * propensity).sum())
-        found.append(Rates(propensity, steps * price, steps, residual))
+        found.append(Rates(propensity, steps * price, steps, residual, np.array([steps])))
     return min(found, key=lambda rates: rates.cost)
+
+
+def single_pool_cost(
+    calibration: Calibration, rates: Rates, pool: Pool, prices: tuple[float, float], *, judged: bool
+) -> float:
+    """:func:`pool_cost` for one mean."""
+    rate = float((calibration.share * rates.propensity).sum())
+    first = min(rates.contexts, pool.left) * (prices[1] * rate + (prices[0] if judged else 0.0))
+    again = float(pool.needed[0]) if rates.contexts > pool.left else 0.0
+    return first + again * prices[1] * (1.0 - rate)
+
+
+def single_needed(n_items: int, variance: float, half_width: float, alpha: float) -> FloatArray:
+    """:func:`second_pass_labels` for one mean, shape (1,)."""
+    endless = _steps(variance, 1.0, half_width, alpha)
+    return np.array([n_items * endless / (n_items + endless)])
 
 
 def single_audits_only(
@@ -178,7 +253,8 @@ def single_audits_only(
     """Label everything, without a judge, for one mean; ``variance`` is that of the labels."""
     everything = np.ones_like(calibration.square)
     steps = _steps(variance, 1.0, half_width, alpha)
-    return Rates(everything, steps * price_label, steps, residual_variance(calibration, everything))
+    residual = residual_variance(calibration, everything)
+    return Rates(everything, steps * price_label, steps, residual, np.array([steps]))
 
 
 def _steps(variance: float, width: float, half_width: float, alpha: float) -> float:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.audit_draws import AuditDraw
+from evalbudget.audit_draws import AuditDraw, Coin
 from evalbudget.audits.config import AuditConfig
 from evalbudget.audits.policy import AuditPolicy, Drawn, Weighed
-from evalbudget.audits.verdict import AuditOutcome, ModelEstimate, Verdict
+from evalbudget.audits.second_pass import SecondBatch, SecondPass, SecondWeighed
+from evalbudget.audits.verdict import DECIDED, AuditOutcome, ModelEstimate, Verdict
 from evalbudget.confidence.audited import Audited
 from evalbudget.confidence.bounds import FloatArray
 from evalbudget.errors import InvalidInputError
@@ -25,14 +27,16 @@ class Context:
     Attributes:
         number: of the context.
         item: drawn.
-        models: judged on it.
+        models: judged on it; in the second pass those whose answers are labelled.
         judged: whether the judge is asked.
+        again: the second pass: these answers were drawn before, and have no label.
     """
 
     number: int
     item: int
     models: tuple[int, ...]
     judged: bool
+    again: bool = False
 
 
 class AuditSession:
@@ -67,6 +71,11 @@ class AuditSession:
         f = self.policy.batch
         if f is None or self._decided is not None:
             return ()
+        if isinstance(f, SecondBatch):
+            return tuple(
+                Context(f.first + p, int(item), tuple(f.arms[f.wanted[p]].tolist()), False, True)
+                for p, item in enumerate(f.items)
+            )
         arms = tuple(f.arms.tolist())
         return tuple(Context(f.first + p, int(item), arms, f.judged) for p, item in enumerate(f.items))
 
@@ -97,8 +106,11 @@ class AuditSession:
         self._thrown[position] = True
         self._missing[position] = int(row.wanted.sum())
         self.scores_received += int(np.isfinite(scores).sum())
+        again = isinstance(f, SecondBatch)
         draws = []
         for column, model in enumerate(f.arms.tolist()):
+            if again and not row.wanted[0, column]:
+                continue  # labelled in the first pass
             index = self._first_index + position * f.arms.size + column
             self._where[index] = (position, column)
             draws.append(
@@ -108,13 +120,13 @@ class AuditSession:
                     model=model,
                     item=int(f.items[position]),
                     segment=0 if self.config.segments is None else self.config.segments[f.items[position]],
-                    judge=float(scores[column]),
+                    judge=float(row.judge[0, column]),
                     prediction=float(row.prediction[0, column]),
                     propensity=float(row.propensity[0, column]),
-                    uniform=float(f.uniform[position, model]),
-                    coin=self.config.coin,
+                    uniform=0.0 if isinstance(f, SecondBatch) else float(f.uniform[position, model]),
+                    coin=Coin.NONE if again else self.config.coin,
                     leader=f.leader,
-                    cap=f.cap,
+                    cap=math.inf if isinstance(f, SecondBatch) else f.cap,
                     policy=f.number,
                     wanted=bool(row.wanted[0, column]),
                 )
@@ -161,7 +173,7 @@ class AuditSession:
         made = {draw.index for draw in self.draws}
         more = [draw for draw in draws if draw.index not in made]
         self.draws += more
-        self.scores_received += sum(not math.isnan(draw.judge) for draw in more)
+        self.scores_received += sum(not math.isnan(d.judge) for d in more if d.coin is not Coin.NONE)
         self.labels_received = sum(not math.isnan(value) for value in labels.values())
 
     @property
@@ -241,7 +253,7 @@ class AuditSession:
             self.policy.learn(drawn, self._label[:n])
             self._open()
 
-    def _end(self, found: Weighed, n: int) -> int | None:
+    def _end(self, found: Weighed | SecondWeighed, n: int) -> int | None:
         """Contexts until it was decided, if that is within the first n."""
         last_two = np.sort(found.first[self.policy.active])[-2]
         end = int(min(last_two, found.equivalent))
@@ -275,7 +287,28 @@ class AuditSession:
             cost=c.price_judge * self.scores_received + c.price_label * self.labels_received,
             no_go=policy.no_go if c.use_judge else None,
             reason=reason,
+            **self._pool(outcome),
         )
+
+    def _pool(self, outcome: AuditOutcome) -> dict[str, Any]:
+        """What the verdict says of this pool, and of a second pass through it."""
+        second, c = self.policy.second, self.config
+        more = second.wanted if second is not None and outcome is AuditOutcome.UNDECIDED else 0
+        exact = second is not None and outcome in DECIDED and self._is_exact(second)
+        return {
+            "pool_used_up": second is not None,
+            "exact": exact,
+            "second_pass_labels": more,
+            "second_pass_cost": c.price_label * more,
+        }
+
+    def _is_exact(self, second: SecondPass) -> bool:
+        """Whether labels settle it among the systems left after the first pass, without any probability."""
+        if self.config.n_models == 1:
+            return second.complete(0)
+        if self.policy.near is not None:
+            return False
+        return bool(second.certain.all())
 
     def _estimates(self) -> tuple[ModelEstimate, ...]:
         policy, K = self.policy, self.config.n_models
@@ -289,16 +322,18 @@ class AuditSession:
             labels[arms] += (drawn.wanted[:n] & ~np.isnan(label)).sum(axis=0)
         scores: list[list[float]] = [[] for _ in range(K)]
         for draw in sorted(self.draws, key=lambda draw: draw.index):  # sums must not depend on the order
-            if not math.isnan(draw.judge):
+            if not math.isnan(draw.judge) and draw.coin is not Coin.NONE:
                 scores[draw.model].append(draw.judge)
-        exact = self._exact()
+        second = policy.second
+        means = second.estimates() if second is not None else None
         found = []
         for k in range(K):
             low, high = policy.interval(k)
             value = total[k] / seen[k] if seen[k] else math.nan
-            if exact is not None and policy.active[k]:
-                value = low = high = float(exact[k])
-            elif seen[k]:  # corrected by few labels it may leave the scale
+            if second is not None and means is not None and second.contenders[k]:
+                value = means[k]
+                labels[k] += second.labels[k]
+            if seen[k]:  # corrected by few labels it may leave the scale
                 value = min(max(value, low), high)
             found.append(
                 ModelEstimate(
@@ -310,34 +345,33 @@ class AuditSession:
                     labels=int(labels[k]),
                     judge_mean=float(np.mean(scores[k])) if scores[k] else math.nan,
                     active=bool(policy.active[k]),
+                    of_pool=second is not None and bool(second.contenders[k]),
                 )
             )
         return tuple(found)
 
-    def _exact(self) -> FloatArray | None:
-        """Means of the pool where every item was labelled for every system left."""
-        policy = self.policy
-        if not policy.exhausted:
-            return None
-        label = policy.history().label[:, policy.active]
-        if np.isnan(label).any() or len(label) < self.config.n_items:
-            return None
-        means = np.full(self.config.n_models, np.nan)
-        means[policy.active] = label.mean(axis=0)
-        return means
-
     def _outcome(
         self, estimates: tuple[ModelEstimate, ...], active: list[int], leader: int | None
     ) -> tuple[AuditOutcome, int | None, str]:
-        policy, c = self.policy, self.config
+        policy, c, second = self.policy, self.config, self.policy.second
         sure = f"with probability {1.0 - c.delta:g}"
+        where = "on items like these" if second is None else f"on these {c.n_items:,} items"
         if c.n_models > 1 and len(active) == 1:
-            return AuditOutcome.BEST, active[0], f"better than every other system {sure}"
+            if second is None:
+                return AuditOutcome.BEST, active[0], f"better than every other system {where}, {sure}"
+            return AuditOutcome.BEST, active[0], self._won(second, active[0], where, sure)
         if policy.narrow:
-            return AuditOutcome.ESTIMATED, active[0], f"the interval is as narrow as wanted, {sure}"
+            if second is not None and second.complete(0):
+                reason = "every item is labelled: the mean is exact, for these items"
+            else:
+                about = "items like these" if second is None else f"these {c.n_items:,} items"
+                reason = f"the interval of the mean over {about} is as narrow as wanted, {sure}"
+            return AuditOutcome.ESTIMATED, active[0], reason
         if policy.near is not None:
-            reason = f"no system is better than this one by {c.margin:g} or more, {sure}"
+            reason = f"no system is better than this one by {c.margin:g} or more {where}, {sure}"
             return AuditOutcome.EQUIVALENT, policy.near, reason
+        if second is not None:
+            return self._used_up(second, estimates, active)
         if policy.batch is not None:
             n = len(self.wanted)
             reason = f"{n} label{'s' if n > 1 else ''} wanted" if n else "the judge's scores are awaited"
@@ -348,27 +382,62 @@ class AuditSession:
                 None,
                 "the judge is not worth its price here: label without it (no_go=continue, or human-only)",
             )
-        if policy.out_of_labels and not policy.exhausted:
-            used, allowed = policy.labels, f"{c.max_labels} labels allowed are used up"
-            if used == c.max_labels:
-                return AuditOutcome.UNDECIDED, None, f"all {allowed}"
-            reason = f"{used} of the {allowed}, and the next item needs more than are left"
-            return AuditOutcome.UNDECIDED, None, reason
+        return AuditOutcome.UNDECIDED, None, self._out_of_labels()
+
+    def _won(self, second: SecondPass, winner: int, where: str, sure: str) -> str:
+        """Why a system is the best of this pool."""
+        out = int((~second.contenders).sum())
+        if not second.certain.all():
+            reason = f"better than every other system {where}, {sure}"
+        elif all(second.complete(k) for k in np.flatnonzero(second.contenders).tolist()):
+            whose = "the systems left" if out else "every system"
+            reason = f"exact: every answer of {whose} is labelled, and its mean label {where} is the highest"
+        else:
+            reason = f"exact: whatever the labels not given would be, its mean label {where} is the highest"
+        if out:
+            many = f"{out} systems were" if out > 1 else "1 system was"
+            reason += f"; {many} ruled out before, as worse on items like these, {sure}"
+        return reason
+
+    def _used_up(
+        self, second: SecondPass, estimates: tuple[ModelEstimate, ...], active: list[int]
+    ) -> tuple[AuditOutcome, int | None, str]:
+        """Every item is drawn, and nothing is proved yet."""
+        c, more = self.config, second.wanted
+        drawn = f"all {c.n_items:,} items are drawn"
+        if more == 0 and all(second.complete(k) for k in active) and c.n_models > 1:
+            return (
+                AuditOutcome.TIE,
+                None,
+                f"{len(active)} systems have exactly equal means on these {c.n_items:,} items",
+            )
         if c.n_models == 1:
             wide = (estimates[0].high - estimates[0].low) / 2.0
-            if wide <= (c.half_width or 0.0):
-                reason = "every item is labelled: the mean is exact, for these items"
-                return AuditOutcome.ESTIMATED, active[0], reason
-            return AuditOutcome.UNDECIDED, None, f"all {c.n_items} items are drawn; half-width {wide:.3g}"
-        if self._exact() is not None and leader is not None:
-            best = estimates[leader].value
-            first = [k for k in active if estimates[k].value >= best - 1e-12]
-            if len(first) == 1:
-                reason = "every item is labelled for all systems left: exact, for these items"
-                return AuditOutcome.BEST, leader, reason
-            return AuditOutcome.TIE, None, f"{len(first)} systems are exactly equal on these items"
-        return (
-            AuditOutcome.TIE,
-            None,
-            f"all {c.n_items} items are drawn and {len(active)} systems could not be told apart",
+            open_ = f"the half-width is {wide:.3g}, not yet {c.half_width:g}"
+        else:
+            open_ = f"{len(active)} systems may still be the best"
+        if more == 0:
+            return (
+                AuditOutcome.UNDECIDED,
+                None,
+                f"{drawn}, labels that were asked for never came, and {open_}",
+            )
+        price = (
+            f"at most {more:,} more label{'s' * (more > 1)}, {c.price_label * more:,.6g} at "
+            f"{c.price_label:g} each"
         )
+        if self.policy.batch is not None:
+            whose = "its" if c.n_models == 1 else "their"
+            what = f"a second pass labels {whose} other answers until it is decided"
+        elif self.policy.out_of_labels:
+            drawn, what = f"{self._out_of_labels()}; {drawn}", "a second pass would decide it"
+        else:
+            what = "a second pass would decide it (second_pass=true)"
+        return AuditOutcome.UNDECIDED, None, f"{drawn} and {open_}; {what}: {price}"
+
+    def _out_of_labels(self) -> str:
+        used, most = self.policy.labels, self.config.max_labels
+        allowed = f"{most} labels allowed are used up"
+        if used == most:
+            return f"all {allowed}"
+        return f"{used} of the {allowed}, and the next item needs more than are left"

@@ -13,18 +13,22 @@ class AuditOutcome(StrEnum):
     BEST = "best"
     """The winner is better than every other system on items like these, with probability 1 - delta.
 
-    Where every item was labelled for all systems left it is best on these items, and the reason says so.
+    After a second pass it is the best on these items; the reason says which, and whether that is exact.
     """
     TIE = "tie"
-    """Every item was drawn and the systems left could not be told apart; or all are labelled, and equal."""
+    """Every item is labelled for the systems left, and their means over these items are exactly equal."""
     EQUIVALENT = "equivalent"
     """No system is better than the winner by the margin or more, with probability 1 - delta."""
     UNDECIDED = "undecided"
-    """Labels are missing, or the most that may be asked for are used up."""
+    """Labels are missing, the most that may be asked for are used up, or all items are drawn."""
     AUDIT_ONLY = "audit only"
     """The judge is not worth its price, and the audit was to stop then."""
     ESTIMATED = "estimated"
     """One system: the interval of its mean is as narrow as wanted."""
+
+
+DECIDED = (AuditOutcome.BEST, AuditOutcome.TIE, AuditOutcome.EQUIVALENT, AuditOutcome.ESTIMATED)
+"""Outcomes that answer the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class ModelEstimate:
         labels: of them labelled by a human.
         judge_mean: mean of the judge's scores alone, which proves nothing; nan without any.
         active: whether it may still be the best.
+        of_pool: value, low and high are about this pool, because the second pass labels it; otherwise about
+            items like these.
     """
 
     model: int
@@ -50,6 +56,7 @@ class ModelEstimate:
     labels: int
     judge_mean: float
     active: bool
+    of_pool: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,10 @@ class Verdict:
         cost: of both.
         no_go: batch from which on the judge was not worth its price; None while it is.
         reason: one sentence.
+        pool_used_up: every item was drawn without a verdict; what was decided since is about these items.
+        exact: decided by labels alone, without any probability, among the systems left after the first pass.
+        second_pass_labels: that a second pass through the pool needs at most to decide; 0 if none is due.
+        second_pass_cost: their price.
     """
 
     outcome: AuditOutcome
@@ -83,6 +94,10 @@ class Verdict:
     cost: float
     no_go: int | None
     reason: str
+    pool_used_up: bool = False
+    exact: bool = False
+    second_pass_labels: int = 0
+    second_pass_cost: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """JSON values; numbers that are not defined are nan."""

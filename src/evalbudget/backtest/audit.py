@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from evalbudget.audits import AuditOutcome, Verdict
+from evalbudget.audit_draws import Coin
+from evalbudget.audits import DECIDED, AuditOutcome, Verdict
 from evalbudget.backtest.audit_result import AuditResult, AuditRow
 from evalbudget.backtest.contestant import Contestant, contestants
 from evalbudget.backtest.engine import checked_seeds
@@ -195,7 +196,7 @@ def _replay(data: Judged, contestant: Contestant, known: Mapping[str, Any], seed
             Reading(r, float((data.judge, data.label)[r.cell.rater][r.cell.model, r.cell.item]))
             for r in requests
         )
-    return sampler.verdict, len(sampler.draws)
+    return sampler.verdict, sum(draw.coin is not Coin.NONE for draw in sampler.draws)
 
 
 def residuals(data: Judged) -> FloatArray:
@@ -233,7 +234,7 @@ def _row(
         named.append(np.inf if choice is None else behind[choice])
         judged.append(np.nan if verdict.judge_verdict is None else behind[verdict.judge_verdict] <= 1e-9)
         wrong.append(_is_wrong(verdict, behind, margin))
-    decided = [v.outcome in (AuditOutcome.BEST, AuditOutcome.EQUIVALENT) for v, _ in found]
+    decided = [v.outcome in DECIDED for v, _ in found]
     return AuditRow(
         sampler=name,
         allocator=allocator,

@@ -19,7 +19,7 @@ class AuditRow:
         allocator: of audits; ``-`` for samplers that choose themselves.
         correct: share of replays that name a best system: the winner, or who leads where nothing was decided.
         top: share that name a system within epsilon of the best.
-        decided: share of replays that end with a winner or with equivalent systems.
+        decided: share of replays that end with a winner, with equivalent systems, or with an exact tie.
         wrong: share that declare a winner that is not best, or equivalent and is worse by the margin.
         pulls: answers drawn, that is pairs of system and item.
         audits: human labels.

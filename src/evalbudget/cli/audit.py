@@ -31,7 +31,7 @@ Examples:
 \b
 Exit codes of status, next and verdict:
   0  the verdict is reached
-  1  over without a verdict: no items or no labels are left to buy
+  1  over without a verdict: the labels allowed are used up, or a second pass was not wanted
   2  bad input
   3  labels are wanted
   4  all labels are in: run the audited evaluation again for the next batch
@@ -170,9 +170,9 @@ def _open(path: Path) -> AuditStore:
 
 
 def _weigh(store: AuditStore) -> Standing:
-    from evalbudget.audit_store.weighing import weigh  # numpy takes its time: not for --help
+    from evalbudget.audit_store.going_on import go_on  # numpy takes its time: not for --help
 
-    return weigh(store)
+    return go_on(store)
 
 
 def _reserved(store: AuditStore, found: Standing, count: int, by: str, seconds: float) -> list[Any]:

@@ -6,11 +6,15 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from evalbudget.cli.output import check_target, write_text
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError
+
+if TYPE_CHECKING:
+    from evalbudget.audit_store import AuditStore
 
 _FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config")
 
@@ -59,12 +63,11 @@ def export_command(path: Path, kind: str, output: Path, only: str | None, with_j
         check_target(output, "--output")
     from evalbudget.audit_store import AuditStore
     from evalbudget.audit_store.exchange import export
-    from evalbudget.audit_store.weighing import still_wanted
 
     with AuditStore.open(path) as store:
         if not to_stdout and output.exists() and output.samefile(path):
             raise InvalidInputError(f"--output {output} is the audit store itself; choose another file")
-        wanted = frozenset(still_wanted(store))
+        wanted = frozenset(_wanted(store))
         which = None if only is None else only == "labelled"
         text = export(store, kind, labelled=which, judge=with_judge, among=wanted)
         labelled = store.progress().labelled
@@ -130,3 +133,14 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
             f"{found.conflicts} contradict earlier labels, which count: see evalbudget audit status {path}",
             file=sys.stderr,
         )
+
+
+def _wanted(store: AuditStore) -> tuple[int, ...]:
+    """What is to be labelled; the second pass is drawn before."""
+    from evalbudget.audit_store.going_on import go_on
+    from evalbudget.audit_store.weighing import still_wanted
+
+    try:
+        return go_on(store).wanted
+    except EvalbudgetError:  # no verdict can be given
+        return still_wanted(store)

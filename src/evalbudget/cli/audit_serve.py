@@ -48,12 +48,13 @@ def serve(path: Path, port: int, by: str, browse: bool | None) -> None:
     """
     from evalbudget.audit_page import PageApi, PageServer
     from evalbudget.audit_store import AuditStore
+    from evalbudget.audit_store.going_on import go_on
     from evalbudget.audit_store.labels import labeller
-    from evalbudget.audit_store.weighing import still_wanted, weigh
+    from evalbudget.audit_store.weighing import still_wanted
 
     with AuditStore.open(path) as store:
         before = store.progress().labelled
-        server = PageServer(PageApi(store, weigh, labeller(by) if by else ""), port)
+        server = PageServer(PageApi(store, go_on, labeller(by) if by else ""), port)
         with server, _ends_on_signals(server):
             print(f"Labelling {path} at\n  {server.url}\nCtrl-C ends it.", flush=True)
             if _has_screen() if browse is None else browse:

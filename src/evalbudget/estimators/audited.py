@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalbudget.audit_draws import AuditDraw
+from evalbudget.audit_draws import AuditDraw, Coin
 from evalbudget.confidence.bounds import FloatArray
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.result import ConfidenceInterval, Coverage, Estimate, Random, Validity
@@ -47,6 +47,7 @@ class AuditedScores:
 
         Returns:
             Every item that was judged or labelled; judge is nan where it failed for good or was not asked.
+            Labels of the second pass, which no coin chose, are left out.
 
         Raises:
             InvalidInferenceError: a label was asked for and is not there, or a human request has no
@@ -55,6 +56,7 @@ class AuditedScores:
         judge: dict[int, float] = {}
         human: dict[int, float] = {}
         chance: dict[int, float] = {}
+        uncertain: set[int] = set()
         failed: set[int] = set()
         for event in journal:
             cell = event.request.cell
@@ -62,15 +64,18 @@ class AuditedScores:
                 continue
             if cell.rater == HUMAN:
                 if event.request.propensity is None:
-                    raise InvalidInferenceError(
-                        f"the human request of item {cell.item} has no propensity; use the journal of a "
-                        "sampler of audits, for example audit-eprocess"
-                    )
+                    uncertain.add(cell.item)
+                    continue
                 chance[cell.item] = event.request.propensity
             if event.reading is not None and event.reading.value is not None:
                 (human if cell.rater == HUMAN else judge)[cell.item] = event.reading.value
             elif event.reading is not None and cell.rater == JUDGE:
                 failed.add(cell.item)
+        if uncertain and not (chance and uncertain.isdisjoint(chance)):
+            raise InvalidInferenceError(
+                f"the human request of item {min(uncertain)} has no propensity; use the journal of a "
+                "sampler of audits, for example audit-eprocess"
+            )
         missing = sorted(set(chance) - set(human))
         if missing:
             raise InvalidInferenceError(
@@ -94,6 +99,8 @@ def _complete(draws: Iterable[AuditDraw], model: int, labelled: set[int]) -> set
     """Items of the contexts before the first whose label is wanted and not there."""
     found: set[int] = set()
     for draw in sorted((d for d in draws if d.model == model), key=lambda d: d.index):
+        if draw.coin is Coin.NONE:
+            continue
         if draw.wanted and draw.item not in labelled:
             break
         found.add(draw.item)

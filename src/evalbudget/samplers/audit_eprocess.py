@@ -15,7 +15,9 @@ class AuditEProcess(AuditSampler):
     :math:`Z = m + (A/\pi)(Y - m)` is unbiased whatever judge and predictions are worth, and e-processes on
     :math:`Z_i - Z_j` drop a system j once the evidence against it reaches 2/delta (see
     :mod:`evalbudget.confidence.audited`). Claims are about items like these: the pool is drawn in random
-    order, each item once. When all are drawn without a winner the outcome is a tie.
+    order, each item once. When all are drawn without a winner a second pass labels the other answers of the
+    systems left until it is decided about these items, at the latest when all are labelled
+    (:mod:`evalbudget.audits.second_pass`). A pool that is too small for the first pass is drawn at once.
 
     Args:
         design: the systems, the items (categories are the segments) and the raters: judge, human.
@@ -26,6 +28,7 @@ class AuditEProcess(AuditSampler):
         pilot: labels to expect of the first batch.
         batch: labels to expect of the later ones.
         max_labels: never more than these; an attempt that fails is none, see max_failures.
+        second_pass: False ends undecided once every item is drawn.
         no_go: ``continue`` without the judge or ``stop`` when it is not worth its price.
         coin: ``disjoint``, ``shared`` or ``independent``.
         score_range: smallest and largest possible label.
@@ -51,6 +54,7 @@ class AuditEProcess(AuditSampler):
         pilot: int = 40,
         batch: int = 50,
         max_labels: int | None = None,
+        second_pass: bool = True,
         no_go: str = NoGo.CONTINUE,
         coin: str = Coin.DISJOINT,
         score_range: tuple[float, float] = (0.0, 1.0),
@@ -72,6 +76,7 @@ class AuditEProcess(AuditSampler):
             pilot=pilot,
             batch=batch,
             max_labels=max_labels,
+            second_pass=second_pass,
             no_go=NoGo(no_go),
             coin=Coin(coin),
             use_judge=self.use_judge,
@@ -91,6 +96,7 @@ class AuditEProcess(AuditSampler):
                 "pilot": pilot,
                 "batch": batch,
                 "max_labels": max_labels,
+                "second_pass": second_pass,
                 "no_go": str(no_go),
                 "coin": str(coin),
             },

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from evalbudget.audit_draws import AuditDraw
+from evalbudget.audit_draws import AuditDraw, Coin
 from evalbudget.audits import Context, Verdict
 from evalbudget.confidence.bounds import FloatArray, Scale
 from evalbudget.design import Cell, Design, Reading, Request
@@ -206,7 +206,8 @@ class AuditSampler(Sampler):
     def _propensity(self, cell: Cell) -> float | None:
         if cell.rater == JUDGE:
             return None
-        return self._drawn[cell.model, cell.item].propensity
+        draw = self._drawn[cell.model, cell.item]
+        return None if draw.coin is Coin.NONE else draw.propensity
 
     def _learn(self, cell: Cell, value: float) -> None:
         self._busy.discard((cell.rater, cell.model, cell.item))
@@ -274,7 +275,7 @@ class AuditSampler(Sampler):
                 for model in context.models
             }
             for draw in self._session.draws[-sum(len(c.models) for c in contexts) :]:
-                self._drawn.setdefault((draw.model, draw.item), draw)
+                self._drawn[draw.model, draw.item] = draw  # the second pass draws some again
             for position, context in enumerate(contexts):
                 for model in context.models if context.judged else ():
                     if (model, context.item) not in self._scores:

@@ -203,6 +203,8 @@ def _run(
 
 def _print(found: Standing, settings: AuditSettings) -> None:
     click.echo(f"{found.headline[:1].upper()}{found.headline[1:]}")
+    if found.pool_used_up:
+        click.echo(f"{found.reason[:1].upper()}{found.reason[1:]}")
     click.echo(f"{found.next_step[:1].upper()}{found.next_step[1:]}")
     if found.stage is Stage.LABELS:
         click.echo(f"  evalbudget audit serve {shlex.quote(str(settings.store))}")
