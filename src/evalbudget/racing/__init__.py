@@ -2,8 +2,10 @@
 
 from evalbudget.racing.config import DEFAULT_SAMPLER, RaceConfig, is_racer
 from evalbudget.racing.history import history_factors
-from evalbudget.racing.leaderboard import LEVEL, Leaderboard, Standing, Status, leaderboard_of
+from evalbudget.racing.leaderboard import LEVEL, Leaderboard, Standing, leaderboard_of
+from evalbudget.racing.progress import RaceProgress
 from evalbudget.racing.race import Asked, Key, KnownCell, Lane, Race
+from evalbudget.racing.verdict import Outcome, Status
 
 __all__ = [
     "DEFAULT_SAMPLER",
@@ -13,8 +15,10 @@ __all__ = [
     "KnownCell",
     "Lane",
     "Leaderboard",
+    "Outcome",
     "Race",
     "RaceConfig",
+    "RaceProgress",
     "Standing",
     "Status",
     "history_factors",

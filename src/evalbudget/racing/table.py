@@ -1,7 +1,8 @@
-"""A race's leaderboard for a terminal."""
+"""A race's leaderboard for a terminal: the sentence, the table, and what it cost."""
 
 from __future__ import annotations
 
+import textwrap
 from io import StringIO
 from typing import Literal
 
@@ -9,7 +10,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from evalbudget.racing.leaderboard import Leaderboard, Standing, Status
+from evalbudget.racing.leaderboard import Leaderboard, Standing
+from evalbudget.racing.names import wrapped
+from evalbudget.racing.summary import closing_lines, decimals_of
+
+_WIDTH = 80
+_GAP = 2  # columns between two columns
+_SHORTEST_NAME = 12
 
 
 def render(board: Leaderboard, *, width: int | None = None) -> str:
@@ -19,71 +26,57 @@ def render(board: Leaderboard, *, width: int | None = None) -> str:
         board: to show.
         width: of the terminal; None to ask it.
     """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    decimals = _decimals(board)
-    eliminated = any(s.eliminated_at is not None for s in board.standings)
-    failed = any(s.failed for s in board.standings)
-    columns: list[tuple[str, Literal["left", "right"]]] = [
-        ("rank", "right"),
-        ("model", "left"),
-        ("score", "right"),
-        (f"{board.level:.0%} interval", "left"),
-        ("asked", "right"),
-        *([("failed", "right")] if failed else []),  # type: ignore[list-item]
-        ("status", "left"),
-        *([("left at", "right")] if eliminated else []),  # type: ignore[list-item]
-    ]
-    for name, justify in columns:
-        table.add_column(name, justify=justify, overflow="fold", no_wrap=name != "model")
-    for standing in board.standings:
-        table.add_row(
-            "–" if standing.rank is None else str(standing.rank),
-            standing.name,
-            "–" if standing.estimate is None else f"{standing.estimate:.{decimals}f}",
-            f"{standing.lower:.{decimals}f} to {standing.upper:.{decimals}f}",
-            f"{standing.evaluations:,}",
-            *([f"{standing.failed:,}" if standing.failed else ""] if failed else []),
-            _status(standing),
-            *(
-                ["" if standing.eliminated_at is None else f"{standing.eliminated_at:,}"]
-                if eliminated
-                else []
-            ),
+    width = width or Console().width or _WIDTH
+    lines = [board.sentence, *(f"{label + ':':9}{text}" for label, text in closing_lines(board))]
+    paragraphs = [
+        textwrap.fill(
+            line, width, subsequent_indent=" " * 9 * bool(k), break_on_hyphens=False, break_long_words=False
         )
+        for k, line in enumerate(lines)
+    ]
+    return f"{paragraphs[0]}\n\n{_table(board, width)}\n\n" + "\n".join(paragraphs[1:]) + "\n"
+
+
+def _table(board: Leaderboard, width: int) -> str:
+    decimals = decimals_of(board)
+    dropped = any(s.dropped_at is not None for s in board.standings)
+    failed = any(s.failed for s in board.standings)
+    rows = [_cells(s, decimals, dropped=dropped, failed=failed) for s in board.standings]
+    columns: list[tuple[str, Literal["left", "right"]]] = [
+        ("estimate", "right"),
+        ("all_lower to\nall_upper", "left"),
+        ("asked", "right"),
+    ]
+    if failed:
+        columns.append(("failed", "right"))
+    columns.append(("status", "left"))
+    if dropped:
+        columns.append(("dropped\nat", "right"))
+    taken = sum(
+        _GAP + max(*(len(part) for part in head.split("\n")), *(len(row[k]) for row in rows))
+        for k, (head, _) in enumerate(columns)
+    )
+    room = max(_SHORTEST_NAME, width - taken)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP, 0, 0), show_edge=False)
+    table.add_column("model", no_wrap=True)
+    for head, justify in columns:
+        table.add_column(head, justify=justify, no_wrap=True)
+    for standing, row in zip(board.standings, rows, strict=True):
+        table.add_row(wrapped(standing.name, room), *row)
     out = StringIO()
-    console = Console(file=out, width=width, highlight=False, markup=False)
-    console.print(table)
-    return f"{out.getvalue().rstrip()}\n\n{board.sentence}\n{_cost(board)}\n" + "".join(
-        f"{note}\n" for note in [*_why_lost(board), *board.notes]
-    )
+    Console(file=out, width=max(width, taken + room) + _GAP, highlight=False, markup=False).print(table)
+    return "\n".join(line.rstrip() for line in out.getvalue().rstrip().split("\n"))
 
 
-def _status(standing: Standing) -> str:
-    return standing.status.value
-
-
-def _decimals(board: Leaderboard) -> int:
-    """Enough to tell scores on 0 to 1 apart; fewer on wider scales."""
-    return 3 if max(abs(s.upper) for s in board.standings) < 10 else 2
-
-
-def _cost(board: Leaderboard) -> str:
-    share = board.spent / board.grid
-    text = (
-        f"{board.spent:,} of {board.grid:,} evaluations ({share:.1%} of {len(board.standings)} models x "
-        f"{board.items:,} items)"
-    )
-    if board.spent < board.budget and board.grid > board.spent:
-        text += f"; {board.budget - board.spent:,} of the budget of {board.budget:,} left"
-    return f"{text}. {board.sampler}: {board.stop_reason}."
-
-
-def _why_lost(board: Leaderboard) -> list[str]:
-    lines = []
-    for standing in board.standings:
-        if standing.status is Status.LOST:
-            errors = sorted(standing.errors.items(), key=lambda e: -e[1])
-            why = ", ".join(f"{kind} ({count})" for kind, count in errors[:3])
-            reason = standing.left or "it kept failing"
-            lines.append(f"{standing.name} was lost: {reason}{': ' + why if why else ''}.")
-    return lines
+def _cells(standing: Standing, decimals: int, *, dropped: bool, failed: bool) -> list[str]:
+    cells = [
+        "–" if standing.estimate is None else f"{standing.estimate:.{decimals}f}",
+        f"{standing.all_lower:.{decimals}f} to {standing.all_upper:.{decimals}f}",
+        f"{standing.evaluations:,}",
+    ]
+    if failed:
+        cells.append(f"{standing.failed:,}" if standing.failed else "")
+    cells.append(standing.status.value)
+    if dropped:
+        cells.append("" if standing.dropped_at is None else f"{standing.dropped_at:,}")
+    return cells
