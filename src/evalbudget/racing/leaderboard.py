@@ -169,12 +169,14 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
     draws = [sampler.draws(m) for m in models]
     estimates = model_means(draws, bounds=bounds)
     ranks = model_ranks(estimates, level)
+    samples = [as_sample(d, bounds=bounds) for d in draws]
+    value = np.array([sample.value for sample in samples])
     eliminated = sampler.eliminated
     lost = frozenset(m for m in models if _is_lost(race, m))
     found = possible_winners(
         draws, n_items=race.design.n_items, among=set(models) - lost, bounds=bounds, level=level
     )
-    leader = _leader(race, found, lost, ranks.value)
+    leader = _leader(race, found, lost, value)
     unread = {m: _unread(race, m) for m in models}
     verdict = verdict_of(
         found,
@@ -190,20 +192,19 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
     )
     order = sorted(
         models,
-        key=lambda m: (m in lost, m != leader, m not in found.models, -_or(float(ranks.value[m]), -np.inf)),
+        key=lambda m: (m in lost, m != leader, m not in found.models, -_or(float(value[m]), -np.inf)),
     )
     differences = _differences(draws, leader, bounds)
     standings = tuple(
         Standing(
             name=race.design.models[m],
             status=verdict.statuses[m],
-            rank=_rank(ranks.value, m),
+            rank=_rank(value, m),
             rank_best=int(ranks.best[m]),
             rank_worst=int(ranks.worst[m]),
-            estimate=_finite(ranks.value[m]),
-            **_as_sample(draws[m], bounds),
-            all_lower=float(ranks.low[m]),
-            all_upper=float(ranks.high[m]),
+            **_as_sample(samples[m]),
+            all_lower=_or(float(ranks.low[m]), bounds[0]),  # nothing can be known of one that always fails
+            all_upper=_or(float(ranks.high[m]), bounds[1]),
             readings=race.lanes[m].readings,
             failed=race.lanes[m].failed,
             unread=unread[m],
@@ -257,7 +258,7 @@ def _is_lost(race: Race, model: int) -> bool:
 
 def _unread(race: Race, model: int) -> int:
     closed = sum(cell.model == model for cell in race.sampler.closed)
-    return race.design.n_items - race.sampler.n_read(model) - closed
+    return race.design.n_items - int(np.isfinite(race.sampler.scores_of(model)).sum()) - closed
 
 
 def _rank(value: FloatArray, model: int) -> int | None:
@@ -266,9 +267,8 @@ def _rank(value: FloatArray, model: int) -> int | None:
     return 1 + sum(bool(other > value[model]) for other in value)
 
 
-def _as_sample(draws: ModelDraws, bounds: tuple[float, float]) -> dict[str, Any]:
-    """Standard error and interval, items and repeats random."""
-    estimate = as_sample(draws, bounds=bounds)
+def _as_sample(estimate: Estimate) -> dict[str, Any]:
+    """Estimate, standard error and interval, items and repeats random."""
     interval = estimate.confidence_interval(LEVEL)
     lower, upper = _finite(interval.low), _finite(interval.high)
     reason = None
@@ -277,6 +277,7 @@ def _as_sample(draws: ModelDraws, bounds: tuple[float, float]) -> dict[str, Any]
         if estimate.n >= FEWEST_ITEMS:
             reason = "only the anchors were read, which are no random items"
     return {
+        "estimate": _finite(estimate.value),
         "stderr": _finite(estimate.standard_error),
         "lower": lower,
         "upper": upper,

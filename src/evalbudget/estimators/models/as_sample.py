@@ -17,6 +17,7 @@ from scipy.stats import t as student
 
 from evalbudget.draws import ModelDraws
 from evalbudget.estimators.models.means import benchmark_mean, drawn_items_interval
+from evalbudget.estimators.models.sequences import of_model
 from evalbudget.estimators.result import ConfidenceInterval, Coverage, Estimate, Random, Validity
 
 FEWEST_ITEMS = 3
@@ -36,7 +37,8 @@ def as_sample(draws: ModelDraws, *, bounds: tuple[float, float] = (0.0, 1.0)) ->
         bounds: the declared range of the scores; the interval does not leave it.
 
     Returns:
-        Estimate with the value of :func:`benchmark_mean`; fixed-n and asymptotic: how many items a model was
+        Estimate with the value of :func:`benchmark_mean`, moved to what the unread scores can still make of
+        it where predictions carried it beyond; fixed-n and asymptotic: how many items a model was
         asked in a race followed from the scores, which this interval does not know. nan for both ends below
         three scores.
 
@@ -44,7 +46,10 @@ def as_sample(draws: ModelDraws, *, bounds: tuple[float, float] = (0.0, 1.0)) ->
         InvalidInputError: the bounds are no range.
     """
     given = benchmark_mean(draws, bounds=bounds)
-    width = float(bounds[1]) - float(bounds[0])
+    low, high = float(bounds[0]), float(bounds[1])
+    width = high - low
+    least, most = of_model(draws).limits()
+    value = float(np.clip(given.value, low + width * least, low + width * most))
     read = np.concatenate([draws.known, draws.value[~np.isnan(draws.value)]])
     n = int(read.size)
     spread = float(read.std(ddof=1)) * width if n > 1 else math.nan
@@ -53,17 +58,15 @@ def as_sample(draws: ModelDraws, *, bounds: tuple[float, float] = (0.0, 1.0)) ->
     error = math.nan if equal else math.sqrt(given.standard_error**2 + spread**2 / size)
 
     def interval(level: float) -> ConfidenceInterval:
-        if n < FEWEST_ITEMS or math.isnan(given.value):
+        if n < FEWEST_ITEMS or math.isnan(value):
             return _UNKNOWN
         if math.isnan(error):
             return drawn_items_interval(draws, level, bounds=bounds)
         margin = float(student.ppf(0.5 + level / 2.0, n - 1)) * error
-        return ConfidenceInterval(
-            max(float(bounds[0]), given.value - margin), min(float(bounds[1]), given.value + margin)
-        )
+        return ConfidenceInterval(max(low, value - margin), min(high, value + margin))
 
     return Estimate(
-        value=given.value,
+        value=value,
         standard_error=error,
         target=f"mean over all items like the {draws.n_items} of the benchmark",
         method=f"{given.method.partition(',')[0]}, t",

@@ -8,13 +8,15 @@ from enum import StrEnum
 
 import numpy as np
 
-from evalbudget.confidence.bounds import FloatArray
+from evalbudget.confidence.paired import pairwise_evidence
 from evalbudget.draws import ModelDraws
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.models.certain import certainly_beaten, exact_ties
 from evalbudget.estimators.models.leaderboard import model_means
-from evalbudget.estimators.models.sequences import of_pair
 from evalbudget.estimators.result import check_level
+
+_ALL = 64  # models that are all compared with each other; of more, all with those that read most
+_RIVALS = 16
 
 
 class Rule(StrEnum):
@@ -83,7 +85,7 @@ def possible_winners(
     certain = chosen - certainly_beaten(draws, chosen, n_items)
     rule = Rule.PAIRED
     try:
-        out = _by_pairs(draws, sorted(chosen), (len(draws) - 1) / (1.0 - level))
+        out = _by_pairs(draws, sorted(chosen), 1.0 - level)
     except InvalidInferenceError:  # models that read items in orders of their own
         rule = Rule.INTERVALS
         out = _by_intervals(draws, sorted(chosen), bounds, level)
@@ -104,39 +106,51 @@ def _by_intervals(
     return frozenset(m for m in chosen if found[m].high < highest)
 
 
-def _by_pairs(draws: Sequence[ModelDraws], chosen: Sequence[int], threshold: float) -> frozenset[int]:
-    out = set()
-    for m in chosen:
-        length = max(draws[m].value.size, 1)
-        total = np.zeros(length + 1)
-        for other in chosen:
-            if other == m:
-                continue
-            e = _evidence(draws[other], draws[m])
-            total[: e.size] += e
-            total[e.size :] += e[-1]
-        if total.max() >= threshold:
-            out.add(m)
+def _by_pairs(draws: Sequence[ModelDraws], chosen: Sequence[int], delta: float) -> frozenset[int]:
+    """Models beaten by the paired e-values of the models that share one order.
+
+    Raises:
+        InvalidInferenceError: they do not.
+    """
+    order = _common_order([draws[m] for m in chosen])
+    length = {m: draws[m].value.size for m in chosen}
+    anchors = np.unique(np.concatenate([draws[m].known_item for m in chosen]))
+    # most items first, then most points: those that can speak against the others
+    rivals = sorted(chosen, key=lambda m: (-length[m], -float(np.nansum(draws[m].value))))
+    rivals = rivals[: _ALL if len(chosen) <= _ALL else _RIVALS]
+    threshold = max(len(draws) - 1, 2) / delta
+    out: set[int] = set()
+    by_length = sorted(chosen, key=lambda m: length[m])
+    for start in range(0, len(by_length), _ALL):
+        block = by_length[start : start + _ALL]
+        longest = length[block[-1]]
+        rows = [*block, *(m for m in rivals if m not in block)]
+        score = np.full((len(rows), longest), np.nan)
+        known = np.full((len(rows), anchors.size), np.nan)
+        for k, m in enumerate(rows):
+            end = min(length[m], longest)
+            score[k, :end] = draws[m].value[:end]
+            known[k, np.searchsorted(anchors, draws[m].known_item)] = draws[m].known
+        found = pairwise_evidence(
+            score,
+            np.array([min(length[m], longest) for m in rows], dtype=np.int64),
+            order.pool,
+            delta=delta,
+            known=known,
+            opponents=np.array([k for k, m in enumerate(rows) if m in rivals], dtype=np.int64),
+        )
+        out |= {m for k, m in enumerate(block) if found.evidence[k] >= threshold}
     return frozenset(out)
 
 
-def _evidence(a: ModelDraws, b: ModelDraws) -> FloatArray:
-    """E-value against 'b is at least as good as a' after 0, 1, ... shared items."""
-    pair = of_pair(a, b)
-    d = np.nan_to_num(pair.value, nan=0.5)
-    known = pair.known_sum - 0.5 * pair.known_count
-    capital = np.ones((6, d.size + 1))
-    rho = 0.5 ** np.arange(1, 7)
-    total, squares = known, 0.25
-    for t, x in enumerate(d.tolist()):
-        left = pair.pool - t
-        m = 0.5 - total / left
-        if m < 0:
-            capital[:, t + 1 :] = np.inf
-            break
-        sd = np.sqrt(squares / (t + 1))
-        lam = np.minimum(rho / sd, 0.9 / max(m, 1e-9)) if m < 1 else 0.0
-        capital[:, t + 1] = capital[:, t] * (1 + lam * (x - min(m, 1.0)))
-        total += x - 0.5
-        squares += (x - 0.5) ** 2
-    return np.asarray(capital.mean(axis=0))
+def _common_order(draws: Sequence[ModelDraws]) -> ModelDraws:
+    """The draws that went farthest, of models whose draws all begin as these."""
+    longest = max(draws, key=lambda d: d.item.size)
+    for d in draws:
+        if d.pool != longest.pool or d.known_item.size != d.known.size:
+            raise InvalidInferenceError("models draw from different pools, so that they cannot be paired")
+        if (d.item != longest.item[: d.item.size]).any():
+            raise InvalidInferenceError(
+                "models read items in different orders, so that they cannot be paired"
+            )
+    return longest
