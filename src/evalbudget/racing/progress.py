@@ -16,9 +16,10 @@ from evalbudget.racing.verdict import Status
 
 _LINES = 20
 _MOST_ROWS = 12
-_PAUSE = 0.25  # seconds between two looks, and at least this many times what a look takes:
+_PAUSE, _LONGEST = 0.25, 5.0  # seconds between two looks, within which it is this many times what one takes:
 _TIMES = 20.0
 _BAR = 20
+_IN_QUESTION = (Status.BEST, Status.TIE, Status.LEADS, Status.POSSIBLE)
 
 
 class RaceProgress:
@@ -80,7 +81,7 @@ class RaceProgress:
             self._live.start()
         self._live.update(Group(shown), refresh=True)
         now = self._clock()
-        self._next = now + max(_PAUSE, _TIMES * (now - started))
+        self._next = now + min(max(_PAUSE, _TIMES * (now - started)), _LONGEST)
 
     def _say(self, board: Leaderboard) -> None:
         for standing in board.standings:
@@ -99,7 +100,9 @@ def live_lines(board: Leaderboard, width: int) -> list[Text]:
     share = min(1.0, board.spent / max(1, board.budget))
     done = round(_BAR * share)
     bar = "━" * done + "╌" * (_BAR - done)
-    lines = [Text(f"{bar} {share:4.0%}  {_state(board)}"[:width], style="bold")]
+    left = board.named(*_IN_QUESTION)
+    state = f"{board.spent:,} of {board.budget:,}; {len(left):,} of {len(board.standings):,} still possible"
+    lines = [Text(f"{bar} {share:4.0%}  {state}"[:width], style="bold")]
     d = decimals_of(board)
     shown = board.standings[:_MOST_ROWS]
     numbers = [

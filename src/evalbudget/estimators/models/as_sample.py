@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.stats import t as student
 
 from evalbudget.draws import ModelDraws
 from evalbudget.estimators.models.means import benchmark_mean, drawn_items_interval
@@ -62,7 +61,9 @@ def as_sample(draws: ModelDraws, *, bounds: tuple[float, float] = (0.0, 1.0)) ->
             return _UNKNOWN
         if math.isnan(error):
             return drawn_items_interval(draws, level, bounds=bounds)
-        margin = float(student.ppf(0.5 + level / 2.0, n - 1)) * error
+        from scipy.special import stdtrit  # takes its time: not before it is needed
+
+        margin = float(stdtrit(n - 1, 0.5 + level / 2.0)) * error
         return ConfidenceInterval(max(low, value - margin), min(high, value + margin))
 
     return Estimate(

@@ -78,7 +78,7 @@ def run_race(
             report_to(None)
         boards += take_boards()
     for board in boards:
-        click.echo(f"\n{board.table()}")
+        click.echo(f"\n{board.table()}Logs:    {parsed.get('log_dir') or 'logs'}")
     if json_path is not None and boards:
         _write(Path(json_path), boards)
     return max(codes)
