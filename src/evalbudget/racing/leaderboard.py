@@ -236,8 +236,14 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
         interval=f"{estimates[0].method}; {estimates[0].validity.value}, {estimates[0].coverage.value} over "
         f"{race.design.n_models} models",
         target=_target(estimates, race),
-        notes=tuple(notes),
+        notes=(*notes, *_of_the_history(race, notes)),
     )
+
+
+def _of_the_history(race: Race, notes: Sequence[str]) -> tuple[str, ...]:
+    """What the sampler says of the history, if nobody has said so: that it dropped it."""
+    said = str(getattr(race.sampler, "history_note", ""))
+    return (said,) if said and not any(note.startswith(said) for note in notes) else ()
 
 
 def _leader(race: Race, found: PossibleWinners, lost: Collection[int], value: FloatArray) -> int:

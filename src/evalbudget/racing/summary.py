@@ -8,7 +8,7 @@ from evalbudget.racing.verdict import Outcome, Status, listed
 
 def closing_lines(board: Leaderboard) -> list[tuple[str, str]]:
     """Labels and sentences, in the order to read them."""
-    lines = [("Spent", _spent(board)), ("Stopped", _sentence(board.stop_reason))]
+    lines = [("Spent", _spent(board)), ("Stopped", _sentence(_stopped(board)))]
     if board.proof:
         lines.append(("Proof", _sentence(board.proof)))
     score = _score(board)
@@ -32,6 +32,20 @@ def _spent(board: Leaderboard) -> str:
     if board.budget >= board.grid:
         return f"{board.spent:,} evaluations, {share}."
     return f"{board.spent:,} of the budget of {board.budget:,} evaluations; {share}."
+
+
+def _stopped(board: Leaderboard) -> str:
+    kind = board.stop_reason.removeprefix("decided: ")
+    if kind == board.stop_reason:
+        return "the budget is used up" if kind == "budget used up" else kind
+    # a sampler's own criterion, which is not the one of the sentence above
+    epsilon = board.options.get("epsilon") or 0.0
+    held = f"holds {board.leader.name} for the best"
+    if kind == "equivalent":
+        held = f"holds the models left for within {epsilon:g} of the best, on scores in [0, 1]"
+    elif kind == "tie":
+        held = "holds the models left for equal"
+    return f"by its own bounds {board.sampler} {held}"
 
 
 def _score(board: Leaderboard) -> str:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from io import StringIO
-from typing import Literal
+from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from evalbudget.racing.leaderboard import Leaderboard, Standing
 from evalbudget.racing.names import wrapped
 from evalbudget.racing.summary import closing_lines, decimals_of
 
 _WIDTH = 80
-_GAP = 2  # columns between two columns
+_GAP = "  "
+_LEFT = ("all_lower to\nall_upper", "status")
 _SHORTEST_NAME = 12
 
 
@@ -42,30 +40,29 @@ def _table(board: Leaderboard, width: int) -> str:
     dropped = any(s.dropped_at is not None for s in board.standings)
     failed = any(s.failed for s in board.standings)
     rows = [_cells(s, decimals, dropped=dropped, failed=failed) for s in board.standings]
-    columns: list[tuple[str, Literal["left", "right"]]] = [
-        ("estimate", "right"),
-        ("all_lower to\nall_upper", "left"),
-        ("asked", "right"),
+    heads = ["estimate", "all_lower to\nall_upper", "asked", *(["failed"] if failed else []), "status"]
+    heads += ["dropped\nat"] if dropped else []
+    split = [head.split("\n") for head in heads]
+    sizes = [max(*map(len, head), *(len(row[k]) for row in rows)) for k, head in enumerate(split)]
+    room = max(_SHORTEST_NAME, width - sum(sizes) - len(_GAP) * len(sizes))
+    names = [wrapped(standing.name, room).split("\n") for standing in board.standings]
+    first = max(len(line) for lines in [["model"], *names] for line in lines)
+    left = [head in _LEFT for head in heads]
+
+    def line(name: str, cells: Sequence[str]) -> str:
+        aligned = [
+            c.ljust(n) if at_left else c.rjust(n) for c, n, at_left in zip(cells, sizes, left, strict=True)
+        ]
+        return _GAP.join([name.ljust(first), *aligned]).rstrip()
+
+    lines = [
+        line("", [head[0] if len(head) > 1 else "" for head in split]),
+        line("model", [head[-1] for head in split]),
     ]
-    if failed:
-        columns.append(("failed", "right"))
-    columns.append(("status", "left"))
-    if dropped:
-        columns.append(("dropped\nat", "right"))
-    taken = sum(
-        _GAP + max(*(len(part) for part in head.split("\n")), *(len(row[k]) for row in rows))
-        for k, (head, _) in enumerate(columns)
-    )
-    room = max(_SHORTEST_NAME, width - taken)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP, 0, 0), show_edge=False)
-    table.add_column("model", no_wrap=True)
-    for head, justify in columns:
-        table.add_column(head, justify=justify, no_wrap=True)
-    for standing, row in zip(board.standings, rows, strict=True):
-        table.add_row(wrapped(standing.name, room), *row)
-    out = StringIO()
-    Console(file=out, width=max(width, taken + room) + _GAP, highlight=False, markup=False).print(table)
-    return "\n".join(line.rstrip() for line in out.getvalue().rstrip().split("\n"))
+    lines.append("─" * max(first + sum(sizes) + len(_GAP) * len(sizes), *map(len, lines)))
+    for name, row in zip(names, rows, strict=True):
+        lines += [line(name[0], row), *name[1:]]
+    return "\n".join(lines)
 
 
 def _cells(standing: Standing, decimals: int, *, dropped: bool, failed: bool) -> list[str]:
