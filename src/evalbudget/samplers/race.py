@@ -18,7 +18,6 @@ from evalbudget.samplers.racing import BoolArray, Outcome, OutcomeKind, RacingSa
 _UNPREDICTED = 0.5  # what is predicted without history
 _PSEUDO = 16.0  # readings that a model's expected variance counts as
 _FEW = 10.0  # a mean of c readings has (1 + 10/c) times the variance it would have if all were known but it
-_PRIOR_MODELS = 16.0  # models that history's error counts as
 _GROWTH = 1.25  # factors, and the variances of all models, are renewed when readings grew by this much
 _SURE = 5.0  # standard deviations behind the leader at which a model leaves
 _STEP_SHARE = 0.01  # of the readings so far, that a step has at least
@@ -169,10 +168,7 @@ class Race(RacingSampler):
     def _duels(self, drawable: IntArray) -> tuple[IntArray, IntArray]:
         """Leader and challengers that fill a step, with the number of items of each."""
         leader = self._leading()
-        if self._forecast is not None:
-            index = self._mean + self.bonus * np.sqrt(self._variance)
-        else:
-            index = -self._behind(leader)
+        index = -self._behind(leader)
         others = drawable[drawable != leader]
         others = others[np.lexsort((self._rank[others], -index[others]))]
         leader_left = bool(self._drawn[leader] < self._n_items)
@@ -236,7 +232,6 @@ class Race(RacingSampler):
         self._forecast = Forecast(predictor, item, scores)
         self._noise, self._item_spread = float(self._forecast.noise.mean()), 0.1 * _ITEM_SPREAD
         self._own_noise = self._forecast.noise.copy()
-        self._spread = self._forecast.anchor_variance
 
     def _take_in(self, model: int) -> None:
         """Residuals of a model's new scores; of all its scores when its factors are refitted."""
@@ -327,27 +322,15 @@ class Race(RacingSampler):
     def _combine(self, forecast: Forecast, mean: FloatArray, variance: FloatArray, told: BoolArray) -> None:
         """What history predicts from a model's answers, or what the answers alone say, whichever is surer.
 
-        The shift and the spread of what history predicts are learned from the models told so far, by the
-        predictions that rest on the anchors alone.
+        How sure a prediction is, history's own models tell. Nothing is learned about that from the race:
+        the models that were asked most are those that looked good, and would shift what is expected of the
+        others downwards.
         """
-        ahead, exact = mean[told] - forecast.anchor_mean[told], variance[told]
-        expected = forecast.anchor_variance
-        shift, spread = 0.0, self._spread
-        for _ in range(3 if ahead.size else 0):
-            weight = 1.0 / (spread + exact)
-            shift = float((weight * ahead).sum() / (weight.sum() + 1.0 / expected))
-            gain = spread * weight
-            squares = (gain * (ahead - shift)) ** 2 + spread * (1.0 - gain)
-            spread = float((_PRIOR_MODELS * expected + (gain * squares).sum()) / (_PRIOR_MODELS + gain.sum()))
-        self._spread = spread
-        # what a model answered since the anchors corrects its own error, and with it its part of the shift
-        share = forecast.variance / expected
-        prior, own = forecast.mean + shift * share, spread * share
         # both rest on the same scores, so they are not averaged: the less certain one adds next to nothing,
         # and once the data alone say more, a wrong prediction must not outlast them
-        alone = told & (variance < own)
-        self._mean = np.where(alone, mean, prior)
-        self._variance = np.where(alone, variance, own)
+        alone = told & (variance < forecast.variance)
+        self._mean = np.where(alone, mean, forecast.mean)
+        self._variance = np.where(alone, variance, forecast.variance)
 
     def _decided(self, leader: int, delta: float) -> Outcome | None:
         from scipy.special import ndtr  # takes its time: only for those who stop by it
