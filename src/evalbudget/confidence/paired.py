@@ -106,12 +106,12 @@ class BestProof:
         self._evidence: FloatArray = np.zeros(n_models)
         self._in: IntArray = np.arange(n_models)
         self._log_capital: FloatArray = np.repeat(_LOG_WEIGHT[:, None], n_models, axis=1)
-        self._known = np.zeros((n_models, n_models))
+        self._known: FloatArray = np.zeros((n_models, n_models))
         if known is not None:
             if known.ndim != 2 or known.shape[0] != n_models:
                 raise InvalidInputError(f"known scores have shape {known.shape}; give ({n_models}, items)")
-            for column in known.T:
-                self._known += _differences(column)
+            read, scores = (~np.isnan(known)).astype(np.float64), np.nan_to_num(known)
+            self._known = (read @ scores.T - scores @ read.T) / 2.0
         self._sum = np.zeros((n_models, n_models))  # of d over the pool, [i, j]
         self._squares = np.zeros((n_models, n_models))  # of d about its running mean
         self._drop(self._impossible())
