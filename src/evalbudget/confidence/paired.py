@@ -1,8 +1,8 @@
 r"""Who is proved the best of several models that read the same items: e-values of paired differences.
 
-Models answer the items of a finite pool in one common random order, scores scaled to [0, 1]. For a model i and
-an opponent j let :math:`d_t = (x_{jt} - x_{it}) / 2` on item t, in [-1/2, 1/2], and S the sum of d over the
-items before. If "i is at least as good as j" (its mean over the pool is not below that of j), the N - t
+Models answer the items of a finite pool in one common random order, scores scaled to [0, 1]. For a model i
+and an opponent j let :math:`d_t = (x_{jt} - x_{it}) / 2` on item t, in [-1/2, 1/2], and S the sum of d over
+the items before. If "i is at least as good as j" (its mean over the pool is not below that of j), the N - t
 items not read yet sum to at most -S, so the next d has a conditional mean of at most
 
 .. math:: m_t = \frac{-S}{N - t}
@@ -10,8 +10,8 @@ items not read yet sum to at most -S, so the next d has a conditional mean of at
 and for a stake :math:`0 \le \lambda \le .9 / (1/2 + m_t)` chosen before the item is read, the capital
 :math:`\prod_t (1 + \lambda_t (d_t - m_t))` is a nonnegative supermartingale that starts at 1 (an e-process):
 it ever reaches 1/a with a probability of at most a. It grows when i is worse than j, the faster the emptier
-the pool is, for m_t falls away from the mean of d. An item on which either failed counts as d = 0, which makes
-the statement one about the items that failed for neither; items known before the draws, such as chosen
+the pool is, for m_t falls away from the mean of d. An item on which either failed counts as d = 0, which
+makes the statement one about the items that failed for neither; items known before the draws, such as chosen
 anchors, enter S only.
 
 Two rules are built from it.
@@ -106,12 +106,12 @@ class BestProof:
         self._evidence: FloatArray = np.zeros(n_models)
         self._in: IntArray = np.arange(n_models)
         self._log_capital: FloatArray = np.repeat(_LOG_WEIGHT[:, None], n_models, axis=1)
-        self._known = np.zeros((n_models, n_models))
+        self._known: FloatArray = np.zeros((n_models, n_models))
         if known is not None:
             if known.ndim != 2 or known.shape[0] != n_models:
                 raise InvalidInputError(f"known scores have shape {known.shape}; give ({n_models}, items)")
-            for column in known.T:
-                self._known += _differences(column)
+            read, scores = (~np.isnan(known)).astype(np.float64), np.nan_to_num(known)
+            self._known = (read @ scores.T - scores @ read.T) / 2.0
         self._sum = np.zeros((n_models, n_models))  # of d over the pool, [i, j]
         self._squares = np.zeros((n_models, n_models))  # of d about its running mean
         self._drop(self._impossible())
@@ -184,6 +184,12 @@ class BestProof:
         self._evidence[self._in] = np.maximum(self._evidence[self._in], log)
         self._drop((log >= self._threshold) | self._impossible())
 
+    def leave(self, model: int) -> None:
+        """Take a model out for a reason that its scores have nothing to do with; it is no opponent then."""
+        which = self._in == model
+        if which.any():
+            self._remove(which)
+
     def _bet(self, d: FloatArray) -> None:
         spread = (_SPREAD + self._squares) / (self.read + 1.0)
         lead = (self._sum + self._known) / np.sqrt(spread)
@@ -200,9 +206,11 @@ class BestProof:
         return np.asarray(ahead > 0.5 * (self.pool - self.read) + _EXACT)
 
     def _drop(self, which: NDArray[np.bool_]) -> None:
-        # the best one is dropped with its evidence at most; failures that differ can put each behind another
-        if not which.any() or which.all():
-            return
+        # where cells failed, each can be behind another on the items both answered: then nobody is dropped
+        if which.any() and not which.all():
+            self._remove(which)
+
+    def _remove(self, which: NDArray[np.bool_]) -> None:
         self.dropped_at[self._in[which]] = self.read
         keep = ~which
         self._in = self._in[keep]
