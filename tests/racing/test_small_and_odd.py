@@ -13,7 +13,7 @@ from evalbudget.confidence.bounds import FloatArray
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.racing import Leaderboard, Outcome, Race, RaceConfig, Status, leaderboard_of
 
-READ_ALL = ("race", "uniform", "lucb", "ucb-e", "pulse")
+READ_ALL = ("race", "paired-eprocess", "uniform", "lucb", "ucb-e", "pulse")
 """Those that read everything of models they cannot tell apart."""
 BATCH = {"race": 4, "lucb": 4, "ucb-e": 4, "pulse": 4}
 

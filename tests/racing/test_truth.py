@@ -11,11 +11,13 @@ import pytest
 from tests.racing.worlds import MODELS, new_race, play, worlds
 
 from evalbudget.confidence.bounds import FloatArray
-from evalbudget.confidence.paired import pairwise_evidence
+from evalbudget.confidence.paired import BestProof, pairwise_evidence
 from evalbudget.racing import KnownCell, Leaderboard, Outcome, Race, Status, leaderboard_of
+from evalbudget.samplers import ProvingSampler
 
 SAMPLERS = {
     "race": {"batch": 4, "first": 2},
+    "paired-eprocess": {"batch": 2},
     "uniform": {},
     "lucb": {"batch": 2},
     "ucb-e": {"batch": 2},
@@ -48,7 +50,11 @@ def _check(race: Race, scores: FloatArray) -> Leaderboard:
         assert board.proof == ""
     _sentence_says_so(board)
     shared = _shared_order(race)
-    proved = set() if shared is None else _beaten(race, shared)
+    proved = set()
+    if isinstance(race.sampler, ProvingSampler):
+        proved = _dropped(race)
+    elif shared is not None:
+        proved = _beaten(race, shared)
     for name in named[Status.TIE]:  # all of it is known, and equal
         assert board.of(name).unread == 0
         for other in named[Status.TIE]:
@@ -176,6 +182,24 @@ def _beaten(race: Race, order: FloatArray) -> set[int]:
     return set(np.flatnonzero(found.beaten).tolist())
 
 
+def _dropped(race: Race) -> set[int]:
+    """By a proof that is fed anew, item by item, as long as all contenders have read the item."""
+    m, n = race.design.n_models, race.design.n_items
+    order = race.sampler._order(0)
+    table = np.stack([race.sampler.scores_of(arm) for arm in range(m)])
+    closed = {(cell.model, cell.item) for cell in race.sampler.closed}
+    proof = BestProof(m, n, delta=0.05)
+    for arm in race.sampler.lost:
+        proof.leave(arm)
+    for item in order.tolist():
+        if proof.decided or any(
+            np.isnan(table[k, item]) and (k, item) not in closed for k in proof.contenders
+        ):
+            break
+        proof.update(table[:, item])
+    return set(np.flatnonzero(proof.dropped_at >= 0).tolist())
+
+
 def _interval_below(board: Leaderboard, name: str) -> bool:
     return any(board.of(name).all_upper < other.all_lower for other in board.standings)
 
@@ -188,7 +212,9 @@ def test_every_truncation_of_a_budget_is_described_truly(sampler: str, world: st
     board = _check(race, scores)
     assert board.outcome == Outcome.NOTHING
     for count, _ in enumerate(play(race, scores)):
-        if sampler == "race" or count % 3 == 0:  # the others in coarser steps: it takes its time
+        if (
+            sampler in ("race", "paired-eprocess") or count % 3 == 0
+        ):  # the others in coarser steps: it takes its time
             board = _check(race, scores)
     board = _check(race, scores)
     if sampler == "uniform" and world in ("plain", "graded", "a duplicate", "a tie", "all equal"):
@@ -197,7 +223,7 @@ def test_every_truncation_of_a_budget_is_described_truly(sampler: str, world: st
         assert set(board.named(*DECIDED)) == top
 
 
-@pytest.mark.parametrize("sampler", ["race", "uniform", "lucb"])
+@pytest.mark.parametrize("sampler", ["race", "paired-eprocess", "uniform", "lucb"])
 def test_every_budget_ends_with_a_true_sentence(sampler: str) -> None:
     """A budget that ends in the middle of a step plans otherwise than one that is cut off there."""
     scores = worlds(5, items=7)["a duplicate"]

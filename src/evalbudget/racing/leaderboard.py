@@ -24,6 +24,7 @@ from evalbudget.estimators.models import (
 )
 from evalbudget.racing.race import Race
 from evalbudget.racing.verdict import Status, verdict_of
+from evalbudget.samplers import ProvingSampler, RacingSampler
 
 LEVEL = 0.95
 _SILENT = 8  # failures without any score: the sampler may not have got round to giving the model up
@@ -174,7 +175,12 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
     eliminated = sampler.eliminated
     lost = frozenset(m for m in models if _is_lost(race, m))
     found = possible_winners(
-        draws, n_items=race.design.n_items, among=set(models) - lost, bounds=bounds, level=level
+        draws,
+        n_items=race.design.n_items,
+        among=set(models) - lost,
+        bounds=bounds,
+        level=level,
+        dropped=_dropped_by_proof(sampler),
     )
     leader = _leader(race, found, lost, value)
     unread = {m: _unread(race, m) for m in models}
@@ -238,6 +244,14 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
         target=_target(estimates, race),
         notes=(*notes, *_of_the_history(race, notes)),
     )
+
+
+def _dropped_by_proof(sampler: RacingSampler) -> frozenset[int] | None:
+    """Whom the sampler's own proof has ruled out; None if it keeps none."""
+    if not isinstance(sampler, ProvingSampler):
+        return None
+    proof = sampler.proof
+    return frozenset() if proof is None else frozenset(np.flatnonzero(proof.dropped_at >= 0).tolist())
 
 
 def _of_the_history(race: Race, notes: Sequence[str]) -> tuple[str, ...]:

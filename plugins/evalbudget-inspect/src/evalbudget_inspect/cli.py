@@ -114,7 +114,7 @@ def _budget_options(command: Any) -> Any:
             ),
             click.option("--batch", type=int, help="Race: items a model is given at a time."),
             click.option("--delta", type=float, help="Race: probability of a wrong answer, e.g. 0.05."),
-            click.option("--epsilon", type=float, help="Race: models this close count as equivalent."),
+            click.option("--epsilon", type=float, help="With lucb: models this close count as equivalent."),
             click.option(
                 "--history",
                 metavar="PATH",

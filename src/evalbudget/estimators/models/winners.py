@@ -61,12 +61,14 @@ def possible_winners(
     among: Collection[int] | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
+    dropped: Collection[int] | None = None,
 ) -> PossibleWinners:
     """Models that may be the best one.
 
-    A model is ruled out if another one certainly beats it, or by the rule of paired e-values
-    (:mod:`evalbudget.confidence.paired`); where models have orders of their own, if its interval lies below
-    another's, all intervals holding at once.
+    A model is ruled out if another one certainly beats it, or by paired e-values
+    (:mod:`evalbudget.confidence.paired`): by the proof that the sampler keeps, if it keeps one, or else pair
+    by pair; where models have orders of their own, if its interval lies below another's, all intervals
+    holding at once. Which of these rules it is follows from the sampler, never from the scores.
 
     Args:
         draws: of every model in the race, dropped ones included.
@@ -74,6 +76,7 @@ def possible_winners(
         among: indices of the models to compare, such as those that did not break down; all if None.
         bounds: the declared range of the scores.
         level: of the answer.
+        dropped: by a proof at this level, of a sampler that keeps one; None without.
 
     Raises:
         InvalidInputError: no models, or the bounds or the level cannot be used.
@@ -83,9 +86,10 @@ def possible_winners(
     if len(chosen) < 2:
         return PossibleWinners(chosen, chosen, False, Rule.PAIRED, level)
     certain = chosen - certainly_beaten(draws, chosen, n_items)
-    rule = Rule.PAIRED
+    rule, out = Rule.PAIRED, frozenset(dropped or ())
     try:
-        out = _by_pairs(draws, sorted(chosen), 1.0 - level)
+        if dropped is None:
+            out = _by_pairs(draws, sorted(chosen), 1.0 - level)
     except InvalidInferenceError:  # models that read items in orders of their own
         rule = Rule.INTERVALS
         out = _by_intervals(draws, sorted(chosen), bounds, level)

@@ -119,7 +119,7 @@ _FLAGS = {
     "arms": None,
     "batch": "Items a model is given at a time.",
     "delta": "Probability of a wrong answer; default 0.05.",
-    "epsilon": "Models this close count as equivalent.",
+    "epsilon": "With --sampler lucb: models this close count as equivalent.",
     "history": "Earlier logs, recorded scores or factors of other models on these items.",
     "json_path": "Write the leaderboard there.",
     "score": "Scorer whose scores decide; default the first.",

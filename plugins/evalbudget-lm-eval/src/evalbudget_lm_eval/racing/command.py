@@ -58,7 +58,7 @@ Exit codes: 0 the race ran; 1 no arm could be evaluated; 2 bad input.
 )
 @click.option("--batch", type=int, help="Documents an arm is given at a time; large for local models.")
 @click.option("--delta", type=float, help="Probability of a wrong answer; default 0.05.")
-@click.option("--epsilon", type=float, help="Arms this close count as equivalent.")
+@click.option("--epsilon", type=float, help="With --sampler lucb: arms this close count as equivalent.")
 @click.option(
     "--history", metavar="PATH", help="Earlier output of lm-eval, recorded scores or factors of other models."
 )
