@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import HeadlineMetric
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import attempts, board, cells, model, quiz, run, three
@@ -46,6 +47,21 @@ def test_a_race_ends_at_the_budget_and_names_the_best(tmp_path: Path) -> None:
         assert entry["arm"] == log.eval.model
         assert entry["sampler"] == "ucb-e"
         assert entry["race"]["outcome"] == entry["outcome"] == found.outcome
+
+
+def test_a_headline_of_the_tasks_own_stays() -> None:
+    own = HeadlineMetric(scorer="match", metric="accuracy")
+    assert race(quiz(headline_metric=own), budget=60).headline_metric == own
+    assert race(quiz(), budget=60).headline_metric == HeadlineMetric(scorer="match", metric="estimate")
+
+
+def test_until_proved_the_whole_grid_is_the_cap(tmp_path: Path) -> None:
+    logs = run(race(quiz(60), until_proved=True), three(), tmp_path)
+    found = board(logs)
+    assert found.until_proved
+    assert found.budget == found.grid == 180
+    assert attempts(logs) == found.spent < 150
+    assert found.sentence == "simulated/b is best, with 95% confidence."
 
 
 def test_an_exhausted_model_has_its_exact_mean(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_settings_by_flag(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     done = _command(
         EVALBUDGET,
-        *("inspect", "eval", str(QUIZ), "--race", "--sampler", "uniform", "--budget", "80", "--limit", "40"),
+        *("inspect", "race", str(QUIZ), "--sampler", "uniform", "--budget", "80", "--limit", "40"),
         *(
             "--arm",
             "prompt=steps",
@@ -83,10 +83,13 @@ def test_settings_by_flag(tmp_path: Path) -> None:
             "-M",
             "bernoulli=true",
         ),
-        *("-T", "questions=50", "--log-dir", str(folder), "--display", "none"),
+        *("-T", "questions=50", "--log-dir", str(folder)),
     )
     assert done.returncode == 0, done.stderr
-    assert "--max-tasks 2" in done.stderr
+    assert "--max-tasks 2 --display none" in done.stderr
+    assert "race: 2 models x 40 items = 80 evaluations; at most 80 of them" in done.stderr
+    assert "race: 80 of 80 evaluations; prompt=steps is best" in done.stderr
+    assert "%" not in done.stderr
     logs = _logs(folder)
     assert {log.eval.task for log in logs} == {"race_quiz-prompt=steps", "race_quiz-prompt=terse"}
     assert attempts(logs) == 80

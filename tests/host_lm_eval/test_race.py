@@ -111,6 +111,13 @@ def test_the_best_wins_and_everything_is_as_the_host_writes_it(numbers: Any, tmp
     assert not (tmp_path / "out" / "broken").exists()
 
 
+def test_until_proved_the_whole_grid_is_the_cap(numbers: Any) -> None:
+    board = race(arms(), "numbers", until_proved=True, task_manager=numbers).leaderboard
+    assert board.budget == board.grid == 3 * N
+    assert board.spent == len(Racer.asked) < 2 * N
+    assert board.sentence == "good is best, with 95% confidence."
+
+
 def test_decisions_are_those_of_the_sampler_alone(numbers: Any) -> None:
     result = race(arms(), "numbers", budget=300, seed=5, batch=16, task_manager=numbers)
     names = list(SKILLS)

@@ -11,7 +11,7 @@ from tests.racing.worlds import MODELS, history, new_race, play
 
 from evalbudget.confidence.bounds import FloatArray
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.racing import Leaderboard, Outcome, Race, RaceConfig, Status, leaderboard_of
+from evalbudget.racing import Finding, Leaderboard, Race, RaceConfig, Status, leaderboard_of
 
 READ_ALL = ("race", "paired-eprocess", "uniform", "lucb", "ucb-e", "pulse")
 """Those that read everything of models they cannot tell apart."""
@@ -38,7 +38,7 @@ def test_one_item_and_two(items: int, sampler: str) -> None:
         assert "an interval needs 3 or more" in str(standing.no_interval)
         assert standing.stderr is None
     same = finish(np.ones((2, items)), sampler)
-    assert same.outcome == Outcome.TIE
+    assert same.outcome == Finding.TIE
     assert same.sentence.endswith(f"the same mean over all {items} items; none is better.")
 
 
@@ -59,12 +59,12 @@ def test_the_same_model_twice_is_never_told_apart(sampler: str) -> None:
     scores = np.vstack([row, row, 0.1 * row])
     for budget in (50, 80, 90):
         board = finish(scores, sampler, budget)
-        assert board.outcome in (Outcome.UNDECIDED, Outcome.TIE)
+        assert board.outcome in (Finding.UNDECIDED, Finding.TIE)
         assert {"lab/model-a", "lab/model-b"} <= set(
             board.named(Status.LEADS, Status.POSSIBLE) or board.named(Status.TIE)
         )
     if sampler == "uniform":
-        assert board.outcome == Outcome.TIE
+        assert board.outcome == Finding.TIE
 
 
 @pytest.mark.parametrize("sampler", ["race", "uniform"])
@@ -106,7 +106,7 @@ def test_a_race_until_proved_needs_no_budget_and_one_without_does() -> None:
     for _ in play(race, scores):
         pass
     board = leaderboard_of(race)
-    assert board.outcome == Outcome.BEST
+    assert board.outcome == Finding.BEST
     assert board.spent < 120
     assert board.until_proved
     assert board.sentence == "lab/model-a is best, with 95% confidence."
@@ -117,7 +117,7 @@ def test_a_cap_is_said_and_kept() -> None:
     scores = (np.random.default_rng(1).random((2, 60)) < [[0.6], [0.5]]).astype(float)
     board = finish(scores, "race", 30, until_proved=True)
     assert board.spent == 30
-    assert board.outcome == Outcome.UNDECIDED
+    assert board.outcome == Finding.UNDECIDED
     words = " ".join(board.table(width=80).split())
     assert f"{board.unread} more evaluations decide it at the latest" in words
     assert words.endswith("Raise --budget.")

@@ -12,7 +12,7 @@ from tests.racing.worlds import MODELS, new_race, play, worlds
 
 from evalbudget.confidence.bounds import FloatArray
 from evalbudget.confidence.paired import BestProof, pairwise_evidence
-from evalbudget.racing import KnownCell, Leaderboard, Outcome, Race, Status, leaderboard_of
+from evalbudget.racing import Finding, KnownCell, Leaderboard, Race, Status, leaderboard_of
 from evalbudget.samplers import ProvingSampler
 
 SAMPLERS = {
@@ -39,8 +39,8 @@ def _check(race: Race, scores: FloatArray) -> Leaderboard:
     named = {status: set(board.named(status)) for status in Status}
     row = {standing.name: MODELS.index(standing.name) for standing in board.standings}
     # one outcome, and the statuses that belong to it
-    assert bool(named[Status.BEST]) == (board.outcome == Outcome.BEST)
-    assert bool(named[Status.TIE]) == (board.outcome == Outcome.TIE)
+    assert bool(named[Status.BEST]) == (board.outcome == Finding.BEST)
+    assert bool(named[Status.TIE]) == (board.outcome == Finding.TIE)
     assert len(named[Status.BEST]) <= 1 != len(named[Status.TIE])
     if named[Status.BEST] or named[Status.TIE]:
         assert not named[Status.LEADS] | named[Status.POSSIBLE]
@@ -79,7 +79,7 @@ def _counts_add_up(board: Leaderboard, race: Race, scores: FloatArray) -> None:
     assert board.spent == sum(s.evaluations for s in board.standings) <= board.budget
     assert board.grid == scores.size
     possible = board.named(Status.LEADS, Status.POSSIBLE)
-    undecided = board.outcome in (Outcome.UNDECIDED, Outcome.NOTHING)
+    undecided = board.outcome in (Finding.UNDECIDED, Finding.NOTHING)
     assert board.unread == (sum(board.of(name).unread for name in possible) if undecided else 0)
     for standing in board.standings:
         arm = MODELS.index(standing.name)
@@ -109,14 +109,14 @@ def _sentence_says_so(board: Leaderboard) -> None:
     text = board.sentence
     mentioned = set(re.findall(r"lab/model-[a-h]", text))
     first = board.named(Status.BEST, Status.TIE, Status.LEADS, Status.POSSIBLE)
-    if board.outcome == Outcome.BEST:
+    if board.outcome == Finding.BEST:
         assert mentioned == set(board.named(Status.BEST))
         assert text.startswith(f"{board.leader.name} is best")
         assert ("confidence" in text) == (not board.proof.startswith("exact"))
-    elif board.outcome == Outcome.TIE:
+    elif board.outcome == Finding.TIE:
         assert text.startswith("A tie: ")
         assert mentioned == set(board.named(Status.TIE))
-    elif board.outcome == Outcome.NOTHING:
+    elif board.outcome == Finding.NOTHING:
         assert not mentioned
     else:
         assert "is best" not in text
@@ -210,7 +210,7 @@ def test_every_truncation_of_a_budget_is_described_truly(sampler: str, world: st
     scores = worlds(3)[world]
     race = new_race(scores, 4 * scores.size, sampler, 3, **SAMPLERS[sampler])
     board = _check(race, scores)
-    assert board.outcome == Outcome.NOTHING
+    assert board.outcome == Finding.NOTHING
     for count, _ in enumerate(play(race, scores)):
         if (
             sampler in ("race", "paired-eprocess") or count % 3 == 0
@@ -266,6 +266,6 @@ def test_two_models_short_of_the_end_are_no_tie() -> None:
         pass
     board = _check(race, np.vstack([a, b]))
     assert board.spent == 80
-    assert board.outcome == Outcome.UNDECIDED
+    assert board.outcome == Finding.UNDECIDED
     assert board.sentence == "Undecided: lab/model-a leads; lab/model-b cannot be ruled out yet."
     assert "40 more evaluations decide it at the latest" in board.table(width=200)

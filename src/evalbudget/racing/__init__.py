@@ -5,17 +5,17 @@ from evalbudget.racing.history import history_factors
 from evalbudget.racing.leaderboard import LEVEL, Leaderboard, Standing, leaderboard_of
 from evalbudget.racing.progress import RaceProgress
 from evalbudget.racing.race import Asked, Key, KnownCell, Lane, Race
-from evalbudget.racing.verdict import Outcome, Status
+from evalbudget.racing.verdict import Finding, Status
 
 __all__ = [
     "DEFAULT_SAMPLER",
     "LEVEL",
     "Asked",
+    "Finding",
     "Key",
     "KnownCell",
     "Lane",
     "Leaderboard",
-    "Outcome",
     "Race",
     "RaceConfig",
     "RaceProgress",

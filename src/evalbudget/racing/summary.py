@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from evalbudget.racing.leaderboard import Leaderboard
-from evalbudget.racing.verdict import Outcome, Status, listed
+from evalbudget.racing.verdict import Finding, Status, listed
 
 
 def closing_lines(board: Leaderboard) -> list[tuple[str, str]]:
     """Labels and sentences, in the order to read them."""
     lines = [("Spent", _spent(board)), ("Stopped", _sentence(_stopped(board)))]
     if board.proof:
-        lines.append(("Proof", _sentence(board.proof)))
+        lines.append(("Proof", _sentence(f"{board.proof}{_ahead(board)}")))
     score = _score(board)
     if score:
         lines.append(("Score", score))
@@ -48,10 +48,20 @@ def _stopped(board: Leaderboard) -> str:
     return f"by its own bounds {board.sampler} {held}"
 
 
+def _ahead(board: Leaderboard) -> str:
+    """How clear it is, beside the nearest rival."""
+    rivals = [s for s in board.standings[1:] if s.status is Status.BEHIND and s.behind is not None]
+    if not rivals or board.outcome != Finding.BEST:
+        return ""
+    nearest = min(rivals, key=lambda s: s.behind or 0.0)
+    margin = f"{nearest.behind:.{decimals_of(board)}f}"
+    return f"; {board.leader.name} is {margin} ahead of {nearest.name} on the items both read"
+
+
 def _score(board: Leaderboard) -> str:
     """Of the best model, with its interval as an ordinary evaluation would give it."""
     first, d = board.leader, decimals_of(board)
-    if board.outcome == Outcome.NOTHING or first.estimate is None:
+    if board.outcome == Finding.NOTHING or first.estimate is None:
         return ""
     text = f"{first.name} has {first.estimate:.{d}f}"
     if first.stderr is not None:
@@ -62,10 +72,10 @@ def _score(board: Leaderboard) -> str:
 
 
 def _next(board: Leaderboard) -> str:
-    if board.outcome == Outcome.TIE:
+    if board.outcome == Finding.TIE:
         return "choose by price or speed: these items cannot tell them apart."
     possible = board.named(Status.LEADS, Status.POSSIBLE)
-    if board.outcome != Outcome.UNDECIDED or not board.unread or len(possible) < 2:
+    if board.outcome != Finding.UNDECIDED or not board.unread or len(possible) < 2:
         return ""
     text = (
         f"{board.unread:,} more evaluations decide it at the latest: all that {listed(possible)} have not "

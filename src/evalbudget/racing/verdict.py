@@ -28,7 +28,7 @@ class Status(StrEnum):
     """It kept failing, or its task ended early; nothing is claimed of it."""
 
 
-class Outcome(StrEnum):
+class Finding(StrEnum):
     """What came out."""
 
     BEST = "best"
@@ -52,7 +52,7 @@ class Verdict:
         has_failures: a model compared has items that failed.
     """
 
-    outcome: Outcome
+    outcome: Finding
     statuses: tuple[Status, ...]
     found: PossibleWinners
     scored: frozenset[int]
@@ -63,7 +63,7 @@ class Verdict:
     @property
     def is_decided(self) -> bool:
         """Whether the best model is known, or the best models."""
-        return self.outcome in (Outcome.BEST, Outcome.TIE)
+        return self.outcome in (Finding.BEST, Finding.TIE)
 
     def sentence(self, names: Sequence[str]) -> str:
         """One sentence that a reader can take at its word.
@@ -74,13 +74,13 @@ class Verdict:
         n_lost = self.statuses.count(Status.LOST)
         among = " of those that answered" if n_lost else ""
         sure = f"with {self.found.level:.0%} confidence"
-        if self.outcome is Outcome.NOTHING:
+        if self.outcome is Finding.NOTHING:
             return "Every model was lost, so none is best." if self.scored else "No model has a score."
-        if self.outcome is Outcome.BEST and not self.found.is_exact:
+        if self.outcome is Finding.BEST and not self.found.is_exact:
             return f"{names[0]} is best{among}, {sure}."
-        if self.outcome is Outcome.BEST:
+        if self.outcome is Finding.BEST:
             return f"{names[0]} is best{among}: {self._exactly}."
-        if self.outcome is Outcome.TIE:
+        if self.outcome is Finding.TIE:
             same = f"the same mean over all {self.n_items:,} items"
             if self.has_failures:
                 same = "no difference on the items that any two of them answered"
@@ -138,29 +138,29 @@ def verdict_of(
     """
     left = [m for m in range(n_models) if m not in lost]
     if not any(m in scored for m in left):
-        outcome = Outcome.NOTHING
+        outcome = Finding.NOTHING
     elif len(found.models) == 1 and len(left) > 1:
-        outcome = Outcome.BEST
+        outcome = Finding.BEST
     elif found.tied:
-        outcome = Outcome.TIE
+        outcome = Finding.TIE
     else:
-        outcome = Outcome.UNDECIDED
+        outcome = Finding.UNDECIDED
     statuses = tuple(_status(m, outcome, found, lost, leader) for m in range(n_models))
     return Verdict(outcome, statuses, found, frozenset(scored), n_items, n_unread, has_failures)
 
 
 def _status(
-    model: int, outcome: Outcome, found: PossibleWinners, lost: Collection[int], leader: int
+    model: int, outcome: Finding, found: PossibleWinners, lost: Collection[int], leader: int
 ) -> Status:
     if model in lost:
         return Status.LOST
-    if outcome is Outcome.NOTHING:
+    if outcome is Finding.NOTHING:
         return Status.POSSIBLE
     if model not in found.models:
         return Status.BEHIND
-    if outcome is Outcome.UNDECIDED:
+    if outcome is Finding.UNDECIDED:
         return Status.LEADS if model == leader else Status.POSSIBLE
-    return Status.BEST if outcome is Outcome.BEST else Status.TIE
+    return Status.BEST if outcome is Finding.BEST else Status.TIE
 
 
 def listed(names: Sequence[str], most: int = _NAMED) -> str:
