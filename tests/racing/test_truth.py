@@ -269,3 +269,28 @@ def test_two_models_short_of_the_end_are_no_tie() -> None:
     assert board.outcome == Finding.UNDECIDED
     assert board.sentence == "Undecided: lab/model-a leads; lab/model-b cannot be ruled out yet."
     assert "40 more evaluations decide it at the latest" in board.table(width=200)
+
+
+@pytest.mark.parametrize("sampler", ["race", "uniform"])
+def test_a_model_that_leaves_takes_no_claim_with_it(sampler: str) -> None:
+    scores = worlds(6)["plain"]
+    for cut in range(0, scores.size, 4):
+        race = new_race(scores, scores.size, sampler, 0, **SAMPLERS[sampler])
+        for count, _ in enumerate(play(race, scores)):
+            if count == cut:
+                race.leave(0, "its task ended early")
+            if count % 5 == 0:
+                _check(race, scores)
+        board = _check(race, scores)
+        if race.lanes[0].left is not None and board.of(MODELS[0]).dropped_at is not None:
+            assert MODELS[0] not in board.sentence or board.of(MODELS[0]).status is not Status.LOST
+    # all but one gone: nothing is compared
+    race = new_race(scores, scores.size, sampler, 0, **SAMPLERS[sampler])
+    for _ in zip(range(8), play(race, scores), strict=False):
+        pass
+    race.leave(0, "its task ended early")
+    race.leave(2, "its task ended early")
+    board = _check(race, scores)
+    assert board.sentence == "Nothing to compare: only lab/model-b is left, the others were lost."
+    race.leave(1, "its task ended early")
+    assert _check(race, scores).sentence == "Every model was lost, so none is best."

@@ -61,6 +61,8 @@ def play(race: Race, scores: FloatArray) -> Iterator[Asked]:
     waiting: list[Asked] = race.wanted()
     while waiting:
         asked = waiting.pop(0)
+        if asked.key not in race.lanes[asked.arm].flights:
+            continue  # its model has left
         value = float(scores[asked.arm, int(asked.key[0][1:])])
         race.started(asked.arm, asked.key)
         failed = bool(np.isnan(value))
