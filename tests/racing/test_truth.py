@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from tests.claims import binomial_claim, pinned, replications
 from tests.racing.worlds import MODELS, new_race, play, worlds
 
 from evalbudget.confidence.bounds import FloatArray
@@ -294,3 +295,22 @@ def test_a_model_that_leaves_takes_no_claim_with_it(sampler: str) -> None:
     assert board.sentence == "Nothing to compare: only lab/model-b is left, the others were lost."
     race.leave(1, "its task ended early")
     assert _check(race, scores).sentence == "Every model was lost, so none is best."
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(("sampler", "delta", "expected"), [("race", 0.2, 2), ("uniform", 0.05, 1)])
+def test_of_tied_models_none_is_called_the_best(sampler: str, delta: float, expected: int) -> None:
+    """Looking after every 24 cells of two models with the same mean and a worse one."""
+    R, wrong = replications(16, 1000), 0
+    for seed in range(R):
+        rng = np.random.default_rng([seed, 5])
+        first = (rng.random(40) < 0.7).astype(float)
+        scores = np.vstack([first, rng.permutation(first), rng.random(40) < 0.2])
+        options = {"batch": 4, "delta": delta} if sampler == "race" else {}
+        race = new_race(scores, scores.size, sampler, seed, **options)
+        sentences = [
+            leaderboard_of(race).sentence for count, _ in enumerate(play(race, scores)) if count % 24 == 23
+        ]
+        wrong += any("is best" in sentence for sentence in sentences)
+    binomial_claim(wrong, R, at_most=delta)
+    pinned(wrong, expected)
