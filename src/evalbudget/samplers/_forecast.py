@@ -27,8 +27,6 @@ class Forecast:
         variance: of its error, shape (n_models,); history tells it up to 512 answers, and it is not taken to
             fall further.
         noise: expected variance of one score, each model's average over the items.
-        loss: mean squared error of the anchors' scores, each predicted from the model's other anchors.
-        constant_loss: the same, each predicted by the mean of the model's other anchors.
     """
 
     def __init__(self, predictor: FactorModel, item: IntArray, scores: FloatArray) -> None:
@@ -48,31 +46,8 @@ class Forecast:
         self._log_counts = np.log([item.size + k for k in rungs])
         self.anchor_mean = self._calibrations[0](means)
         self.anchor_variance = (_INFLATION * self._calibrations[0].sd) ** 2
-        self.loss, self.constant_loss = self._losses(item, scores)
         self.mean = self.anchor_mean.copy()
         self.variance = np.full(n_models, self.anchor_variance)
-
-    def _losses(self, item: IntArray, scores: FloatArray) -> tuple[float, float]:
-        X = self._predictor.V[item]
-        of_history = of_constant = 0.0
-        count = 0
-        overall = float(np.nanmean(scores)) if (~np.isnan(scores)).any() else 0.5
-        for u, given in zip(self._u, scores, strict=True):
-            read = ~np.isnan(given)
-            score = given[read]
-            predicted = self._predictor.predict(u, item[read])
-            left_out = score - (score - predicted) / (1.0 - self._leverage(X[read], predicted))
-            of_history += float(((score - np.clip(left_out, 0.0, 1.0)) ** 2).sum())
-            # the others' mean, with the mean of all models as one more
-            of_constant += float(((score - (score.sum() - score + overall) / max(score.size, 1)) ** 2).sum())
-            count += score.size
-        return of_history / max(count, 1), of_constant / max(count, 1)
-
-    def _leverage(self, X: FloatArray, predicted: FloatArray) -> FloatArray:
-        weight = predicted * (1.0 - predicted)
-        hessian = self._predictor.prior_precision + X.T @ (X * weight[:, None])
-        leverage = weight * ((X @ np.linalg.inv(hessian)) * X).sum(axis=1)
-        return np.asarray(np.minimum(leverage, _MOST_LEVERAGE))
 
     def row(self, model: int) -> FloatArray:
         """Predictions of all items."""
@@ -90,7 +65,7 @@ class Forecast:
         row = self._rows[model] = self._predictor.predict(u)
         self.noise[model] = (row * (1.0 - row)).mean()
         self._calibrate(model, item.size, row)
-        leverage = self._leverage(self._predictor.V[item], row[item])
+        leverage = _leverage(self._predictor, item, row[item])
         return np.asarray((score - row[item]) / (1.0 - leverage))
 
     def _calibrate(self, model: int, count: int, row: FloatArray) -> None:
@@ -101,3 +76,36 @@ class Forecast:
         mean = row.mean(keepdims=True)
         self.mean[model] = ((1.0 - share) * few(mean) + share * many(mean))[0]
         self.variance[model] = (_INFLATION * few.sd ** (1.0 - share) * many.sd**share) ** 2
+
+
+def losses(predictor: FactorModel, item: IntArray, scores: FloatArray) -> tuple[float, float]:
+    """How well history predicts answers that it has not seen, and how well a constant does.
+
+    Args:
+        predictor: for the items of the race.
+        item: those that every model answered.
+        scores: of them, nan where failed, shape (n_models, n_answered).
+
+    Returns:
+        Root mean square of what is left of each score once it is predicted from the model's other answers:
+        by the factors, and by their mean, with the mean over all models as one answer more; 0 without any.
+    """
+    of_history = of_constant = 0.0
+    read = ~np.isnan(scores)
+    overall = float(scores[read].mean()) if read.any() else 0.5
+    for u, given, answered in zip(predictor.fit_rows(item, scores), scores, read, strict=True):
+        score, of = given[answered], item[answered]
+        predicted = predictor.predict(u, of)
+        left_out = score - (score - predicted) / (1.0 - _leverage(predictor, of, predicted))
+        of_history += float(((score - np.clip(left_out, 0.0, 1.0)) ** 2).sum())
+        of_constant += float(((score - (score.sum() - score + overall) / max(score.size, 1)) ** 2).sum())
+    count = max(int(read.sum()), 1)
+    return float(np.sqrt(of_history / count)), float(np.sqrt(of_constant / count))
+
+
+def _leverage(predictor: FactorModel, item: IntArray, predicted: FloatArray) -> FloatArray:
+    X = predictor.V[item]
+    weight = predicted * (1.0 - predicted)
+    hessian = predictor.prior_precision + X.T @ (X * weight[:, None])
+    leverage = weight * ((X @ np.linalg.inv(hessian)) * X).sum(axis=1)
+    return np.asarray(np.minimum(leverage, _MOST_LEVERAGE))

@@ -65,6 +65,18 @@ class ProvingSampler(RacingSampler):
         return self._advance()
 
     @property
+    def proved_worse(self) -> frozenset[int]:
+        """Models that the proof has dropped."""
+        proof = self.proof
+        dropped = [] if proof is None else np.flatnonzero(proof.dropped_at >= 0).tolist()
+        return frozenset(dropped) - self.lost
+
+    @property
+    def proved_error(self) -> float:
+        """Half of delta; the other half is for ties: see :mod:`evalbudget.confidence.paired`."""
+        return self.delta / 2.0
+
+    @property
     def outcome(self) -> Outcome:
         """The best model once it is proved; a tie of those that are proved to be exactly equal."""
         self._wrap_up()

@@ -10,7 +10,7 @@ from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.prediction import FactorModel, choose_anchors, match_items
 from evalbudget.samplers._additive import AdditiveEffects
-from evalbudget.samplers._forecast import Forecast
+from evalbudget.samplers._forecast import Forecast, losses
 from evalbudget.samplers.pooling import content_hash
 from evalbudget.samplers.proving import LEAST, ProvingSampler
 from evalbudget.samplers.racing import BoolArray, Step
@@ -19,6 +19,8 @@ _UNPREDICTED = 0.5  # what is predicted without history
 _PSEUDO = 16.0  # readings that a model's expected variance counts as
 _FEW = 10.0  # a mean of c readings has (1 + 10/c) times the variance it would have if all were known but it
 _GROWTH = 1.25  # factors, and the variances of all models, are renewed when readings grew by this much
+_TRIAL = 4  # anchors after which a history that misleads is found out, before the others are paid for
+_ENOUGH = 64  # answers that it takes to judge a history by so few anchors
 _SURE = 5.0  # standard deviations behind the leader at which a model is no challenger any more
 _STEP_SHARE = 0.01  # of the readings so far, that a step has at least
 _ITEM_SPREAD = 0.02  # variance of item effects without history, worth four items
@@ -109,11 +111,11 @@ class Race(ProvingSampler):
         self.until_proved = until_proved
         m, n = self._n_models, self._n_items
         self._first_items = min(first, n)
+        self._at_random = self._order(0)
         if self.predictor is not None:
             self._n_anchors = self._first_items = min(anchors, n)
             chosen = choose_anchors(self.predictor, self._n_anchors)
-            order = self._order(0)
-            self._shared = np.concatenate([chosen, order[~np.isin(order, chosen)]])
+            self._shared = np.concatenate([chosen, self._at_random[~np.isin(self._at_random, chosen)]])
         self._forecast: Forecast | None = None
         self._skipped = 0  # items of the order that say nothing about effects: anchors, as long as predicted
         self._effects, self._residual, self._predicted_unread = self._no_effects()
@@ -135,8 +137,10 @@ class Race(ProvingSampler):
     # what to ask
 
     def _plan(self) -> Step | None:
-        if self._remaining().size > 1 and not self._drawn.any():
-            return self._draw(self._remaining(), self._first_items)
+        begun = int(self._drawn.max())
+        if self._remaining().size > 1 and begun < self._first_items:
+            trial = self.predictor is not None and not begun and self._n_models * _TRIAL >= _ENOUGH
+            return self._draw(self._remaining(), (_TRIAL if trial else self._first_items) - begun)
         drawable = self._to_steer()
         return self._draw(*self._duels(drawable)) if drawable.size else self._prove(LEAST)
 
@@ -197,7 +201,7 @@ class Race(ProvingSampler):
         models: list[int] = np.unique(step.model).tolist()
         if self.predictor is not None and self._forecast is None:
             self._start(self.predictor)
-        if self._forecast is None or self._drawn.max() > self._n_anchors:
+        if self.predictor is None or self._drawn.max() > self._n_anchors:
             for model in models:
                 self._take_in(model)
             self._solve(models)
@@ -213,21 +217,31 @@ class Race(ProvingSampler):
         return AdditiveEffects(m, pool), residual, np.full(m, _UNPREDICTED * pool)
 
     def _start(self, predictor: FactorModel) -> None:
-        item = self._order(0)[: self._n_anchors].astype(np.int64)
+        """Begin to predict once the anchors are read, unless history predicts them worse than a constant."""
+        n_read = int(self._drawn.max())
+        item = self._order(0)[:n_read].astype(np.int64)
         scores = np.stack([self.scores_of(model)[item] for model in range(self._n_models)])
-        forecast = Forecast(predictor, item, scores)
-        if forecast.loss >= forecast.constant_loss:
-            self.predictor = None
-            self.history_note = (
-                f"history dropped: on the {item.size} items that every model answered first, its predictions "
-                f"are off by more than a constant's (root mean square {forecast.loss**0.5:.2f} against "
-                f"{forecast.constant_loss**0.5:.2f})"
-            )
+        of_history, of_constant = losses(predictor, item, scores)
+        if of_history >= of_constant:
+            self._drop_history(item, of_history, of_constant)
             return
+        if n_read < self._n_anchors:
+            return
+        forecast = Forecast(predictor, item, scores)
         self._forecast, self._skipped = forecast, self._n_anchors
         self._effects, self._residual, self._predicted_unread = self._no_effects()
         self._noise, self._item_spread = float(self._forecast.noise.mean()), 0.1 * _ITEM_SPREAD
         self._own_noise = self._forecast.noise.copy()
+
+    def _drop_history(self, item: IntArray, of_history: float, of_constant: float) -> None:
+        self.predictor = None
+        self.history_note = (
+            f"history dropped: on the {item.size} items that every model answered first, its predictions are "
+            f"no better than a constant's (off by {of_history:.2f} against {of_constant:.2f})"
+        )
+        self._n_anchors = self._first_items = item.size
+        at_random = self._at_random
+        self._shared = np.concatenate([item, at_random[~np.isin(at_random, item)]])
 
     def _take_in(self, model: int) -> None:
         """Residuals of a model's new scores; of all its scores when its factors are refitted."""

@@ -197,6 +197,19 @@ class RacingSampler(Sampler):
             return Outcome(OutcomeKind.BEST, (0,))
         return Outcome(OutcomeKind.UNDECIDED, tuple(np.flatnonzero(self._in).tolist()))
 
+    @property
+    def proved_worse(self) -> frozenset[int]:
+        """Models that the sampler itself has proved not to be the best of those that were not lost."""
+        return frozenset()
+
+    @property
+    def proved_error(self) -> float:
+        """Probability with which a best model is ever among :attr:`proved_worse`.
+
+        Who rules out further models by another rule leaves it this much of the error allowed in all.
+        """
+        return 0.0
+
     def leader(self) -> int:
         """The model that the policy would name as the best now."""
         self._wrap_up()
