@@ -10,9 +10,11 @@ Usage::
 from __future__ import annotations
 
 from racing_sections.draws import draws
+from racing_sections.histories import histories
 from racing_sections.intervals import coverage, widths
 from racing_sections.leaderboard import identification
 from racing_sections.matrices import matrices
+from racing_sections.proved import until_proved, wrong_winners
 from racing_sections.scale import scale
 from sections import Page, command
 
@@ -22,12 +24,15 @@ PAGE = Page(
     sections={
         "identification": identification,
         "draws": draws,
+        "until-proved": until_proved,
+        "wrong-winners": wrong_winners,
+        "histories": histories,
         "matrices": matrices,
         "widths": widths,
         "coverage": coverage,
         "scale": scale,
     },
-    need_data=("identification", "draws", "matrices"),
+    need_data=("identification", "draws", "until-proved", "histories", "matrices"),
 )
 
 main = command(PAGE)

@@ -78,7 +78,8 @@ def _print(out: Console, name: str, found: Found) -> None:
 
 
 def _told(target: Target) -> str:
-    return f"{target.text}: {'reached' if target.reached else 'not reached'} ({target.measured})"
+    missed = "within noise" if target.within_noise else "not reached"
+    return f"{target.text}: {'reached' if target.reached else missed} ({target.measured})"
 
 
 def _write(page: Page, docs: Path, name: str, told: str, found: Found) -> None:

@@ -104,6 +104,7 @@ def coverage(quick: bool, seeds: int | None = None) -> Found:
             Target(
                 f"{world}: right at every look in 95% of the races",
                 ", ".join(f"{name} {share:.3f}" for name, share in shares.items()),
+                min(shares.values()) >= 0.95,
                 min(shares.values()) >= 0.95 - noise,
             )
         )

@@ -48,7 +48,7 @@ def grid_of(scores: Floats) -> Grid:
     return Grid(models, items, scores[:, :, None].astype(np.float32), np.ones(scores.shape, int), (0.0, 1.0))
 
 
-def identified(grid: Grid, name: str, factors: FactorModel, budgets: list[int], seeds: int) -> Floats:
+def identified(grid: Grid, name: str, factors: FactorModel | None, budgets: list[int], seeds: int) -> Floats:
     """Share of the races that name the best model, by budget, and the seconds of one race; (budgets, 2)."""
     (contestant,) = contestants([name], {}, Kind.MODELS)
     found = []

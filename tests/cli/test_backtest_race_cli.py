@@ -41,6 +41,15 @@ def test_a_share_of_the_grid_makes_it_a_race(models: Path) -> None:
     assert (row["sampler"], row["budget"], row["evaluations"]) == ("uniform", 60, 60)
 
 
+def test_until_proved(models: Path) -> None:
+    options = ("--sampler", "uniform,race,paired-eprocess", "--until-proved", "--seeds", 4, "--no-intervals")
+    rows = {row["sampler"]: row for row in json.loads(invoke(models, *options, "--json", "-").output)}
+    assert {row["budget"] for row in rows.values()} == {300}
+    assert rows["uniform"]["evaluations"] == 300  # knows no proof: there to compare with
+    assert rows["race"]["evaluations"] == rows["paired-eprocess"]["evaluations"] < 250
+    assert rows["race"]["p_best"] == 1.0
+
+
 def test_history(models: Path, tmp_path: Path) -> None:
     recorded = RecordedScores.load(models)
     earlier = tuple(f"old {i}" for i in range(5))

@@ -20,6 +20,9 @@ def betting(x: list[float], alpha: float, grid: int, pool: int | None = None) ->
                 mt = m if pool is None else min(1.0, max(0.0, (pool * m - sum(past)) / (pool - t)))
                 for j in range(6):
                     bet = 0.5 ** (j + 1) / sigma
+                    if pool is not None:
+                        gap = 0.5 ** (j + 1) * sigma * pool / (pool - t)
+                        bet = gap / (sigma**2 + gap**2 - (0.5 ** (j + 1) * sigma) ** 2)
                     if mt > 0:
                         bet = min(bet, 0.9 / mt)
                     capital[j] *= 1 + bet * (value - mt)

@@ -62,7 +62,10 @@ def naive_peak(draws: ControlledDraws, m: float, *, upper: bool) -> float:
         room = top - mean if upper else mean - bottom
         gap = mean - r if upper else r - mean
         for j in range(6):
-            bet = 0.5 ** (j + 1) / math.sqrt(squares / (len(read) + 1))
+            variance = squares / (len(read) + 1)
+            first = 0.5 ** (j + 1) * math.sqrt(variance)
+            late = first * draws.pool / left
+            bet = late / (variance + late**2 - first**2)
             capital[j] *= 1 + min(bet, 0.9 / room) * gap
         peak = max(peak, sum(capital) / 6)
         if not math.isnan(s):

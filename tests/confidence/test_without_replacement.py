@@ -12,6 +12,8 @@ from evalbudget.confidence import (
     empirical_bernstein_intervals,
     without_replacement_intervals,
 )
+from evalbudget.confidence.betting import RHO
+from evalbudget.confidence.without_replacement import late_bets
 from evalbudget.errors import InvalidInputError
 
 
@@ -67,8 +69,17 @@ def test_incremental_against_batch() -> None:
 def test_half_a_pool_is_narrower_than_independent_readings() -> None:
     x = (np.random.default_rng(3).random((40, 200)) < 0.5).astype(float)
     finite = without_replacement_intervals(x.ravel(), [200] * 40, [400] * 40).width.mean()
-    assert finite == pytest.approx(0.15044, abs=5e-4)
+    assert finite == pytest.approx(0.14092, abs=5e-4)
     assert finite < 0.8 * betting_intervals(x.ravel(), [200] * 40).width.mean()
+
+
+def test_stakes_grow_from_those_without_a_pool_as_it_empties() -> None:
+    variance = np.full(4, 0.2)
+    bets = late_bets(variance, np.array([1.0, 1.5, 4.0, 20.0]))
+    np.testing.assert_allclose(bets[:, 0], RHO / np.sqrt(0.2))
+    assert (np.diff(bets[1:, :3], axis=1) > 0).all()
+    # at the gap .5 * sd * 20 = 4.47
+    assert bets[0, 3] == pytest.approx(4.4721 / (0.2 + 4.4721**2 - 0.05), rel=1e-4)
 
 
 def test_reading_beyond_the_pool_is_refused() -> None:

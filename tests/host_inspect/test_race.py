@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import HeadlineMetric
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import attempts, board, cells, model, quiz, run, three
@@ -19,7 +20,7 @@ from evalbudget.racing import Status
 from evalbudget_inspect import race
 from evalbudget_inspect.racing.coordinator import take_boards
 
-ROWS = {"estimate", "stderr", "lower", "upper", "rank", "rank_best", "rank_worst", "readings"}
+ROWS = {"estimate", "lower", "upper", "all_lower", "all_upper", "rank", "rank_best", "rank_worst", "readings"}
 
 
 def _metrics(log: Any) -> dict[str, float]:
@@ -35,15 +36,32 @@ def test_a_race_ends_at_the_budget_and_names_the_best(tmp_path: Path) -> None:
     assert found.standings[0].name == "simulated/b"
     for log in logs:
         standing, rows = found.of(log.eval.model), _metrics(log)
-        assert rows.keys() >= ROWS - {"stderr"}
+        assert rows.keys() >= ROWS
         assert standing.readings == len(log.samples or []) == rows["readings"]
         assert rows["lower"] == standing.lower <= rows["estimate"] <= standing.upper == rows["upper"]
+        assert (rows["all_lower"], rows["all_upper"]) == (standing.all_lower, standing.all_upper)
+        assert log.results.headline.metric == "estimate"
         assert rows["rank"] == standing.rank
         assert log.eval.dataset.name == "questions"
         entry = log.results.scores[0].metadata["evalbudget"]
         assert entry["arm"] == log.eval.model
         assert entry["sampler"] == "ucb-e"
         assert entry["race"]["outcome"] == entry["outcome"] == found.outcome
+
+
+def test_a_headline_of_the_tasks_own_stays() -> None:
+    own = HeadlineMetric(scorer="match", metric="accuracy")
+    assert race(quiz(headline_metric=own), budget=60).headline_metric == own
+    assert race(quiz(), budget=60).headline_metric == HeadlineMetric(scorer="match", metric="estimate")
+
+
+def test_until_proved_the_whole_grid_is_the_cap(tmp_path: Path) -> None:
+    logs = run(race(quiz(60), until_proved=True), three(), tmp_path)
+    found = board(logs)
+    assert found.until_proved
+    assert found.budget == found.grid == 180
+    assert attempts(logs) == found.spent < 150
+    assert found.sentence == "simulated/b is best, with 95% confidence."
 
 
 def test_an_exhausted_model_has_its_exact_mean(tmp_path: Path) -> None:
@@ -53,9 +71,10 @@ def test_an_exhausted_model_has_its_exact_mean(tmp_path: Path) -> None:
     for log in logs:
         true = np.mean([s.scores["match"].value == "C" for s in log.samples or []])
         standing = found.of(log.eval.model)
-        assert standing.lower == standing.upper == standing.estimate == pytest.approx(true)
+        assert standing.all_lower == standing.all_upper == standing.estimate == pytest.approx(true)
+        assert standing.lower < true < standing.upper  # of items like these
         assert standing.status is (Status.BEST if standing.name == "simulated/b" else Status.BEHIND)
-    assert found.sentence == "simulated/b is best, with 95% confidence."
+    assert found.sentence == "simulated/b is best: it has the highest mean over all 12 items."
 
 
 @pytest.mark.parametrize("options", [{"sampler": "lucb", "batch": 5}, {"sampler": "sequential-halving"}])
@@ -64,7 +83,7 @@ def test_decisions_do_not_depend_on_concurrency(options: dict[str, Any], tmp_pat
     for number, hands in enumerate([{"max_samples": 1}, {"max_connections": 3}, {}]):
         models = [model("a", 0.2, latency=0.002), model("b", 0.95), model("c", 0.5, latency=0.001)]
         logs = run(race(quiz(), budget=60, **options), models, tmp_path / str(number), **hands)
-        seen.append((cells(logs), [(s.name, s.estimate, s.eliminated_at) for s in board(logs).standings]))
+        seen.append((cells(logs), [(s.name, s.estimate, s.dropped_at) for s in board(logs).standings]))
     assert all(other == seen[0] for other in seen)
 
 
@@ -111,7 +130,7 @@ def test_a_model_that_always_fails_is_lost_and_the_others_go_on(tmp_path: Path) 
     assert found.of("simulated/broken").evaluations <= 60  # not all of the budget
     assert found.spent == attempts(logs) <= 120
     assert found.standings[0].status is Status.BEST
-    assert "simulated/broken was lost: it kept failing: RuntimeError" in found.table()
+    assert "Lost:    simulated/broken: it kept failing: RuntimeError" in found.table()
 
 
 def test_when_every_model_fails_nobody_is_named(tmp_path: Path) -> None:
@@ -128,7 +147,7 @@ def test_when_every_model_fails_nobody_is_named(tmp_path: Path) -> None:
     shown = found.table()
     assert "No model has a score." in shown
     for name in ("a", "b"):
-        assert f"simulated/{name} was lost: it kept failing: RuntimeError" in shown
+        assert f"Lost:    simulated/{name}: it kept failing: RuntimeError" in shown
 
 
 def test_a_task_that_dies_leaves_the_race(tmp_path: Path) -> None:

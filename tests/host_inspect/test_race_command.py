@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,12 @@ MODELS = ("--model", "simulated/alder,simulated/elm,simulated/ginkgo", "-M", "be
 
 def _command(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=90, check=False
+        [sys.executable, "-c", program, *arguments],
+        env={name: value for name, value in os.environ.items() if name != "INSPECT_DISPLAY"},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
     )
 
 
@@ -58,20 +64,21 @@ def test_by_flag_and_by_registry(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "board.json").read_text())
     assert found == json.loads(json.dumps(board(_logs(flag)).as_json))
     assert found["spent"] == 90
-    assert "90 of 180 evaluations (50.0% of 3 models x 60 items)" in done.stdout
-    assert found["sentence"] in done.stdout
+    words = " ".join(done.stdout.split())
+    assert "90 of the budget of 90 evaluations; 50% of the whole grid of 180 (3 models x 60 items)" in words
+    assert found["sentence"] in words
     for name in ("alder", "elm", "ginkgo"):
         assert f"simulated/{name}" in done.stdout
     again = CliRunner().invoke(leaderboard_command, [str(entry)])
     assert again.exit_code == 0
-    assert found["sentence"] in again.output
+    assert found["sentence"] in " ".join(again.output.split())
 
 
 def test_settings_by_flag(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     done = _command(
         EVALBUDGET,
-        *("inspect", "eval", str(QUIZ), "--race", "--sampler", "uniform", "--budget", "80", "--limit", "40"),
+        *("inspect", "race", str(QUIZ), "--sampler", "uniform", "--budget", "80", "--limit", "40"),
         *(
             "--arm",
             "prompt=steps",
@@ -82,15 +89,18 @@ def test_settings_by_flag(tmp_path: Path) -> None:
             "-M",
             "bernoulli=true",
         ),
-        *("-T", "questions=50", "--log-dir", str(folder), "--display", "none"),
+        *("-T", "questions=50", "--log-dir", str(folder)),
     )
     assert done.returncode == 0, done.stderr
-    assert "--max-tasks 2" in done.stderr
+    assert "--max-tasks 2 --display none" in done.stderr
+    assert "race: 2 models x 40 items = 80 evaluations; at most 80 of them" in done.stderr
+    assert "race: 80 of 80 evaluations; prompt=steps is best" in done.stderr
+    assert "%" not in done.stderr
     logs = _logs(folder)
     assert {log.eval.task for log in logs} == {"race_quiz-prompt=steps", "race_quiz-prompt=terse"}
     assert attempts(logs) == 80
     assert [s.name for s in board(logs).standings] == ["prompt=steps", "prompt=terse"]
-    assert "prompt=steps is best, with 95% confidence." in done.stdout
+    assert "\n\nprompt=steps is best: it has the highest mean over all 40 items.\n" in done.stdout
 
 
 def test_refusals_exit_with_2(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_the_best_wins_and_everything_is_as_the_host_writes_it(numbers: Any, tmp
     assert board.standings[0].name == "good"
     for name, (skill, seed) in SKILLS.items():
         standing = board.of(name)
-        assert standing.lower <= truth(seed, skill, 150) <= standing.upper
+        assert standing.all_lower <= truth(seed, skill, 150) <= standing.all_upper
         assert standing.readings == len(answered(result)[name])
     lost = board.of("broken")
     assert (lost.status, lost.evaluations) == (Status.LOST, 0)
@@ -89,8 +89,17 @@ def test_the_best_wins_and_everything_is_as_the_host_writes_it(numbers: Any, tmp
     for results in result.results.values():
         assert all(s["prompt_hash"] == prompts[s["doc_id"]] for s in results["samples"]["numbers"])
     row = own["results"]["numbers"]
-    assert row["exact_match,none"] == pytest.approx(board.of("good").estimate, abs=0.2)
-    assert row["exact_match_ci_lower,none"] == board.of("good").lower
+    assert [name for name in row if name.endswith(",none")][:4] == [
+        f"exact_match{ending},none" for ending in ("", "_stderr", "_lower", "_upper")
+    ]
+    good = board.of("good")
+    assert row["exact_match,none"] == good.estimate
+    assert row["exact_match_stderr,none"] == good.stderr
+    assert (row["exact_match_lower,none"], row["exact_match_upper,none"]) == (good.lower, good.upper)
+    assert (row["exact_match_all_lower,none"], row["exact_match_all_upper,none"]) == (
+        good.all_lower,
+        good.all_upper,
+    )
     assert own["config"]["model_args"] == {"skill": 0.9, "seed": 1}
 
     (file,) = (tmp_path / "out" / "good").glob("results_*.json")
@@ -100,6 +109,13 @@ def test_the_best_wins_and_everything_is_as_the_host_writes_it(numbers: Any, tmp
     (samples,) = (tmp_path / "out" / "good").glob("samples_numbers_*.jsonl")
     assert len(samples.read_text().splitlines()) == board.of("good").readings
     assert not (tmp_path / "out" / "broken").exists()
+
+
+def test_until_proved_the_whole_grid_is_the_cap(numbers: Any) -> None:
+    board = race(arms(), "numbers", until_proved=True, task_manager=numbers).leaderboard
+    assert board.budget == board.grid == 3 * N
+    assert board.spent == len(Racer.asked) < 2 * N
+    assert board.sentence == "good is best, with 95% confidence."
 
 
 def test_decisions_are_those_of_the_sampler_alone(numbers: Any) -> None:
@@ -255,4 +271,4 @@ def test_multiple_choice_by_the_score_chosen(tmp_path: Path) -> None:
     assert f"{3 * answered_documents:,} calls" in board.notes[-1]
     for name, results in result.results.items():
         assert board.of(name).readings == len(results["samples"]["numbers"])
-        assert "acc_norm_ci_lower,none" in results["results"]["numbers"]
+        assert "acc_norm_all_lower,none" in results["results"]["numbers"]

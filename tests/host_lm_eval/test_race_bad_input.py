@@ -142,7 +142,7 @@ def test_records_of_other_races_are_refused(tasks: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--tasks numbers", "a race needs a --budget"),
+        ("--tasks numbers", "a race needs a budget"),
         ("--budget 50", "which task? Add --tasks"),
         ("--budget 50 --tasks numbers --model hf", "--model is not for races: name models with --arm"),
         ("--budget 50 --tasks numbers --sampler-option x", "'x' is not NAME=VALUE"),

@@ -101,8 +101,9 @@ def test_killed_it_goes_on_and_nothing_is_paid_for_twice(server: Server, tmp_pat
     assert board["standings"][0]["name"] == "best"
     assert "evaluations were known from" in " ".join(board["notes"])
     # the table, the sentence and what it cost, within 80 columns
+    assert done.stdout.lstrip().startswith(board["sentence"][:60])
     assert "best" in done.stdout.split("status")[1].splitlines()[2]
-    assert max(map(len, done.stdout.splitlines()[:8])) <= 80
+    assert max(map(len, done.stdout.splitlines()[:10])) <= 80
     assert "evaluations;" in done.stderr
     # our own reader takes the output: each arm a model, each document an item
     recorded = open_scores(out)
@@ -155,4 +156,4 @@ def test_interrupted_it_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.Mo
         done = CliRunner().invoke(lm_eval_command, arguments)
         assert done.exit_code == 0, done.output
         assert len(racers.asked) == len(set(racers.asked)) == 40
-        assert "40 of 80 evaluations" in done.output
+        assert "Spent:   40 of the budget of 40 evaluations; 50% of the whole grid of 80" in done.output

@@ -94,10 +94,7 @@ def test_the_smallest_difference_is_none_to_round_away() -> None:
 def test_models_within_the_margin_are_equivalent() -> None:
     truth = scores(3, 2, 3000, 0.6, 0.6)
     lucb = finish(LUCB(design(2, 3000), epsilon=0.2, seed=1), truth)
-    race = finish(Race(design(2, 3000), delta=0.05, epsilon=0.2, seed=1), truth)
-    for sampler in (lucb, race):
-        assert sampler.outcome.kind in (OutcomeKind.EQUIVALENT, OutcomeKind.BEST)
-        assert sampler.asked < 6000
+    assert lucb.asked < 6000
     assert lucb.outcome == (OutcomeKind.EQUIVALENT, (0, 1))
 
 
@@ -358,9 +355,7 @@ def test_a_cell_is_adopted_once() -> None:
         sampler.adopt(Cell(model=1, item=3, epoch=1))
 
 
-@pytest.mark.parametrize(
-    "bad", [{"batch": 0}, {"first": 0}, {"delta": 0.0}, {"epsilon": -1.0}, {"bonus": -1.0}]
-)
+@pytest.mark.parametrize("bad", [{"batch": 0}, {"first": 0}, {"delta": 0.0}, {"anchors": 0}])
 def test_options_out_of_range_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match=next(iter(bad))):
         Race(design(2, 5), **bad)

@@ -14,6 +14,7 @@ from evalbudget.samplers import (
     LUCB,
     UCBE,
     NaivePooling,
+    PairedEProcess,
     Pulse,
     Race,
     SequentialHalving,
@@ -35,6 +36,12 @@ class RacingContract(SamplerContract):
 
     def make(self, design: Design, seed: int) -> Sampler:
         made: Sampler = self.sampler(design, seed=seed, **self.options)
+        return made
+
+
+class WithHistory(RacingContract):
+    def make(self, design: Design, seed: int) -> Sampler:
+        made: Sampler = self.sampler(design, predictor=history(design), seed=seed, **self.options)
         return made
 
 
@@ -86,12 +93,6 @@ class TestLUCBWithMargin(RacingContract):
     options: ClassVar[dict[str, Any]] = {"batch": 5, "delta": 0.5, "epsilon": 0.8}
 
 
-class WithHistory(RacingContract):
-    def make(self, design: Design, seed: int) -> Sampler:
-        made: Sampler = self.sampler(design, predictor=history(design), seed=seed, **self.options)
-        return made
-
-
 class TestNaivePooling(WithHistory):
     sampler = NaivePooling
     options: ClassVar[dict[str, Any]] = {"batch": 3, "tau": 2}
@@ -112,9 +113,19 @@ class TestRace(RacingContract):
     options: ClassVar[dict[str, Any]] = {"batch": 8, "first": 2}
 
 
-class TestRaceThatDecides(RacingContract):
+class TestRaceUntilProved(RacingContract):
     sampler = Race
-    options: ClassVar[dict[str, Any]] = {"batch": 4, "delta": 0.1, "epsilon": 0.02, "max_failures": 1}
+    options: ClassVar[dict[str, Any]] = {"batch": 4, "delta": 0.1, "until_proved": True, "max_failures": 1}
+
+
+class TestRaceUntilProvedWithHistory(WithHistory):
+    sampler = Race
+    options: ClassVar[dict[str, Any]] = {"anchors": 5, "until_proved": True}
+
+
+class TestPairedEProcess(RacingContract):
+    sampler = PairedEProcess
+    options: ClassVar[dict[str, Any]] = {}
 
 
 class TestRaceWithHistory(WithHistory):

@@ -114,6 +114,11 @@ A .csv has the columns item and score and, optionally, model, rater and repeat.
     show_default=True,
     help="Races, audits: how far below the best is still near enough, as a share of the score range.",
 )
+@click.option(
+    "--until-proved",
+    is_flag=True,
+    help="Races: samplers that can go on until the best is proved do so.  [default of --budget then: 100%]",
+)
 @click.option("--no-intervals", is_flag=True, help="Races: leave intervals out, which takes less time.")
 @click.option(
     "--seeds",
@@ -174,6 +179,7 @@ def backtest(
     history: str | None,
     score_range: str | None,
     epsilon: float,
+    until_proved: bool,
     no_intervals: bool,
     seeds: int,
     model: str | None,
@@ -211,6 +217,7 @@ def backtest(
             "min_repeats",
             "budgets",
             "history",
+            "until_proved",
             "no_intervals",
             "batch",
             "workers",
@@ -245,13 +252,14 @@ def backtest(
             result_of_race = race_on(
                 models,
                 _listed(samplers) if _is_given(ctx, "samplers") else ["uniform", "race"],
-                asked if _is_given(ctx, "budgets") else ["5%", "10%", "20%"],
+                asked if _is_given(ctx, "budgets") else ["100%"] if until_proved else ["5%", "10%", "20%"],
                 seeds=seeds,
                 rater=rater,
                 score_range=score_range,
                 batch=batch if _is_given(ctx, "batch") else None,
                 history=history,
                 epsilon=epsilon,
+                until_proved=until_proved,
                 intervals=not no_intervals,
                 workers=workers,
                 progress=report,
@@ -280,7 +288,7 @@ def backtest(
     _show(result, json_path)
 
 
-_OF_RACES = ("history", "score_range", "epsilon", "no_intervals")
+_OF_RACES = ("history", "score_range", "epsilon", "until_proved", "no_intervals")
 _OF_AUDITS = ("allocators", "delta", "margin", "max_labels", "judge_range")
 _OF_SAMPLERS = ("samplers", "rater", "objective", "min_repeats", "batch", "workers", *_OF_RACES, *_OF_AUDITS)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.plugins import plugins
+from evalbudget.plugins import get_sampler, plugins
+from evalbudget.sampler import Kind
 from evalbudget.score_range import parse_range
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ def race_on(
     batch: int | None,
     history: str | None,
     epsilon: float,
+    until_proved: bool,
     intervals: bool,
     workers: int | None,
     progress: Callable[[int, int], None],
@@ -45,9 +48,20 @@ def race_on(
         history=None if history is None else _history(Path(history), recorded, rater, bounds),
         epsilon=epsilon,
         intervals=intervals,
+        sampler_options=_until_proved(samplers) if until_proved else {},
         workers=workers,
         progress=progress,
     )
+
+
+def _until_proved(samplers: list[str]) -> dict[str, dict[str, bool]]:
+    """Options of those that take it; the others are there to compare with."""
+    able = [
+        name
+        for name in dict.fromkeys(samplers)
+        if "until_proved" in signature(get_sampler(name, Kind.MODELS)).parameters
+    ]
+    return {name: {"until_proved": True} for name in able}
 
 
 def _history(

@@ -163,7 +163,7 @@ class BettingSequences:
     def _advance(self, rows: slice | IntArray, x: FloatArray) -> None:
         n, total, squares = self.n[rows], self._total[rows], self._squares[rows]
         dtype = self._capital.dtype
-        bets = (RHO * np.sqrt((n + 1) / squares)[:, None]).astype(dtype)
+        bets = self._bets(n, squares / (n + 1), rows).T.astype(dtype)
         both = np.stack([x, 1.0 - x], axis=1)
         m = self._conditional_means(n, total, rows).astype(dtype, copy=False)
         with np.errstate(divide="ignore"):
@@ -186,6 +186,10 @@ class BettingSequences:
     def _conditional_means(self, n: IntArray, total: FloatArray, rows: slice | IntArray) -> FloatArray:
         """Mean of the next reading under each candidate, broadcastable to (rows, 2 sides, grid)."""
         return self._candidates[None, None, :]
+
+    def _bets(self, n: IntArray, variance: FloatArray, rows: slice | IntArray) -> FloatArray:
+        """Stakes before the cap, shape (RHO.size, rows)."""
+        return RHO[:, None] / np.sqrt(variance)
 
     def _check_room(self, index: IntArray) -> None:
         """Raise where a sequence cannot take another reading."""

@@ -29,8 +29,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalbudget.confidence.betting import CAP, RHO
+from evalbudget.confidence.betting import CAP
 from evalbudget.confidence.bounds import FloatArray
+from evalbudget.confidence.without_replacement import late_bets
 
 _PSEUDO = 8.0
 _FINEST = 2.0**-16
@@ -154,7 +155,7 @@ class _Terms:
             high=high,
             guess=guess,
             squares=squares,
-            bets=RHO[:, None] / np.sqrt(squares),
+            bets=late_bets(squares, draws.pool / unseen),
         )
 
 
@@ -164,9 +165,9 @@ def controlled_betting(
     """Betting confidence sequence for the mean of the pool, at its last draw.
 
     The running intersection over all draws: it holds the mean at every moment with probability 1 - alpha.
-    Bets and their mixture are those of :mod:`evalbudget.confidence.betting`. The capital does not increase in
-    the candidate mean, so each end is found by interpolation and rounded outwards, by at most 1/65536 or
-    1/200 of the width, whichever is more.
+    Bets and their mixture are those of :mod:`evalbudget.confidence.without_replacement`. The capital does
+    not increase in the candidate mean, so each end is found by interpolation and rounded outwards, by at
+    most 1/65536 or 1/200 of the width, whichever is more.
 
     Args:
         draws: in draw order.

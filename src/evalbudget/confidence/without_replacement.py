@@ -10,6 +10,14 @@ the capital still does not increase in m, so the grid stays conservative. Candid
 are impossible whatever the level; they are cut off without a grid, at S_t/N and (S_t + N - t)/N. Once
 all N are read the mean is known and the interval has no width.
 
+A candidate that is wrong by delta is wrong by delta N / (N - t) about what is left, so that the gaps bet on
+grow as the pool empties: with shares rho of the standard deviation sd, and g = rho sd N / (N - t),
+
+.. math:: \lambda = \frac{g}{sd^2 + g^2 - (\rho\, sd)^2}
+
+rises from rho / sd, the stake where no pool ends, and near its end is the one by which capital grows fastest
+at the gap g.
+
 References:
     Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, JRSS-B 86,
     Section 5, arXiv 2010.09686.
@@ -20,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from evalbudget.confidence.betting import BettingSequences, _feed
+from evalbudget.confidence.betting import RHO, BettingSequences, _feed
 from evalbudget.confidence.bounds import (
     Bounds,
     FloatArray,
@@ -61,6 +69,10 @@ class WithoutReplacementSequences(BettingSequences):
         sums = np.stack([total, n - total], axis=1)[:, :, None]
         scaled = pool[:, None, None] * self._candidates - sums
         return np.clip(scaled / (pool - n)[:, None, None], 0.0, 1.0)
+
+    def _bets(self, n: IntArray, variance: FloatArray, rows: slice | IntArray) -> FloatArray:
+        pool = self.pool_sizes[rows]
+        return late_bets(variance, pool / (pool - n))
 
     def _check_room(self, index: IntArray) -> None:
         check_room(self.n[index] + 1, self.pool_sizes[index])
@@ -110,6 +122,21 @@ def without_replacement_intervals(
         return WithoutReplacementSequences(pools[chosen], bounds=bounds, grid=grid, dtype=dtype)
 
     return _feed(unit, counts, alpha, new)
+
+
+def late_bets(variance: FloatArray, emptied: FloatArray) -> FloatArray:
+    """Stakes that grow as the pool empties, before the cap.
+
+    Args:
+        variance: of the scores read before, shape (...).
+        emptied: N / (N - t) before the draw, same shape.
+
+    Returns:
+        Shape (RHO.size, ...).
+    """
+    at_first = RHO.reshape(-1, *[1] * variance.ndim) * np.sqrt(variance)
+    gap = at_first * emptied
+    return np.asarray(gap / (variance + gap * gap - at_first * at_first))
 
 
 def tighten(

@@ -17,6 +17,8 @@ from evalbudget.samplers import RacingSampler
 from evalbudget.score_range import parse_range
 
 DEFAULT_SAMPLER = "race"
+DELTA = 0.05
+"""Probability of naming a wrong model as the best, where the user gave none."""
 _NOT_OPTIONS = ("design", "seed", "score_range", "predictor", "budget")
 
 
@@ -25,7 +27,8 @@ class RaceConfig:
     """One race.
 
     Attributes:
-        budget: as the user wrote it; ``20x`` and ``5%`` wait for the numbers of items and models.
+        budget: as the user wrote it; ``20x`` and ``5%`` wait for the numbers of items and models. None, with
+            ``until_proved`` only, for the whole grid.
         sampler: registered name, of a sampler of models.
         score: which scorer decides; None for the first.
         seed: of the sampler.
@@ -39,7 +42,7 @@ class RaceConfig:
         InvalidInputError: the sampler refuses an option, or the history does not exist.
     """
 
-    budget: str | int
+    budget: str | int | None
     sampler: str = DEFAULT_SAMPLER
     score: str | None = None
     seed: int = 0
@@ -48,6 +51,11 @@ class RaceConfig:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.budget is None and not self.until_proved:
+            raise BudgetError(
+                "a race needs a budget: the scores to buy, of all models together (5000), or per item (20x); "
+                "or --until-proved, which goes on until the best is proved"
+            )
         self.resolve_budget(1_000_000, 1_000_000)
         known = [name for name in self._parameters if name not in _NOT_OPTIONS]
         for option in self.options:
@@ -81,12 +89,24 @@ class RaceConfig:
         return "predictor" in self._parameters
 
     @property
+    def until_proved(self) -> bool:
+        """Whether the sampler goes on until the best model is proved, within the budget."""
+        return bool(self.options.get("until_proved", False))
+
+    @property
+    def level(self) -> float:
+        """Of what is said about the best model: 1 - delta."""
+        return 1.0 - float(self.options.get("delta") or DELTA)
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest possible score."""
         return self.score_range or (0.0, 1.0)
 
     def resolve_budget(self, n_items: int, n_models: int) -> Budget:
         """The budget in scores: ``x`` multiplies the items, ``%`` is a share of all models x items."""
+        if self.budget is None:
+            return Budget(n_items * n_models)
         budget = Budget.parse(self.budget, n_items=n_items, n_cells=n_items * n_models)
         if budget.unit is not Unit.SCORES:
             raise BudgetError(
@@ -119,7 +139,7 @@ class RaceConfig:
     def of(
         cls,
         *,
-        budget: str | int | None,
+        budget: str | int | None = None,
         sampler: str | None = None,
         score: str | None = None,
         seed: int | None = None,
@@ -133,10 +153,6 @@ class RaceConfig:
             BudgetError: no budget was given.
             InvalidInputError: a score range that is none.
         """
-        if budget is None:
-            raise BudgetError(
-                "a race needs a budget: the scores to buy, of all models together (5000), or per item (20x)"
-            )
         return cls(
             budget=budget,
             sampler=sampler or DEFAULT_SAMPLER,
@@ -144,7 +160,8 @@ class RaceConfig:
             seed=seed or 0,
             score_range=None if score_range is None else parse_range(score_range),
             history=None if history is None else str(history),
-            options={k: v for k, v in options.items() if v is not None},
+            # "not until proved" is what every sampler does that knows nothing of it
+            options={k: v for k, v in options.items() if v is not None and (k, v) != ("until_proved", False)},
         )
 
 

@@ -136,6 +136,9 @@ class Race:
             self.design, budget=min(int(self.budget.amount), self.grid), predictor=predictor
         )
         minimum = self.sampler.minimum_readings + attempts - 1
+        if config.budget is None and self.budget.amount < minimum:  # retries of a small grid
+            self.budget = Budget(minimum)
+            self.ledger = Ledger(self.budget)
         if self.budget.amount < minimum:
             raise BudgetError(
                 f"budget of {self.budget} is below the minimum of {minimum} here: {config.sampler} reads "

@@ -1,15 +1,20 @@
-"""A race's leaderboard for a terminal."""
+"""A race's leaderboard for a terminal: the sentence, the table, and what it cost."""
 
 from __future__ import annotations
 
-from io import StringIO
-from typing import Literal
+import textwrap
+from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
-from evalbudget.racing.leaderboard import Leaderboard, Standing, Status
+from evalbudget.racing.leaderboard import Leaderboard, Standing
+from evalbudget.racing.names import wrapped
+from evalbudget.racing.summary import closing_lines, decimals_of
+
+_WIDTH = 80
+_GAP = "  "
+_LEFT = ("all_lower to\nall_upper", "status")
+_SHORTEST_NAME = 12
 
 
 def render(board: Leaderboard, *, width: int | None = None) -> str:
@@ -19,71 +24,56 @@ def render(board: Leaderboard, *, width: int | None = None) -> str:
         board: to show.
         width: of the terminal; None to ask it.
     """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    decimals = _decimals(board)
-    eliminated = any(s.eliminated_at is not None for s in board.standings)
-    failed = any(s.failed for s in board.standings)
-    columns: list[tuple[str, Literal["left", "right"]]] = [
-        ("rank", "right"),
-        ("model", "left"),
-        ("score", "right"),
-        (f"{board.level:.0%} interval", "left"),
-        ("asked", "right"),
-        *([("failed", "right")] if failed else []),  # type: ignore[list-item]
-        ("status", "left"),
-        *([("left at", "right")] if eliminated else []),  # type: ignore[list-item]
-    ]
-    for name, justify in columns:
-        table.add_column(name, justify=justify, overflow="fold", no_wrap=name != "model")
-    for standing in board.standings:
-        table.add_row(
-            "–" if standing.rank is None else str(standing.rank),
-            standing.name,
-            "–" if standing.estimate is None else f"{standing.estimate:.{decimals}f}",
-            f"{standing.lower:.{decimals}f} to {standing.upper:.{decimals}f}",
-            f"{standing.evaluations:,}",
-            *([f"{standing.failed:,}" if standing.failed else ""] if failed else []),
-            _status(standing),
-            *(
-                ["" if standing.eliminated_at is None else f"{standing.eliminated_at:,}"]
-                if eliminated
-                else []
-            ),
+    width = width or Console().width or _WIDTH
+    lines = [board.sentence, *(f"{label + ':':9}{text}" for label, text in closing_lines(board))]
+    paragraphs = [
+        textwrap.fill(
+            line, width, subsequent_indent=" " * 9 * bool(k), break_on_hyphens=False, break_long_words=False
         )
-    out = StringIO()
-    console = Console(file=out, width=width, highlight=False, markup=False)
-    console.print(table)
-    return f"{out.getvalue().rstrip()}\n\n{board.sentence}\n{_cost(board)}\n" + "".join(
-        f"{note}\n" for note in [*_why_lost(board), *board.notes]
-    )
+        for k, line in enumerate(lines)
+    ]
+    return f"{paragraphs[0]}\n\n{_table(board, width)}\n\n" + "\n".join(paragraphs[1:]) + "\n"
 
 
-def _status(standing: Standing) -> str:
-    return standing.status.value
+def _table(board: Leaderboard, width: int) -> str:
+    decimals = decimals_of(board)
+    dropped = any(s.dropped_at is not None for s in board.standings)
+    failed = any(s.failed for s in board.standings)
+    rows = [_cells(s, decimals, dropped=dropped, failed=failed) for s in board.standings]
+    heads = ["estimate", "all_lower to\nall_upper", "asked", *(["failed"] if failed else []), "status"]
+    heads += ["dropped\nat"] if dropped else []
+    split = [head.split("\n") for head in heads]
+    sizes = [max(*map(len, head), *(len(row[k]) for row in rows)) for k, head in enumerate(split)]
+    room = max(_SHORTEST_NAME, width - sum(sizes) - len(_GAP) * len(sizes))
+    names = [wrapped(standing.name, room).split("\n") for standing in board.standings]
+    first = max(len(line) for lines in [["model"], *names] for line in lines)
+    left = [head in _LEFT for head in heads]
+
+    def line(name: str, cells: Sequence[str]) -> str:
+        aligned = [
+            c.ljust(n) if at_left else c.rjust(n) for c, n, at_left in zip(cells, sizes, left, strict=True)
+        ]
+        return _GAP.join([name.ljust(first), *aligned]).rstrip()
+
+    lines = [
+        line("", [head[0] if len(head) > 1 else "" for head in split]),
+        line("model", [head[-1] for head in split]),
+    ]
+    lines.append("─" * max(first + sum(sizes) + len(_GAP) * len(sizes), *map(len, lines)))
+    for name, row in zip(names, rows, strict=True):
+        lines += [line(name[0], row), *name[1:]]
+    return "\n".join(lines)
 
 
-def _decimals(board: Leaderboard) -> int:
-    """Enough to tell scores on 0 to 1 apart; fewer on wider scales."""
-    return 3 if max(abs(s.upper) for s in board.standings) < 10 else 2
-
-
-def _cost(board: Leaderboard) -> str:
-    share = board.spent / board.grid
-    text = (
-        f"{board.spent:,} of {board.grid:,} evaluations ({share:.1%} of {len(board.standings)} models x "
-        f"{board.items:,} items)"
-    )
-    if board.spent < board.budget and board.grid > board.spent:
-        text += f"; {board.budget - board.spent:,} of the budget of {board.budget:,} left"
-    return f"{text}. {board.sampler}: {board.stop_reason}."
-
-
-def _why_lost(board: Leaderboard) -> list[str]:
-    lines = []
-    for standing in board.standings:
-        if standing.status is Status.LOST:
-            errors = sorted(standing.errors.items(), key=lambda e: -e[1])
-            why = ", ".join(f"{kind} ({count})" for kind, count in errors[:3])
-            reason = standing.left or "it kept failing"
-            lines.append(f"{standing.name} was lost: {reason}{': ' + why if why else ''}.")
-    return lines
+def _cells(standing: Standing, decimals: int, *, dropped: bool, failed: bool) -> list[str]:
+    cells = [
+        "–" if standing.estimate is None else f"{standing.estimate:.{decimals}f}",
+        f"{standing.all_lower:.{decimals}f} to {standing.all_upper:.{decimals}f}",
+        f"{standing.evaluations:,}",
+    ]
+    if failed:
+        cells.append(f"{standing.failed:,}" if standing.failed else "")
+    cells.append(standing.status.value)
+    if dropped:
+        cells.append("" if standing.dropped_at is None else f"{standing.dropped_at:,}")
+    return cells

@@ -7,7 +7,9 @@ from evalbudget.samplers.eb_bernstein import EBBernstein
 from evalbudget.samplers.lucb import LUCB
 from evalbudget.samplers.naive_pooling import NaivePooling
 from evalbudget.samplers.objective import Objective
+from evalbudget.samplers.paired_eprocess import PairedEProcess
 from evalbudget.samplers.pp_lucb import PPLUCB
+from evalbudget.samplers.proving import ProvingSampler
 from evalbudget.samplers.pulse import Pulse
 from evalbudget.samplers.race import Race
 from evalbudget.samplers.racing import Cells, Outcome, OutcomeKind, RacingSampler
@@ -36,6 +38,8 @@ __all__ = [
     "Objective",
     "Outcome",
     "OutcomeKind",
+    "PairedEProcess",
+    "ProvingSampler",
     "Pulse",
     "Race",
     "RacingSampler",

@@ -63,13 +63,10 @@ class Forecast:
         """
         u = self._u[model] = self._predictor.fit(item, score, start=self._u[model])
         row = self._rows[model] = self._predictor.predict(u)
-        weight = row * (1.0 - row)
-        self.noise[model] = weight.mean()
+        self.noise[model] = (row * (1.0 - row)).mean()
         self._calibrate(model, item.size, row)
-        X = self._predictor.V[item]
-        hessian = self._predictor.prior_precision + X.T @ (X * weight[item][:, None])
-        leverage = weight[item] * ((X @ np.linalg.inv(hessian)) * X).sum(axis=1)
-        return np.asarray((score - row[item]) / (1.0 - np.minimum(leverage, _MOST_LEVERAGE)))
+        leverage = _leverage(self._predictor, item, row[item])
+        return np.asarray((score - row[item]) / (1.0 - leverage))
 
     def _calibrate(self, model: int, count: int, row: FloatArray) -> None:
         """Between the counts at which history was asked, in proportion to their logarithm."""
@@ -79,3 +76,36 @@ class Forecast:
         mean = row.mean(keepdims=True)
         self.mean[model] = ((1.0 - share) * few(mean) + share * many(mean))[0]
         self.variance[model] = (_INFLATION * few.sd ** (1.0 - share) * many.sd**share) ** 2
+
+
+def losses(predictor: FactorModel, item: IntArray, scores: FloatArray) -> tuple[float, float]:
+    """How well history predicts answers that it has not seen, and how well a constant does.
+
+    Args:
+        predictor: for the items of the race.
+        item: those that every model answered.
+        scores: of them, nan where failed, shape (n_models, n_answered).
+
+    Returns:
+        Root mean square of what is left of each score once it is predicted from the model's other answers:
+        by the factors, and by their mean, with the mean over all models as one answer more; 0 without any.
+    """
+    of_history = of_constant = 0.0
+    read = ~np.isnan(scores)
+    overall = float(scores[read].mean()) if read.any() else 0.5
+    for u, given, answered in zip(predictor.fit_rows(item, scores), scores, read, strict=True):
+        score, of = given[answered], item[answered]
+        predicted = predictor.predict(u, of)
+        left_out = score - (score - predicted) / (1.0 - _leverage(predictor, of, predicted))
+        of_history += float(((score - np.clip(left_out, 0.0, 1.0)) ** 2).sum())
+        of_constant += float(((score - (score.sum() - score + overall) / max(score.size, 1)) ** 2).sum())
+    count = max(int(read.sum()), 1)
+    return float(np.sqrt(of_history / count)), float(np.sqrt(of_constant / count))
+
+
+def _leverage(predictor: FactorModel, item: IntArray, predicted: FloatArray) -> FloatArray:
+    X = predictor.V[item]
+    weight = predicted * (1.0 - predicted)
+    hessian = predictor.prior_precision + X.T @ (X * weight[:, None])
+    leverage = weight * ((X @ np.linalg.inv(hessian)) * X).sum(axis=1)
+    return np.asarray(np.minimum(leverage, _MOST_LEVERAGE))

@@ -59,10 +59,14 @@ class FixedBudgetSampler(RacingSampler):
         remaining = tuple(self._remaining().tolist())
         if len(remaining) == 1:
             return Outcome(OutcomeKind.BEST, remaining)
-        if remaining and not self._drawable().size:
+        if remaining and self._step is None and not self._drawable().size:
             means = self._estimates()[list(remaining)]
             best = tuple(np.array(remaining)[means >= means.max() - 1e-12].tolist())
-            return Outcome(OutcomeKind.BEST if len(best) == 1 else OutcomeKind.TIE, best)
+            if len(best) == 1:
+                return Outcome(OutcomeKind.BEST, best)
+            # where cells failed, equal means are of other items
+            if (self._n_read[list(best)] == self._n_items).all():
+                return Outcome(OutcomeKind.TIE, best)
         return Outcome(OutcomeKind.UNDECIDED, remaining)
 
     @abstractmethod

@@ -106,8 +106,9 @@ class LUCB(RacingSampler):
             if len(close) == 1:
                 kind = OutcomeKind.BEST
                 close = [m for m in remaining.tolist() if m == leader or upper[m] >= lower - _TOLERANCE]
-                if len(close) > 1:
-                    kind = OutcomeKind.TIE
+                if len(close) > 1:  # all of them are known exactly, unless cells failed
+                    complete = bool((self._n_read[close] == self._n_items).all())
+                    kind = OutcomeKind.TIE if complete else OutcomeKind.EQUIVALENT
             self._outcome = Outcome(kind, tuple(close))
         for model in remaining[upper[remaining] < lower - _TOLERANCE].tolist():
             self._leave(model)

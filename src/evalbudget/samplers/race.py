@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
+from numpy.typing import NDArray
 
 from evalbudget.confidence.bounds import FloatArray, IntArray
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.prediction import FactorModel, choose_anchors, match_items
 from evalbudget.samplers._additive import AdditiveEffects
-from evalbudget.samplers._forecast import Forecast
+from evalbudget.samplers._forecast import Forecast, losses
 from evalbudget.samplers.pooling import content_hash
-from evalbudget.samplers.racing import BoolArray, Outcome, OutcomeKind, RacingSampler, Step
+from evalbudget.samplers.proving import LEAST, ProvingSampler
+from evalbudget.samplers.racing import BoolArray, Step
 
 _UNPREDICTED = 0.5  # what is predicted without history
 _PSEUDO = 16.0  # readings that a model's expected variance counts as
 _FEW = 10.0  # a mean of c readings has (1 + 10/c) times the variance it would have if all were known but it
-_PRIOR_MODELS = 16.0  # models that history's error counts as
 _GROWTH = 1.25  # factors, and the variances of all models, are renewed when readings grew by this much
-_SURE = 5.0  # standard deviations behind the leader at which a model leaves
+_TRIAL = 4  # anchors after which a history that misleads is found out, before the others are paid for
+_ENOUGH = 64  # answers that it takes to judge a history by so few anchors
+_SURE = 5.0  # standard deviations behind the leader at which a model is no challenger any more
 _STEP_SHARE = 0.01  # of the readings so far, that a step has at least
 _ITEM_SPREAD = 0.02  # variance of item effects without history, worth four items
 
 
-class Race(RacingSampler):
+class Race(ProvingSampler):
     r"""The recommended one: asks the leader and those that may still beat it, on the same items.
 
     With history, every model first answers a few anchors, chosen to tell most about the benchmark mean; they
@@ -38,13 +39,16 @@ class Race(RacingSampler):
       history it is the mean that the factors predict, refitted to all its answers, as long as that is surer:
       how sure is measured on history's own models with as many answers, corrected by a shift and a spread
       that are learned on the way;
-    - with history the challengers are those with the largest mean + ``bonus`` standard deviations, without
-      it those with the smallest distance to the leader in standard deviations; leader or challenger,
-      whichever is known less well, is asked next. A model's readings at most double, and a step has ``batch``
-      cells, or one hundredth of the readings so far if that is more.
+    - the challengers are those with the smallest distance to the leader in standard deviations; leader or
+      challenger, whichever is known less well, is asked next. A model's readings at most double, and a step
+      has ``batch`` cells, or one hundredth of the readings so far if that is more.
 
-    A model that falls five standard deviations behind leaves. All this steers only: what is reported about
-    models must come from estimators, which get the random draws with predictions frozen before each.
+    All this steers only. A model that falls five standard deviations behind is no challenger any more, and
+    once the leader has none left, what is left of the budget goes to the proof: all models not yet proved to
+    be worse read on together, as in ``paired-eprocess``, until one is proved the best, exactly equal ones are
+    left, or the budget is used up. The proof takes its place along the shared order and counts all that was
+    read before. What is reported about models must come from estimators, which get the random draws with
+    predictions frozen before each.
 
     Args:
         design: the models and items.
@@ -53,16 +57,16 @@ class Race(RacingSampler):
         anchors: items everybody answers first, with history.
         first: items everybody answers first, without.
         batch: cells in a step.
-        bonus: standard deviations, with history.
-        delta: stop once all challengers together beat the leader with less than this probability, by the
-            posterior; no guarantee, which lucb gives. None to spend the budget.
-        epsilon: with ``delta``, models this close to the best, on scores in [0, 1], are equivalent to it.
+        until_proved: spend on the proof from the start, which takes fewer readings to its end; who leads is
+            known less well before that.
+        delta: of the proof, the probability that a model is named as the only best which is not.
         score_range: smallest and largest possible score.
         seed: of the order of items, and of ties.
         max_failures: see Sampler.
 
     Attributes:
-        history_note: what became of the history, one sentence; empty without.
+        history_note: what became of the history, one sentence; empty without. It may change while the race
+            goes on.
 
     Raises:
         InvalidInputError: an option is out of range; see also RacingSampler.
@@ -78,9 +82,8 @@ class Race(RacingSampler):
         anchors: int = 16,
         first: int = 4,
         batch: int = 32,
-        bonus: float = 3.0,
-        delta: float | None = None,
-        epsilon: float = 0.0,
+        until_proved: bool = False,
+        delta: float = 0.05,
         score_range: tuple[float, float] = (0.0, 1.0),
         seed: int = 0,
         max_failures: int = 3,
@@ -88,16 +91,12 @@ class Race(RacingSampler):
         for option, value in (("anchors", anchors), ("first", first)):
             if value < 1:
                 raise InvalidInputError(f"race got {option}={value}; give 1 item or more")
-        for option, size in (("bonus", bonus), ("epsilon", epsilon)):
-            if not (math.isfinite(size) and size >= 0):
-                raise InvalidInputError(f"race got {option}={size}; give 0 or more")
-        if delta is not None and not 0.0 < delta < 1.0:
-            raise InvalidInputError(f"race got delta={delta}; give a probability, for example 0.05, or None")
         match = None if predictor is None else match_items(predictor, design.items)
         self.predictor = None if match is None else match.model
         self.history_note = "" if match is None else match.reason
         super().__init__(
             design,
+            delta=delta,
             batch=batch,
             score_range=score_range,
             seed=seed,
@@ -106,24 +105,20 @@ class Race(RacingSampler):
                 "predictor": None if self.predictor is None else content_hash(self.predictor),
                 "anchors": anchors,
                 "first": first,
-                "bonus": bonus,
-                "delta": delta,
-                "epsilon": epsilon,
+                "until_proved": until_proved,
             },
         )
-        self.bonus, self.delta, self.epsilon = bonus, delta, epsilon
+        self.until_proved = until_proved
         m, n = self._n_models, self._n_items
         self._first_items = min(first, n)
+        self._at_random = self._order(0)
         if self.predictor is not None:
             self._n_anchors = self._first_items = min(anchors, n)
             chosen = choose_anchors(self.predictor, self._n_anchors)
-            order = self._order(0)
-            self._shared = np.concatenate([chosen, order[~np.isin(order, chosen)]])
-        self._pool = n - self._n_anchors
+            self._shared = np.concatenate([chosen, self._at_random[~np.isin(self._at_random, chosen)]])
         self._forecast: Forecast | None = None
-        self._effects = AdditiveEffects(m, self._pool)
-        self._residual = np.empty((m, self._pool), dtype=np.float32)
-        self._predicted_unread = np.full(m, _UNPREDICTED * self._pool)
+        self._skipped = 0  # items of the order that say nothing about effects: anchors, as long as predicted
+        self._effects, self._residual, self._predicted_unread = self._no_effects()
         self._fitted_at = np.full(m, self._n_anchors)
         self._past: list[list[tuple[FloatArray, float, float]]] = [[] for _ in range(m)]
         self._noise = 0.25
@@ -132,47 +127,34 @@ class Race(RacingSampler):
         self._renew_at = 0.0
         self._mean = np.full(m, np.nan)
         self._variance = np.ones(m)
-        self._outcome: Outcome | None = None
+        self._chased = np.ones(m, dtype=bool)  # leader and challengers
 
     @property
     def minimum_readings(self) -> int:
         """The first items of every model."""
         return self._n_models * self._first_items
 
-    @property
-    def outcome(self) -> Outcome:
-        """The best model once it is alone, or by ``delta``; a tie of those that are equal on all items."""
-        self._wrap_up()
-        if self._outcome is not None:
-            return self._outcome
-        remaining = tuple(self._remaining().tolist())
-        if len(remaining) == 1:
-            return Outcome(OutcomeKind.BEST, remaining)
-        if remaining and not self._drawable().size:
-            return Outcome(OutcomeKind.TIE, remaining)
-        return Outcome(OutcomeKind.UNDECIDED, remaining)
-
     # what to ask
 
     def _plan(self) -> Step | None:
-        if self._outcome is not None:
-            self.stop_reason = f"decided by the posterior: {self._outcome.kind.value}"
-        elif self._remaining().size == 1:
-            self.stop_reason = "only one model is left"
-        elif not self._stop_if_over():
-            drawable = self._drawable()
-            if not self._drawn.any():
-                return self._draw(drawable, self._first_items)
-            return self._draw(*self._duels(drawable))
-        return None
+        begun = int(self._drawn.max())
+        if self._remaining().size > 1 and begun < self._first_items:
+            trial = self.predictor is not None and not begun and self._n_models * _TRIAL >= _ENOUGH
+            return self._draw(self._remaining(), (_TRIAL if trial else self._first_items) - begun)
+        drawable = self._to_steer()
+        return self._draw(*self._duels(drawable)) if drawable.size else self._prove(LEAST)
+
+    def _to_steer(self) -> IntArray:
+        """Leader and challengers that have items left; none once it is time to prove."""
+        steering = self._in & self._chased
+        if self.until_proved or steering.sum() <= 1:
+            steering[:] = False
+        return np.flatnonzero(steering & (self._drawn < self._n_items))
 
     def _duels(self, drawable: IntArray) -> tuple[IntArray, IntArray]:
         """Leader and challengers that fill a step, with the number of items of each."""
         leader = self._leading()
-        if self._forecast is not None:
-            index = self._mean + self.bonus * np.sqrt(self._variance)
-        else:
-            index = -self._behind(leader)
+        index = -self._behind(leader)
         others = drawable[drawable != leader]
         others = others[np.lexsort((self._rank[others], -index[others]))]
         leader_left = bool(self._drawn[leader] < self._n_items)
@@ -195,7 +177,9 @@ class Race(RacingSampler):
         return min(max(drawn, self._first_items, 1), max(self.batch, drawn // 10))
 
     def _leading(self) -> int:
-        return self._first(np.where(self._in, self._mean, -np.inf), self._in)
+        among = self._in & self._chased
+        among = among if among.any() else self._in
+        return self._first(np.where(among, self._mean, -np.inf), among)
 
     def _behind(self, leader: int) -> FloatArray:
         """Distance to the leader in standard deviations, shape (n_models,)."""
@@ -217,30 +201,51 @@ class Race(RacingSampler):
         models: list[int] = np.unique(step.model).tolist()
         if self.predictor is not None and self._forecast is None:
             self._start(self.predictor)
-        else:
+        if self.predictor is None or self._drawn.max() > self._n_anchors:
             for model in models:
                 self._take_in(model)
             self._solve(models)
         self._weigh()
-        if not self._in.any():
-            return
-        leader = self._leading()
-        for model in np.flatnonzero(self._in & (self._behind(leader) > _SURE)).tolist():
-            self._leave(model)
-        if self.delta is not None:
-            self._outcome = self._decided(leader, self.delta)
+        if (self._in & self._chased).any():
+            self._chased &= self._behind(self._leading()) <= _SURE
+        if not self._to_steer().size:
+            self._drop()
+
+    def _no_effects(self) -> tuple[AdditiveEffects, NDArray[np.float32], FloatArray]:
+        m, pool = self._n_models, self._n_items - self._skipped
+        residual = np.empty((m, pool), dtype=np.float32)
+        return AdditiveEffects(m, pool), residual, np.full(m, _UNPREDICTED * pool)
 
     def _start(self, predictor: FactorModel) -> None:
-        item = self._order(0)[: self._n_anchors].astype(np.int64)
+        """Begin to predict once the anchors are read, unless history predicts them worse than a constant."""
+        n_read = int(self._drawn.max())
+        item = self._order(0)[:n_read].astype(np.int64)
         scores = np.stack([self.scores_of(model)[item] for model in range(self._n_models)])
-        self._forecast = Forecast(predictor, item, scores)
+        of_history, of_constant = losses(predictor, item, scores)
+        if of_history >= of_constant:
+            self._drop_history(item, of_history, of_constant)
+            return
+        if n_read < self._n_anchors:
+            return
+        forecast = Forecast(predictor, item, scores)
+        self._forecast, self._skipped = forecast, self._n_anchors
+        self._effects, self._residual, self._predicted_unread = self._no_effects()
         self._noise, self._item_spread = float(self._forecast.noise.mean()), 0.1 * _ITEM_SPREAD
         self._own_noise = self._forecast.noise.copy()
-        self._spread = self._forecast.anchor_variance
+
+    def _drop_history(self, item: IntArray, of_history: float, of_constant: float) -> None:
+        self.predictor = None
+        self.history_note = (
+            f"history dropped: on the {item.size} items that every model answered first, its predictions are "
+            f"no better than a constant's (off by {of_history:.2f} against {of_constant:.2f})"
+        )
+        self._n_anchors = self._first_items = item.size
+        at_random = self._at_random
+        self._shared = np.concatenate([item, at_random[~np.isin(at_random, item)]])
 
     def _take_in(self, model: int) -> None:
         """Residuals of a model's new scores; of all its scores when its factors are refitted."""
-        k, begin, end = self._n_anchors, int(self._effects.length[model]), int(self._drawn[model])
+        k, begin, end = self._skipped, int(self._effects.length[model]), int(self._drawn[model])
         order = self._order(model)
         item = order[k + begin : end]
         if self._forecast is None:
@@ -308,7 +313,7 @@ class Race(RacingSampler):
     def _weigh(self) -> None:
         """Posterior mean and variance of every model's benchmark mean."""
         effects, n = self._effects, self._n_items
-        unread = n - self._n_anchors - effects.length
+        unread = n - self._skipped - effects.length
         size = np.maximum(n - (self._drawn - self._n_read), 1)
         effect_so_far = np.concatenate([[0.0], np.cumsum(effects.item)])
         item_effects = effect_so_far[-1] - effect_so_far[effects.length]
@@ -327,41 +332,15 @@ class Race(RacingSampler):
     def _combine(self, forecast: Forecast, mean: FloatArray, variance: FloatArray, told: BoolArray) -> None:
         """What history predicts from a model's answers, or what the answers alone say, whichever is surer.
 
-        The shift and the spread of what history predicts are learned from the models told so far, by the
-        predictions that rest on the anchors alone.
+        How sure a prediction is, history's own models tell. Nothing is learned about that from the race:
+        the models that were asked most are those that looked good, and would shift what is expected of the
+        others downwards.
         """
-        ahead, exact = mean[told] - forecast.anchor_mean[told], variance[told]
-        expected = forecast.anchor_variance
-        shift, spread = 0.0, self._spread
-        for _ in range(3 if ahead.size else 0):
-            weight = 1.0 / (spread + exact)
-            shift = float((weight * ahead).sum() / (weight.sum() + 1.0 / expected))
-            gain = spread * weight
-            squares = (gain * (ahead - shift)) ** 2 + spread * (1.0 - gain)
-            spread = float((_PRIOR_MODELS * expected + (gain * squares).sum()) / (_PRIOR_MODELS + gain.sum()))
-        self._spread = spread
-        # what a model answered since the anchors corrects its own error, and with it its part of the shift
-        share = forecast.variance / expected
-        prior, own = forecast.mean + shift * share, spread * share
         # both rest on the same scores, so they are not averaged: the less certain one adds next to nothing,
         # and once the data alone say more, a wrong prediction must not outlast them
-        alone = told & (variance < own)
-        self._mean = np.where(alone, mean, prior)
-        self._variance = np.where(alone, variance, own)
-
-    def _decided(self, leader: int, delta: float) -> Outcome | None:
-        from scipy.special import ndtr  # takes its time: only for those who stop by it
-
-        others = self._in.copy()
-        others[leader] = False
-        spread = np.maximum(np.sqrt(self._variance + self._variance[leader]), 1e-9)[others]
-        lead = (self._mean[leader] - self._mean)[others]
-        if ndtr(-(lead + self.epsilon) / spread).sum() > delta:
-            return None
-        if ndtr(-lead / spread).sum() <= delta:
-            return Outcome(OutcomeKind.BEST, (leader,))
-        close = np.flatnonzero(others)[lead <= self.epsilon].tolist()
-        return Outcome(OutcomeKind.EQUIVALENT, tuple(sorted([leader, *close])))
+        alone = told & (variance < forecast.variance)
+        self._mean = np.where(alone, mean, forecast.mean)
+        self._variance = np.where(alone, variance, forecast.variance)
 
     def _estimates(self) -> FloatArray:
         return self._mean

@@ -50,7 +50,7 @@ class OutcomeKind(StrEnum):
     EQUIVALENT = "equivalent"
     """The models named are within the margin of the best one."""
     TIE = "tie"
-    """The models named have exactly the same score, or nothing is left that could tell them apart."""
+    """The models named were read on all items and have exactly the same score."""
     UNDECIDED = "undecided"
     """Not yet, or not with this budget."""
 
@@ -197,6 +197,19 @@ class RacingSampler(Sampler):
             return Outcome(OutcomeKind.BEST, (0,))
         return Outcome(OutcomeKind.UNDECIDED, tuple(np.flatnonzero(self._in).tolist()))
 
+    @property
+    def proved_worse(self) -> frozenset[int]:
+        """Models that the sampler itself has proved not to be the best of those that were not lost."""
+        return frozenset()
+
+    @property
+    def proved_error(self) -> float:
+        """Probability with which a best model is ever among :attr:`proved_worse`.
+
+        Who rules out further models by another rule leaves it this much of the error allowed in all.
+        """
+        return 0.0
+
     def leader(self) -> int:
         """The model that the policy would name as the best now."""
         self._wrap_up()
@@ -339,6 +352,15 @@ class RacingSampler(Sampler):
         """Which of the items have a score of this model."""
         read: BoolArray = self._status[model, item] == _READ
         return read
+
+    def _settled(self, models: IntArray, items: IntArray) -> BoolArray:
+        """Which cells were read or failed for good, shape (models, items)."""
+        settled: BoolArray = self._status[np.ix_(models, items)] >= _READ
+        return settled
+
+    def _scores_on(self, item: int) -> FloatArray:
+        """Scores of all models on an item, in [0, 1], shape (n_models,); nan where not read."""
+        return np.where(self._status[:, item] == _READ, self._value[:, item], np.nan)
 
     def _remaining(self) -> IntArray:
         """Models in the race."""

@@ -21,7 +21,7 @@ from evalbudget_inspect.closing import noting, show
 from evalbudget_inspect.config import DEFAULT_SAMPLER_OF_PANELS, Config, Repeat
 from evalbudget_inspect.entry import PREFIX
 from evalbudget_inspect.judges import judges_text, read_judges
-from evalbudget_inspect.racing.command import leaderboard_command, run_race
+from evalbudget_inspect.racing.command import leaderboard_command, race_verb, run_race
 from evalbudget_inspect.refusals import take_refusals
 from evalbudget_inspect.rewrite import host_arguments
 
@@ -108,9 +108,14 @@ def _budget_options(command: Any) -> Any:
                 metavar="NAME=VALUE,...",
                 help="A setting of the task's arguments that races the others; give it several times.",
             ),
+            click.option(
+                "--until-proved",
+                is_flag=True,
+                help="Race: go on until the best is proved; --budget is then a cap, else the whole grid.",
+            ),
             click.option("--batch", type=int, help="Race: items a model is given at a time."),
             click.option("--delta", type=float, help="Race: probability of a wrong answer, e.g. 0.05."),
-            click.option("--epsilon", type=float, help="Race: models this close count as equivalent."),
+            click.option("--epsilon", type=float, help="With lucb: models this close count as equivalent."),
             click.option(
                 "--history",
                 metavar="PATH",
@@ -201,6 +206,7 @@ def _budgeted(name: str) -> click.Command:
         sampler_options: tuple[str, ...],
         racing: bool,
         arms: tuple[str, ...],
+        until_proved: bool,
         batch: int | None,
         delta: float | None,
         epsilon: float | None,
@@ -241,6 +247,7 @@ def _budgeted(name: str) -> click.Command:
         if judges is not None:
             ours["judges"] = judges_text(read_judges(judges))
         of_race = {"batch": batch, "delta": delta, "epsilon": epsilon, "history": history}
+        of_race["until_proved"] = until_proved or None
         if racing or arms or (sampler is not None and is_racer(sampler)):
             of_repeats = {k: v for k, v in ours.items() if k in _REPEATS_ONLY and v is not None}
             if of_repeats:
@@ -252,7 +259,7 @@ def _budgeted(name: str) -> click.Command:
             _exit(run_race(name, args, {**kept, **of_race}, arms, json_path, _run_host))
         for flag, value in {**of_race, "json": json_path}.items():
             if value is not None:
-                raise InvalidInputError(f"--{flag} is for races; add --race")
+                raise InvalidInputError(f"--{flag.replace('_', '-')} is for races; add --race")
         given = {k: v for k, v in ours.items() if v is not None}
         if not given:
             _exit(_run_host([name, *args]))
@@ -311,6 +318,7 @@ _REPEATS_ONLY = ("repeat", "objective", "judges", "rotation", "judge_prices", "j
 
 inspect_command.add_command(_budgeted("eval"))
 inspect_command.add_command(_budgeted("eval-set"))
+inspect_command.add_command(race_verb(inspect_command.commands["eval"]))
 inspect_command.add_command(leaderboard_command)
 
 

@@ -1,21 +1,24 @@
 """Estimators for races of models: each model's mean, paired differences, ranks and the winner."""
 
+from evalbudget.estimators.models.as_sample import FEWEST_ITEMS, as_sample
 from evalbudget.estimators.models.leaderboard import (
     ModelRanks,
-    PossibleWinners,
     differences_from,
     model_means,
     model_ranks,
-    possible_winners,
 )
 from evalbudget.estimators.models.means import benchmark_mean, paired_difference, sampled_items_mean
 from evalbudget.estimators.models.pulse import freedman_half_width, pulse_mean, pulse_weighted
+from evalbudget.estimators.models.winners import PossibleWinners, Rule, possible_winners
 from evalbudget.prediction.corrections import Corrections
 
 __all__ = [
+    "FEWEST_ITEMS",
     "Corrections",
     "ModelRanks",
     "PossibleWinners",
+    "Rule",
+    "as_sample",
     "benchmark_mean",
     "differences_from",
     "freedman_half_width",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from evalbudget.confidence.bounds import FloatArray, IntArray
 from evalbudget.draws import ModelDraws
-from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.errors import InvalidInputError
 from evalbudget.estimators.models.means import benchmark_mean, paired_difference
 from evalbudget.estimators.result import Estimate, check_level
 
@@ -88,69 +87,6 @@ def differences_from(
         raise InvalidInputError(f"reference {reference} is not one of {m} models; give an index from 0")
     pairs = max(1, m * (m - 1) // 2)
     return tuple(paired_difference(draws[reference], d, bounds=bounds, simultaneous=pairs) for d in draws)
-
-
-@dataclass(frozen=True)
-class PossibleWinners:
-    """Which models may be the best of those compared.
-
-    Attributes:
-        models: indices; with probability ``level`` the best of ``among`` is one of them, at every moment.
-        reference: the model with the best estimate among them, which the others were compared with; -1 if
-            none has an estimate.
-        differences: reference less each model, in the order of the draws; empty where models read items in
-            orders of their own.
-    """
-
-    models: frozenset[int]
-    reference: int
-    differences: tuple[Estimate, ...]
-
-
-def possible_winners(
-    draws: Sequence[ModelDraws],
-    *,
-    among: Collection[int] | None = None,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    level: float = 0.95,
-) -> PossibleWinners:
-    """Models that may be the best one, by their intervals and by paired differences from the leader.
-
-    Each of the two kinds spends half of 1 - level, over all models and over all pairs, so that ``among`` and
-    the leader may be chosen because of the scores. Where some model failed on items, means are over different
-    items and only the paired differences, over the items that failed for neither, speak; without them nothing
-    is ruled out.
-
-    Args:
-        draws: of every model in the race, dropped ones included.
-        among: indices of the models to compare, such as those that did not break down; all if None.
-        bounds: the declared range of the scores.
-        level: of the answer.
-
-    Raises:
-        InvalidInputError: no models, or the bounds or the level cannot be used.
-    """
-    check_level(level)
-    estimates = model_means(draws, bounds=bounds)
-    chosen = sorted(range(len(draws)) if among is None else set(among))
-    scored = [m for m in chosen if np.isfinite(estimates[m].value)]
-    if not scored:
-        return PossibleWinners(frozenset(chosen), -1, ())
-    half = (1.0 + level) / 2.0
-    width = {m: estimates[m].confidence_interval(half) for m in chosen}
-    reference = max(scored, key=lambda m: (estimates[m].value, -(width[m].high - width[m].low), -m))
-    left = set(chosen)
-    if not any(draws[m].n_failed for m in chosen):
-        highest = max(interval.low for interval in width.values())
-        left = {m for m in chosen if width[m].high >= highest}
-    differences: tuple[Estimate, ...] = ()
-    with suppress(InvalidInferenceError):  # models that read items in orders of their own
-        differences = differences_from(draws, reference, bounds=bounds)
-        apart = {m: differences[m].confidence_interval(half) for m in chosen if m != reference}
-        left -= {m for m, interval in apart.items() if interval.low > 0.0}
-        if any(interval.high < 0.0 for interval in apart.values()):
-            left.discard(reference)
-    return PossibleWinners(frozenset(left), reference, differences)
 
 
 def model_ranks(estimates: Sequence[Estimate], level: float = 0.95) -> ModelRanks:

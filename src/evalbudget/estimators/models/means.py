@@ -155,8 +155,7 @@ def sampled_items_mean(
     share = _check_simultaneous(simultaneous)
 
     def interval(level: float) -> ConfidenceInterval:
-        bet = betting_intervals(read, [t], 1.0 - (1.0 - level) / share)
-        return _mapped(scale, float(bet.low[0]), float(bet.high[0]))
+        return drawn_items_interval(draws, 1.0 - (1.0 - level) / share, bounds=bounds)
 
     failed = " that do not fail" if draws.n_failed else ""
     return Estimate(
@@ -173,6 +172,15 @@ def sampled_items_mean(
         interval=interval,
         details={"drawn": float(t), "failed": float(draws.n_failed)},
     )
+
+
+def drawn_items_interval(
+    draws: ModelDraws, level: float, *, bounds: tuple[float, float] = (0.0, 1.0)
+) -> ConfidenceInterval:
+    """Betting interval, items random, from a model's random draws: anchors and predictions are not used."""
+    read = draws.value[~np.isnan(draws.value)]
+    bet = betting_intervals(read, [read.size], level)
+    return _mapped(Scale(float(bounds[0]), float(bounds[1])), float(bet.low[0]), float(bet.high[0]))
 
 
 def _finite(

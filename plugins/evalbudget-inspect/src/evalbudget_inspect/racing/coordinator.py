@@ -21,7 +21,7 @@ from inspect_ai.dataset import Sample
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.plugins import plugins
 from evalbudget.prediction import FactorModel
-from evalbudget.racing import KnownCell, Leaderboard, Race, RaceConfig, Standing, leaderboard_of
+from evalbudget.racing import KnownCell, Leaderboard, Race, RaceConfig, RaceProgress, Standing, leaderboard_of
 from evalbudget_inspect.allocation import Key
 from evalbudget_inspect.context import Run, is_cancelled, watch
 from evalbudget_inspect.racing.history import Asking, load_history
@@ -195,6 +195,8 @@ class Coordinator:
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         self.race = race
+        if _races.progress is not None:
+            _races.progress.begins(race)
         for arm in self.arms.values():
             self._hand_back(arm)
         self.pump()
@@ -300,6 +302,8 @@ class Coordinator:
         by_index = {arm.index: arm for arm in self.arms.values()}
         for asked in self.race.wanted():
             by_index[asked.arm].give(asked.key)
+        if _races.progress is not None:
+            _races.progress(self.race)
         if self.race.finished:
             self._close()
 
@@ -441,6 +445,7 @@ class _Races:
         self.running: dict[tuple[str, str], Coordinator] = {}
         self.task_names: dict[str, Counter[str]] = {}
         self.finished: list[Leaderboard] = []
+        self.progress: RaceProgress | None = None
 
     def run_starts(self, run_id: str, task_names: Sequence[str]) -> None:
         """Remember how many tasks of each name the run has."""
@@ -489,6 +494,11 @@ def standing_of(run: Run) -> Standing | None:
                 board = coordinator.board()
                 return None if board is None else board.of(coordinator.names[arm.index])
     return None
+
+
+def report_to(progress: RaceProgress | None) -> None:
+    """Have every race of this process tell how it goes, after each reading; None to stop that."""
+    _races.progress = progress
 
 
 def take_boards() -> list[Leaderboard]:

@@ -20,7 +20,7 @@ from evalbudget_inspect.refusals import refused
 MOST_ARMS = 64
 """Settings of one race by command: inspect knows a task by its name, so that each setting needs one."""
 
-_OURS = ("task", "sampler", "budget", "score", "seed", "score_range", "history")
+_OURS = ("task", "sampler", "budget", "score", "seed", "score_range", "history", "until_proved")
 
 
 @task(name="race")
@@ -28,10 +28,10 @@ def race_entry(**args: Any) -> Task:
     """A race of models on any task.
 
     Args:
-        args: ``task`` (file, file@name or registered name) and ``budget`` are needed; ``sampler``, ``score``,
-            ``seed``, ``score_range`` and ``history`` as in :func:`~evalbudget_inspect.race`; options of the
-            sampler as ``evalbudget.batch`` and the like. Everything else goes to the inner task; where a name
-            clashes, prefix ours.
+        args: ``task`` (file, file@name or registered name) and ``budget`` or ``until_proved`` are needed;
+            ``sampler``, ``score``, ``seed``, ``score_range`` and ``history`` as in
+            :func:`~evalbudget_inspect.race`; options of the sampler as ``evalbudget.batch`` and the like.
+            Everything else goes to the inner task; where a name clashes, prefix ours.
     """
     return _arm(None, args)
 

@@ -38,5 +38,5 @@ class RaceMetadata(dict[str, Any]):
         if self._drives and board is not None and coordinator is not None and arm is not None:
             name = coordinator.names[arm.index]
             copy |= {"arm": name, "race_id": coordinator.race_id, "race": board.as_json}
-            copy |= {"outcome": board.outcome, "eliminated_at": board.of(name).eliminated_at}
+            copy |= {"outcome": board.outcome, "dropped_at": board.of(name).dropped_at}
         return copy

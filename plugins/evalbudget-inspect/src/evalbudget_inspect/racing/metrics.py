@@ -11,15 +11,30 @@ from evalbudget_inspect.racing.coordinator import standing_of
 from evalbudget_inspect.scoring import RACE_METRIC
 from evalbudget_inspect.values import score_to_float
 
+_ROWS = (
+    "estimate",
+    "stderr",
+    "lower",
+    "upper",
+    "all_lower",
+    "all_upper",
+    "rank",
+    "rank_best",
+    "rank_worst",
+    "dropped_at",
+    "readings",
+)
+
 
 @metric(name=RACE_METRIC, scores="unreduced")
 def race_estimates(score: str = "", key: str | None = None) -> Metric:
-    """Where this arm stands in the race.
+    """Where this model stands in the race.
 
-    ``estimate`` and ``stderr`` are of the mean over the benchmark's items; ``lower`` and ``upper`` hold for
-    all arms together, whenever one looks. ``rank`` is by estimate, ``rank_best`` and ``rank_worst`` what the
-    intervals allow. ``eliminated_at`` is the number of evaluations of all arms when this one left, absent if
-    it did not. ``readings`` counts its scores.
+    ``estimate`` is of the mean over the benchmark's items; ``stderr``, ``lower`` and ``upper`` take items and
+    repeats for random, as the host's own ``stderr`` does. ``all_lower`` and ``all_upper`` are of the mean
+    over these very items, for all models at once, whenever one looks. ``rank`` is by estimate, ``rank_best``
+    and ``rank_worst`` what the latter allow. ``dropped_at`` is the number of evaluations of all models when
+    the sampler asked this one nothing more, absent if it did not drop it. ``readings`` counts its scores.
 
     Scored again outside of a race, only the mean of the scores and their number are left.
 
@@ -33,17 +48,7 @@ def race_estimates(score: str = "", key: str | None = None) -> Metric:
         standing = None if run is None else standing_of(run)
         if standing is None:
             return dict(_mean(scores, score, key))
-        values = {
-            "estimate": standing.estimate,
-            "stderr": standing.stderr,
-            "lower": standing.lower,
-            "upper": standing.upper,
-            "rank": standing.rank,
-            "rank_best": standing.rank_best,
-            "rank_worst": standing.rank_worst,
-            "eliminated_at": standing.eliminated_at,
-            "readings": standing.readings,
-        }
+        values = {name: getattr(standing, name) for name in _ROWS}
         return {name: float(value) for name, value in values.items() if value is not None}
 
     return compute

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 from inspect_ai import Task, task_with
 from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import HeadlineMetric
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError
@@ -36,6 +37,7 @@ def race(
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
     history: str | None = None,
+    until_proved: bool = False,
     **options: Any,
 ) -> Task | list[Task]:
     """The same task as a race: which model, or which setting, is best, for a part of all evaluations.
@@ -60,6 +62,8 @@ def race(
         score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
         history: a folder of earlier logs, a file of recorded scores or a file of factors, of other models on
             the same items: predictions make intervals shorter and the search faster.
+        until_proved: go on until the best model is proved; the budget is then a cap, by default the whole
+            grid.
         options: further arguments of the sampler, for example ``batch=16``, ``delta=.05``, ``epsilon=.01``.
 
     Returns:
@@ -82,6 +86,7 @@ def race(
         seed=seed,
         score_range=score_range,
         history=history,
+        until_proved=until_proved,
         **options,
     )
     if not isinstance(task, Mapping):
@@ -153,9 +158,15 @@ def one_arm(
     adapted.dataset = MemoryDataset(
         nothing, name=dataset.name, location=dataset.location, shuffled=dataset.shuffled
     )
+    if getattr(adapted, "headline_metric", None) is None:  # what inspect shows of a task first
+        adapted.headline_metric = _headline(*deciding)
     if adapted.fail_on_error is None:
         adapted.fail_on_error = False
     return adapted
+
+
+def _headline(scorer: str, key: str | None) -> HeadlineMetric:
+    return HeadlineMetric(scorer=scorer, score=key, metric="estimate")
 
 
 def _made(task: Factory) -> Task:

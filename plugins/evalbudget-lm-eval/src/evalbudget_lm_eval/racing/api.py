@@ -80,7 +80,8 @@ def race(
     arms: Mapping[str, Any],
     task: Any,
     *,
-    budget: str | int,
+    budget: str | int | None = None,
+    until_proved: bool = False,
     sampler: str | None = None,
     score: str | None = None,
     seed: int | None = None,
@@ -95,7 +96,7 @@ def race(
     journal: str | Path | None = None,
     include_path: str | Path | None = None,
     task_manager: TaskManager | None = None,
-    progress: Progress = lambda race: None,
+    progress: Progress | None = None,
     **host: Any,
 ) -> RaceResult:
     """Which of several models is best on a task, for a part of all evaluations.
@@ -107,6 +108,8 @@ def race(
         arms: by name: ``"model:args"`` as on the command line, ``(model, args)`` or a model object.
         task: the host's name of one task, its configuration or a task object.
         budget: evaluations to buy, of all models together: ``5000``, ``"20x"`` for 20 per document, ``"5%"``.
+        until_proved: go on until the best model is proved; the budget is then a cap, by default the whole
+            grid.
         sampler: registered name of a sampler of models; default ``race``.
         score: that decides, ``metric`` or ``metric,filter``; needed where the task has several.
         seed: of the sampler.
@@ -114,7 +117,7 @@ def race(
         history: a folder of earlier output of the host, a file of recorded scores or of factors, of other
             models on the same documents.
         batch: documents a model is given at a time; large for local models, which are loaded anew each time.
-        delta: probability of a wrong answer at which the race stops.
+        delta: probability of a wrong answer; default .05.
         epsilon: models this close count as equivalent.
         sampler_options: further options of the sampler.
         keep: models loaded at once; default all if all are APIs or objects, otherwise one.
@@ -123,7 +126,7 @@ def race(
             ``output_path``, if that is given; ``"none"`` for none.
         include_path: folder of further tasks.
         task_manager: of the host, if there is one already.
-        progress: told the state of the race after each round.
+        progress: told how the race goes, before it begins and after each round.
         host: options of the host's ``simple_evaluate``: ``limit``, ``num_fewshot``, ``batch_size`` ...
 
     Returns:
@@ -144,7 +147,13 @@ def race(
         seed=seed,
         score_range=score_range,
         history=None if history is None else str(history),
-        **{"batch": batch, "delta": delta, "epsilon": epsilon, **(sampler_options or {})},
+        **{
+            "batch": batch,
+            "delta": delta,
+            "epsilon": epsilon,
+            "until_proved": until_proved,
+            **(sampler_options or {}),
+        },
     )
     order = Order(
         arms=arms_of(arms),
@@ -164,7 +173,7 @@ def race(
 
 
 @blocks_ignored()
-def run_order(order: Order, task_manager: TaskManager, progress: Progress) -> RaceResult:
+def run_order(order: Order, task_manager: TaskManager, progress: Progress | None) -> RaceResult:
     """Run a race whose arguments were checked.
 
     Raises:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import click
+from rich.console import Console
 
 from evalbudget.cli.output import check_target, write_text
-from evalbudget.errors import BudgetError
 from evalbudget.repeats import parse_option
 
 EXAMPLES = """\b
@@ -19,6 +20,7 @@ Examples:
       --apply_chat_template --score exact_match,strict-match
   evalbudget lm-eval race --tasks arc_easy --score acc --budget 20% --batch 256 \\
       --arm small=hf:pretrained=gpt2 --arm large=hf:pretrained=gpt2-large --device cuda:0
+  evalbudget lm-eval race --tasks arc_easy --score acc --until-proved --arm ... --arm ...
   evalbudget lm-eval race --tasks arc_easy --score acc --budget 5x --history earlier/ \\
       --sampler pulse --arm ... --arm ...
 
@@ -44,13 +46,19 @@ Exit codes: 0 the race ran; 1 no arm could be evaluated; 2 bad input.
     help="A model that races the others: lm-eval's --model and --model_args. Give it several times.",
 )
 @click.option("--budget", help="Evaluations of all arms together: 2000, 20x for 20 per document, or 5%.")
+@click.option(
+    "--until-proved",
+    "--until_proved",
+    is_flag=True,
+    help="Go on until the best is proved; --budget is then a cap, by default the whole grid.",
+)
 @click.option("--sampler", help="Registered sampler of models; default race.")
 @click.option(
     "--score", "--metric", "score", help="METRIC or METRIC,FILTER that decides; needed if there are several."
 )
 @click.option("--batch", type=int, help="Documents an arm is given at a time; large for local models.")
-@click.option("--delta", type=float, help="Probability of a wrong answer at which to stop, e.g. 0.05.")
-@click.option("--epsilon", type=float, help="Arms this close count as equivalent.")
+@click.option("--delta", type=float, help="Probability of a wrong answer; default 0.05.")
+@click.option("--epsilon", type=float, help="With --sampler lucb: arms this close count as equivalent.")
 @click.option(
     "--history", metavar="PATH", help="Earlier output of lm-eval, recorded scores or factors of other models."
 )
@@ -97,6 +105,7 @@ def _run(
     *,
     arms: tuple[str, ...],
     budget: str | None,
+    until_proved: bool,
     sampler: str | None,
     score: str | None,
     batch: int | None,
@@ -113,11 +122,11 @@ def _run(
 ) -> int:
     if json_path is not None:
         check_target(Path(json_path))
-    if budget is None:
-        raise BudgetError(
-            "a race needs a --budget; write a number of evaluations (5000), or per document (20x)"
-        )
-    from evalbudget.racing import RaceConfig, Status  # these, and the host, take their time: not for --help
+    from evalbudget.racing import (  # these, and the host, take their time: not for --help
+        RaceConfig,
+        RaceProgress,
+        Status,
+    )
 
     config = RaceConfig.of(
         budget=budget,
@@ -131,25 +140,28 @@ def _run(
             "batch": batch,
             "delta": delta,
             "epsilon": epsilon,
+            "until_proved": until_proved or None,
         },
     )
     from evalbudget_lm_eval.racing.api import Order, run_order
     from evalbudget_lm_eval.racing.arms import check_arms, parse_arm
     from evalbudget_lm_eval.racing.flags import read_flags
     from evalbudget_lm_eval.racing.output import board_text
-    from evalbudget_lm_eval.racing.progress import Reporter
 
     racing = [parse_arm(text) for text in arms]
     check_arms(racing)
     flags = read_flags(args, racing)
     order = Order(flags.arms, flags.task, config, keep, journal, flags.options, flags.tracker)
-    reporter = Reporter()
+    progress = RaceProgress(Console(stderr=True), monotonic)
     try:
-        result = run_order(order, flags.manager, reporter)
+        result = run_order(order, flags.manager, progress)
     except KeyboardInterrupt:
-        click.echo(f"interrupted{reporter.so_far}; the same command goes on where it stopped", err=True)
+        progress.close()
+        click.echo(f"interrupted{progress.so_far}; the same command goes on where it stopped", err=True)
         return 130
-    click.echo(result.leaderboard.table())
+    finally:
+        progress.close()
+    click.echo(f"\n{result.leaderboard.table()}")
     if json_path is not None:
         write_text(Path(json_path), board_text(result.leaderboard))
     return int(all(standing.status is Status.LOST for standing in result.leaderboard.standings))

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evalbudget import __version__
-from evalbudget.racing import Leaderboard, Race
+from evalbudget.racing import Leaderboard, Race, Standing
 from evalbudget_lm_eval.racing.arms import folder_of
 from evalbudget_lm_eval.racing.host import Entrant, Stable
+
+_ROUNDING = 1e-9
+_UNKNOWN = "N/A"  # as the host has it
+_OF_THE_TASK = ("name", "alias", "sample_len", "sample_count")
 
 
 @dataclass(frozen=True)
@@ -43,13 +48,37 @@ def results_of(stable: Stable, race: Race, board: Leaderboard, metric: str) -> d
                 "evalbudget": _block(entrant, stable, race, board, metric),
             }
     for name, results in found.items():
-        standing = board.of(name)
-        measure, _, chosen = metric.partition(",")
-        results["results"][stable.task] |= {
-            f"{measure}_ci_lower,{chosen}": standing.lower,
-            f"{measure}_ci_upper,{chosen}": standing.upper,
-        }
+        own = results["results"][stable.task]
+        results["results"][stable.task] = _leading(own, rows_of(board.of(name), metric, own))
     return found
+
+
+def rows_of(standing: Standing, metric: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's rows in the host's ``results``: the metric itself is the estimate, which the others are of.
+
+    Args:
+        standing: of the model.
+        metric: the host's ``metric,filter``.
+        own: the host's results of the task.
+    """
+    measure, _, chosen = metric.partition(",")
+    rows: dict[str, Any] = {"": standing.estimate, "_stderr": standing.stderr}
+    if standing.estimate is None:
+        return {}
+    rows |= {"_lower": standing.lower, "_upper": standing.upper}
+    rows |= {"_all_lower": standing.all_lower, "_all_upper": standing.all_upper}
+    plain = own.get(metric)
+    if isinstance(plain, float) and abs(plain - standing.estimate) > _ROUNDING:
+        rows["_plain_mean"] = plain  # what the host makes of the same answers
+    known = {ending: value for ending, value in rows.items() if value is not None}
+    known.setdefault("_stderr", _UNKNOWN)
+    return {f"{measure}{ending},{chosen}": value for ending, value in known.items()}
+
+
+def _leading(own: Mapping[str, Any], rows: Mapping[str, Any]) -> dict[str, Any]:
+    """The host's results of a task with our rows before its own, in place of those of the same names."""
+    task = {name: own[name] for name in _OF_THE_TASK if name in own}
+    return task | dict(rows) | {name: value for name, value in own.items() if name not in {*task, *rows}}
 
 
 def write_results(stable: Stable, results: dict[str, dict[str, Any]], *, log_samples: bool) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.racing import Asked as Wanted
@@ -18,7 +19,15 @@ log = logging.getLogger(__name__)
 _LONG = 150  # characters of an error that are shown
 _GIVE_UP = 8  # failures in a row: the model is down, not the documents
 
-Progress = Callable[[Race], object]
+
+class Progress(Protocol):
+    """Told how a race goes."""
+
+    def begins(self, race: Race) -> None:
+        """Before anything is asked."""
+
+    def __call__(self, race: Race) -> None:
+        """After each round."""
 
 
 class RaceRun:
@@ -28,7 +37,7 @@ class RaceRun:
         race: the bookkeeping; takes in what the record knows.
         stable: the arms.
         metric: the host's ``metric,filter`` that decides.
-        progress: told after each round.
+        progress: told how it goes; None for nobody.
 
     Attributes:
         answers: documents answered, in earlier runs too.
@@ -38,7 +47,7 @@ class RaceRun:
         InvalidInputError: a recorded score is outside the range.
     """
 
-    def __init__(self, race: Race, stable: Stable, metric: str, progress: Progress) -> None:
+    def __init__(self, race: Race, stable: Stable, metric: str, progress: Progress | None) -> None:
         self.race = race
         self.stable = stable
         self.answers = self.calls = 0
@@ -61,6 +70,8 @@ class RaceRun:
         Raises:
             EvalbudgetError: a score is outside the range, or an arm does not fit the race.
         """
+        if self._progress is not None:
+            self._progress.begins(self.race)
         while wanted := self.race.wanted():
             by_arm: dict[int, list[Wanted]] = {}
             for one in wanted:
@@ -68,7 +79,8 @@ class RaceRun:
             # those that are loaded come first: a step then loads every other arm once
             for arm in sorted(by_arm, key=lambda arm: not self.stable.entrants[arm].is_alive):
                 self._ask(arm, by_arm[arm])
-                self._progress(self.race)
+                if self._progress is not None:
+                    self._progress(self.race)
 
     def _ask(self, arm: int, wanted: Sequence[Wanted]) -> None:
         entrant = self.stable.entrants[arm]
