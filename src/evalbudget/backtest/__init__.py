@@ -6,7 +6,7 @@ Example::
 
     result = backtest(
         RecordedScores.load("scores.npz"),
-        samplers=["uniform", "eb-bernstein"],
+        samplers=["uniform", "auto"],
         budgets=["20x", 5000],
         seeds=range(50),
     )

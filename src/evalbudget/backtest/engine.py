@@ -68,8 +68,8 @@ def backtest(
 
     Raises:
         UnknownNameError: no such sampler, objective, model or rater; suggests the nearest.
-        BudgetError: a budget below a sampler's warm-up (the message has the least one), or in money or
-            tokens.
+        BudgetError: no sampler can run at any of the budgets (the message has the least one), or a budget is
+            in money or tokens. A sampler that cannot run at one of them has a row without numbers there.
         InvalidInputError: nothing to replay, an option the sampler does not have, or an argument out of
             range.
     """
@@ -85,15 +85,21 @@ def backtest(
     pools = tuple(pool for pool in found if pool.items)
     texts = [budgets] if isinstance(budgets, str | int | Budget) else list(budgets)
     amounts = [[_amount(text, pool) for text in texts] for pool in pools]
-    for contestant in entrants:
-        for pool, of_pool in zip(pools, amounts, strict=True):
-            _check_budgets(contestant, pool, of_pool, target)
+    reasons = [
+        [_why_not(contestant, pools, [of_pool[b] for of_pool in amounts], target) for contestant in entrants]
+        for b in range(len(texts))
+    ]
+    if not texts:
+        raise BudgetError("no budgets; give at least one, for example 20x")
+    impossible = [reason for at_budget in reasons for reason in at_budget if reason is not None]
+    if len(impossible) == len(texts) * len(entrants):
+        raise BudgetError(f"{impossible[0]}, or leave the sampler out")
     jobs = [
         Job(p, c, seed, budgets=group)
         for p in range(len(pools))
         for c, contestant in enumerate(entrants)
         for seed in seed_list
-        for group in _groups(contestant, amounts[p])
+        for group in _groups(contestant, [n for b, n in enumerate(amounts[p]) if reasons[b][c] is None])
     ]
     stage = ReplayStage(pools, entrants, target.value, batch)
     outcomes: dict[tuple[int, int, int, int], Outcome] = {}
@@ -107,9 +113,14 @@ def backtest(
                 [outcomes[p, c, seed, amounts[p][b]] for seed in seed_list] for p in range(len(pools))
             ]
             for c, contestant in enumerate(entrants)
+            if reasons[b][c] is None
         }
         budget = round(float(np.mean([of_pool[b] for of_pool in amounts])))
-        rows.extend(_row(name, grids, text, budget, target, pools) for name in grids)
+        for contestant, reason in zip(entrants, reasons[b], strict=True):
+            if reason is None:
+                rows.append(_row(contestant.name, grids, text, budget, target, pools))
+            else:
+                rows.append(Row.without_run(contestant.name, budget, _asked(text), target.value, reason))
     infos = tuple(PoolInfo(p.model, p.rater, len(p.items), p.dropped, p.unrecorded) for p in found)
     return BacktestResult(tuple(rows), infos, min_repeats, target.value)
 
@@ -160,7 +171,7 @@ def _row(
         seconds=float(_values(grid, "seconds").mean()),
         mean_bias=Average.of(_values(grid, "bias")),
         ratio=ratio,
-        budget_asked=f"{text.amount:.0f}" if isinstance(text, Budget) else str(text).strip(),
+        budget_asked=_asked(text),
         pools=len(pools),
         items=sum(len(pool.items) for pool in pools),
     )
@@ -183,20 +194,27 @@ def _amount(text: str | int | Budget, pool: Pool) -> int:
     return int(budget.amount)
 
 
-def _check_budgets(contestant: Contestant, pool: Pool, amounts: Sequence[int], objective: Objective) -> None:
-    """Build every sampler once, here: what is wrong must show before anything runs, and in this process."""
-    if not amounts:
-        raise BudgetError("no budgets; give at least one, for example 20x")
-    for amount in amounts if contestant.plans_with_budget else [min(amounts)]:
+def _asked(text: str | int | Budget) -> str:
+    return f"{text.amount:.0f}" if isinstance(text, Budget) else str(text).strip()
+
+
+def _why_not(
+    contestant: Contestant, pools: Sequence[Pool], amounts: Sequence[int], objective: Objective
+) -> str | None:
+    """Why a sampler cannot run at a budget; None if it can.
+
+    Every sampler is built once, here: what is wrong must show before anything runs, and in this process.
+    """
+    for pool, amount in zip(pools, amounts, strict=True):
         sampler = contestant.build(pool, objective=objective.value, seed=0, budget=amount)
         least: int = getattr(sampler, "minimum_readings", 1)
         if amount < least:
             k = len(pool.items)
-            raise BudgetError(
+            return (
                 f"budget {amount:,} is too small for {contestant.name} on the {k:,} items of {pool}: its "
-                f"warm-up alone takes {least:,} readings; give at least {least} ({-(-least // k)}x), or "
-                f"leave {contestant.name} out"
+                f"warm-up alone takes {least:,} readings; give at least {least} ({-(-least // k)}x)"
             )
+    return None
 
 
 def _groups(contestant: Contestant, amounts: Sequence[int]) -> list[tuple[int, ...]]:

@@ -63,9 +63,8 @@ class Row:
         objective: what the samplers were told to minimise, and what ``ratio`` compares.
         worst_item_error: max_i abs(estimate_i - true_i); an item's estimate is the mean of its readings.
         rmse: root of mean_i (estimate_i - true_i)^2.
-        mean_error: abs(benchmark mean - true benchmark mean). The mean weighs items equally. It is that of
-            the two half-means for cross-fit samplers, and the plain mean of the items' estimates for all
-            others: for adaptive ones it is biased on skewed scores, which is meant to show here.
+        mean_error: abs(estimate - true benchmark mean), the estimate being the one a host prints: it weighs
+            items equally, and readings as ``evalbudget.estimators.mean_over_fixed_items`` does.
         readings: per replay, rounded mean; less than the budget where a sampler stopped early.
         seconds: per replay, mean; not compared.
         mean_bias: as mean_error, with its sign.
@@ -75,6 +74,8 @@ class Row:
         budget_asked: as written, for example ``20x``.
         pools: (model, rater) pairs averaged over.
         items: in all pools together.
+        reason: why the sampler cannot run at this budget; then the other numbers are undefined. None if it
+            did.
     """
 
     sampler: str
@@ -91,6 +92,29 @@ class Row:
     budget_asked: str
     pools: int
     items: int
+    reason: str | None = None
+
+    @classmethod
+    def without_run(cls, sampler: str, budget: int, asked: str, objective: str, reason: str) -> Row:
+        """A sampler that cannot run at this budget."""
+        nothing = Average(math.nan, math.nan)
+        return cls(
+            sampler=sampler,
+            budget=budget,
+            seeds=0,
+            objective=objective,
+            worst_item_error=nothing,
+            rmse=nothing,
+            mean_error=nothing,
+            readings=0,
+            seconds=math.nan,
+            mean_bias=nothing,
+            ratio=nothing,
+            budget_asked=asked,
+            pools=0,
+            items=0,
+            reason=reason,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +159,7 @@ class BacktestResult:
 
     def table(self) -> Table:
         """A rich table that fits 80 columns, with ratios to uniform; it also prints itself as text."""
-        compared = any(row.ratio is not None for row in self.rows)
+        compared = any(row.ratio is not None for row in self.rows if row.reason is None)
         table = PrintableTable(
             caption=self._caption(compared), caption_justify="left", box=None, padding=(0, 1, 0, 0)
         )
@@ -153,10 +177,10 @@ class BacktestResult:
                 row.sampler,
                 f"{int(asked):,}" if asked.isdecimal() else asked,
                 _with_error(row.worst_item_error),
-                *([_with_error(row.ratio)] if compared and row.ratio is not None else []),
+                *([] if not compared else ["-"] if row.ratio is None else [_with_error(row.ratio)]),
                 _short(row.rmse.mean),
                 _short(row.mean_error.mean, 2),
-                f"{row.readings:,}",
+                f"{row.readings:,}" if row.reason is None else "-",
                 _short(row.seconds),
             )
             previous = row
@@ -169,7 +193,8 @@ class BacktestResult:
         used = [pool for pool in self.pools if pool.items]
         n_items = sum(pool.items for pool in used)
         what = "1 pool" if len(used) == 1 else f"{len(used)} pools"
-        parts = [f"{what} (model and rater), {n_items:,} items, {self.rows[0].seeds} seeds."]
+        seeds = max(row.seeds for row in self.rows)
+        parts = [f"{what} (model and rater), {n_items:,} items, {seeds} seeds."]
         dropped = sum(pool.dropped for pool in self.pools)
         unrecorded = sum(pool.unrecorded for pool in self.pools)
         if dropped or unrecorded:
@@ -181,7 +206,8 @@ class BacktestResult:
             metric = RATIO_OF[self.objective].replace("worst_item", "worst-item").replace("_", " ")
             parts.append(f"Ratio: {metric}, per pool, then averaged.")
         parts.append("± is one standard error over seeds; readings and seconds are per replay.")
-        return " ".join(parts)
+        cannot = dict.fromkeys(f"\n-: {row.reason}." for row in self.rows if row.reason is not None)
+        return " ".join(parts) + "".join(cannot)
 
 
 RATIO_OF = {"worst-item": "worst_item_error", "mse": "rmse", "mean": "mean_error"}

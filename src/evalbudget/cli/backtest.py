@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   evalbudget backtest scores.npz
-  evalbudget backtest scores.csv --sampler uniform,eb-bernstein --budget 10x,5000
+  evalbudget backtest scores.csv --sampler uniform,auto --budget 10x,5000
   evalbudget backtest scores.npz --rater gpt-5 --seeds 50 --json result.json
   evalbudget backtest scores.npz --rotation cyclic,random,single --budget 500
   evalbudget backtest models.npz --sampler uniform,ucb-e,race --budget 5%,10%
@@ -45,9 +45,9 @@ A .csv has the columns item and score and, optionally, model, rater and repeat.
     "samplers",
     metavar="NAME,...",
     multiple=True,
-    default=("uniform,eb-bernstein",),
+    default=("uniform,auto",),
     help="Samplers to compare (see: evalbudget plugins); those that race models race the models of FILE.  "
-    "[default: uniform,eb-bernstein; of races uniform,race]",
+    "[default: uniform,auto; of races uniform,race]",
 )
 @click.option(
     "--rotation",

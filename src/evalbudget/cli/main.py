@@ -19,8 +19,8 @@ from evalbudget.plugins import plugins
 
 EXAMPLES = """\b
 Examples:
-  evalbudget inspect eval my_task.py --model openai/gpt-5 --sampler eb-bernstein --budget 2000
-  evalbudget backtest logs/ --sampler uniform,eb-bernstein --budget 10x,20x
+  evalbudget inspect eval my_task.py --model openai/gpt-5 --budget 2000
+  evalbudget backtest logs/ --sampler uniform,auto --budget 10x,20x
   evalbudget plan pilot.npz --half-width 0.1
   evalbudget report logs/ --picture leaderboard.png
   evalbudget audit serve audit.sqlite
