@@ -63,9 +63,7 @@ def render(entries: Mapping[str, Entry], *, plotted: bool) -> str:
         parts.append(f"evalbudget {entry.version}. {section.lead}\n")
         parts.extend(_markdown(table) for table in section.tables)
         if section.targets:
-            rows = tuple(
-                (t.text, t.measured, "reached" if t.reached else "not reached") for t in section.targets
-            )
+            rows = tuple((t.text, t.measured, t.verdict) for t in section.targets)
             parts.append(_markdown(Table("Targets", ("target", "measured", ""), rows)))
     return "\n".join(parts)
 

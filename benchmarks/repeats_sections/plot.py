@@ -13,7 +13,7 @@ COLOURS = {
     "robin": "#222222",
     "robin-hood": "#d98c00",
     "eb-bernstein": "#0b6bb5",
-    "rating-kernel": "#b5176b",
+    "auto": "#b5176b",
 }
 
 

@@ -22,12 +22,14 @@ class Run:
         item: of each reading, shape (n_readings,).
         epoch: of each reading.
         value: the scores.
+        weight: fixed before each was seen; nan if it was held out, or if none was fixed.
     """
 
     n_items: int
     item: NDArray[np.int64]
     epoch: NDArray[np.int64]
     value: NDArray[np.float64]
+    weight: NDArray[np.float64]
 
     def readings(self) -> ItemReadings:
         """All of them, for an estimator."""
@@ -36,21 +38,41 @@ class Run:
     def until(self, budget: int) -> ItemReadings:
         """What the first ``budget`` readings leave an estimator with."""
         first = slice(0, budget)
-        return ItemReadings.of(self.item[first], self.epoch[first], self.value[first], n_items=self.n_items)
+        return ItemReadings.of(
+            self.item[first],
+            self.epoch[first],
+            self.value[first],
+            n_items=self.n_items,
+            weight=self.weight[first],
+        )
 
 
-def run_sampler(pool: Pool, sampler: Sampler, budget: int, seed: int) -> Run:
-    """Ask and tell one by one; reading j of an item is the same for every sampler."""
+def run_sampler(pool: Pool, sampler: Sampler, budget: int, seed: int, failures: float = 0.0) -> Run:
+    """Ask and tell one by one; reading j of an item is the same for every sampler.
+
+    Args:
+        pool: where readings come from.
+        sampler: freshly built.
+        budget: readings to buy, failed ones included.
+        seed: of the draws.
+        failures: share of the readings that fail at random.
+    """
     draws = Draws(pool, seed, budget)
+    fails = np.random.default_rng(seed).random(budget) < failures
     items: list[int] = []
     epochs: list[int] = []
     values: list[float] = []
-    for _ in range(budget):
+    weights: list[float] = []
+    for failed in fails.tolist():
         (request,) = sampler.ask()
         _, item, epoch, _ = request.cell
+        if failed:
+            sampler.tell((Reading(request, None),))
+            continue
         value = draws.further(item, epoch)
+        weights.append(np.nan if request.weight is None else request.weight)
         items.append(item)
         epochs.append(epoch)
         values.append(value)
         sampler.tell((Reading(request, value),))
-    return Run(len(pool.items), np.array(items), np.array(epochs), np.array(values))
+    return Run(len(pool.items), np.array(items), np.array(epochs), np.array(values), np.array(weights))

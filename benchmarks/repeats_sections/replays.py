@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -12,20 +13,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.backtest.contestant import Contestant, contestants
-from evalbudget.backtest.engine import ReplayStage
 from evalbudget.backtest.pool import Draws, Pool
 from evalbudget.backtest.workers import Job, run_all
 from evalbudget.budget import Budget
 from evalbudget.design import Reading
+from evalbudget.estimators import mean_over_fixed_items
 from evalbudget.plugins import plugins
-from evalbudget.sampler import Allocation
+from evalbudget.sampler import Allocation, Sampler
+from repeats_sections.readings import Run, run_sampler
 from repeats_sections.section import Setting
 
 REFERENCES = ("uniform", "robin", "robin-hood")
-RECOMMENDED = ("eb-bernstein", "rating-kernel")
+RECOMMENDED = ("auto", "eb-bernstein")  # on rating scales auto is rating-kernel
 
 Errors = Mapping[tuple[str, str], NDArray[np.float64]]
-"""(sampler, budget as written) -> worst-item errors, shape (n_pools, n_seeds)."""
+"""(sampler, budget as written) -> one number per replay, shape (n_pools, n_seeds)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What replays showed; see :data:`Errors`.
+
+    Attributes:
+        worst: worst-item error.
+        variance: of the printed estimate of the benchmark mean given the shares its readings had, over that
+            of plain epochs at the same budget.
+        covered: 1 where the repeats interval of the printed estimate holds the true mean.
+    """
+
+    worst: Errors
+    variance: Errors
+    covered: Errors
 
 
 def recommended(setting: Setting) -> tuple[str, ...]:
@@ -39,12 +57,12 @@ def compared(errors: Errors) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name, _ in errors))
 
 
-def worst_item_errors(
+def measured(
     pools: Sequence[Pool], budgets: Sequence[str], seeds: int, setting: Setting, what: str
-) -> Errors:
+) -> Measured:
     """Replay every sampler on every pool; budgets below a sampler's warm-up are left out."""
     entrants = contestants(REFERENCES + recommended(setting), {})
-    found: dict[tuple[str, str], NDArray[np.float64]] = {}
+    found: tuple[dict[tuple[str, str], NDArray[np.float64]], ...] = ({}, {}, {})
     total = len(entrants) * len(pools) * seeds
     for c, entrant in enumerate(entrants):
         for p, pool in enumerate(pools):
@@ -52,9 +70,9 @@ def worst_item_errors(
             done = (c * len(pools) + p) * seeds
             kept = _kept(setting.replays, what, entrant.name, pool, tuple(amounts), seeds)
             if kept is not None and kept.is_file():
-                errors = np.load(kept)
+                numbers = np.load(kept)
             else:
-                errors = _replay(
+                numbers = _replay(
                     pool,
                     entrant,
                     tuple(amounts.values()),
@@ -64,11 +82,14 @@ def worst_item_errors(
                 )
                 if kept is not None:
                     kept.parent.mkdir(parents=True, exist_ok=True)
-                    np.save(kept, errors)
+                    np.save(kept, numbers)
             setting.progress(what, done + seeds, total)
             for b, budget in enumerate(amounts):
-                found.setdefault((entrant.name, budget), np.empty((len(pools), seeds)))[p] = errors[:, b]
-    return found
+                for k, table in enumerate(found):
+                    table.setdefault((entrant.name, budget), np.empty((len(pools), seeds)))[p] = numbers[
+                        :, b, k
+                    ]
+    return Measured(*found)
 
 
 def _report(setting: Setting, what: str, before: int, total: int, done: int, _: int) -> None:
@@ -83,15 +104,57 @@ def _replay(
     workers: int | None,
     progress: Callable[[int, int], None],
 ) -> NDArray[np.float64]:
-    """Worst-item errors of one sampler on one pool, shape (n_seeds, n_budgets)."""
+    """One sampler on one pool, shape (n_seeds, n_budgets, 3): the numbers of :class:`Measured`."""
     if not amounts:
-        return np.empty((seeds, 0))
-    if entrant.build(pool, objective="worst-item", seed=0, budget=amounts[-1]).allocation is Allocation.FIXED:
-        return fixed_errors(pool, entrant, amounts, seeds)
-    stage = ReplayStage((pool,), (entrant,), "worst-item", 1)
-    jobs = [Job(0, 0, seed, amounts) for seed in range(seeds)]
+        return np.empty((seeds, 0, 3))
+    sampler = entrant.build(pool, objective="worst-item", seed=0, budget=amounts[-1])
+    if sampler.allocation is Allocation.FIXED:
+        numbers = np.full((seeds, len(amounts), 3), np.nan)
+        numbers[:, :, 0] = fixed_errors(pool, entrant, amounts, seeds)
+        if entrant.name == "uniform":
+            numbers[:, :, 1] = 1.0
+        return numbers
+    stage = _Stage(pool, entrant)
+    groups = [(amount,) for amount in amounts] if entrant.plans_with_budget else [amounts]
+    jobs = [Job(0, 0, seed, group) for seed in range(seeds) for group in groups]
     outcomes = run_all(stage, jobs, workers=workers, progress=progress)
-    return np.array([[outcome.worst_item_error for outcome in result] for result in outcomes])
+    return np.array([row for rows in outcomes for row in rows]).reshape(seeds, len(amounts), 3)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """One sampler on one pool, for the workers."""
+
+    pool: Pool
+    entrant: Contestant
+
+    @property
+    def contestants(self) -> tuple[Contestant, ...]:
+        return (self.entrant,)
+
+    def run(self, job: Job) -> list[tuple[float, float, float]]:
+        sampler = self.entrant.build(self.pool, objective="worst-item", seed=job.seed, budget=job.budgets[-1])
+        run = run_sampler(self.pool, sampler, job.budgets[-1], job.seed)
+        return [numbers_of(self.pool, sampler, run, budget) for budget in job.budgets]
+
+
+def numbers_of(pool: Pool, sampler: Sampler, run: Run, budget: int) -> tuple[float, float, float]:
+    """The numbers of :class:`Measured` after so many readings."""
+    readings = run.until(budget)
+    estimate = mean_over_fixed_items(
+        readings, allocation=sampler.allocation, fixed_repeats=max(sampler.fixed_repeats, 1)
+    )
+    used = readings
+    if sampler.allocation is Allocation.ADAPTIVE:
+        used = readings.unweighted().first(sampler.fixed_repeats)
+    squared = np.bincount(used.item, used.shares**2, used.n_items)
+    plain = float(pool.variances.mean()) * len(pool.items) / budget
+    interval = estimate.confidence_interval(0.95)
+    return (
+        float(np.abs(readings.moments.mean - pool.means).max()),
+        float((pool.variances * squared).mean()) / plain if plain > 0.0 else float("nan"),
+        float(interval.low <= float(pool.means.mean()) <= interval.high),
+    )
 
 
 def fixed_errors(

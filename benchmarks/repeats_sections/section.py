@@ -58,9 +58,23 @@ class Target:
     text: str
     measured: str
     reached: bool
+    within_noise: bool = False
+    """Not reached, but by less than two standard errors."""
+
+    @classmethod
+    def at_most(cls, text: str, average: Average, most: float) -> Target:
+        """The printed figure must not be above ``most``."""
+        missed = round(average.mean - most, 3)
+        near = missed > 0 and missed <= 2 * average.stderr
+        return cls(f"{text} <= {most:g}", shown(average), missed <= 0, near)
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        return "reached" if self.reached else "within noise" if self.within_noise else "not reached"
 
     def __str__(self) -> str:
-        return f"target: {self.text}: {'reached' if self.reached else 'not reached'} ({self.measured})"
+        return f"target: {self.text}: {self.verdict} ({self.measured})"
 
 
 @dataclass(frozen=True, slots=True)

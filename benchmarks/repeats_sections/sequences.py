@@ -14,7 +14,7 @@ from evalbudget.backtest.pool import Pool
 from evalbudget.confidence import BettingSequences, Bounds, EmpiricalBernsteinSequences
 from evalbudget.estimators import ItemReadings
 from evalbudget.plugins import get_sampler
-from evalbudget.sampler import Allocation, Sampler
+from evalbudget.sampler import Sampler
 from repeats_sections.distributions import all_equal, bernoulli, ratings
 from repeats_sections.readings import run_sampler
 from repeats_sections.replays import recommended
@@ -129,20 +129,13 @@ def _ever_missed(
             run_sampler(pool, sampler, PER_ITEM * len(pool.items), seed).readings()
             for sampler, seed in zip(samplers, seeds, strict=True)
         ]
-        if samplers[0].allocation is Allocation.CROSS_FIT:
-            # as reported: each half has a sequence of its own, at half the error
-            halves = [_missed([one.half(which) for one in readings], pool, bounds, 2) for which in (0, 1)]
-            missed = halves[0] | halves[1]
-        else:
-            missed = _missed(readings, pool, bounds, 1)
+        missed = _missed(readings, pool, bounds)
         failed += int(missed.sum())
         progress(seeds[-1] + 1)
     return failed
 
 
-def _missed(
-    runs: list[ItemReadings], pool: Pool, bounds: tuple[float, float], parts: int
-) -> NDArray[np.bool_]:
+def _missed(runs: list[ItemReadings], pool: Pool, bounds: tuple[float, float]) -> NDArray[np.bool_]:
     """Whether each run's sequences ever missed, shape (n_runs,).
 
     An item's interval changes only when the item is read, so looking after each item's first, second ...
@@ -158,5 +151,5 @@ def _missed(
     for t in range(int(counts.max())):
         reading = np.flatnonzero(counts > t)
         sequences.update(reading, values[starts[reading] + t])
-        missed |= ~sequences.intervals(1 - ALPHA / k / parts).contains(truth)
+        missed |= ~sequences.intervals(1 - ALPHA / k).contains(truth)
     return np.asarray(missed.reshape(-1, k).any(axis=1))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from evalbudget.backtest import Average
 from evalbudget.backtest.pool import Draws, Pool
 from repeats_sections.distributions import fitted_to_table_2
-from repeats_sections.replays import RECOMMENDED, Errors, compared, worst_item_errors
+from repeats_sections.replays import RECOMMENDED, Errors, compared, measured
 from repeats_sections.section import Section, Setting, Table, Target, shown
 
 BUDGETS = ("5000", "10000", "20320", "30000", "50000", "75000", "100000")
@@ -29,9 +29,9 @@ def run(setting: Setting) -> Section:
     scale = 25 if setting.quick else 1
     seeds = setting.replications(20)
     scaled = {budget: str(int(budget) // scale) for budget in BUDGETS}
-    raw = worst_item_errors([pool], list(scaled.values()), seeds, setting, "table2")
+    raw = measured([pool], list(scaled.values()), seeds, setting, "table2")
     original = {small: budget for budget, small in scaled.items()}
-    errors: Errors = {(name, original[small]): found for (name, small), found in raw.items()}
+    errors: Errors = {(name, original[small]): found for (name, small), found in raw.worst.items()}
     items = len(pool.items)
     return Section(
         "table2",
