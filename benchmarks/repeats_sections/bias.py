@@ -137,8 +137,8 @@ def run(setting: Setting) -> Section:
         ),
         tuple(one.cells(worst[one.pool, one.per_item]) for one in found),
         f"{seeds} replications. Bias is the mean error over the standard deviation of the estimate. Plain "
-        "epochs at the same budget have the root mean squared error that the true variances give. Coverage is "
-        f"that of the repeats interval at {LEVEL}. Without hold_out only the warm-up enters the printed "
+        "epochs at the same budget have the root mean squared error that the true variances give. Coverage "
+        f"is that of the repeats interval at {LEVEL}. Without hold_out only the warm-up enters the printed "
         "estimate.",
     )
     return Section(
