@@ -59,8 +59,7 @@ def test_the_score_range_is_that_of_the_scores_that_drive(make_task: Any, run: A
     log = run(budgeted(task, sampler="uniform", budget=16, score_range="1..10"))
     found = {s.name: s.metrics for s in log.results.scores if "estimate" in s.metrics}
     assert found["coin"]["estimate"].value == 0.5
-    assert found["coin"]["readings"].value == 16
-    assert found["rating"]["readings"].value == 16
+    assert found["rating"]["upper"].value <= 10.0
 
 
 def test_repeated_judges_see_the_choices_as_the_solver_marked_them(make_task: Any, run: Any) -> None:

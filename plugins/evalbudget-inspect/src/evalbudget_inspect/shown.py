@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inspect_ai import Task
-from inspect_ai.log import EvalSpec
+from inspect_ai.log import EvalSpec, HeadlineMetric
 from inspect_ai.scorer import Scorer
 from inspect_ai.scorer._scorer import scorer_metrics
 from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesView, ViewerConfig
@@ -26,11 +26,7 @@ def lead_with_estimate(task: Task, scorer: Scorer, name: str, key: str | None) -
         name: of the scorer in the log.
         key: which entry of its scores drives, if they are dicts.
     """
-    try:
-        from inspect_ai.log import HeadlineMetric
-    except ImportError:  # a host without headlines shows the first metric of the first scorer
-        return
-    if getattr(task, "headline_metric", None) is not None:
+    if task.headline_metric is not None:
         return
     by_key = _only_by_key(scorer_metrics(scorer))
     task.headline_metric = HeadlineMetric(
