@@ -108,6 +108,9 @@ def test_groups_that_know_too_little_say_why() -> None:
     crowd = {f"t{i}": one for i in range(6)}
     found = describe_group(crowd, dict.fromkeys(crowd, 1.0))
     assert found.no_interval == "too few items were scored in t0, t1, t2 and 3 more to know an error"
+    three = dict.fromkeys(("t0", "t1", "t2"), one)
+    found = describe_group(three, dict.fromkeys(three, 1.0))
+    assert found.no_interval == "too few items were scored in t0, t1, t2 to know an error"
 
 
 def outcome(task: str, rows: list[list[float]], bounds: tuple[float, float] | None = (0.0, 1.0)) -> Outcome:
@@ -187,6 +190,9 @@ def test_tasks_without_an_interval_say_why() -> None:
     assert "2 further tasks without an interval." in text
     mixed = shared(outcome("known", passes(6, 5)), outcome("unknown", passes(7, 5), bounds=None))
     assert any("--score_range LOW..HIGH" in step for step in mixed.next_steps)
+    known = shared(outcome("known", passes(6, 5)), outcome("known too", passes(7, 5)))
+    assert not any("--score_range" in step for step in known.next_steps)
+    assert "further" not in str(shared(*small[:3], outcome("large", passes(5, 9))))
 
 
 def test_one_task_shares_nothing() -> None:
