@@ -159,3 +159,11 @@ def test_where_counts_did_not_depend_on_scores_all_readings_tell_the_pools_varia
     quiet_at_first = [[float(i)] * 2 + [i - 2.0, i + 2.0] * 4 for i in range(5)]
     columns = item_columns(_of(*quiet_at_first), **FIXED)
     assert all(high > low for low, high in zip(columns["lower"], columns["upper"], strict=True))
+
+
+def test_a_panel_counts_what_counts() -> None:
+    item, epoch = np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6)
+    value = np.random.default_rng(1).normal(5, 1, 24)
+    scores = JudgeScores.of(item, epoch, (item + epoch) % 2, value, judges=["a", "b"])
+    how: dict[str, Any] = {"allocation": Allocation.ADAPTIVE, "fixed_repeats": 2}
+    assert describe_panel(panel_mean(scores, **how), scores, **how).counted == 12

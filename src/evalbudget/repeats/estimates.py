@@ -180,7 +180,7 @@ def mean_rows(
     counts = {"items": float(items), "readings": float(readings)}
     order = ("estimate", "stderr", "lower", "upper", "repeats_stderr", "repeats_lower", "repeats_upper")
     rows = finite({key: values[key] for key in order if key in values} | counts)
-    return BenchmarkMean(rows, _why_none(rows, items, total, bounds), min(total.n, readings))
+    return BenchmarkMean(rows, _why_none(rows, items, total, bounds), min(repeats.n, readings))
 
 
 def _why_none(
