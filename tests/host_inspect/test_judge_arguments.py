@@ -75,6 +75,11 @@ def told_by(log: EvalLog) -> dict[str, float]:
     return {name: m.value for s in log.results.scores for name, m in s.metrics.items()}
 
 
+def panel_of(log: EvalLog) -> dict[str, Any]:
+    assert log.results is not None
+    return next(s.metadata["evalbudget"]["panel"] for s in log.results.scores if s.metadata)
+
+
 def test_from_the_command_line_to_a_refused_plan(task_file: Path, tmp_path: Path) -> None:
     """Judges of a file on an unmodified task; the log judged again by others; a pilot without variation."""
     (tmp_path / "judges.yaml").write_text(FILE)
@@ -86,13 +91,12 @@ def test_from_the_command_line_to_a_refused_plan(task_file: Path, tmp_path: Path
     assert '"name": "cold"' in ran.stderr  # inspect is given the judges themselves: the file may change
     file = next((tmp_path / "logs").glob("*.eval"))
     log = read_eval_log(str(file))
-    told = told_by(log)
-    assert [told[f"{row}_{name}"] for row in ("calls", "cost") for name in ("cold", "warm")] == [
-        16,
-        16,
-        16,
-        48,
+    per_judge = panel_of(log)["per_judge"]
+    assert [(per_judge[name]["calls"], per_judge[name]["price"]) for name in ("cold", "warm")] == [
+        (16, 16),
+        (16, 48),
     ]
+    told = told_by(log)
     assert "bias_cold" in told
     seen = {
         (event.model, event.config.temperature)
@@ -118,8 +122,9 @@ def test_from_the_command_line_to_a_refused_plan(task_file: Path, tmp_path: Path
         cwd=tmp_path,
     )
     again = read_eval_log(str(tmp_path / "again.eval"))
-    told = told_by(again)
-    assert (told["calls_strict"], told["calls_kind"], told["readings"]) == (32, 32, 64)
+    panel = panel_of(again)
+    assert {name: entry["calls"] for name, entry in panel["per_judge"].items()} == {"strict": 32, "kind": 32}
+    assert panel["counts"] == {"judges": 2, "items": 16, "readings": 64}
     assert "Well, is" in str((again.samples or [])[0].scores)
     # every story is good enough for both, by its own simulated rating: nothing to plan with, and it says so
     planned = CliRunner().invoke(cli, ["plan", str(tmp_path / "again.eval"), "--half-width", "0.2"])

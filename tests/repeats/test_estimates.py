@@ -166,3 +166,11 @@ def test_a_panel_whose_judges_never_vary_does_not_claim_equal_scores() -> None:
     found = describe_panel(panel_mean(scores), scores, allocation=Allocation.FIXED, fixed_repeats=1)
     assert found.rows["estimate"] == 4.5
     assert found.no_interval == "no two scores of the same judge differ"
+
+
+def test_a_panel_counts_what_counts() -> None:
+    item, epoch = np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6)
+    value = np.random.default_rng(1).normal(5, 1, 24)
+    scores = JudgeScores.of(item, epoch, (item + epoch) % 2, value, judges=["a", "b"])
+    how: dict[str, Any] = {"allocation": Allocation.ADAPTIVE, "fixed_repeats": 2}
+    assert describe_panel(panel_mean(scores, **how), scores, **how).counted == 12

@@ -20,7 +20,10 @@ PREFIX = "eb/"
 """Short, for the host puts four tables side by side; also an entry point, so that logs find the metrics."""
 
 ROWS = ("estimate", "stderr", "lower", "upper")
-"""Of a dict's entry; the others stand in the metadata and in the summary."""
+"""Of a dict's entry; those of the repeats stand in the metadata and in the summary."""
+
+GROUPS = ("bias", "variance", "share")
+"""Rows of a panel that share the beginning of their names: the host puts it before each."""
 
 
 def by_row(metric: Metric) -> list[Metric]:
@@ -31,7 +34,8 @@ def by_row(metric: Metric) -> list[Metric]:
     """
     last: list[tuple[list[SampleScore], Value]] = []
     arguments = {"of": registry_log_name(metric), **registry_params(metric)}
-    return [_row(metric, row, last, arguments) for row in ROWS]
+    groups = GROUPS if "judges" in arguments else ()
+    return [_row(metric, row, last, arguments) for row in (*ROWS, *groups)]
 
 
 def _row(
@@ -41,8 +45,11 @@ def _row(
         # the host asks for one row after the other, with the same list
         if not last or last[0][0] is not scores:
             last[:] = [(scores, metric(scores))]  # type: ignore[arg-type]
-        found = last[0][1]
-        value = found.get(row) if isinstance(found, Mapping) else None
+        found = last[0][1] if isinstance(last[0][1], Mapping) else {}
+        if row in GROUPS:
+            start = f"{row}_"
+            return {name.removeprefix(start): v for name, v in found.items() if name.startswith(start)}
+        value = found.get(row)
         return {} if value is None else value
 
     info = RegistryInfo(type="metric", name=f"{PREFIX}{row}", metadata=registry_info(metric).metadata)
@@ -60,7 +67,7 @@ def _factory(row: str) -> Any:
 
 def register() -> None:
     """Let the host find the rows by name."""
-    for row in ROWS:
+    for row in (*ROWS, *GROUPS):
         registry_add(_factory(row), RegistryInfo(type="metric", name=f"{PREFIX}{row}", metadata={}))
 
 
