@@ -406,11 +406,10 @@ class AuditSession:
         c, more = self.config, second.wanted
         drawn = f"all {c.n_items:,} items are drawn"
         if more == 0 and all(second.complete(k) for k in active) and c.n_models > 1:
-            return (
-                AuditOutcome.TIE,
-                None,
-                f"{len(active)} systems have exactly equal means on these {c.n_items:,} items",
-            )
+            reason = f"{len(active)} systems have exactly equal means on these {c.n_items:,} items"
+            if not (second.contenders.all() and second.certain.all()):
+                reason += f"; the others were ruled out with probability {1.0 - c.delta:g}"
+            return AuditOutcome.TIE, None, reason
         if c.n_models == 1:
             wide = (estimates[0].high - estimates[0].low) / 2.0
             open_ = f"the half-width is {wide:.3g}, not yet {c.half_width:g}"
