@@ -45,7 +45,8 @@ def histories(quick: bool, seeds: int | None = None) -> Found:
     noise = 2.0 * float(np.sqrt(2.0 * max(means["none"] * (1.0 - means["none"]), 1.0 / trials) / trials))
     return Found(
         f"Leaderboards of {len(grid.models)} models x {n_items:,} items, gap at least {GAP:g}, race at "
-        f"{SHARE:.0%} of the grid ({budget:,} evaluations), {len(found['none'])} draws of {runs} runs each; factors of rank {RANK}.",
+        f"{SHARE:.0%} of the grid ({budget:,} evaluations), {len(found['none'])} draws of {runs} "
+        f"runs each; factors of rank {RANK}.",
         ("history", "p(best)", "in the worst draw"),
         tuple((name, f"{means[name]:.2f}", f"{min(shares):.2f}") for name, shares in found.items()),
         tuple(
