@@ -184,6 +184,30 @@ def test_two_tied_models_have_a_winner_with_probability_delta_at_most(make: Any)
     pinned(wrong, 1)
 
 
+def adversarial() -> FloatArray:
+    """Tied; what the first one fails comes first in the dataset."""
+    passed = np.arange(60) >= 30
+    return np.stack([passed, ~passed]).astype(float)
+
+
+def one_item() -> FloatArray:
+    """The second one is better by one item of 21 that they differ on."""
+    sign = np.where(np.arange(60) < 21, np.where(np.arange(60) % 2, -1.0, 1.0), 0.0)
+    return np.stack([(1 - sign) / 2, (1 + sign) / 2])
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(("world", "right"), [(adversarial, None), (one_item, 1)])
+def test_a_wrong_winner_with_probability_delta_at_most(world: Any, right: int | None) -> None:
+    R = replications(30, 1000)
+    wrong = 0
+    for seed in range(R):
+        outcome = finish(PairedEProcess(design(2, 60), seed=seed), world()).outcome
+        wrong += outcome.kind is OutcomeKind.BEST and outcome.models != (right,)
+    binomial_claim(wrong, R, at_most=0.05)
+    pinned(wrong, 0)
+
+
 @pytest.mark.claim
 def test_too_lax_a_proof_is_found_out() -> None:
     R = replications(40, 200)

@@ -37,11 +37,13 @@ class Race(ProvingSampler):
       so that models are compared on the items they share as far as predictions leave item effects at all;
     - the mean of a model is what it scored on the items it read and what the effects say of the others. With
       history it is the mean that the factors predict, refitted to all its answers, as long as that is surer:
-      how sure is measured on history's own models with as many answers, corrected by a shift and a spread
-      that are learned on the way;
+      how sure is measured on history's own models with as many answers;
     - the challengers are those with the smallest distance to the leader in standard deviations; leader or
       challenger, whichever is known less well, is asked next. A model's readings at most double, and a step
       has ``batch`` cells, or one hundredth of the readings so far if that is more.
+
+    A history whose predictions of the first four anchors, or of all of them, are no better than a constant is
+    dropped, which ``history_note`` says; the race goes on without.
 
     All this steers only. A model that falls five standard deviations behind is no challenger any more, and
     once the leader has none left, what is left of the budget goes to the proof: all models not yet proved to
