@@ -12,7 +12,17 @@ import pytest
 from click.testing import CliRunner, Result
 
 ROOT = Path(__file__).resolve().parents[2]
-SECTIONS = ("identification", "draws", "matrices", "widths", "coverage", "scale")
+SECTIONS = (
+    "identification",
+    "draws",
+    "until-proved",
+    "wrong-winners",
+    "histories",
+    "matrices",
+    "widths",
+    "coverage",
+    "scale",
+)
 
 
 @pytest.fixture(scope="module")
