@@ -182,10 +182,10 @@ def test_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raced = race(quiz(), budget=70, history=str(tmp_path / file), batch=4)
         logs = run(raced, three(), tmp_path / file.partition(".")[0])
         assert attempts(logs) == board(logs).spent <= 70
-        notes += board(logs).notes
-    assert notes[0].startswith("history has 30 of the 30 items, of 12 models")
-    assert notes[1].startswith("history ignored:")
-    assert "0 of the 30 items" in notes[1]
+        notes.append(board(logs).notes)
+    assert notes[0][0].startswith("history has 30 of the 30 items, of 12 models")
+    assert notes[1][0].startswith("history ignored:")
+    assert "0 of the 30 items" in notes[1][0]
 
 
 def test_history_from_logs_is_of_other_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

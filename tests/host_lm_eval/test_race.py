@@ -215,10 +215,11 @@ def test_history_makes_predictions_and_other_items_are_said(
     for file in ("known.npz", "other.npz"):
         result = race(arms(), "numbers", budget=120, history=tmp_path / file, task_manager=numbers)
         assert result.leaderboard.spent <= 120
-        notes += result.leaderboard.notes
-    assert notes[0].startswith("history has 200 of the 200 items, of 12 models")
-    assert notes[1].startswith("history ignored:")
-    assert "0 of the 200 items" in notes[1]
+        notes.append(result.leaderboard.notes)
+    assert notes[0][0].startswith("history has 200 of the 200 items, of 12 models")
+    assert notes[0][1].startswith("history dropped: ")  # it is of other models than these
+    assert notes[1][0].startswith("history ignored:")
+    assert "0 of the 200 items" in notes[1][0]
 
 
 def test_history_is_earlier_output_of_the_host_on_the_same_task(
