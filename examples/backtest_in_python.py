@@ -5,4 +5,4 @@ import sys
 from evalbudget.backtest import RecordedScores, backtest
 
 recorded = RecordedScores.load(sys.argv[1])
-backtest(recorded, samplers=["uniform", "eb-bernstein"], budgets=["10x", "20x"], seeds=range(10)).table()
+backtest(recorded, samplers=["uniform", "auto"], budgets=["10x", "20x"], seeds=range(10)).table()

@@ -9,4 +9,4 @@ from evalbudget_inspect import budgeted
 @task
 def wrapped(budget: str = "10x") -> Task:
     """Story rating under a budget."""
-    return budgeted(story_rating(), sampler="eb-bernstein", budget=budget, score_range="0..10")
+    return budgeted(story_rating(), budget=budget, score_range="0..10")

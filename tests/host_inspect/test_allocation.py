@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from evalbudget import Allocation as HowAllocated
 from evalbudget.errors import BudgetError
 from evalbudget_inspect.allocation import Allocation, Key, PriorCell
 from evalbudget_inspect.config import Config
@@ -19,6 +20,7 @@ class _Recorded:
     calls: int
     errored: bool
     value: float | None
+    share: dict[str, float | None] = field(default_factory=dict)
 
 
 @dataclass
@@ -31,6 +33,7 @@ class RandomHost:
     width: int
     failing: float
     abandoning: float
+    unscored: float = 0.0
     log: dict[Key, _Recorded] = field(default_factory=dict)
     paid: int = 0
     queue: list[Key] = field(default_factory=list)
@@ -39,7 +42,12 @@ class RandomHost:
     in_flight_paid: dict[Key, int] = field(default_factory=dict)
 
     def begin(self, items: list[str], epochs: int) -> None:
-        prior = [PriorCell(key, cell.calls, cell.errored) for key, cell in self.log.items()]
+        prior = [
+            PriorCell(
+                key, cell.calls, cell.errored, share={} if cell.value is None else cell.share
+            )
+            for key, cell in self.log.items()
+        ]
         more = self.allocation.begin(prior)
         seeds = [(item, epoch) for epoch in range(1, epochs + 1) for item in items]
         self._add(seeds)
@@ -76,8 +84,9 @@ class RandomHost:
                 calls += 1
                 self.paid += 1
                 failed = self.rng.random() < self.failing
-            value = None if failed else self.rng.gauss(0.0, 1.0)
-            self.log[key] = _Recorded(before + calls, failed, value)
+            value = None if failed or self.rng.random() < self.unscored else self.rng.gauss(0.0, 1.0)
+            share = {} if failed else self.allocation.share(key)
+            self.log[key] = _Recorded(before + calls, failed, value, share)
             self.allocation.completed(key, value, attempts=before + calls, error="boom" if failed else None)
         elif not self.queue:
             keys = self.allocation.wanted()
@@ -88,7 +97,7 @@ class RandomHost:
 
 
 def _allocation(rng: random.Random, items: list[str], budget: int, epochs: int, attempts: int) -> Allocation:
-    sampler = rng.choice(["uniform", "eb-bernstein"])
+    sampler = rng.choice(["uniform", "eb-bernstein", "auto"])
     return Allocation(
         Config.of(budget=budget, sampler=sampler, seed=rng.randrange(100)),
         items,
@@ -116,6 +125,7 @@ def test_any_host_spends_at_most_the_budget_and_tells_all_once(seed: int) -> Non
             width=rng.choice([1, 3, 20]),
             failing=rng.choice([0.0, 0.1, 0.6]),
             abandoning=rng.choice([0.0, 0.0, 0.1]),
+            unscored=rng.choice([0.0, 0.2]),
             log=log,
             paid=paid,
         )
@@ -139,9 +149,33 @@ def test_any_host_spends_at_most_the_budget_and_tells_all_once(seed: int) -> Non
     assert allocation.ledger.promised == 0
     cells = [event.request.cell for event in allocation.journal if event.reading is None]
     assert len(cells) == len(set(cells))
-    assert allocation.tally.readings == sum(not cell.errored for cell in log.values())
+    assert allocation.tally.readings == sum(cell.value is not None for cell in log.values())
+    _check_shares(allocation, log)
     if host.failing == 0 and host.abandoning == 0 and kills == 0:
         assert paid > budget - attempts
+
+
+def _check_shares(allocation: Allocation, log: dict[Key, _Recorded]) -> None:
+    """What the log says of its readings, after any kills and failures, is what the estimate may rest on."""
+    scored = {key: cell for key, cell in log.items() if cell.value is not None}
+    if allocation.sampler.allocation is not HowAllocated.WEIGHTED:
+        assert not any(cell.share for cell in scored.values())
+        return
+    for item in allocation.items:
+        own = [cell.share["weight"] for key, cell in scored.items() if key[0] == item]
+        given = [weight for weight in own if weight is not None]
+        assert len(own) - len(given) <= 1, (item, own)
+        assert all(weight >= 0.0 for weight in given), (item, own)
+        assert sum(given) <= 1.0 + 1e-9, (item, own)
+        # only what failed last can have left an item without a held-out reading
+        failed = any(key[0] == item and cell.value is None for key, cell in log.items())
+        assert len(own) - len(given) == 1 or failed or not own
+    known = {
+        (allocation.sampler.design.items[r.request.cell.item], r.request.cell.epoch + 1): r.request.weight
+        for r in allocation.journal.readings
+        if r.value is not None
+    }
+    assert known == {key: cell.share["weight"] for key, cell in scored.items()}
 
 
 def test_a_cell_that_an_operator_has_run_again_is_counted() -> None:

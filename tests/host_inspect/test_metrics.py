@@ -67,12 +67,17 @@ def sometimes() -> Scorer:
     return score
 
 
-def _table(readings: list[tuple[str, int, float]], names: list[str]) -> ItemReadings:
+def _table(
+    readings: list[tuple[str, int, float]],
+    names: list[str],
+    weights: dict[tuple[str, int], float] | None = None,
+) -> ItemReadings:
     return ItemReadings.of(
         [names.index(item) for item, _, _ in readings],
         [epoch - 1 for _, epoch, _ in readings],
         [value for _, _, value in readings],
         n_items=len(names),
+        weight=None if weights is None else [weights[item, epoch] for item, epoch, _ in readings],
     )
 
 
@@ -80,8 +85,9 @@ def _table(readings: list[tuple[str, int, float]], names: list[str]) -> ItemRead
     ("options", "kind"),
     [
         ({"sampler": "uniform"}, Allocation.FIXED),
-        ({"cross_fit": False}, Allocation.ADAPTIVE),
-        ({"cross_fit": True}, Allocation.CROSS_FIT),
+        ({"hold_out": False}, Allocation.ADAPTIVE),
+        ({}, Allocation.WEIGHTED),
+        ({"sampler": "eb-bernstein"}, Allocation.WEIGHTED),
     ],
 )
 def test_metrics_against_the_estimators(
@@ -89,13 +95,15 @@ def test_metrics_against_the_estimators(
     run: Any,
     metrics: Any,
     readings: Any,
+    weights: Any,
     diagnostics: Any,
     options: dict[str, Any],
     kind: Allocation,
 ) -> None:
     log: EvalLog = run(budgeted(make_task(), budget=101, **options), judge={"unparsed": 0.05})
     told, ours = metrics(log), diagnostics(log)
-    table = _table(readings(log), [f"item-{i}" for i in range(8)])
+    logged = weights(log) if kind is Allocation.WEIGHTED else None
+    table = _table(readings(log), [f"item-{i}" for i in range(8)], logged)
     repeats = ours["fixed_repeats"]
     assert ours["allocation"] == kind.value
     again = mean_over_fixed_items(table, allocation=kind, fixed_repeats=repeats)

@@ -29,7 +29,7 @@ def reported(*arguments: str | Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"sampler": "uniform"}, {"objective": "mean"}, {"cross_fit": False}, {"repeat": "judge"}],
+    [{}, {"sampler": "uniform"}, {"objective": "mean"}, {"hold_out": False}, {"repeat": "judge"}],
 )
 def test_the_estimate_is_the_logs_own(
     run: Any, make_task: Any, metrics: Any, diagnostics: Any, options: dict[str, Any]
@@ -69,7 +69,7 @@ def test_models_of_a_folder_and_logs_that_add_up(
     run: Any, make_task: Any, readings: Any, tmp_path: Path
 ) -> None:
     first = run(make_task(), epochs=2)
-    adaptive = run(budgeted(make_task(), budget=60, cross_fit=False))
+    adaptive = run(budgeted(make_task(), budget=60, hold_out=False))
     other = run(make_task(), model=get_model("simulated/other", memoize=False), epochs=3)
     found = reported(tmp_path / "logs")
     rows = {row["model"]: row for row in found["leaderboard"]["rows"]}

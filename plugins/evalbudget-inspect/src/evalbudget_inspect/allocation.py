@@ -28,7 +28,7 @@ class PriorCell:
         attempts: how often it was run; all of them cost.
         errored: it will run again.
         judge: who scored it, where judges take turns and one did.
-        share: what :meth:`Allocation.share` said of it; empty if it was not scored.
+        share: what :meth:`Allocation.share` said of it; empty if it has no score that counts.
     """
 
     key: Key

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from inspect_ai._util.error import is_cancellation_message
 from inspect_ai.log import EvalSample, EvalSampleSummary, read_eval_log_sample_summaries_async
+from inspect_ai.scorer import Score
 
 from evalbudget_inspect.allocation import WEIGHT, PriorCell
 from evalbudget_inspect.scoring import METADATA
+
+Counts = Callable[[Mapping[str, Score]], bool]
 
 NOT_RUN_AGAIN = "failed before and the budget is used up: not run again"
 
@@ -43,17 +46,24 @@ async def prior_summaries(log_location: str) -> list[EvalSampleSummary]:
         return []
 
 
-async def prior_cells(log_location: str) -> list[PriorCell]:
-    """The cells among :func:`prior_summaries`."""
-    return [_prior(summary) for summary in await prior_summaries(log_location)]
+async def prior_cells(log_location: str, *, counts: Counts) -> list[PriorCell]:
+    """The cells among :func:`prior_summaries`.
+
+    Args:
+        log_location: of the log.
+        counts: whether a sample's scores have one that the sampler was told; if not, the weight that its
+            reading had was given to others.
+    """
+    return [_prior(summary, counts) for summary in await prior_summaries(log_location)]
 
 
-def _prior(summary: EvalSampleSummary) -> PriorCell:
+def _prior(summary: EvalSampleSummary, counts: Counts) -> PriorCell:
     # what was cancelled in flight left no answer: like after a kill it runs again, and only that counts
     unpaid = is_refused(summary.metadata) or is_cancellation_message(summary.error)
     key = (str(summary.id), summary.epoch)
     entries = [(score.metadata or {}).get(METADATA) for score in (summary.scores or {}).values()]
     ours = [entry for entry in entries if isinstance(entry, Mapping)]
     judge = next((str(e["judge"]) for e in ours if "judge" in e), None)
-    share = next(({WEIGHT: e[WEIGHT]} for e in ours if WEIGHT in e), {})
+    scored = bool(summary.scores) and counts(summary.scores or {})
+    share = next(({WEIGHT: e[WEIGHT]} for e in ours if WEIGHT in e), {}) if scored else {}
     return PriorCell(key, (summary.retries or 0) + (not unpaid), summary.error is not None, judge, share)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 
@@ -259,7 +259,7 @@ class BudgetedSource(SampleSource):
             )
         items = [str(i) for i in spec.dataset.sample_ids or []]
         epochs = spec.config.epochs or 1
-        prior = await prior_cells(run.log_location)
+        prior = await prior_cells(run.log_location, counts=self._counts)
         serving.rotation = self._rotation(items, epochs, spec.model)
         if serving.rotation is not None:
             for cell in prior:
@@ -359,6 +359,15 @@ class BudgetedSource(SampleSource):
         if not in_range(value, self.config.score_range):
             return None, "unscored" if math.isnan(value) else "score outside the declared range"
         return value, None
+
+    def _counts(self, scores: Mapping[str, Score]) -> bool:
+        """Whether an earlier run's scores have one that the sampler was told."""
+        score = scores.get(self._score)
+        try:
+            value = math.nan if score is None else score_to_float(score, self._score, self._key)
+        except InvalidInputError:  # said when the host hands the sample over
+            return False
+        return in_range(value, self.config.score_range)
 
     def _warn_if_identical(self, serving: _Serving, allocation: Allocation) -> None:
         if serving.warned or allocation.outstanding or allocation.tally.readings < 2 * allocation.n_items:

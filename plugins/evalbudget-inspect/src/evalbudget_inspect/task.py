@@ -46,8 +46,8 @@ def budgeted(
         task: an inspect task with a dataset and a scorer; it is not edited otherwise.
         budget: scores to buy: ``2000``, or ``"20x"`` for 20 per item. With ``judges`` it may be left out:
             then the epochs that inspect runs are all there is.
-        sampler: registered name, for example ``eb-bernstein`` (the default) or ``uniform`` (the default with
-            ``judges``). Samplers see the scores of ``judges`` with the judges' deviations taken out.
+        sampler: registered name; default ``auto`` (``rating-kernel`` or ``eb-bernstein`` by what the warm-up
+            shows), with ``judges`` ``uniform`` (every item equally often). Samplers see the scores of ``judges`` with the judges' deviations taken out.
         repeat: ``generation`` (default): a repeat is a fresh epoch; ``judge``: the first generation of each
             item is kept and scored again.
         score: the scorer whose scores drive the sampler, ``name`` or ``name.key``; default the first.
@@ -70,7 +70,7 @@ def budgeted(
 
         @task
         def my_eval():
-            return budgeted(base_task(), sampler="eb-bernstein", budget=2000)
+            return budgeted(base_task(), budget=2000)
     """
     scorers = check_task(task, "budgeted")
     names = scorer_names(scorers)

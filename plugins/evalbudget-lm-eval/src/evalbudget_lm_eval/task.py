@@ -19,7 +19,7 @@ class BudgetedTask(ConfigurableTask):  # type: ignore[misc]  # the host ships no
 
         task: my_task
         class: !function evalbudget_lm_eval.BudgetedTask
-        evalbudget: {sampler: eb-bernstein, budget: 2000}
+        evalbudget: {budget: 2000}
         dataset_path: ...
 
     ``--budget`` and ``--sampler`` of ``evalbudget lm-eval run``, and ``with budgeted(...)``, come before the

@@ -37,7 +37,8 @@ def budgeted(
 
     Args:
         budget: calls of the model: ``2000``, or ``"20x"`` for 20 answers per document.
-        sampler: registered name, for example ``eb-bernstein`` (the default) or ``uniform``.
+        sampler: registered name; default ``auto``: ``rating-kernel`` or ``eb-bernstein`` by what the warm-up
+            shows. ``uniform`` asks every document equally often.
         score: ``metric`` or ``metric,filter`` that drives the sampler; default each task's first.
         seed: of the sampler.
         score_range: the smallest and the largest possible score, ``"0..1"``; with it every document gets a
@@ -53,7 +54,7 @@ def budgeted(
 
     Example::
 
-        with budgeted(sampler="eb-bernstein", budget=2000):
+        with budgeted(budget=2000):
             results = lm_eval.simple_evaluate(model="hf", model_args="pretrained=gpt2", tasks=["gsm8k"])
         results["evalbudget"]
     """

@@ -160,7 +160,7 @@ class RaceSource(SampleSource):
         if (config.epochs or 1) > 1:
             raise InvalidInputError(
                 f"a race asks each model for each item once, and --epochs is {config.epochs}; add --epochs 1 "
-                "(to repeat items, use a sampler of repeats on each model: --sampler eb-bernstein)"
+                "(to repeat items, use a sampler of repeats on each model: --sampler auto)"
             )
         dataset = self._dataset
         if config.limit is not None and config.sample_shuffle is not None and not dataset.shuffled:
