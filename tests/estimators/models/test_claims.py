@@ -52,13 +52,13 @@ PREDICTIONS: dict[str, FloatArray | Predictor] = {
 @pytest.mark.parametrize(
     ("predictions", "failing", "expected"),
     [
-        ("perfect", 0.0, 3),
-        ("constant", 0.0, 1),
-        ("useless", 0.0, 4),
-        ("adversarial", 0.0, 2),
-        ("refitted", 0.0, 3),
-        ("perfect", 0.2, 5),
-        ("refitted", 0.2, 4),
+        ("perfect", 0.0, 6),
+        ("constant", 0.0, 4),
+        ("useless", 0.0, 5),
+        ("adversarial", 0.0, 6),
+        ("refitted", 0.0, 7),
+        ("perfect", 0.2, 8),
+        ("refitted", 0.2, 7),
     ],
 )
 def test_coverage_at_every_time_against_theory(predictions: str, failing: float, expected: int) -> None:
@@ -78,7 +78,7 @@ def test_coverage_at_every_time_against_theory(predictions: str, failing: float,
 @pytest.mark.parametrize(
     ("sequence", "p", "expected"),
     [
-        ("betting", 0.5, 4),
+        ("betting", 0.5, 6),
         ("betting", 0.97, 5),
         ("empirical-bernstein", 0.5, 1),
         ("empirical-bernstein", 0.97, 0),
