@@ -93,7 +93,8 @@ def test_killed_and_run_again(fail: float, tmp_path: Path) -> None:
     assert _uuids(before) <= _uuids(logs)  # what was read is kept, and not asked again
     for keys in cells(logs).values():
         assert len(keys) == len(set(keys))
-    assert " evaluations (83.3% of 3 models x 60 items)" in done.stdout
+    words = " ".join(done.stdout.split())
+    assert f"{BUDGET} evaluations; 83% of the whole grid of 180 (3 models x 60 items)" in words
     if not fail:  # the same decisions as if nobody had killed it
         args = {"task": str(file), "budget": BUDGET, "sampler": "ucb-e", "evalbudget.batch": 8}
         models = [f"simulated/{name}" for name in "abc"]
