@@ -43,9 +43,7 @@ class RandomHost:
 
     def begin(self, items: list[str], epochs: int) -> None:
         prior = [
-            PriorCell(
-                key, cell.calls, cell.errored, share={} if cell.value is None else cell.share
-            )
+            PriorCell(key, cell.calls, cell.errored, share={} if cell.value is None else cell.share)
             for key, cell in self.log.items()
         ]
         more = self.allocation.begin(prior)

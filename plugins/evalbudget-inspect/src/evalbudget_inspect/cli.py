@@ -92,8 +92,8 @@ def _budget_options(command: Any) -> Any:
             ),
             click.option(
                 "--sampler",
-                help="Registered sampler; default auto (rating-kernel or eb-bernstein by what the warm-up shows), "
-                "uniform with --judges, race with --race.",
+                help="Registered sampler; default auto (rating-kernel or eb-bernstein by what the warm-up "
+                "shows), uniform with --judges, race with --race.",
             ),
             click.option(
                 "--race",
