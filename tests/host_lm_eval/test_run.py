@@ -19,7 +19,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.estimators import mean_over_fixed_items, mean_over_sampled_items
 from evalbudget.run import read_journal
 from evalbudget_lm_eval import budgeted, race
-from evalbudget_lm_eval.rows import readings_of
+from evalbudget_lm_eval.rows import Scored, readings_of
 
 STOCK = lm_eval.evaluator.evaluate
 
@@ -80,8 +80,16 @@ def test_the_rows_are_the_estimators_on_the_samples(folder: Path) -> None:
         results = simple_evaluate(folder, CoinModel())
     row = results["results"]["numbers"]
     scored = [(r["doc_id"], r["epoch"], float(r["exact_match"])) for r in results["samples"]["numbers"]]
-    readings = readings_of(scored, range(20))
-    how = {"allocation": Allocation.CROSS_FIT, "fixed_repeats": 4}
+    weights = [record["weight"] for record in results["samples"]["numbers"]]
+    readings = readings_of(
+        [
+            Scored(*one, math.nan if weight is None else weight)
+            for one, weight in zip(scored, weights, strict=True)
+        ],
+        range(20),
+    )
+    assert np.bincount(readings.item, np.isnan(readings.weight)).tolist() == [1.0] * 20  # one held out
+    how = {"allocation": Allocation.WEIGHTED, "fixed_repeats": 3}
     fixed, sampled = mean_over_fixed_items(readings, **how), mean_over_sampled_items(readings, **how)
     assert row["exact_match,none"] == row["exact_match_repeats,none"] == fixed.value
     assert sampled.standard_error > fixed.standard_error

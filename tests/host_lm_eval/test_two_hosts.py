@@ -124,12 +124,18 @@ def _chosen(order: Sequence[Cell], first: int) -> list[Cell]:
     return list(order[ITEMS * first :])
 
 
-@pytest.mark.parametrize(("objective", "first"), [("worst-item", 3), ("mean", 4)])
+@pytest.mark.parametrize("sampler", [{}, {"sampler": "eb-bernstein"}])
+@pytest.mark.parametrize(("objective", "first"), [("worst-item", 3), ("mean", 3)])
 def test_both_hosts_decide_and_estimate_alike(
-    recorded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, objective: str, first: int
+    recorded: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    objective: str,
+    first: int,
+    sampler: dict[str, str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    options = {"sampler": "eb-bernstein", "objective": objective, "seed": 5}
+    options = {**sampler, "objective": objective, "seed": 5}
     order_i, rows_i, block_i = _on_inspect(recorded, tmp_path / "logs", **options)
     order_l, rows_l, block_l = _on_lm_eval(recorded, tmp_path / "tasks", **options)
 

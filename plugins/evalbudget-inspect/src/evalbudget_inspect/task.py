@@ -47,7 +47,8 @@ def budgeted(
         budget: scores to buy: ``2000``, or ``"20x"`` for 20 per item. With ``judges`` it may be left out:
             then the epochs that inspect runs are all there is.
         sampler: registered name; default ``auto`` (``rating-kernel`` or ``eb-bernstein`` by what the warm-up
-            shows), with ``judges`` ``uniform`` (every item equally often). Samplers see the scores of ``judges`` with the judges' deviations taken out.
+            shows), with ``judges`` ``uniform`` (every item equally often). Samplers
+            see the scores of ``judges`` with the judges' deviations taken out.
         repeat: ``generation`` (default): a repeat is a fresh epoch; ``judge``: the first generation of each
             item is kept and scored again.
         score: the scorer whose scores drive the sampler, ``name`` or ``name.key``; default the first.

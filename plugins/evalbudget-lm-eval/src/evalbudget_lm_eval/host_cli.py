@@ -24,8 +24,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     },
     "sampler": {
         "metavar": "<name>",
-        "help": f"Registered sampler (default: {DEFAULT_SAMPLER}, which is rating-kernel or eb-bernstein by what the "
-        "warm-up shows); see evalbudget plugins.",
+        "help": f"Registered sampler (default: {DEFAULT_SAMPLER}, which is rating-kernel or eb-bernstein by "
+        "what the warm-up shows); see evalbudget plugins.",
     },
     "score": {
         "metavar": "<metric>",

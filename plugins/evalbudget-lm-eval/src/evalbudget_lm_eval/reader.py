@@ -58,11 +58,12 @@ def open_scores(
         for record in records:
             item = categories.item(file, record)
             read = list(_readings(record) if judged else _metrics(record, filters, unscored))
-            responses = len(read) if judged else 1  # that have the answer's weight together
+            # scores of an answer have its weight together: of several responses, or of several judges
+            scored = sum(math.isfinite(value) for *_, value in read) if judged else 1
             for rater, epoch, value in read:
                 epochs, calls = max(epochs, epoch + 1), calls + 1
                 _add(columns, file, (number, epoch), item, rater, value)
-                columns.weights.append(_weight(record) / responses)
+                columns.weights.append(_weight(record) / max(scored, 1))
         if not judged:
             calls = len({(record["doc_id"], record.get("epoch", 0)) for record in records})
         logs = bought.setdefault(file.model, {})

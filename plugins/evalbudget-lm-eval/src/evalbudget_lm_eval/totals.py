@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
@@ -109,10 +110,17 @@ def _judged(
 ) -> TaskTotals:
     """Of a task that judges score: their deviations are taken out of what is said of single documents."""
     documents, answered, weights = book.primed.documents(name), book.primed.answered(name), book.weights
+    scored = Counter(
+        (item, reading.epoch // responses)
+        for item, value in enumerate(values)
+        for reading in value.readings
+        if reading.score is not None
+    )
 
     def weight(item: int, epoch: int) -> float:
-        """Of one of the responses that make up an answer."""
-        return weights[Asked(name, answered[item], epoch // responses)] / responses
+        """Of one of the scores that make up an answer: several responses, or several judges of one."""
+        answer = epoch // responses
+        return weights[Asked(name, answered[item], answer)] / max(scored[item, answer], 1)
 
     scores = judge_scores(values, weight)
     how: _How = {
@@ -120,11 +128,10 @@ def _judged(
         "fixed_repeats": book.sampler.fixed_repeats * responses,
     }
     corrected = judge_corrected(scores)
-    scored = zip(corrected.item.tolist(), corrected.epoch.tolist(), corrected.value.tolist(), strict=True)
-    table = readings_of(
-        [Scored(answered[item], epoch, value, weight(item, epoch)) for item, epoch, value in scored],
-        documents,
-    )
+    assert corrected.weight is not None
+    columns = (corrected.item, corrected.epoch, corrected.value, corrected.weight)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    table = readings_of([Scored(answered[item], *rest) for item, *rest in rows], documents)
     return TaskTotals(
         name,
         book.scores[name],

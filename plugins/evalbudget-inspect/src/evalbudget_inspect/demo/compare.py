@@ -9,9 +9,12 @@ import numpy as np
 from inspect_ai.log import read_eval_log
 from numpy.typing import NDArray
 
-from evalbudget import Design, Reading
+from evalbudget import Allocation, Design, Reading
 from evalbudget.estimators import ItemReadings, eb_wilson
-from evalbudget.plugins import get_sampler
+from evalbudget.repeats import RepeatConfig
+from evalbudget_inspect.allocation import WEIGHT
+from evalbudget_inspect.metrics import weight_of
+from evalbudget_inspect.scoring import METADATA
 
 _RUNS = 100
 
@@ -24,8 +27,12 @@ class Outcome:
         sampler: that chose the repeats.
         calls: judge calls.
         items: how many.
+        chosen: the sampler that ``auto`` chose; None for other samplers.
         worst_item_error: max_i abs(estimate_i - true_i) of this run.
         expected_worst_item_error: its mean over 100 simulated runs with the same judge's variances.
+        estimate: of the benchmark mean.
+        mean_error: abs(estimate - true benchmark mean) of this run.
+        expected_mean_error: its mean over the same simulated runs.
         widest_half_width: of the items' 95% intervals.
         items_covered: items whose interval holds the true score.
         uniform_calls_for_same_error: calls at which equal repeats expect the same worst-item error.
@@ -34,8 +41,12 @@ class Outcome:
     sampler: str
     calls: int
     items: int
+    chosen: str | None
     worst_item_error: float
     expected_worst_item_error: float
+    estimate: float
+    mean_error: float
+    expected_mean_error: float
     widest_half_width: float
     items_covered: int
     uniform_calls_for_same_error: int
@@ -44,11 +55,14 @@ class Outcome:
 def outcome_of(sampler: str, logs: Path) -> Outcome:
     """Read the one log in the folder and compare it with the truth in its samples' metadata."""
     (file,) = sorted(logs.rglob("*.eval"))[-1:]
-    samples = read_eval_log(str(file)).samples or []
+    log = read_eval_log(str(file))
+    samples = log.samples or []
     ids = sorted({str(s.id) for s in samples})
     index = {item: i for i, item in enumerate(ids)}
     truth, sd = np.zeros(len(ids)), np.zeros(len(ids))
     columns: tuple[list[int], list[int], list[float]] = ([], [], [])
+    weights: list[float] = []
+    budgeted = False
     for sample in samples:
         item = index[str(sample.id)]
         truth[item] = sample.metadata["simulated_mean"]
@@ -57,35 +71,51 @@ def outcome_of(sampler: str, logs: Path) -> Outcome:
             columns[0].append(item)
             columns[1].append(sample.epoch - 1)
             columns[2].append(score.as_float())
-    estimates = eb_wilson(ItemReadings.of(*columns, n_items=len(ids)))
+            entry = (score.metadata or {}).get(METADATA) or {}
+            budgeted |= WEIGHT in entry
+            weights.append(weight_of(entry))
+    readings = ItemReadings.of(*columns, n_items=len(ids), weight=weights if budgeted else None)
+    mean = float(readings.weighted_means.mean())
+    estimates = eb_wilson(readings.unweighted())
     bounds = estimates.confidence_intervals(0.95)
-    expected = _expected_error(sampler, sd, len(samples))
+    expected, expected_mean = _expected_errors(sampler, sd, len(samples))
+    ours = [(score.metadata or {}).get(METADATA) or {} for score in log.results.scores] if log.results else []
     return Outcome(
         sampler=sampler,
         calls=len(samples),
         items=len(ids),
+        chosen=next((entry["chosen"] for entry in ours if "chosen" in entry), None),
         worst_item_error=float(np.abs(estimates.value - truth).max()),
         expected_worst_item_error=expected,
+        estimate=mean,
+        mean_error=abs(mean - float(truth.mean())),
+        expected_mean_error=expected_mean,
         widest_half_width=float(bounds.width.max() / 2),
         items_covered=int(((bounds.low <= truth) & (truth <= bounds.high)).sum()),
         uniform_calls_for_same_error=_uniform_calls(sd, expected),
     )
 
 
-def _expected_error(sampler: str, sd: NDArray[np.float64], calls: int) -> float:
-    errors = []
+def _expected_errors(sampler: str, sd: NDArray[np.float64], calls: int) -> tuple[float, float]:
+    """Mean error of the worst item, and of the benchmark mean, over simulated runs."""
+    worst, mean = [], []
     for seed in range(_RUNS):
         rng = np.random.default_rng(seed)
-        chooser = get_sampler(sampler)(Design.of_items(sd.size), seed=seed)
-        total, count = np.zeros(sd.size), np.zeros(sd.size)
-        for value in rng.standard_normal(calls).tolist():
+        config = RepeatConfig(calls, sampler, seed=seed)
+        chooser = config.make_sampler(Design.of_items(sd.size), budget=calls)
+        bought: list[tuple[int, int, float, float]] = []
+        for draw in rng.standard_normal(calls).tolist():
             (request,) = chooser.ask(1)
-            item = request.cell.item
-            total[item] += value * sd[item]
-            count[item] += 1
-            chooser.tell([Reading(request, value * float(sd[item]))])
-        errors.append(float(np.abs(total / count).max()))
-    return float(np.mean(errors))
+            item, value = request.cell.item, draw * float(sd[request.cell.item])
+            weight = np.nan if request.weight is None else request.weight
+            bought.append((item, request.cell.epoch, value, weight))
+            chooser.tell([Reading(request, value)])
+        *columns, weights = zip(*bought, strict=True)
+        weighted = chooser.allocation is Allocation.WEIGHTED
+        readings = ItemReadings.of(*columns, n_items=sd.size, weight=weights if weighted else None)
+        worst.append(float(np.abs(readings.moments.mean).max()))  # every true score is 0
+        mean.append(abs(float(readings.weighted_means.mean())))
+    return float(np.mean(worst)), float(np.mean(mean))
 
 
 def _uniform_calls(sd: NDArray[np.float64], error: float) -> int:
