@@ -5,6 +5,7 @@ r"""A journal as a file: one JSON object per line, appended and flushed as thing
     {"evalbudget": "journal", "format": 1, "version": "0.1.0", "design": "9f...", "config": {...}}
     {"ask": 0, "cell": [0, 7, 0, 0]}
     {"tell": 0, "value": 0.5, "cost": 1.0}
+    {"note": "chosen", "value": "rating-kernel"}
 
 A process that is killed leaves at most one line without its ``\n``; that line is dropped on reading. Every
 other flaw is an error that names file and line.
@@ -68,6 +69,16 @@ class JournalFile:
         self._write(_event_to_dict(event))
         self.journal.append(event)
 
+    def note(self, name: str, value: str) -> None:
+        """Record what the sampler settled, once.
+
+        Raises:
+            JournalError: the file cannot be written.
+        """
+        if self.journal.notes.get(name) != value:
+            self._write({"note": name, "value": value})
+            self.journal.notes[name] = value
+
     def close(self) -> None:
         """Let the file go."""
         self._lines.close()
@@ -108,7 +119,11 @@ def _parse(data: bytes, path: Path) -> tuple[Journal, int]:
     journal = Journal(read_line(lines[0], f"{path}, line 1", _header_from_dict))
     reader = _EventReader()
     for number, line in enumerate(lines[1:], start=2):
-        journal.append(read_line(line, f"{path}, line {number}", reader.event))
+        event = read_line(line, f"{path}, line {number}", reader.event)
+        if isinstance(event, Event):
+            journal.append(event)
+        else:
+            journal.notes.update(event)
     return journal, whole
 
 
@@ -119,9 +134,12 @@ class _EventReader:
         self._asked: list[Request] = []
         self._told: set[int] = set()
 
-    def event(self, entry: dict[str, Any]) -> Event:
+    def event(self, entry: dict[str, Any]) -> Event | dict[str, str]:
+        """What happened, or a note."""
         if "ask" in entry:
             return self._ask(entry)
+        if "note" in entry:
+            return {str(entry["note"]): str(entry["value"])}
         number = entry["tell"]
         if not isinstance(number, int) or not 0 <= number < len(self._asked):
             raise InvalidInputError(f"a reading of request {number!r}, which was not asked before")

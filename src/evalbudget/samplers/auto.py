@@ -20,7 +20,7 @@ class Auto(RatingKernel):
 
     @property
     def chosen(self) -> str | None:
-        """Name of the sampler that decides; None during the warm-up."""
-        if self._warming:
+        """Name of the sampler that decides; None until it has made its first choice."""
+        if not self._frozen:
             return None
         return EBBernstein.name if self._kernel is None else RatingKernel.name

@@ -170,6 +170,9 @@ class Book:
         return list(requests)
 
     def _ask(self, event: Event) -> None:
+        chosen = getattr(self.sampler, "chosen", None)
+        if chosen is not None and self._file is not None:
+            self._file.note("chosen", chosen)
         self.ledger.promise(self.cost(event.request))
         self._requests[self.asked(event.request)] = event.request
         self._record(event)
