@@ -1,4 +1,4 @@
-"""By simulation: weights fixed before each score leave the benchmark mean unbiased, and its interval honest."""
+"""By simulation: with weights fixed before each score the mean is unbiased, its interval honest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights fixed before each reading: small cases by hand, and unbiasedness by adding up every possible run."""
+"""Weights fixed before each reading: small cases by hand; unbiased, summed over every possible run."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ def test_the_warm_up_shares_by_rounds_and_the_rest_by_what_an_item_got() -> None
     sampler = EBBernstein(Design.of_items(2), budget=12)
     requests = [e.request for e in play(sampler, 9, score=lambda c: gaussian(c) * (1 + 9 * c.item))]
     requests = [r for k, r in enumerate(requests) if k % 2 == 0]  # each is told at once
-    left, n, asked = {0: Fraction(1), 1: Fraction(1)}, {0: 0, 1: 0}, 0
-    for request in requests:
+    left, n = {0: Fraction(1), 1: Fraction(1)}, {0: 0, 1: 0}
+    for asked, request in enumerate(requests):
         item = request.cell.item
         if n[item] == 0:
             assert request.weight is None
@@ -152,7 +152,6 @@ def test_the_warm_up_shares_by_rounds_and_the_rest_by_what_an_item_got() -> None
             assert request.weight == pytest.approx(float(left[item] / (planned + 1)), abs=9 * UNIT)
             left[item] -= left[item] / (planned + 1)
         n[item] += 1
-        asked += 1
     assert n[0] != n[1]
 
 

@@ -52,8 +52,8 @@ def mean_over_fixed_items(
               \widehat{\mathrm{Var}} = \frac1{K^2} \sum_i V_i \sum_k w_{ik}^2 .
 
     Student's t interval with Satterthwaite's degrees of freedom; under ``WEIGHTED`` no more than those that
-    the mean m of the K items' s^2 shows by their spread, 2 m^2 K / Var(s^2): on skewed scores a few items hold
-    most of what is known of the variance. An item with a single reading takes the mean s^2 of those with
+    the mean m of the K items' s^2 shows by their spread, 2 m^2 K / Var(s^2): on skewed scores a few items
+    hold most of what is known of the variance. An item with a single reading takes the mean s^2 of those with
     several; ``details["single"]`` counts them. Items without any reading are left out, the
     target says so and ``details["items_missing"]`` counts them. Measured coverage at 95%: .92-1.0 (5 to 500
     items, 2 to 5 repeats; normal scores, ratings, Bernoulli).
