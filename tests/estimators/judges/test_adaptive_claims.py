@@ -53,10 +53,10 @@ def bought(sampler: RepeatSampler, schedule: Cyclic, draw: Draw) -> JudgeScores:
 @pytest.mark.parametrize(
     ("world", "name", "hold_out", "expected"),
     [
-        pytest.param(mostly_pass, "eb-bernstein", True, -1, id="bernoulli-weighted"),
-        pytest.param(mostly_pass, "eb-bernstein", False, -1, id="bernoulli-adaptive"),
-        pytest.param(ratings, "auto", True, -1, id="ratings-weighted"),
-        pytest.param(ratings, "rating-kernel", False, -1, id="ratings-adaptive"),
+        pytest.param(mostly_pass, "eb-bernstein", True, 6, id="bernoulli-weighted"),
+        pytest.param(mostly_pass, "eb-bernstein", False, 6, id="bernoulli-adaptive"),
+        pytest.param(ratings, "auto", True, 6, id="ratings-weighted"),
+        pytest.param(ratings, "rating-kernel", False, 6, id="ratings-adaptive"),
     ],
 )
 def test_the_panel_mean_after_adaptive_repeats(
