@@ -22,6 +22,7 @@ from evalbudget.samplers import EBBernstein, RobinHood, Uniform
 Change = dict[str, Any]
 
 TOLD: dict[tuple[str, str, int, int, int], float] = {}
+WEIGHTS: dict[tuple[int, int], float | None] = {}
 
 
 def keep(sampler: Sampler, cell: Cell, value: float) -> None:
@@ -58,6 +59,11 @@ class SpyOnBernstein(EBBernstein):
 
     name = "spy-bernstein"
 
+    def _weight(self, cell: Cell) -> float | None:
+        weight = super()._weight(cell)
+        WEIGHTS[cell.item, cell.epoch] = weight
+        return weight
+
     def _learn(self, cell: Cell, value: float) -> None:
         keep(self, cell, value)
         super()._learn(cell, value)
@@ -83,6 +89,7 @@ class Planner(Uniform):
 def _fresh_spies() -> None:
     Spy.built.clear()
     TOLD.clear()
+    WEIGHTS.clear()
 
 
 def coin_flips(n_items: int) -> RecordedScores:
@@ -143,18 +150,31 @@ def test_the_bias_of_adaptive_means_shows() -> None:
     assert row.mean_error.mean == pytest.approx(-row.mean_bias.mean, rel=0.05)
 
 
-def test_cross_fit_mean_is_that_of_the_halves_against_brute_force(small: RecordedScores) -> None:
+def test_error_of_the_mean_is_that_of_the_weighted_estimate_against_brute_force(
+    small: RecordedScores,
+) -> None:
     arguments: Change = {"objective": "mean", "model": "b", "rater": "s", "workers": 1}
     row = backtest(small, [SpyOnBernstein], [131], [2], **arguments).rows[0]
-    halves: dict[tuple[int, int], list[float]] = {}
+    given: dict[int, list[tuple[float, float]]] = {item: [] for item in range(12)}
+    held: dict[int, float] = {}
     for (_, _, _, item, epoch), value in TOLD.items():
-        halves.setdefault((item, epoch % 2), []).append(value)
-    assert len(halves) == 24
-    assert len({len(values) for values in halves.values()}) > 1
+        weight = WEIGHTS[item, epoch]
+        if weight is None:
+            assert item not in held
+            held[item] = value
+        else:
+            given[item].append((weight, value))
+    assert len({len(told) for told in given.values()}) > 1
     truth = np.nanmean(small.scores[1, :, 1].astype(float), axis=1).mean()
-    of_halves = np.mean([np.mean(values) for values in halves.values()])
-    plain = np.mean([np.mean(halves[i, 0] + halves[i, 1]) for i in range(12)])
-    assert row.mean_bias.mean == pytest.approx(of_halves - truth, abs=1e-12)
+    of_weights = np.mean(
+        [
+            (1 - sum(w for w, _ in told)) * held[item] + sum(w * x for w, x in told)
+            for item, told in given.items()
+        ]
+    )
+    plain = np.mean([np.mean([held[item], *(x for _, x in told)]) for item, told in given.items()])
+    assert row.mean_bias.mean == pytest.approx(of_weights - truth, abs=1e-12)
+    assert row.mean_error.mean == pytest.approx(abs(of_weights - truth), abs=1e-12)
     assert row.mean_bias.mean != pytest.approx(plain - truth, abs=1e-6)
 
 

@@ -63,25 +63,82 @@ def test_sampled_items_against_scipy() -> None:
     assert found.random == {Random.ITEMS, Random.REPEATS}
 
 
-def test_cross_fit_against_brute_force() -> None:
-    rng = np.random.default_rng(3)
-    halves = [(rng.random(a).tolist(), rng.random(b).tolist()) for a, b in ((2, 5), (4, 2), (3, 3))]
-    item, epoch, value = [], [], []
-    for i, pair in enumerate(halves):
-        for half, row in enumerate(pair):
-            for k, v in enumerate(row):
-                item.append(i)
-                epoch.append(2 * k + half)
-                value.append(v)
-    readings = ItemReadings.of(item, epoch, value)
-    found = mean_over_fixed_items(readings, allocation=Allocation.CROSS_FIT)
-    means = [(np.mean(a) + np.mean(b)) / 2 for a, b in halves]
-    variance = sum(np.var(h, ddof=1) / len(h) for pair in halves for h in pair) / 36
+def weighted_rows(seed: int) -> tuple[ItemReadings, list[list[float]], list[list[float]]]:
+    """Five items of 3 to 7 readings, the held-out one anywhere; scores and shares per item."""
+    rng = np.random.default_rng(seed)
+    rows, shares = [], []
+    told: list[float] = []
+    for i, n in enumerate((3, 6, 4, 7, 3)):
+        rows.append((rng.normal(size=n) * (1 + i)).tolist())
+        parts = rng.random(n)
+        shares.append((parts / parts.sum()).tolist())
+        weight = list(shares[-1])
+        weight[int(rng.integers(n))] = math.nan
+        told += weight
+    plain = of(rows)
+    return ItemReadings.of(plain.item, plain.epoch, plain.value, weight=told), rows, shares
+
+
+@pytest.mark.parametrize("fixed", [2, 3])
+def test_weighted_against_brute_force(fixed: int) -> None:
+    readings, rows, shares = weighted_rows(3)
+    found = mean_over_fixed_items(readings, allocation=Allocation.WEIGHTED, fixed_repeats=fixed)
+    K = len(rows)
+    means = [sum(w * x for w, x in zip(ws, xs, strict=True)) for ws, xs in zip(shares, rows, strict=True)]
+    # the pool's m and kappa, of what was bought whatever the scores
+    s2 = [float(np.var(row[:fixed], ddof=1)) for row in rows]
+    nu = fixed - 1
+    m = sum(s2) / K
+    spread = sum((s - m) ** 2 for s in s2) / (K - 1) / K
+    phi = (sum(s * s for s in s2) / K * nu / (nu + 2) - m * m + spread) / m**2
+    kappa = 2 + 2 / phi if phi > 0.001 else 2000
+    parts, degrees = [], []
+    for row, ws in zip(rows, shares, strict=True):
+        ss = float(np.var(row)) * len(row)
+        parts.append((kappa * m + ss) / (kappa + len(row) - 1) * sum(w * w for w in ws) / K**2)
+        degrees.append(kappa + len(row) - 1)
+    variance = sum(parts)
+    df = variance**2 / sum(p * p / d for p, d in zip(parts, degrees, strict=True))
+    most = min(2 * m**2 / spread, K * nu)
     assert found.value == pytest.approx(np.mean(means))
     assert found.standard_error == pytest.approx(variance**0.5)
-    sampled = mean_over_sampled_items(readings, allocation=Allocation.CROSS_FIT)
+    half = stats.t.ppf(0.975, max(1, min(df, most))) * variance**0.5
+    assert found.confidence_interval(0.95).half_width == pytest.approx(half)
+    assert found.details["readings_unused"] == 0
+    assert found.n == 23
+    assert "weighted" in found.method
+    sampled = mean_over_sampled_items(readings, allocation=Allocation.WEIGHTED, fixed_repeats=fixed)
     assert sampled.value == pytest.approx(np.mean(means))
     assert sampled.standard_error == pytest.approx(stats.sem(means))
+
+
+def test_weights_count_under_weighted_only() -> None:
+    readings, rows, _ = weighted_rows(4)
+    plain = mean_over_fixed_items(readings, allocation=Allocation.FIXED)
+    assert plain.value == pytest.approx(np.mean([np.mean(row) for row in rows]))
+    other = mean_over_fixed_items(of(rows), allocation=Allocation.FIXED)
+    assert plain.standard_error == other.standard_error
+    first = mean_over_fixed_items(readings, allocation=Allocation.ADAPTIVE, fixed_repeats=3)
+    assert first.value == pytest.approx(np.mean([np.mean(row[:3]) for row in rows]))
+
+
+def test_degrees_of_the_pools_variance_by_its_spread() -> None:
+    """Two of twenty items vary: s^2 is 1/2 there and 0 elsewhere, so m^2 K / Var(s^2) is about two items'."""
+    rows = [[0.0, 1.0] if i < 2 else [1.0, 1.0] for i in range(20)]
+    found = mean_over_fixed_items(of(rows), allocation=Allocation.WEIGHTED, fixed_repeats=2)
+    s2 = [0.5] * 2 + [0.0] * 18
+    degrees = 2 * np.mean(s2) ** 2 * 20 / np.var(s2, ddof=1)
+    half = stats.t.ppf(0.975, degrees) * found.standard_error
+    assert 4 < degrees < 5
+    assert found.confidence_interval(0.95).half_width == pytest.approx(half)
+
+
+def test_where_the_first_readings_agree_the_later_ones_give_the_pools_variance() -> None:
+    rows = [[1.0, 1.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 0.5, 1.0]]
+    found = mean_over_fixed_items(of(rows), allocation=Allocation.WEIGHTED, fixed_repeats=2)
+    same = mean_over_fixed_items(of(rows), allocation=Allocation.WEIGHTED, fixed_repeats=4)
+    assert found.standard_error == same.standard_error > 0
+    assert found.confidence_interval(0.95).half_width == same.confidence_interval(0.95).half_width > 0
 
 
 @pytest.mark.parametrize("estimator", BOTH)

@@ -119,12 +119,12 @@ def test_fixed_items_after_uniform_allocation(K: int, n: int) -> None:
         assert abs(bias) < 4
 
 
-@pytest.mark.parametrize(("K", "expected"), [(20, 14), (300, 19)])
-def test_fixed_items_after_cross_fit_allocation(K: int, expected: int) -> None:
+@pytest.mark.parametrize(("K", "expected"), [(20, 12), (300, 19)])
+def test_fixed_items_after_weighted_allocation(K: int, expected: int) -> None:
     R = replications(300, 5000)
     failed, bias = mean_failures(
         lambda truth, _: mean_over_fixed_items(
-            worlds.cross_fit(truth, 12), allocation=Allocation.CROSS_FIT, bounds=(0, 1)
+            worlds.weighted(truth, 12), allocation=Allocation.WEIGHTED, fixed_repeats=3, bounds=(0, 1)
         ),
         skewed(K),
         R,
@@ -161,26 +161,12 @@ def test_the_plain_mean_after_adaptive_allocation_is_biased() -> None:
     assert bias > 8
 
 
-def test_cross_fit_that_follows_growing_evidence_is_biased() -> None:
-    # why a half may follow only what the other is bought whatever the scores
-    R = replications(40, 400)
-    failed, bias = mean_failures(
-        lambda truth, _: mean_over_fixed_items(
-            worlds.circular_cross_fit(truth, 8), allocation=Allocation.CROSS_FIT
-        ),
-        skewed(1000),
-        R,
-    )
-    assert failed > 0.1 * R
-    assert abs(bias) > 4
-
-
 @pytest.mark.parametrize(("K", "at_most"), [(10, 0.12), (50, 0.10), (500, 0.07)])
 @pytest.mark.parametrize("allocation", list(Allocation))
 def test_sampled_items(allocation: Allocation, K: int, at_most: float) -> None:
     # few items of a skewed population: the t interval needs many, and is labelled asymptotic
     R = replications(300, 5000)
-    buy = {"fixed": worlds.uniform, "cross-fit": worlds.cross_fit, "adaptive": worlds.adaptive}[
+    buy = {"fixed": worlds.uniform, "weighted": worlds.weighted, "adaptive": worlds.adaptive}[
         allocation.value
     ]
     failed, bias = mean_failures(

@@ -10,7 +10,6 @@ from evalbudget.confidence import betting_intervals
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimators import Coverage, ItemReadings, Validity, betting, eb_t, eb_wilson
 from evalbudget.estimators.items import pool_variance
-from evalbudget.sampler import Allocation
 
 ROWS = st.lists(st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), max_size=6), min_size=1, max_size=6)
 
@@ -55,10 +54,17 @@ def test_order_of_completion_is_irrelevant() -> None:
 def test_subsets() -> None:
     readings = of([[1, 2, 3, 4], [5]], cost=9.0)
     assert readings.first(2).value.tolist() == [1, 2, 5]
-    assert readings.half(0).value.tolist() == [1, 3, 5]
-    assert readings.half(1).value.tolist() == [2, 4]
-    assert readings.half(1).counts.tolist() == [2, 0]
-    assert readings.cost == readings.half(1).cost == 9.0
+    assert readings.where(readings.epoch % 2 == 1).value.tolist() == [2, 4]
+    assert readings.where(readings.epoch % 2 == 1).counts.tolist() == [2, 0]
+    assert readings.cost == readings.first(2).cost == 9.0
+    assert readings.weight is None
+    weighted = ItemReadings.of([1, 0, 0], [0, 1, 0], [5, 2, 1], weight=[np.nan, 0.25, np.nan], cost=9.0)
+    assert weighted.weight is not None
+    assert weighted.weight.tolist()[1] == 0.25  # sorted with the scores
+    (kept,) = np.asarray(weighted.where(weighted.epoch == 1).weight).tolist()
+    assert kept == 0.25
+    assert weighted.unweighted().weight is None
+    assert weighted.unweighted().cost == 9.0
 
 
 def test_unusable_readings_are_named() -> None:
@@ -175,12 +181,73 @@ def test_betting_against_kernel_and_labels() -> None:
         betting(of(rows.tolist()))
 
 
-def test_betting_under_cross_fit_intersects_the_halves() -> None:
-    row = (np.random.default_rng(6).random(80) < 0.5).astype(float)
-    found = betting(of([row.tolist()]), allocation=Allocation.CROSS_FIT).confidence_intervals(0.9)
-    halves = [betting_intervals(row[h::2], [40], 0.95) for h in (0, 1)]
-    assert found.low[0] == max(h.low[0] for h in halves)
-    assert found.high[0] == min(h.high[0] for h in halves)
+def literal_shares(weights: list[float]) -> list[float]:
+    """Of one item's readings; nan is held out."""
+    given = [w for w in weights if w == w]
+    held = len(weights) - len(given)
+    if held:
+        return [(1 - sum(given)) / held if w != w else w for w in weights]
+    return [w / sum(given) for w in weights]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(st.integers(1, 9), max_size=5), min_size=1, max_size=5), st.data())
+def test_shares_and_weighted_means_against_brute_force(parts: list[list[int]], data: st.DataObject) -> None:
+    rows = [[p / (sum(row) + 1) for p in row] for row in parts]  # what is left is the held-out reading's
+    for row in rows:
+        if row and data.draw(st.booleans()):
+            row.insert(data.draw(st.integers(0, len(row))), float("nan"))
+    item = [i for i, row in enumerate(rows) for _ in row]
+    epoch = [e for row in rows for e in range(len(row))]
+    weight = [w for row in rows for w in row]
+    value = [float((7 * i + 3 * e) % 5) for i, e in zip(item, epoch, strict=True)]
+    order = data.draw(st.permutations(range(len(item))))
+    readings = ItemReadings.of(
+        *([column[k] for k in order] for column in (item, epoch, value)),
+        n_items=len(rows),
+        weight=[weight[k] for k in order],
+    )
+    expected = [share for row in rows for share in literal_shares(row)]
+    np.testing.assert_allclose(readings.shares, expected, rtol=1e-12)
+    for i, row in enumerate(rows):
+        mean = sum(
+            share * v
+            for share, v in zip(
+                literal_shares(row), [v for v, at in zip(value, item, strict=True) if at == i], strict=True
+            )
+        )
+        assert (
+            readings.weighted_means[i] == pytest.approx(mean) if row else np.isnan(readings.weighted_means[i])
+        )
+
+
+def test_without_weights_readings_share_alike() -> None:
+    readings = of([[1, 2, 6], [], [5]])
+    assert readings.shares.tolist() == [1 / 3, 1 / 3, 1 / 3, 1]
+    assert readings.weighted_means.tolist()[::2] == [3, 5]
+    with pytest.raises(InvalidInputError, match=r"weight has shape \(1,\) and value \(2,\)"):
+        ItemReadings.of([0, 0], [0, 1], [1.0, 2.0], weight=[0.5])
+
+
+def test_eb_wilson_of_ratings_against_formula() -> None:
+    """The variance as a share of the largest possible at mu, on a scale that is neither 0..1 nor at 0."""
+    rows = [[1.0, 5.0, 3.0, 2.0], [4.0, 5.0, 5.0], [3.0, 3.0], [1.0, 2.0, 1.0, 1.0, 4.0]]
+    unit = [[(x - 1) / 4 for x in row] for row in rows]
+    s2 = [float(np.var(row, ddof=1)) for row in unit]
+    d = sum(s2) / sum(np.mean(r) * (1 - np.mean(r)) + s / len(r) for r, s in zip(unit, s2, strict=True))
+    pool = pool_variance(of(rows).moments)
+    bounds = eb_wilson(of(rows), bounds=(1, 5)).confidence_intervals(0.9)
+    plain = eb_t(of(rows)).confidence_intervals(0.9)
+    for i, row in enumerate(unit):
+        n, mean, ss = len(row), float(np.mean(row)), float(np.var(row) * len(row))
+        t = float(pool.quantile(0.9, np.array([50.0 + n - 1]))[0])
+        inside = [
+            mu
+            for mu in np.linspace(0, 1, 20_001)
+            if n * (mean - mu) ** 2 <= t**2 * (50 * d * mu * (1 - mu) + ss) / (50 + n - 1)
+        ]
+        assert bounds.low[i] == pytest.approx(max(1, min(1 + 4 * inside[0], plain.low[i])), abs=4e-4)
+        assert bounds.high[i] == pytest.approx(min(5, max(1 + 4 * inside[-1], plain.high[i])), abs=4e-4)
 
 
 def test_levels_are_checked() -> None:

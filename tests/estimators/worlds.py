@@ -82,39 +82,30 @@ def adaptive(world: World, n: int, warmup: int = 3) -> ItemReadings:
     return take(x, counts)
 
 
-def cross_fit(world: World, n: int, warmup: int = 4) -> ItemReadings:
-    """Counts of the even epochs by the warm-up spread of the odd ones, and the other way round."""
+def weighted(world: World, n: int, warmup: int = 3) -> ItemReadings:
+    """As :func:`adaptive`, but epoch 0 is held out and the others have weights fixed before they are seen."""
     K = world.mean.size
     x = world.draw(8 * n)
-    halves = [x[:, 0::2], x[:, 1::2]]
-    t0 = warmup // 2
-    items, epochs, values = [], [], []
-    for own, other in ((0, 1), (1, 0)):
-        s2 = halves[other][:, :t0].var(axis=1, ddof=1)
-        share = np.sqrt(s2 + s2.mean())
-        extra = (n / 2 - t0) * K * share / max(share.sum(), 1e-12)
-        counts = np.minimum(t0 + np.floor(extra).astype(int), 4 * n)
-        item, step = np.nonzero(np.arange(4 * n) < counts[:, None])
-        items.append(item)
-        epochs.append(2 * step + own)
-        values.append(halves[own][item, step])
-    return ItemReadings.of(np.concatenate(items), np.concatenate(epochs), np.concatenate(values), n_items=K)
+    seen = x[:, 1:]
+    total, squares, rows = seen.cumsum(axis=1), (seen * seen).cumsum(axis=1), np.arange(K)
+    weight, left = np.full(x.shape, np.nan), np.ones(K)
 
+    def fix(items: Ints, asked: int) -> None:
+        at = counts[items]
+        further = np.maximum(1, np.ceil(at * n * K / asked) - at) if asked else max(1, n - at[0])
+        weight[items, at] = left[items] / (further + 1)
+        left[items] -= weight[items, at]
+        counts[items] += 1
 
-def circular_cross_fit(world: World, n: int) -> ItemReadings:
-    """Like cross-fit, but each half follows the other's growing evidence instead of its warm-up."""
-    K = world.mean.size
-    x = world.draw(16 * n).reshape(K, 8 * n, 2).swapaxes(1, 2)
-    total, squares = x.cumsum(axis=2), (x * x).cumsum(axis=2)
-    counts = np.full((K, 2), 2)
-    rows, columns = np.arange(K)[:, None], np.arange(2)[None, :]
-    pool = float(x[:, :, :2].var(axis=2, ddof=1).mean())
+    counts = np.full(K, 1)
+    for _ in range(1, warmup):
+        fix(rows, 0)
+    pool = float(seen[:, : warmup - 1].var(axis=1, ddof=1).mean())
     while counts.sum() < n * K:
-        for own, other in ((0, 1), (1, 0)):
-            s = total[rows, columns, counts - 1]
-            ss = squares[rows, columns, counts - 1] - s * s / counts
-            v = (4 * pool + ss[:, other]) / (3 + counts[:, other])
-            urgency = np.where(counts[:, own] < 8 * n, v / (counts[:, own] * (counts[:, own] + 1)), -1)
-            counts[np.argsort(-urgency, kind="stable")[: max(1, K // 20)], own] += 1
-    item, half, step = np.nonzero(np.arange(8 * n) < counts[:, :, None])
-    return ItemReadings.of(item, 2 * step + half, x[item, half, step], n_items=K)
+        s = total[rows, counts - 2]
+        ss = np.maximum(squares[rows, counts - 2] - s * s / (counts - 1), 0)
+        v = (4 * pool + ss) / (2 + counts)
+        urgency = np.where(counts < x.shape[1], np.sqrt(v / counts) + np.sqrt(pool * np.log(K)) / counts, -1)
+        fix(np.argsort(-urgency, kind="stable")[: max(1, K // 20)], int(counts.sum()))
+    item, epoch = np.nonzero(np.arange(x.shape[1]) < counts[:, None])
+    return ItemReadings.of(item, epoch, x[item, epoch], n_items=K, weight=weight[item, epoch])

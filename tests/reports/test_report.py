@@ -185,21 +185,37 @@ def test_readings_bought_because_of_scores_do_not_count() -> None:
         report(bought(x, Purchase(Allocation.ADAPTIVE, 0), Purchase(), epochs=epochs))
 
 
-def test_cross_fit_readings_all_count_as_halves() -> None:
+def literal_weights(x: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of models x items x one judge x repeats: what was told (nan: held out), and the shares it makes."""
+    rng = np.random.default_rng(seed)
+    told, shares = np.full(x.shape, np.nan), np.full(x.shape, np.nan)
+    for cell in np.ndindex(x.shape[:3]):
+        read = np.flatnonzero(~np.isnan(x[cell]))
+        parts = rng.random(read.size)
+        shares[(*cell, read)] = parts / parts.sum()
+        told[(*cell, read[1:])] = shares[(*cell, read[1:])]
+    return told, shares
+
+
+def test_weighted_readings_all_count_with_their_weights() -> None:
     x = panel(models=2, judges=1, repeats=5)
     x[0, ::2, 0, 3:] = np.nan
-    cross = Purchase(Allocation.CROSS_FIT, 2)
-    found = report(bought(x, cross, cross))
+    told, shares = literal_weights(x, 1)
+    purchase = Purchase(Allocation.WEIGHTED, 2)
+    found = report(bought(x, purchase, purchase, weights=told))
     rows = {row.model: row for row in section(found, Leaderboard).rows}
-    halves = [np.nanmean(x[0, :, 0, k::2], axis=1) for k in (0, 1)]
-    assert rows["m0"].estimate == pytest.approx(np.mean(halves))
+    means = np.nansum(shares * x, axis=3)[:, :, 0]
+    for model in (0, 1):
+        row = rows[f"m{model}"]
+        assert row.estimate == pytest.approx(means[model].mean())
+        assert row.standard_error == pytest.approx(means[model].std(ddof=1) / np.sqrt(40))
     assert rows["m0"].readings == int((~np.isnan(x[0])).sum())
     (difference,) = section(found, Differences).rows
-    other = np.mean([x[1, :, 0, k::2].mean(axis=1) for k in (0, 1)], axis=0)
-    assert abs(difference.difference) == pytest.approx(abs(np.mean(np.mean(halves, axis=0) - other)))
+    assert abs(difference.difference) == pytest.approx(abs((means[0] - means[1]).mean()))
+    assert abs(difference.difference) != pytest.approx(abs(np.nanmean(x[0], axis=2).mean() - x[1].mean()))
 
 
-@pytest.mark.parametrize("allocation", [Allocation.ADAPTIVE, Allocation.CROSS_FIT])
+@pytest.mark.parametrize("allocation", [Allocation.ADAPTIVE, Allocation.WEIGHTED])
 def test_panels_bought_because_of_scores(allocation: Allocation) -> None:
     x = panel(models=2, repeats=4)
     x[0, ::2, :, 2:] = np.nan

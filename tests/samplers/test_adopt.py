@@ -9,7 +9,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.samplers import EBBernstein, Uniform
 
 
-@pytest.mark.parametrize(("sampler", "options"), [(Uniform, {}), (EBBernstein, {"cross_fit": True})])
+@pytest.mark.parametrize(("sampler", "options"), [(Uniform, {}), (EBBernstein, {"hold_out": True})])
 def test_a_cell_cannot_be_adopted_twice(sampler: type[Any], options: dict[str, Any]) -> None:
     mine = sampler(Design.of_items(2), **options)
     for epoch in (0, 1, 2, 3):

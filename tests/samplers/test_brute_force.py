@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evalbudget import Cell, Design, Reading, Request
+from evalbudget import Allocation, Cell, Design, Reading, Request
 from evalbudget.samplers import EBBernstein, RatingKernel, RepeatSampler, Robin, RobinHood
 from evalbudget.shrinkage import VariancePrior
 from evalbudget.testing import gaussian, play
@@ -22,8 +22,9 @@ class Table:
     """What is known at one decision, in plain lists."""
 
     def __init__(self) -> None:
-        self.values: Readings = {i: [] for i in range(K)}
+        self.values: Readings = {i: [] for i in range(K)}  # what may be looked at
         self.asked = [0] * K
+        self.read = [0] * K
 
     def ss(self, i: int) -> float:
         mean = statistics.fmean(self.values[i])
@@ -42,7 +43,7 @@ def check_every_decision(
     in_flight: list[Request] = []
     while sampler.asked < n_requests or in_flight:
         while len(in_flight) < concurrency and sampler.asked < n_requests:
-            warm = all(len(v) >= sampler.warmup for v in table.values.values())
+            warm = min(table.read) >= sampler.warmup
             asked = sampler.ask(1)
             if not asked:
                 break
@@ -55,7 +56,9 @@ def check_every_decision(
             in_flight.append(asked[0])
         request = in_flight.pop(rng.randrange(len(in_flight)))
         value = score(request.cell)
-        table.values[request.cell.item].append(value)
+        table.read[request.cell.item] += 1
+        if sampler.allocation is not Allocation.WEIGHTED or request.weight is not None:
+            table.values[request.cell.item].append(value)
         sampler.tell([Reading(request, value)])
     return checked
 
@@ -98,11 +101,13 @@ def prior(variances: list[float], nu: int) -> tuple[float, float]:
     return m, 2 + 2 / phi if phi > 0.001 else 2000
 
 
+@pytest.mark.parametrize("hold_out", [False, True])
 @pytest.mark.parametrize("concurrency", [1, 5])
 @pytest.mark.parametrize("objective", ["worst-item", "mse", "mean"])
-def test_eb_bernstein_against_brute_force(objective: str, concurrency: int) -> None:
+def test_eb_bernstein_against_brute_force(objective: str, concurrency: int, hold_out: bool) -> None:
     weights = [1.0, 2.0, 0.5, 1.0, 1.5, 1.0, 3.0] if objective == "mean" else None
-    t0 = 3
+    warmup = 3 + hold_out
+    t0 = 3  # of these, those that may be looked at
 
     def index(t: Table, i: int) -> float:
         m, kappa = prior([statistics.variance(t.values[j][:t0]) for j in range(K)], t0 - 1)
@@ -112,8 +117,10 @@ def test_eb_bernstein_against_brute_force(objective: str, concurrency: int) -> N
             return math.sqrt(v / n) + math.sqrt(math.log(K)) * math.sqrt(m) / n
         return v * (weights[i] if weights else 1.0) ** 2 / (n * (n + 1))
 
-    sampler = EBBernstein(Design.of_items(K), objective=objective, weights=weights, cross_fit=False)
-    assert check_every_decision(sampler, index, 200, concurrency) == 200 - t0 * K
+    sampler = EBBernstein(
+        Design.of_items(K), objective=objective, weights=weights, hold_out=hold_out, warmup=warmup
+    )
+    assert check_every_decision(sampler, index, 200, concurrency) == 200 - warmup * K
 
 
 def rating(cell: Cell) -> float:
@@ -163,14 +170,15 @@ def kernel_posterior(first: Readings, values: list[float]) -> list[tuple[float, 
 
 @pytest.mark.parametrize("concurrency", [1, 5])
 @pytest.mark.parametrize("objective", ["worst-item", "mse", "mean"])
+@pytest.mark.parametrize("hold_out", [False, True])
 @pytest.mark.parametrize("score", [rating, rating_then_more, binary])
 def test_rating_kernel_against_brute_force(
-    score: Callable[[Cell], float], objective: str, concurrency: int
+    score: Callable[[Cell], float], hold_out: bool, objective: str, concurrency: int
 ) -> None:
     """The posterior as a histogram, with central moments summed over it."""
     weights = [1.0, 2.0, 0.5, 1.0, 1.5, 1.0, 3.0] if objective == "mean" else None
     t0 = 4
-    first = {i: [score(Cell(item=i, epoch=e)) for e in range(t0)] for i in range(K)}
+    first = {i: [score(Cell(item=i, epoch=e)) for e in range(hold_out, t0)] for i in range(K)}
 
     def index(t: Table, i: int) -> float:
         posterior = kernel_posterior(first, t.values[i])
@@ -182,14 +190,16 @@ def test_rating_kernel_against_brute_force(
             return float((v**2 / n**2 + 8 * fourth / n**3) ** 0.25)
         return v * (weights[i] if weights else 1.0) ** 2 / (n * (n + 1))
 
-    sampler = RatingKernel(Design.of_items(K), objective=objective, weights=weights, cross_fit=False)
+    sampler = RatingKernel(
+        Design.of_items(K), objective=objective, weights=weights, hold_out=hold_out, warmup=t0
+    )
     assert check_every_decision(sampler, index, 200, concurrency, score) == 200 - t0 * K
 
 
 def test_rating_kernel_on_a_scale_of_many_levels_is_eb_bernstein() -> None:
     for warmup, same in ((5, True), (4, False)):  # 35 and 28 different scores
         asked = [
-            [e.request for e in play(cls(Design.of_items(K), warmup=warmup, cross_fit=False, seed=3), 200)]
+            [e.request for e in play(cls(Design.of_items(K), warmup=warmup, hold_out=False, seed=3), 200)]
             for cls in (EBBernstein, RatingKernel)
         ]
         assert (asked[0] == asked[1]) == same
@@ -213,7 +223,7 @@ def test_variance_prior_against_formulas(spread: str) -> None:
 
 def test_a_batch_against_water_filling() -> None:
     """Asking b with V frozen equals n_i(lambda) from bisection."""
-    sampler = EBBernstein(Design.of_items(K), cross_fit=False)
+    sampler = EBBernstein(Design.of_items(K), hold_out=False)
     play(sampler, 60)
     before = list(sampler.counts())
     ss = [sampler.sum_of_squares(i) for i in range(K)]
@@ -233,7 +243,7 @@ def test_a_batch_against_water_filling() -> None:
         for _ in range(200):
             middle = math.sqrt(low * high)
             low, high = (middle, high) if sum(filled(middle)) > sum(before) + batch else (low, middle)
-        again = EBBernstein(Design.of_items(K), cross_fit=False)
+        again = EBBernstein(Design.of_items(K), hold_out=False)
         play(again, 60)
         counts = list(before)
         for request in again.ask(batch):
@@ -241,29 +251,15 @@ def test_a_batch_against_water_filling() -> None:
         assert counts == filled(high)
 
 
+@pytest.mark.parametrize("budget", [None, 300])
 @pytest.mark.parametrize("sampler", [EBBernstein, RatingKernel])
-@pytest.mark.parametrize("given", [gaussian, rating])
-@pytest.mark.parametrize("objective", ["worst-item", "mse", "mean"])
-@pytest.mark.parametrize("concurrency", [1, 6])
-def test_cross_fit_counts_of_a_half_depend_on_the_other_half_only(
-    sampler: type[EBBernstein], given: Callable[[Cell], float], objective: str, concurrency: int
-) -> None:
-    def counts(change: Callable[[int, float], float], half: int) -> list[int]:
-        s = sampler(Design.of_items(K), objective=objective, cross_fit=True, seed=2)
-
-        def score(cell: Cell) -> float:
-            return change(cell.item, given(cell)) if cell.epoch % 2 == half else given(cell)
-
-        told = play(s, 300, score=score, concurrency=concurrency).readings
-        return [
-            sum(r.request.cell.item == i and r.request.cell.epoch % 2 == half for r in told) for i in range(K)
-        ]
-
-    for half in (0, 1):
-        honest = counts(lambda i, x: x, half)
-        assert max(honest) > min(honest)  # they do depend on something
-        assert counts(lambda i, x: 100 * (i + 1) * x, half) == honest
-        assert counts(lambda i, x: 0.0, half) == honest
+def test_a_budget_changes_weights_and_no_decision(sampler: type[EBBernstein], budget: int | None) -> None:
+    plain, other = (
+        [e.request for e in play(sampler(Design.of_items(K), budget=b), 200, score=rating)]
+        for b in (150, budget)
+    )
+    assert [r.cell for r in plain] == [r.cell for r in other]
+    assert [r.weight for r in plain] != [r.weight for r in other]
 
 
 def test_binary_scores_get_the_larger_bonus() -> None:
@@ -276,8 +272,8 @@ def test_binary_scores_get_the_larger_bonus() -> None:
         return 0.5 if cell == Cell() else coin(cell)
 
     for score, factor in ((coin, 2.0), (ternary, 1.0)):
-        mine = EBBernstein(Design.of_items(K), cross_fit=False, bonus=math.sqrt(factor * math.log(K)))
-        default = EBBernstein(Design.of_items(K), cross_fit=False)
+        mine = EBBernstein(Design.of_items(K), hold_out=False, bonus=math.sqrt(factor * math.log(K)))
+        default = EBBernstein(Design.of_items(K), hold_out=False)
         asked = [[e.request for e in play(s, 200, score=score)] for s in (mine, default)]
         assert asked[0] == asked[1]
 
@@ -290,14 +286,14 @@ def test_items_that_all_agree_are_asked_in_turn(sampler: type[RepeatSampler]) ->
 
 
 def test_one_surprise_after_a_unanimous_warm_up_does_not_take_the_budget() -> None:
-    sampler = EBBernstein(Design.of_items(K), cross_fit=False)
+    sampler = EBBernstein(Design.of_items(K), hold_out=False)
     play(sampler, 40 * K, score=lambda c: float(c != Cell(item=2, epoch=5)))
     assert set(sampler.counts()) == {40}
 
 
 def test_extra_adopted_readings_count_with_their_own_degrees_of_freedom() -> None:
     """The prior of ten adopted readings each is that of s^2 with nu = 9, not of the warm-up's nu."""
-    sampler = EBBernstein(Design.of_items(K), cross_fit=False)
+    sampler = EBBernstein(Design.of_items(K), hold_out=False)
     requests = [sampler.adopt(Cell(item=i, epoch=e)) for e in range(10) for i in range(K)]
     sampler.tell([Reading(r, gaussian(r.cell)) for r in requests])
     given = {i: [gaussian(Cell(item=i, epoch=e)) for e in range(10)] for i in range(K)}

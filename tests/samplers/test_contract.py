@@ -56,8 +56,12 @@ class TestEBBernstein(EBContract):
     options: ClassVar[dict[str, Any]] = {}
 
 
+class TestEBBernsteinBudget(EBContract):
+    options: ClassVar[dict[str, Any]] = {"budget": 60}  # and goes on beyond it
+
+
 class TestEBBernsteinAdaptive(EBContract):
-    options: ClassVar[dict[str, Any]] = {"cross_fit": False}
+    options: ClassVar[dict[str, Any]] = {"hold_out": False}
 
 
 class TestEBBernsteinMSE(EBContract):
@@ -65,7 +69,7 @@ class TestEBBernsteinMSE(EBContract):
 
 
 class TestEBBernsteinMSEAdaptive(EBContract):
-    options: ClassVar[dict[str, Any]] = {"objective": "mse", "cross_fit": False}
+    options: ClassVar[dict[str, Any]] = {"objective": "mse", "hold_out": False}
 
 
 class TestEBBernsteinMean(EBContract):
@@ -75,11 +79,11 @@ class TestEBBernsteinMean(EBContract):
 class TestEBBernsteinMeanWeighted(EBContract):
     def make(self, design: Design, seed: int) -> Sampler:
         weights = [float(1 + i % 3) for i in range(design.n_items)]
-        return EBBernstein(design, objective="mean", weights=weights, cross_fit=False, seed=seed)
+        return EBBernstein(design, objective="mean", weights=weights, hold_out=False, seed=seed)
 
 
 class TestEBBernsteinNoBonus(EBContract):
-    options: ClassVar[dict[str, Any]] = {"bonus": 0.0, "max_failures": 1, "cross_fit": False}
+    options: ClassVar[dict[str, Any]] = {"bonus": 0.0, "max_failures": 1, "hold_out": False}
 
 
 class OnRatings(RatingKernel):
@@ -98,11 +102,15 @@ class RatingKernelContract(SamplerContract):
 
 
 class TestRatingKernel(RatingKernelContract):
-    options: ClassVar[dict[str, Any]] = {"cross_fit": False}
+    options: ClassVar[dict[str, Any]] = {"hold_out": False}
 
 
-class TestRatingKernelCrossFit(RatingKernelContract):
-    options: ClassVar[dict[str, Any]] = {"cross_fit": True}
+class TestRatingKernelHoldOut(RatingKernelContract):
+    options: ClassVar[dict[str, Any]] = {"hold_out": True}
+
+
+class TestRatingKernelBudget(RatingKernelContract):
+    options: ClassVar[dict[str, Any]] = {"budget": 90, "objective": "mean"}
 
 
 class TestRatingKernelMSE(RatingKernelContract):
@@ -110,17 +118,17 @@ class TestRatingKernelMSE(RatingKernelContract):
 
 
 class TestRatingKernelMean(RatingKernelContract):
-    options: ClassVar[dict[str, Any]] = {"objective": "mean", "cross_fit": False, "warmup": 2}
+    options: ClassVar[dict[str, Any]] = {"objective": "mean", "hold_out": False, "warmup": 2}
 
 
 class TestRatingKernelNewLevelsAllTheTime(RatingKernelContract):
     sampler: ClassVar[type[RatingKernel]] = RatingKernel
-    options: ClassVar[dict[str, Any]] = {"cross_fit": True}
+    options: ClassVar[dict[str, Any]] = {"hold_out": True}
 
 
 class TestRatingKernelManyLevels(RatingKernelContract):
     sampler: ClassVar[type[RatingKernel]] = RatingKernel
-    options: ClassVar[dict[str, Any]] = {"warmup": 6, "cross_fit": False}
+    options: ClassVar[dict[str, Any]] = {"warmup": 6, "hold_out": False}
 
 
 REPEATS = [name for name, cls in plugins().samplers.items() if issubclass(cls, RepeatSampler)]

@@ -44,9 +44,9 @@ class TestEBBernsteinRotated(Rotated):
     sampler = "eb-bernstein"
 
 
-class TestEBBernsteinCrossFitRotated(Rotated):
+class TestEBBernsteinAdaptiveRotated(Rotated):
     sampler = "eb-bernstein"
-    options: ClassVar[dict[str, Any]] = {"cross_fit": True}
+    options: ClassVar[dict[str, Any]] = {"hold_out": False}
 
 
 class TestRobinHoodRotated(Rotated):
@@ -54,14 +54,13 @@ class TestRobinHoodRotated(Rotated):
     options: ClassVar[dict[str, Any]] = {"t0": 3}
 
 
-class TestRatingKernelRotated(Rotated):
+class TestRatingKernelAdaptiveRotated(Rotated):
     sampler = "rating-kernel"
-    options: ClassVar[dict[str, Any]] = {"cross_fit": False}
+    options: ClassVar[dict[str, Any]] = {"hold_out": False}
 
 
-class TestRatingKernelCrossFitRotated(Rotated):
-    sampler = "rating-kernel"
-    options: ClassVar[dict[str, Any]] = {"cross_fit": True}
+class TestAutoRotated(Rotated):
+    sampler = "auto"
 
 
 REPEATS = [
@@ -77,9 +76,9 @@ def panel(n_items: int, n_judges: int = 3) -> Design:
     )
 
 
-@pytest.mark.parametrize("cross_fit", [False, True])
+@pytest.mark.parametrize("hold_out", [False, True])
 @pytest.mark.parametrize("name", ["eb-bernstein", "rating-kernel"])
-def test_judges_that_only_differ_by_a_constant_change_no_decision(name: str, cross_fit: bool) -> None:
+def test_judges_that_only_differ_by_a_constant_change_no_decision(name: str, hold_out: bool) -> None:
     # the biases are dyadic and the scores too, so that taking them out is exact
     def score(cell: Cell) -> float:
         return gaussian(cell._replace(rater=0))
@@ -88,7 +87,7 @@ def test_judges_that_only_differ_by_a_constant_change_no_decision(name: str, cro
         return score(cell) + (-64.0, 0.0, 64.0)[cell.rater]
 
     runs = [
-        [event.request.cell for event in play(rotated(name, panel(7), cross_fit=cross_fit), 140, score=s)]
+        [event.request.cell for event in play(rotated(name, panel(7), hold_out=hold_out), 140, score=s)]
         for s in (score, biased)
     ]
     # the least-squares fit differs between the runs by its share of the noise, and in nothing else

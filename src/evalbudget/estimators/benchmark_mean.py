@@ -25,7 +25,7 @@ from evalbudget.confidence.betting import betting_intervals
 from evalbudget.confidence.bounds import FloatArray, IntArray, Scale
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.items import pool_variance
-from evalbudget.estimators.readings import ItemReadings
+from evalbudget.estimators.readings import ItemMoments, ItemReadings
 from evalbudget.estimators.result import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.sampler import Allocation
 from evalbudget.shrinkage import VariancePrior, t_quantile
@@ -51,8 +51,10 @@ def mean_over_fixed_items(
     .. math:: \hat\theta = \frac1K \sum_i \sum_k w_{ik} x_{ik}, \quad
               \widehat{\mathrm{Var}} = \frac1{K^2} \sum_i V_i \sum_k w_{ik}^2 .
 
-    Student's t interval with Satterthwaite's degrees of freedom. An item with a single reading takes the mean
-    s^2 of those with several; ``details["single"]`` counts them. Items without any reading are left out, the
+    Student's t interval with Satterthwaite's degrees of freedom; under ``WEIGHTED`` no more than those that
+    the mean m of the K items' s^2 shows by their spread, 2 m^2 K / Var(s^2): on skewed scores a few items
+    hold most of what is known of the variance. An item with a single reading takes the mean s^2 of those with
+    several; ``details["single"]`` counts them. Items without any reading are left out, the
     target says so and ``details["items_missing"]`` counts them. Measured coverage at 95%: .92-1.0 (5 to 500
     items, 2 to 5 repeats; normal scores, ratings, Bernoulli).
 
@@ -177,16 +179,20 @@ class _Used:
     cost: float
     prior: VariancePrior | None
     """Of the items' variances, where they are to be shrunk."""
+    most_degrees: float
+    """No interval may rest on more degrees of freedom than this."""
 
     @classmethod
     def of(cls, readings: ItemReadings, allocation: Allocation, fixed_repeats: int) -> _Used:
-        used, how, prior = readings, "", None
+        used, how, prior, most_degrees = readings, "", None, np.inf
         if allocation is Allocation.WEIGHTED:
             how = ", weighted as fixed before each reading"
-            first = readings.first(max(fixed_repeats, 2)).moments
-            prior = pool_variance(first)
+            basis = readings.first(max(fixed_repeats, 2)).moments
+            prior = pool_variance(basis)
             if not prior.mean > 0.0:
-                prior = pool_variance(readings.moments)
+                basis = readings.moments
+                prior = pool_variance(basis)
+            most_degrees = _degrees_of_mean(basis, prior)
         else:
             used = readings.unweighted()
         if allocation is Allocation.ADAPTIVE:
@@ -214,6 +220,7 @@ class _Used:
             n_bought=int(readings.value.size),
             cost=readings.cost,
             prior=prior,
+            most_degrees=most_degrees,
         )
 
     def variances(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -228,12 +235,6 @@ class _Used:
         if s2.size:  # an item with a single reading takes the mean of the others
             factor = factor + float(self.factor[~several].sum()) / s2.size
         return s2, nu, factor
-
-    @property
-    def most_degrees(self) -> float:
-        """No interval may rest on more degrees of freedom than this."""
-        shrunk = self.prior is not None and self.prior.mean > 0.0
-        return float(max(self.prior.degrees, 1)) if shrunk and self.prior is not None else np.inf
 
     @property
     def items_named(self) -> str:
@@ -268,6 +269,16 @@ class _Used:
                 "readings_unused": float(self.n_bought - n),
             },
         )
+
+
+def _degrees_of_mean(moments: ItemMoments, prior: VariancePrior) -> float:
+    """Of the pool's variance m, by how the items' variances spread; inf where m says nothing."""
+    s2 = moments.variance[moments.n > 1]
+    if not prior.mean > 0.0:
+        return np.inf
+    spread = float(s2.var(ddof=1)) / s2.size if s2.size > 1 else 0.0
+    shown = 2.0 * prior.mean**2 / spread if spread > 0.0 else np.inf
+    return max(1.0, min(shown, float(prior.degrees)))
 
 
 def _around(value: float, half: float) -> ConfidenceInterval:

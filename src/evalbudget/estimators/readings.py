@@ -177,6 +177,6 @@ def item_shares(item: IntArray, weight: FloatArray | None, n_items: int) -> Floa
     given = np.where(held, 0.0, weight)
     total = np.bincount(item, given, n_items)[item]
     n_held = np.bincount(item, held, n_items)[item]
-    left = np.divide(1.0 - total, n_held, out=np.zeros_like(total), where=n_held > 0)
-    scaled = np.divide(given, total, out=np.zeros_like(given), where=total > 0.0)
+    left = np.divide(1.0 - total, n_held, out=np.zeros(item.shape), where=n_held > 0)
+    scaled = np.divide(given, total, out=np.zeros(item.shape), where=total > 0.0)
     return np.asarray(np.where(n_held > 0, np.where(held, left, given), scaled))

@@ -303,6 +303,53 @@ class SamplerContract:
                 assert sampler.stop_reason
                 break
 
+    # weights
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_weights_of_an_item_leave_something_to_one_held_out_reading(self, seed: int) -> None:
+        """Under WEIGHTED: one held-out reading at a time, and weights that never sum to more than 1."""
+        rng = random.Random(seed)
+        sampler = self.fresh(seed=seed)
+        held: dict[int, Cell] = {}
+        given: dict[int, dict[Cell, float]] = {}
+        left: list[Request] = []
+        while sampler.asked < self.n_requests:
+            asked = sampler.ask(rng.randrange(1, 12))
+            for cell, weight in ((request.cell, request.weight) for request in asked):
+                if sampler.allocation is not Allocation.WEIGHTED:
+                    assert weight is None, "only Allocation.WEIGHTED has weights"
+                elif weight is None:
+                    assert cell.item not in held, f"item {cell.item} has a second held-out reading"
+                    held[cell.item] = cell
+                else:
+                    assert cell.item in held, f"the first reading of item {cell.item} must be held out"
+                    given.setdefault(cell.item, {})[cell] = weight
+                    assert weight >= 0.0
+                    assert math.fsum(given[cell.item].values()) <= 1.0
+            left += asked
+            if not left:
+                break
+            rng.shuffle(left)
+            while len(left) > 5:
+                request = left.pop()
+                value = self.score_or_failure(request.cell)
+                sampler.tell([Reading(request, value)])
+                if value is None and held.get(request.cell.item) == request.cell:
+                    del held[request.cell.item]
+                elif value is None and request.weight is not None:
+                    del given[request.cell.item][request.cell]
+
+    def test_held_out_scores_change_no_decision(self) -> None:
+        """Under WEIGHTED: whatever the held-out readings score, the same is asked, with the same weights."""
+        if self.fresh().allocation is not Allocation.WEIGHTED:
+            pytest.skip("holds nothing out")
+        seen = self.play(self.fresh(), self.n_requests).readings
+        held = {reading.request.cell for reading in seen if reading.request.weight is None}
+        assert held
+        assert self._decisions(
+            lambda c: self.score(c._replace(epoch=c.epoch + 1000)) if c in held else self.score(c)
+        ) == [reading.request for reading in seen]
+
     # what a host may do
 
     @pytest.mark.parametrize("played", [0, 0.3, 0.8])
@@ -323,7 +370,7 @@ class SamplerContract:
         sampler = self.fresh()
         cell = Cell(item=self.n_items - 1)
         request = sampler.adopt(cell)
-        assert request == Request(0, cell, request.propensity)
+        assert request == Request(0, cell, request.propensity, request.weight)
         assert sampler.pending == (request,)
         sampler.tell([Reading(request, 0.5)])
         journal = self.play(sampler, self.n_requests)

@@ -42,25 +42,27 @@ def bought(sampler: RepeatSampler, schedule: Cyclic, draw: Draw) -> JudgeScores:
     for _ in range(TIMES * N):
         (request,) = sampler.ask(1)
         _, item, epoch, judge = request.cell
-        rows.append((item, epoch, judge, draw(item, judge)))
+        weight = np.nan if request.weight is None else request.weight
+        rows.append((item, epoch, judge, draw(item, judge), weight))
         sampler.tell([Reading(request, rows[-1][3])])
-    item_, epoch_, judge_, value_ = zip(*rows, strict=True)
-    return JudgeScores.of(item_, epoch_, judge_, value_, judges=JUDGES, n_items=N)
+    item_, epoch_, judge_, value_, weight_ = zip(*rows, strict=True)
+    told = weight_ if sampler.allocation is Allocation.WEIGHTED else None
+    return JudgeScores.of(item_, epoch_, judge_, value_, judges=JUDGES, n_items=N, weight=told)
 
 
 @pytest.mark.parametrize(
-    ("world", "name", "cross_fit", "expected"),
+    ("world", "name", "hold_out", "expected"),
     [
-        pytest.param(mostly_pass, "eb-bernstein", True, 4, id="bernoulli-cross-fit"),
+        pytest.param(mostly_pass, "eb-bernstein", True, 6, id="bernoulli-weighted"),
         pytest.param(mostly_pass, "eb-bernstein", False, 6, id="bernoulli-adaptive"),
-        pytest.param(ratings, "eb-bernstein", True, 8, id="ratings-cross-fit"),
+        pytest.param(ratings, "auto", True, 6, id="ratings-weighted"),
         pytest.param(ratings, "rating-kernel", False, 6, id="ratings-adaptive"),
     ],
 )
 def test_the_panel_mean_after_adaptive_repeats(
     world: Callable[[np.random.Generator], tuple[FloatArray, Draw]],
     name: str,
-    cross_fit: bool,
+    hold_out: bool,
     expected: int,
 ) -> None:
     # the population of items is what is covered, so its mean is the truth
@@ -71,7 +73,7 @@ def test_the_panel_mean_after_adaptive_repeats(
         rng = np.random.default_rng(seed)
         truth, draw = world(rng)
         design = Design(items=tuple(map(str, range(N))), raters=JUDGES)
-        sampler = get_sampler(name)(design, cross_fit=cross_fit, seed=seed)
+        sampler = get_sampler(name)(design, hold_out=hold_out, seed=seed)
         assert isinstance(sampler, RepeatSampler)
         scores = bought(sampler, Cyclic(design.items, JUDGES, epochs=TIMES, seed=seed), draw)
         estimate = panel_mean(scores, allocation=sampler.allocation, fixed_repeats=sampler.fixed_repeats)
@@ -94,7 +96,7 @@ def test_counting_all_adaptive_scores_is_biased() -> None:
     for seed in range(replications(150, 1000)):
         truth, draw = mostly_pass(np.random.default_rng(seed))
         design = Design(items=tuple(map(str, range(N))), raters=JUDGES)
-        sampler = get_sampler("eb-bernstein")(design, cross_fit=False, seed=seed, objective="mean")
+        sampler = get_sampler("eb-bernstein")(design, hold_out=False, seed=seed, objective="mean")
         assert isinstance(sampler, RepeatSampler)
         scores = bought(sampler, Cyclic(design.items, JUDGES, epochs=TIMES, seed=seed), draw)
         errors.append(panel_mean(scores, allocation=Allocation.FIXED).value - truth.mean())
