@@ -157,9 +157,9 @@ def _again(sampler: Sampler, event: Event) -> tuple[Request, ...]:
     if event.reading is not None:
         sampler.tell([event.reading])
         return (event.request,)
+    if sampler.allocation is Allocation.WEIGHTED:  # it may have gone by another budget
+        sampler.assume_weight(event.request.cell, event.request.weight)
     if event.adopted:
-        if sampler.allocation is Allocation.WEIGHTED:
-            sampler.assume_weight(event.request.cell, event.request.weight)
         return (sampler.adopt(event.request.cell),)
     if not event.restricted:
         return sampler.ask(1)

@@ -143,10 +143,10 @@ class Sampler(ABC):
         return tuple(requests)
 
     def assume_weight(self, cell: Cell, weight: float | None) -> None:  # noqa: B027
-        """Say which weight an earlier run fixed for a cell before it asked it; call it before :meth:`adopt`.
+        """Say which weight an earlier run fixed for a cell, before it is adopted or asked again.
 
         Args:
-            cell: about to be adopted.
+            cell: about to be adopted or asked.
             weight: its ``Request.weight``; None if it was held out.
         """
 

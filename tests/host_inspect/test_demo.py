@@ -3,38 +3,74 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from inspect_ai.log import read_eval_log
+
+from evalbudget import Allocation
+from evalbudget.estimators import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
 
 pytestmark = pytest.mark.host
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
-def test_demo_spends_the_same_calls_and_cuts_the_expected_worst_item_error() -> None:
+def test_demo_spends_the_same_calls_and_cuts_the_expected_worst_item_error(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "evalbudget", "demo", "--json"],
+        [sys.executable, "-m", "evalbudget", "demo", "--json", "--keep", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     plain, budgeted = json.loads(done.stdout)
     assert plain["sampler"] == "uniform"
-    assert budgeted["sampler"] == "eb-bernstein"
+    assert (budgeted["sampler"], budgeted["chosen"]) == ("auto", "eb-bernstein")
     assert plain["calls"] == budgeted["calls"] == 800
     assert budgeted["expected_worst_item_error"] < 0.75 * plain["expected_worst_item_error"]
+    assert budgeted["expected_mean_error"] < 1.05 * plain["expected_mean_error"]
     assert budgeted["widest_half_width"] < plain["widest_half_width"]
     # "plain epochs would need" is about plain epochs themselves where plain epochs ran
     assert plain["uniform_calls_for_same_error"] == pytest.approx(800, rel=0.1)
     assert "$ evalbudget inspect eval story_rating.py" in done.stderr
+
+    # the estimate that the host prints is the demo's, and its errors are no larger than those of plain epochs
+    logs = {
+        name: read_eval_log(str(next((tmp_path / name).rglob("*.eval"))))
+        for name in ("plain-epochs", "budgeted")
+    }
+    assert logs["budgeted"].results is not None
+    told = {
+        name: metric.value
+        for score in logs["budgeted"].results.scores
+        for name, metric in score.metrics.items()
+        if "estimate" in score.metrics
+    }
+    assert told["estimate"] == pytest.approx(budgeted["estimate"], abs=1e-12)
+    scored = [
+        (str(s.id), s.epoch, score.as_float())
+        for s in logs["plain-epochs"].samples or []
+        for score in (s.scores or {}).values()
+    ]
+    items = sorted({item for item, *_ in scored})
+    equal = ItemReadings.of(
+        [items.index(item) for item, *_ in scored],
+        [epoch - 1 for _, epoch, _ in scored],
+        [value for *_, value in scored],
+    )
+    fixed: dict[str, Any] = {"allocation": Allocation.FIXED}
+    assert told["stderr"] <= 1.05 * mean_over_sampled_items(equal, **fixed).standard_error
+    assert told["repeats_stderr"] <= 1.05 * mean_over_fixed_items(equal, **fixed).standard_error
 
     # the README shows what the demo prints
     readme = README.read_text()
     for label, form, attribute in (
         ("worst-item error, this run", "{:.2f}", "worst_item_error"),
         ("  mean of 100 simulated runs", "{:.2f}", "expected_worst_item_error"),
+        ("benchmark mean's error, this run", "{:.3f}", "mean_error"),
+        ("  mean of 100 simulated runs", "{:.3f}", "expected_mean_error"),
         ("widest item interval, 95%", "± {:.2f}", "widest_half_width"),
         ("true score inside", "{} of 40 items", "items_covered"),
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -88,7 +89,15 @@ def table(log: EvalLog) -> JudgeScores:
         if s.scores
     ]
     item, epoch, judge, scores = zip(*rows, strict=True)
-    return JudgeScores.of(item, epoch, judge, [s["judge_rating"].as_float() for s in scores], judges=JUDGES)
+    weights = [(s["judge_rating"].metadata or {})["evalbudget"].get("weight") for s in scores]
+    return JudgeScores.of(
+        item,
+        epoch,
+        judge,
+        [s["judge_rating"].as_float() for s in scores],
+        judges=JUDGES,
+        weight=[math.nan if weight is None else weight for weight in weights],
+    )
 
 
 @pytest.mark.parametrize("max_samples", [1, None])

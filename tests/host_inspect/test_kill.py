@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from inspect_ai import eval_retry
 from inspect_ai.log import EvalLog, read_eval_log
 
+from evalbudget.cli.main import cli
+from evalbudget.estimators import ItemReadings
 from evalbudget_inspect.prior import is_refused
 
 BUDGET = 120
@@ -65,9 +68,21 @@ def _cells(log: EvalLog) -> dict[tuple[str, int], Any]:
     }
 
 
+def _report(location: str) -> tuple[int, str]:
+    result = CliRunner().invoke(cli, ["report", location, "--json", "-"])
+    return result.exit_code, result.stdout if result.exit_code == 0 else result.output
+
+
 @pytest.mark.parametrize(("fail", "kills"), [(0.0, [40]), (0.1, [40, 80])])
 def test_a_killed_run_ends_at_the_budget(
-    task_file: Path, tmp_path: Path, diagnostics: Any, fail: float, kills: list[int]
+    task_file: Path,
+    tmp_path: Path,
+    diagnostics: Any,
+    metrics: Any,
+    weights: Any,
+    check_weights: Any,
+    fail: float,
+    kills: list[int],
 ) -> None:
     folder = tmp_path / "killed"
     process = _start(
@@ -105,6 +120,26 @@ def test_a_killed_run_ends_at_the_budget(
     assert ours["readings"] == len(after)
     if not fail:
         assert len(samples_of) == BUDGET
+    # weights are those that were logged before the kill, and leave every held-out reading its share
+    found = weights(done)
+    check_weights(found)
+    old = weights(log)
+    assert {key: str(weight) for key, weight in old.items()}.items() <= {
+        key: str(weight) for key, weight in found.items()
+    }.items()
+    items = sorted({item for item, _ in found})
+    table = ItemReadings.of(
+        [items.index(item) for item, _ in after],
+        [epoch - 1 for _, epoch in after],
+        list(after.values()),
+        weight=[found[key] for key in after],
+    )
+    assert metrics(done)["estimate"] == pytest.approx(table.weighted_means.mean(), abs=1e-12)
+    exit_code, output = _report(done.location)
+    assert exit_code == 0, output
+    (row,) = json.loads(output)["leaderboard"]["rows"]
+    assert row["estimate"] == pytest.approx(metrics(done)["estimate"], abs=1e-12)
+    assert row["standard_error"] == pytest.approx(metrics(done)["stderr"], abs=1e-12)
 
 
 def test_a_retry_after_the_budget_is_used_up_by_errors_spends_nothing(

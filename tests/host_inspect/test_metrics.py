@@ -142,7 +142,10 @@ def test_per_item_columns_against_the_samples(
 def test_every_score_says_its_epoch(make_task: Any, run: Any) -> None:
     log = run(budgeted(make_task(3), budget=20))
     for sample in log.samples:
-        assert sample.scores["judge_rating"].metadata == {"evalbudget": {"epoch": sample.epoch}}
+        ours = sample.scores["judge_rating"].metadata
+        assert ours.keys() == {"evalbudget"}
+        assert ours["evalbudget"].keys() == {"epoch", "weight"}
+        assert ours["evalbudget"]["epoch"] == sample.epoch
 
 
 def test_metrics_come_after_the_tasks_own_and_its_scorers_stay_as_they_were(

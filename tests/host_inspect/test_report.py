@@ -125,9 +125,9 @@ def test_ordinals_keep_what_may_count_apart() -> None:
     assert [both.ordinal(0, e) for e in range(1, 7)] == [0, 1, 5, 6, 7, 8]
     assert [both.ordinal(1, e) for e in range(1, 4)] == [2, 3, 4]
     assert both.purchase == Purchase(Allocation.ADAPTIVE, 5, cost=12)
-    cross = Bought(Purchase(Allocation.CROSS_FIT, 2, cost=5), 5)
-    halves = Ordinals([fixed, cross])
-    assert [halves.ordinal(1, e) for e in range(1, 6)] == [4, 5, 6, 7, 8]
-    assert halves.purchase.allocation is Allocation.CROSS_FIT
+    weighted = Bought(Purchase(Allocation.WEIGHTED, 2, cost=5), 5)
+    both = Ordinals([fixed, weighted])
+    assert [both.ordinal(1, e) for e in range(1, 6)] == [fixed.epochs + e for e in range(5)]
+    assert both.purchase.allocation is Allocation.WEIGHTED
     nothing = Bought(Purchase(cost=1), 0)
-    assert Ordinals([nothing, cross]).purchase == Purchase(Allocation.CROSS_FIT, 2, cost=6)
+    assert Ordinals([nothing, weighted]).purchase == Purchase(Allocation.WEIGHTED, 2, cost=6)

@@ -172,7 +172,7 @@ def test_flags_alone_are_those_of_run() -> None:
         (["--budget", "$20"], "counted in usd"),
         (["--budget", "9", "--sampler", "unifrom"], "unknown sampler 'unifrom'. Did you mean 'uniform'"),
         (["--budget", "9", "--sampler", "pulse"], "races models.*evalbudget lm-eval race --arm"),
-        (["--budget", "9", "--sampler_option", "bonas=1"], "unknown option of sampler.*'bonus'"),
+        (["--budget", "9", "--sampler_option", "hold_aut=1"], "unknown option of sampler.*'hold_out'"),
         (["--budget", "9", "--sampler_option", "bonus"], "--sampler_option 'bonus' is not NAME=VALUE"),
         (["--budget", "9", "--objective", "best"], "objective 'best'"),
         (["--budget", "9", "--score_range", "1..0"], "not a range"),

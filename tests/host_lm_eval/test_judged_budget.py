@@ -56,7 +56,8 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
     with budgeted(budget=40, sampler="eb-bernstein", journal=tmp_path / "run.jsonl", round_size=2):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     said = [(d, e, *map_back(r)) for d, e, r in parsed(out)]
-    assert len(said) == 40
+    weights = weights_of(out)
+    assert len(said) == len(weights) == 40
     assert sum(server.calls(name) for name in NAMES) == 40  # never above the budget
     assert server.calls("writer") == 40
 
@@ -76,6 +77,7 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
         [NAMES.index(j) for *_, j, _ in said],
         [math.nan if s is None else s for *_, s in said],
         judges=NAMES,
+        weight=[weights[d, e] for d, e, *_ in said],
     )
     how = Allocation(block["allocation"])
     estimate = panel_mean(scores, allocation=how, fixed_repeats=block["fixed_repeats"])
@@ -93,10 +95,7 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
     assert found["higher_is_better"]["essays"] == {"judged": True}  # more bias is not better
     said_so = block["summary"]
     assert list(said_so["judges"]) == NAMES
-    assert (said_so["readings"], said_so["counted"]) == (
-        38,
-        int((scores.epoch < block["fixed_repeats"]).sum()),
-    )
+    assert (said_so["readings"], said_so["counted"]) == (38, 38)
     # scores that were bought because of others do not count for the judges either
     biases = judge_biases(scores.where(scores.epoch < block["fixed_repeats"]))
     for judge, value, error in zip(biases.judges, biases.value, biases.standard_error, strict=True):
@@ -114,6 +113,12 @@ def parsed(out: Path) -> list[tuple[int, int, dict[str, Any]]]:
     file = next(out.rglob("samples_*.jsonl"))
     records = [json.loads(line) for line in file.read_text().splitlines()]
     return [(r["doc_id"], r["epoch"], json.loads(text)) for r in records for text in r["filtered_resps"][0]]
+
+
+def weights_of(out: Path) -> dict[tuple[int, int], float]:
+    """Of every answer, by document and repeat; nan if it was held out."""
+    records = map(json.loads, next(out.rglob("samples_*.jsonl")).read_text().splitlines())
+    return {(r["doc_id"], r["epoch"]): math.nan if r["weight"] is None else r["weight"] for r in records}
 
 
 def map_back(reading: dict[str, Any]) -> tuple[str, float | None]:
@@ -194,6 +199,26 @@ def test_several_judges_of_an_answer_count_each(server: Server, judges: list[str
     assert Counter(s.model for s in server.served) == Counter(writer=9, a=9, b=9, c=9)
     assert found["evalbudget"]["spent"] == 27
 
+    # the scores of an answer have its weight together
+    out = tmp_path / "out"
+    with budgeted(budget=45, journal="none", vary_seed=True):
+        found = evaluate(folder, server.chat_args("writer"), output=out)
+    said = [(d, e, *map_back(r)) for d, e, r in parsed(out)]
+    weights = weights_of(out)
+    assert len(said) == 3 * len(weights) == 45
+    scores = JudgeScores.of(
+        [d for d, *_ in said],
+        [e for _, e, *_ in said],
+        [NAMES.index(j) for *_, j, _ in said],
+        [s for *_, s in said],
+        judges=NAMES,
+        weight=[weights[d, e] / 3 for d, e, *_ in said],
+    )
+    estimate = panel_mean(scores, allocation=Allocation.WEIGHTED)
+    assert found["results"]["essays"]["judged,panel"] == pytest.approx(estimate.value, abs=1e-12)
+    recorded = open_scores(out)
+    assert recorded is not None
+
 
 def test_every_response_of_the_first_answers_counts(
     server: Server, judges: list[str], tmp_path: Path
@@ -203,13 +228,20 @@ def test_every_response_of_the_first_answers_counts(
     with budgeted(budget=40, sampler="eb-bernstein", journal="none", vary_seed=True):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     said = [(d, r["epoch"], *map_back(r)) for d, _, r in parsed(out)]
-    first = [(d, e, NAMES.index(j), s) for d, e, j, s in said if e < 6]  # three answers of two responses
-    assert len(said) == 40
-    assert len(first) == 24
-    estimate = panel_mean(JudgeScores.of(*zip(*first, strict=True), judges=NAMES))
+    columns = [(d, e, NAMES.index(j), s) for d, e, j, s in said]
+    weights = weights_of(out)
+    assert len(said) == 2 * len(weights) == 40
+    scores = JudgeScores.of(
+        *zip(*columns, strict=True),
+        judges=NAMES,
+        weight=[weights[d, e // 2] / 2 for d, e, *_ in columns],  # an answer is two responses
+    )
+    estimate = panel_mean(scores, allocation=Allocation.WEIGHTED)
     row = found["results"]["essays"]
     assert row["judged,panel"] == pytest.approx(estimate.value, abs=1e-12)
-    assert row["judged_stderr,panel"] == pytest.approx(estimate.standard_error, abs=1e-12)
+    again = mean_over_fixed_items(judge_corrected(scores), allocation=Allocation.WEIGHTED, fixed_repeats=6)
+    larger = max(estimate.standard_error, again.standard_error)
+    assert row["judged_stderr,panel"] == pytest.approx(larger, abs=1e-12)
     recorded = open_scores(out)
     assert recorded is not None
     assert recorded.purchases is not None

@@ -15,7 +15,7 @@ from tests.host_lm_eval.worlds import CoinModel, load, simple_evaluate, write_ta
 
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.ranges import known_range
-from evalbudget_lm_eval.rows import lead_with, named_rows
+from evalbudget_lm_eval.rows import Scored, lead_with, named_rows, readings_of
 
 KEY = "exact_match,none"
 
@@ -155,8 +155,20 @@ def test_every_averaged_metric_has_its_estimate(tmp_path: Path) -> None:
     with budgeted(sampler="eb-bernstein", budget="8x", journal="none"):
         results = simple_evaluate(tmp_path / "tasks", CoinModel())
     row = results["results"]["numbers"]
-    first = [float(r["exact_match"]) for r in results["samples"]["numbers"] if r["epoch"] < 3]
-    assert row["exact_match,one"] == row["exact_match,two"] == pytest.approx(sum(first) / len(first))
+    assert row["exact_match,one"] == row["exact_match,two"]
+    for chosen in ("one", "two"):
+        scored = [
+            Scored(
+                r["doc_id"],
+                r["epoch"],
+                float(r["exact_match"]),
+                math.nan if r["weight"] is None else r["weight"],
+            )
+            for r in results["samples"]["numbers"]
+            if r["filter"] == chosen
+        ]
+        mean = readings_of(scored, range(12)).weighted_means.mean()
+        assert row[f"exact_match,{chosen}"] == pytest.approx(mean, abs=1e-12)
     assert row["exact_match_stderr,one"] == row["exact_match_stderr,two"]
     assert "exact_match_plain_mean,one" in row
     assert "exact_match_lower,two" not in row  # the table stays short

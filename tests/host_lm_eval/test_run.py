@@ -246,7 +246,7 @@ def test_blocks_that_cannot_be_run(tmp_path: Path) -> None:
         write_task(tmp_path / "own", name, n=6, **block)
     for names, message in {
         ("a", "b"): "tasks 'a' and 'b' are run together with different evalbudget blocks",
-        ("c",): "option of sampler 'eb-bernstein' 'budgets'",
+        ("c",): "option of sampler 'auto' 'budgets'",
         ("d",): r"task 'd' has the block evalbudget: None; write evalbudget: \{sampler",
     }.items():
         with pytest.raises(Exception, match=message):

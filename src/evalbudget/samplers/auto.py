@@ -9,7 +9,8 @@ from evalbudget.samplers.rating_kernel import RatingKernel
 class Auto(RatingKernel):
     """``rating-kernel`` where the warm-up shows a scale of few levels, else ``eb-bernstein``.
 
-    The choice falls once, at the end of the warm-up: at most 32 different scores, and at least one item whose
+    The choice falls once, at the end of the warm-up: at most 32 different scores, most of them
+    seen more than once, and at least one item whose
     scores differ, and what one reading says about the next is learned from the pool; otherwise only how large
     the items' variances are. :attr:`chosen` says which it was.
 

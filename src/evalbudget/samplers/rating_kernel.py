@@ -14,6 +14,7 @@ from evalbudget.samplers.eb_bernstein import EBBernstein
 from evalbudget.samplers.objective import Objective
 
 _MOST_LEVELS = 32
+_MOST_DIFFERENT = 0.75  # of the readings; where more differ, the scale has no levels that come again
 _TAIL = 8.0  # weight of the fourth moment; flat in 8..32
 _SMOOTHING = 1e-3
 _FARTHEST = 1000  # a level outside the warm-up's range counts as at most this many half-ranges away
@@ -60,7 +61,7 @@ class RatingKernel(EBBernstein):
 
     T and alpha are frozen after the warm-up. A level first seen later says about other readings what the pool
     does. Where the kernel has nothing to go by, in that items' warm-ups all agree or the pool shows more than
-    32 levels, this is ``eb-bernstein``.
+    32 levels, or hardly a level twice (a few items on a continuous scale), this is ``eb-bernstein``.
 
     Args:
         design: one model, one rater.
@@ -127,7 +128,9 @@ class RatingKernel(EBBernstein):
         super()._warmed_up()
         self._kernel, self._counts = None, []
         levels = [] if self._first_readings is None else self._first_readings.levels()
-        if self._first_readings is not None and 2 <= len(levels) <= _MOST_LEVELS:
+        if self._first_readings is not None and 2 <= len(levels) <= min(
+            _MOST_LEVELS, _MOST_DIFFERENT * len(self._first_readings)
+        ):
             counts = self._first_readings.counts(self.design.n_items)
             self._kernel = _Kernel.fit(levels, counts)
             self._counts = [] if self._kernel is None else counts.ravel().tolist()
@@ -253,6 +256,9 @@ class _Log:
         self._codes: dict[int, int] = {}
         self._place = array("q")
         self._code = array("b")
+
+    def __len__(self) -> int:
+        return len(self._code)
 
     def add(self, place: int, units: int) -> None:
         if len(self._codes) <= _MOST_LEVELS:  # beyond, it is too late

@@ -1,0 +1,53 @@
+"""What the default sampler costs the printed estimate: nothing, against equal repeats for the same calls."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
+
+from evalbudget_lm_eval import budgeted
+
+ITEMS, BUDGET = 40, 800
+
+
+class RatingModel(CoinModel):
+    """A judge that rates most documents alike every time, and one in five differently."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rng = np.random.default_rng(20261122)
+
+    def _answer(self, prompt: str, kwargs: dict[str, Any]) -> str:
+        number = int(prompt.rsplit("say ", 1)[1].split()[0])
+        mean, spread = 3.5 + 5.0 * (number * 7 % ITEMS) / ITEMS, 2.5 if number % 5 == 3 else 0.4
+        return str(int(np.clip(round(self._rng.normal(mean, spread)), 0, 10)))
+
+
+def test_the_default_prints_no_larger_errors_than_equal_repeats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    metrics = [{"metric": "score", "aggregation": "mean", "higher_is_better": True}]
+    folder = write_task(tmp_path / "tasks", n=ITEMS, metric_list=metrics)
+    (folder / "own.py").write_text("def process(doc, results):\n    return {'score': float(results[0])}\n")
+    yaml = folder / "numbers.yaml"
+    yaml.write_text(yaml.read_text() + "process_results: !function own.process\n")
+    rows: dict[str | None, dict[str, Any]] = {}
+    for sampler in (None, "uniform"):
+        with budgeted(sampler=sampler, budget=BUDGET, journal="none", round_size=8):
+            results = simple_evaluate(folder, RatingModel())
+        rows[sampler] = results["results"]["numbers"]
+        assert results["evalbudget"]["spent"] == BUDGET
+        assert results["evalbudget"]["chosen"] == ("rating-kernel" if sampler is None else None)
+        # what is printed is what the host's table has
+        text = results["evalbudget"]["summary"]["text"]
+        assert re.search(rf"{rows[sampler]['score,none']:.2f}"[:3], text), text
+    ours, equal = rows[None], rows["uniform"]
+    assert ours["score_stderr,none"] <= 1.05 * equal["score_stderr,none"]
+    assert ours["score_repeats_stderr,none"] <= 1.05 * equal["score_repeats_stderr,none"]
+    assert abs(ours["score,none"] - equal["score,none"]) < 4 * equal["score_repeats_stderr,none"]
