@@ -126,8 +126,11 @@ def test_a_plain_task_has_the_panels_estimate(
     told, scores = metrics(log, "cyclic_judge"), table(log)
     theirs = panel_mean(scores)
     interval = theirs.confidence_interval(0.95)
-    assert (told["estimate"], told["stderr"]) == pytest.approx((theirs.value, theirs.standard_error))
-    assert (told["lower"], told["upper"]) == pytest.approx((interval.low, interval.high))
+    assert told["estimate"] == pytest.approx(theirs.value)
+    # no smaller than that of the same items asked again
+    assert told["stderr"] == pytest.approx(max(theirs.standard_error, told["repeats_stderr"]))
+    assert told["lower"] <= interval.low + 1e-9
+    assert told["upper"] >= interval.high - 1e-9
     for name, value in zip(JUDGES, judge_biases(scores).value, strict=True):
         assert told[f"bias_{name}"] == pytest.approx(value)
         assert told[f"calls_{name}"] == 16
