@@ -55,7 +55,7 @@ def two_values() -> Scorer:
         ({"budget": 99, "objective": "worst"}, EvalbudgetError, "Did you mean 'worst-item'"),
         ({"budget": 99, "repeat": "judges"}, UnknownNameError, "Did you mean 'judge'"),
         ({"budget": 99, "score": "judge_ratings"}, UnknownNameError, "Did you mean 'judge_rating'"),
-        ({"budget": 99, "bonsu": 2}, UnknownNameError, "Did you mean 'bonus'"),
+        ({"budget": 99, "hold_uot": False}, UnknownNameError, "Did you mean 'hold_out'"),
         ({"budget": 99, "score_range": "10..1"}, InvalidInputError, "for example 1..10"),
         ({"budget": 99, "score_range": "low"}, InvalidInputError, "for example 1..10"),
     ],
