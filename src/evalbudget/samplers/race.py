@@ -44,9 +44,9 @@ class Race(ProvingSampler):
       has ``batch`` cells, or one hundredth of the readings so far if that is more.
 
     A history whose predictions of the first four anchors, the first eight, or all of them are no better than
-    a constant is dropped, which ``history_note`` says; the race begins anew without, and the anchors count as
-    known items only. A history of few models is worth one anchor for every eight of them, and no fewer than
-    four; what such a history says is tried at once, for everybody answers the random items as well.
+    a constant is dropped, which ``history_note`` says; the race goes on without, and the anchors count as any
+    other items that everybody answered first. A history of few models is worth one anchor for every eight of
+    them, and no fewer than four; everybody then answers a few random items as well, which try what it says.
 
     All this steers only. A model that falls five standard deviations behind is no challenger any more, and
     once the leader has none left, what is left of the budget goes to the proof: all models not yet proved to
@@ -116,7 +116,7 @@ class Race(ProvingSampler):
         )
         self.until_proved = until_proved
         m, n = self._n_models, self._n_items
-        self._few, self._first_items = first, min(first, n)
+        self._first_items = min(first, n)
         self._at_random = self._order(0)
         if self.predictor is not None:
             worth = max(_TRIALS[0], self.predictor.U.shape[0] // _PER_ANCHOR)
@@ -248,10 +248,7 @@ class Race(ProvingSampler):
             f"history dropped: on the {item.size} items that every model answered first, its predictions are "
             f"no better than a constant's (off by {of_history:.2f} against {of_constant:.2f})"
         )
-        # chosen items mislead as the history that chose them does: known, but nobody is judged by them
-        self._n_anchors = self._skipped = item.size
-        self._first_items = min(item.size + self._few, self._n_items)
-        self._effects, self._residual, self._predicted_unread = self._no_effects()
+        self._n_anchors = self._first_items = item.size
         at_random = self._at_random
         self._shared = np.concatenate([item, at_random[~np.isin(at_random, item)]])
 
