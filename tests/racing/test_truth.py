@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications
-from tests.racing.worlds import MODELS, new_race, play, worlds
+from tests.racing.worlds import MODELS, new_race, play, table, worlds
 
 from evalbudget.confidence.bounds import FloatArray
 from evalbudget.confidence.paired import BestProof, pairwise_evidence
@@ -314,3 +314,23 @@ def test_of_tied_models_none_is_called_the_best(sampler: str, delta: float, expe
         wrong += any("is best" in sentence for sentence in sentences)
     binomial_claim(wrong, R, at_most=delta)
     pinned(wrong, expected)
+
+
+@pytest.mark.parametrize("sampler", ["race", "paired-eprocess"])
+def test_whom_the_proof_merely_lost_sight_of_may_still_be_the_best(sampler: str) -> None:
+    """An arm of an earlier run, with a third of the items read, does not run now: nothing was proved of it."""
+    scores = np.vstack([table([0.75, 0.7], 60, 1), table([0.1], 60, 2)])
+    race = new_race(scores, scores.size, sampler, 3)
+    for _ in play(race, scores):
+        if race.lanes[0].readings >= 20:
+            race.lanes[0].absent = True
+    assert 0 in race.sampler.lost
+    assert 0 not in race.sampler.proved_worse
+    board = leaderboard_of(race)
+    assert board.outcome == Finding.UNDECIDED
+    assert board.of(MODELS[0]).status in (Status.LEADS, Status.POSSIBLE)
+    # one rule that can err: whom the proof did not drop is behind for certain, or not at all
+    for standing in board.standings:
+        if standing.status is Status.BEHIND:
+            row = MODELS.index(standing.name)
+            assert row in race.sampler.proved_worse or _is_certainly_beaten(race, row, set())

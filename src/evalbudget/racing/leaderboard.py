@@ -24,7 +24,7 @@ from evalbudget.estimators.models import (
 )
 from evalbudget.racing.race import Race
 from evalbudget.racing.verdict import Status, verdict_of
-from evalbudget.samplers import ProvingSampler, RacingSampler
+from evalbudget.samplers import RacingSampler
 
 LEVEL = 0.95
 _SILENT = 8  # failures without any score: the sampler may not have got round to giving the model up
@@ -247,11 +247,12 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
 
 
 def _dropped_by_proof(sampler: RacingSampler) -> frozenset[int] | None:
-    """Whom the sampler's own proof has ruled out; None if it keeps none."""
-    if not isinstance(sampler, ProvingSampler):
-        return None
-    proof = sampler.proof
-    return frozenset() if proof is None else frozenset(np.flatnonzero(proof.dropped_at >= 0).tolist())
+    """Whom the sampler's own proof has ruled out; None if it keeps none.
+
+    A proof leaves no error for a second rule: half of it is for a single best model, and both halves are
+    used where two are exactly tied. A model that it merely lost sight of is not among them.
+    """
+    return sampler.proved_worse if sampler.proved_error else None
 
 
 def _of_the_history(race: Race, notes: Sequence[str]) -> tuple[str, ...]:

@@ -19,7 +19,8 @@ _UNPREDICTED = 0.5  # what is predicted without history
 _PSEUDO = 16.0  # readings that a model's expected variance counts as
 _FEW = 10.0  # a mean of c readings has (1 + 10/c) times the variance it would have if all were known but it
 _GROWTH = 1.25  # factors, and the variances of all models, are renewed when readings grew by this much
-_TRIAL = 4  # anchors after which a history that misleads is found out, before the others are paid for
+_TRIALS = (4, 8)  # anchors after which a history that misleads is found out, before the others are paid for
+_PER_ANCHOR = 8  # models of a history that is worth one anchor; it gets four in any case
 _ENOUGH = 64  # answers that it takes to judge a history by so few anchors
 _SURE = 5.0  # standard deviations behind the leader at which a model is no challenger any more
 _STEP_SHARE = 0.01  # of the readings so far, that a step has at least
@@ -42,8 +43,10 @@ class Race(ProvingSampler):
       challenger, whichever is known less well, is asked next. A model's readings at most double, and a step
       has ``batch`` cells, or one hundredth of the readings so far if that is more.
 
-    A history whose predictions of the first four anchors, or of all of them, are no better than a constant is
-    dropped, which ``history_note`` says; the race goes on without.
+    A history whose predictions of the first four anchors, the first eight, or all of them are no better than
+    a constant is dropped, which ``history_note`` says; the race goes on without, and the anchors count as any
+    other items that everybody answered first. A history of few models is worth one anchor for every eight of
+    them, and no fewer than four; everybody then answers a few random items as well, which try what it says.
 
     All this steers only. A model that falls five standard deviations behind is no challenger any more, and
     once the leader has none left, what is left of the budget goes to the proof: all models not yet proved to
@@ -56,8 +59,9 @@ class Race(ProvingSampler):
         design: the models and items.
         predictor: item factors learned from history, matched with the design's items by id; None, or one
             that knows too few of them, is a race without history.
-        anchors: items everybody answers first, with history.
-        first: items everybody answers first, without.
+        anchors: items everybody answers first, with history; fewer if it has under eight models for each.
+        first: random items everybody answers first without history, and after the anchors if those are fewer
+            than asked for.
         batch: cells in a step.
         until_proved: spend on the proof from the start, which takes fewer readings to its end; who leads is
             known less well before that.
@@ -115,7 +119,9 @@ class Race(ProvingSampler):
         self._first_items = min(first, n)
         self._at_random = self._order(0)
         if self.predictor is not None:
-            self._n_anchors = self._first_items = min(anchors, n)
+            worth = max(_TRIALS[0], self.predictor.U.shape[0] // _PER_ANCHOR)
+            self._n_anchors = min(anchors, worth, n)
+            self._first_items = min(self._n_anchors + (first if worth < anchors else 0), n)
             chosen = choose_anchors(self.predictor, self._n_anchors)
             self._shared = np.concatenate([chosen, self._at_random[~np.isin(self._at_random, chosen)]])
         self._forecast: Forecast | None = None
@@ -141,8 +147,9 @@ class Race(ProvingSampler):
     def _plan(self) -> Step | None:
         begun = int(self._drawn.max())
         if self._remaining().size > 1 and begun < self._first_items:
-            trial = self.predictor is not None and not begun and self._n_models * _TRIAL >= _ENOUGH
-            return self._draw(self._remaining(), (_TRIAL if trial else self._first_items) - begun)
+            stops = [k for k in _TRIALS if k < self._n_anchors and self._n_models * k >= _ENOUGH]
+            stops += [self._n_anchors, self._first_items]
+            return self._draw(self._remaining(), min(k for k in stops if k > begun) - begun)
         drawable = self._to_steer()
         return self._draw(*self._duels(drawable)) if drawable.size else self._prove(LEAST)
 

@@ -204,9 +204,10 @@ class RacingSampler(Sampler):
 
     @property
     def proved_error(self) -> float:
-        """Probability with which a best model is ever among :attr:`proved_worse`.
+        """Probability with which a given best model is ever among :attr:`proved_worse`; 0 without a proof.
 
-        Who rules out further models by another rule leaves it this much of the error allowed in all.
+        Of two exactly tied ones each may be, so that a proof needs twice as much in all: nobody who relies on
+        it rules out further models by another rule that can err.
         """
         return 0.0
 
