@@ -318,7 +318,7 @@ def test_of_tied_models_none_is_called_the_best(sampler: str, delta: float, expe
 
 @pytest.mark.parametrize("sampler", ["race", "paired-eprocess"])
 def test_whom_the_proof_merely_lost_sight_of_may_still_be_the_best(sampler: str) -> None:
-    """An arm of an earlier run, with a third of the items read, does not run now: nothing was proved of it."""
+    """An arm of an earlier run, a third of its items read, does not run now: nothing was proved of it."""
     scores = np.vstack([table([0.75, 0.7], 60, 1), table([0.1], 60, 2)])
     race = new_race(scores, scores.size, sampler, 3)
     for _ in play(race, scores):
