@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 from repeats_sections.page import Entry, read_entries, write_docs
-from repeats_sections.replays import RECOMMENDED
+from repeats_sections.replays import RECOMMENDED, REFERENCES
 from repeats_sections.section import Progress, Section, Setting
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -46,7 +46,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 @click.option(
     "--without",
     multiple=True,
-    type=click.Choice(RECOMMENDED),
+    type=click.Choice([*REFERENCES[1:], *RECOMMENDED]),
     help="Leave this sampler out; may be repeated.",
 )
 @click.option(

@@ -61,7 +61,8 @@ def measured(
     pools: Sequence[Pool], budgets: Sequence[str], seeds: int, setting: Setting, what: str
 ) -> Measured:
     """Replay every sampler on every pool; budgets below a sampler's warm-up are left out."""
-    entrants = contestants(REFERENCES + recommended(setting), {})
+    references = tuple(name for name in REFERENCES if name not in setting.without)
+    entrants = contestants(references + recommended(setting), {})
     found: tuple[dict[tuple[str, str], NDArray[np.float64]], ...] = ({}, {}, {})
     total = len(entrants) * len(pools) * seeds
     for c, entrant in enumerate(entrants):
