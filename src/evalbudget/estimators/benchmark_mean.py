@@ -185,6 +185,8 @@ class _Used:
     @classmethod
     def of(cls, readings: ItemReadings, allocation: Allocation, fixed_repeats: int) -> _Used:
         used, how, prior, most_degrees = readings, "", None, np.inf
+        if allocation is Allocation.WEIGHTED and readings.lost_weights:
+            allocation = Allocation.ADAPTIVE  # a log that was scored again has the scores alone
         if allocation is Allocation.WEIGHTED:
             how = ", weighted as fixed before each reading"
             basis = readings.first(max(fixed_repeats, 2)).moments

@@ -139,6 +139,15 @@ class ItemReadings:
             self.n_items, self.item[keep], self.epoch[keep], self.value[keep], self.cost, weight
         )
 
+    @property
+    def lost_weights(self) -> bool:
+        """Whether every reading seems held out, though an item has one at most: nothing was said of them."""
+        return (
+            self.weight is not None
+            and bool(np.isnan(self.weight).all())
+            and int(self.counts.max(initial=0)) > 1
+        )
+
     def unweighted(self) -> ItemReadings:
         """The same readings without the weights that were fixed for them."""
         return ItemReadings(self.n_items, self.item, self.epoch, self.value, self.cost)

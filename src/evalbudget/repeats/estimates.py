@@ -15,7 +15,7 @@ from evalbudget.estimators import (
     mean_over_fixed_items,
     mean_over_sampled_items,
 )
-from evalbudget.estimators.judges import JudgeScores, judge_corrected
+from evalbudget.estimators.judges import JudgeScores, judge_corrected_generations
 from evalbudget.estimators.result import ConfidenceInterval, Estimate
 from evalbudget.sampler import Allocation
 
@@ -121,9 +121,9 @@ def describe_panel(
     """What a panel of judges says, in the same rows; only what is defined.
 
     ``repeats_stderr`` and its interval come from the scores with the judges' deviations taken out
-    (:func:`~evalbudget.estimators.judges.judge_corrected`), items given, around the panel's mean: the error
-    of the deviations themselves, which all items share, is left out. They are undefined while no item has two
-    scores.
+    (:func:`~evalbudget.estimators.judges.judge_corrected_generations`), items given, around the panel's mean:
+    the error of the deviations themselves, which all items share, is left out. They are undefined while no
+    item has two scores.
 
     Args:
         total: the panel's mean, items and repeats random.
@@ -135,7 +135,9 @@ def describe_panel(
     """
     if not scores.value.size:
         return NOTHING_SCORED
-    again = mean_over_fixed_items(judge_corrected(scores), allocation=allocation, fixed_repeats=fixed_repeats)
+    again = mean_over_fixed_items(
+        judge_corrected_generations(scores), allocation=allocation, fixed_repeats=fixed_repeats
+    )
     found = mean_rows(
         total,
         again,

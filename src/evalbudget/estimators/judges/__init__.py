@@ -8,7 +8,12 @@ from evalbudget.estimators.judges.components import (
     variance_components_literal,
 )
 from evalbudget.estimators.judges.difference import PairedScores, pair_scores, paired_difference
-from evalbudget.estimators.judges.panel_mean import judge_corrected, judge_mean_over_sampled_items, panel_mean
+from evalbudget.estimators.judges.panel_mean import (
+    judge_corrected,
+    judge_corrected_generations,
+    judge_mean_over_sampled_items,
+    panel_mean,
+)
 from evalbudget.estimators.judges.rows import bias_rows, component_rows, count_rows, short_names
 from evalbudget.estimators.judges.scales import ScaleDiagnosis, diagnose_scales, require_one_scale, rescale
 from evalbudget.estimators.judges.scores import JudgeScores
@@ -33,6 +38,7 @@ __all__ = [
     "effective_votes",
     "judge_biases",
     "judge_corrected",
+    "judge_corrected_generations",
     "judge_mean_over_sampled_items",
     "pair_scores",
     "paired_difference",

@@ -117,6 +117,25 @@ def judge_corrected(scores: JudgeScores) -> ItemReadings:
     )
 
 
+def judge_corrected_generations(scores: JudgeScores) -> ItemReadings:
+    """The same with one reading per generation: the mean over the judges who scored it.
+
+    What several judges say of one generation is not several repeats, so errors of repeats rest on this form.
+    """
+    panel, corrected = scores.scoring_panel(), judge_corrected(scores)
+    if not panel.value.size or np.bincount(panel.generation).max() == 1:
+        return corrected
+    first = np.flatnonzero(np.diff(panel.generation, prepend=-1))
+    return ItemReadings.of(
+        panel.item[first],
+        panel.epoch[first],
+        np.bincount(panel.generation, corrected.value) / np.bincount(panel.generation),
+        n_items=scores.n_items,
+        cost=scores.cost,
+        weight=None if panel.weight is None else np.bincount(panel.generation, panel.weight),
+    )
+
+
 def judge_mean_over_sampled_items(scores: JudgeScores) -> Estimate:
     r"""Raw mean of the scores with the interval people use, sd/sqrt(n) over items: the baseline.
 
