@@ -162,7 +162,7 @@ def _targets(found: list[_Found], seeds: int) -> list[Target]:
             Target(
                 f"{case.name}: bias within {LARGEST_Z:g} standard errors of 0",
                 f"largest {largest:+.2f} ±{1 / np.sqrt(seeds):.2f}",
-                abs(largest) * np.sqrt(seeds) <= LARGEST_Z,
+                bool(abs(largest) * np.sqrt(seeds) <= LARGEST_Z),
             )
         )
         if case.sampler not in (_auto, _bernstein):
@@ -186,7 +186,7 @@ def _targets(found: list[_Found], seeds: int) -> list[Target]:
                     f"{case.name}: rmse / plain epochs <= 1.05",
                     f"largest {above.ratio:.3f}, at {above.per_item}x",
                     round(above.ratio, 3) <= 1.05,
-                    above.ratio - noise <= 1.05,
+                    bool(above.ratio - noise <= 1.05),
                 )
             )
     return targets

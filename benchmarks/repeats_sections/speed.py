@@ -80,11 +80,11 @@ def _builders(setting: Setting) -> dict[str, Build]:
         "uniform": Uniform,
         "robin": lambda design: Robin(design, variances=[1.0 + i % 7 for i in range(design.n_items)]),
         "robin-hood t0=2": lambda design: RobinHood(design, t0=2),
-        "eb-bernstein warmup=2": lambda design: EBBernstein(design, warmup=2),
+        "eb-bernstein warmup=3": lambda design: EBBernstein(design, warmup=3),
     }
-    if "rating-kernel" in recommended(setting):
-        rating_kernel: Any = get_sampler("rating-kernel")
-        found["rating-kernel warmup=2"] = partial(rating_kernel, warmup=2)
+    if "auto" in recommended(setting):
+        auto: Any = get_sampler("auto")
+        found["auto warmup=3"] = partial(auto, warmup=3)
     return found
 
 

@@ -50,7 +50,7 @@ def test_json_to_stdout_is_only_json(file: Path) -> None:
     result = run(file, "--seeds", "2", "--rater", "s", "--model", "b", "--budget", "5x", "--json", "-")
     assert result.exit_code == 0
     rows = json.loads(result.stdout)
-    assert [(row["sampler"], row["pools"]) for row in rows] == [("uniform", 1), ("eb-bernstein", 1)]
+    assert [(row["sampler"], row["pools"]) for row in rows] == [("uniform", 1), ("auto", 1)]
 
 
 def test_json_to_a_file_and_table(file: Path, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_the_same_command_prints_the_same_numbers(file: Path) -> None:
         (["--objective", "wrost-item"], "unknown objective 'wrost-item'. Did you mean 'worst-item'"),
         (["--rater", "S"], "unknown rater 'S'. Did you mean 's'"),
         (["--model", "A"], "unknown model 'A'. Did you mean 'a'"),
-        (["--budget", "2x"], "too small for eb-bernstein on the 10 items of model 'a', rater 'r'"),
+        (["--budget", "9"], "too small for uniform on the 10 items of model 'a', rater 'r'"),
         (["--budget", "0"], "above zero"),
         (["--budget", "5Mtok"], "but a replay costs nothing"),
         (["--budget", "lots"], "'lots' is not an amount"),

@@ -89,7 +89,7 @@ def test_the_terminal_of_a_run(task_file: Path, tmp_path: Path) -> None:
     steps = [(int(n), int(of)) for n, of in re.findall(r"Steps: +(\d+)/(\d+)", done.stdout)]
     samples = [(int(n), int(of)) for n, of in re.findall(r"Samples: +(\d+)/ *(\d+)", done.stdout)]
     assert steps
-    assert steps[-1] == samples[-1] == (90, 90)
+    assert steps[-1] == (90, 90)  # samples are shown every few seconds only
     assert {of for _, of in steps} == {of for _, of in samples} == {90}
     assert " estimate: " in done.stdout
     log = read_eval_log(str(next((tmp_path / "logs").glob("*.eval"))))

@@ -18,7 +18,7 @@ from evalbudget.reports import SECTIONS, Section
 from evalbudget.sampler import Kind
 from evalbudget.samplers import UCBE, Uniform, UniformRacing
 
-BUILT_IN = {"uniform", "robin", "robin-hood", "eb-bernstein", "rating-kernel"}
+BUILT_IN = {"auto", "uniform", "robin", "robin-hood", "eb-bernstein", "rating-kernel"}
 EVENT = Event(Request(0, Cell()))
 
 Found = tuple[Any, EntryPoint]

@@ -197,12 +197,11 @@ def test_rating_kernel_against_brute_force(
 
 
 def test_rating_kernel_on_a_scale_of_many_levels_is_eb_bernstein() -> None:
-    for warmup, same in ((5, True), (4, False)):  # 35 and 28 different scores
-        asked = [
-            [e.request for e in play(cls(Design.of_items(K), warmup=warmup, hold_out=False, seed=3), 200)]
-            for cls in (EBBernstein, RatingKernel)
-        ]
-        assert (asked[0] == asked[1]) == same
+    asked = [
+        [e.request for e in play(cls(Design.of_items(K), hold_out=False, seed=3), 200)]
+        for cls in (EBBernstein, RatingKernel)
+    ]
+    assert asked[0] == asked[1]  # all scores of the warm-up differ
 
 
 @pytest.mark.parametrize("objective", ["worst-item", "mse"])

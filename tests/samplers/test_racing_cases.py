@@ -283,7 +283,7 @@ def test_anchors_are_known_and_not_drawn() -> None:
     n = 80
     rng = np.random.default_rng(3)
     V = np.column_stack([np.ones(n), rng.standard_normal(n)])
-    history = FactorModel.of_factors(V, design(1, n).items, rng.standard_normal((20, 2)))
+    history = FactorModel.of_factors(V, design(1, n).items, rng.standard_normal((60, 2)))
     sampler = finish(Race(design(5, n), predictor=history, anchors=6, seed=1), scores(0, 5, n), 200)
     drawn = sampler.draws(sampler.leader())
     assert drawn.known.size == drawn.known_item.size == 6
