@@ -45,7 +45,4 @@ def test_the_default_prints_hardly_larger_errors_than_equal_repeats(
         assert results["evalbudget"]["chosen"] == ("rating-kernel" if sampler is None else None)
     ours, equal = rows[None], rows["uniform"]
     assert ours["score_stderr,none"] <= 1.05 * equal["score_stderr,none"]
-    # variances of what is asked seldom are shrunk towards the pool's, which in a pool as uneven as this one
-    # makes the printed error larger than that of the estimate, which is below that of equal repeats
-    assert ours["score_repeats_stderr,none"] <= 1.25 * equal["score_repeats_stderr,none"]
-    assert abs(ours["score,none"] - equal["score,none"]) < 4 * equal["score_repeats_stderr,none"]
+    assert ours["score_repeats_stderr,none"] <= 1.05 * equal["score_repeats_stderr,none"]
