@@ -334,3 +334,17 @@ def test_whom_the_proof_merely_lost_sight_of_may_still_be_the_best(sampler: str)
         if standing.status is Status.BEHIND:
             row = MODELS.index(standing.name)
             assert row in race.sampler.proved_worse or _is_certainly_beaten(race, row, set())
+
+
+def test_what_a_lost_model_proved_of_another_is_said_with_it() -> None:
+    """The second model is ruled out by the first one's answers; of the third, nothing was shown."""
+    scores = np.vstack([table([0.95], 60, 1), table([0.1], 60, 2), table([0.8], 60, 3)])
+    race = new_race(scores, scores.size, "paired-eprocess", 3)
+    for _ in play(race, scores):
+        if race.sampler.proved_worse == {1}:
+            race.leave(0, "its task ended early")
+    board = leaderboard_of(race)
+    assert board.outcome == Finding.BEST
+    assert board.sentence == (
+        "lab/model-c is best unless a model that was lost is better, with 95% confidence."
+    )
