@@ -6,7 +6,7 @@ from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import EvalbudgetError
 from evalbudget.estimators.result import ConfidenceInterval, Estimate
 from evalbudget.hookspecs import hookimpl
-from evalbudget.journal import Journal, replay, resume
+from evalbudget.journal import Journal, resume
 from evalbudget.sampler import Allocation, Sampler
 
 __all__ = [
@@ -25,6 +25,5 @@ __all__ = [
     "Unit",
     "__version__",
     "hookimpl",
-    "replay",
     "resume",
 ]

@@ -168,26 +168,8 @@ def _again(sampler: Sampler, event: Event) -> tuple[Request, ...]:
     return sampler.ask(1, eligible=lambda cell: cell._replace(epoch=0) == wanted)
 
 
-def replay(sampler: Sampler, readings: Iterable[Reading], journal: Journal | None = None) -> None:
-    """Adopt finished readings that somebody else asked for, for example an earlier log's.
-
-    Args:
-        sampler: to teach.
-        readings: what was read; the ids of their requests do not matter.
-        journal: where to record them. They count against a budget at their cost: give them cost 0 if
-            somebody else paid.
-    """
-    for reading in readings:
-        request = sampler.adopt(reading.request.cell)
-        adopted = Reading(request, reading.value, reading.cost, reading.error)
-        sampler.tell([adopted])
-        if journal is not None:
-            journal.ask(request, adopted=True)
-            journal.tell(adopted)
-
-
 def _jsonable(config: dict[str, Any]) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in config.items()}
 
 
-__all__ = ["FORMAT", "Cell", "Design", "Event", "Header", "Journal", "replay", "resume"]
+__all__ = ["FORMAT", "Cell", "Design", "Event", "Header", "Journal", "resume"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalbudget import Cell, Design, Reading, replay
+from evalbudget import Cell, Design, Reading
 from evalbudget.confidence.bounds import FloatArray
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError
 from evalbudget.estimators.models import Corrections
@@ -252,7 +252,8 @@ def test_a_model_added_late_catches_up_on_what_was_paid_for() -> None:
     first = UCBE(design(3, 60), batch=8, seed=2)
     journal = play(first, 100, score=lambda c: truth[c.model, c.item])
     later = UCBE(design(4, 60), batch=8, seed=2)
-    replay(later, journal.readings)
+    for reading in journal.readings:
+        later.tell([Reading(later.adopt(reading.request.cell), reading.value, reading.cost)])
     assert later.asked == first.asked
     more = play(later, 400, score=lambda c: truth[c.model, c.item])
     new = [event.request.cell for event in more if event.reading is None]

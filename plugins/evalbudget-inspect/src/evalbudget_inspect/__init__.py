@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 __all__ = ["Leaderboard", "budgeted", "cyclic_judge", "leaderboard", "race", "rotate"]
 
 if TYPE_CHECKING:
-    from evalbudget.racing import Leaderboard
+    from evalbudget.racing.leaderboard import Leaderboard
     from evalbudget_inspect.judging import cyclic_judge, rotate
     from evalbudget_inspect.racing.leaderboard import leaderboard
     from evalbudget_inspect.racing.task import race
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 else:
     # evalbudget loads this package as a plugin for every command; the host takes seconds to import
     _HOME = {
-        "Leaderboard": "evalbudget.racing",
+        "Leaderboard": "evalbudget.racing.leaderboard",
         "budgeted": "evalbudget_inspect.task",
         "cyclic_judge": "evalbudget_inspect.judging",
         "leaderboard": "evalbudget_inspect.racing.leaderboard",
