@@ -55,6 +55,25 @@ def _streams_of_the_host() -> Iterator[None]:
         gc.collect()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_is_drawn() -> Iterator[None]:
+    # with --display none the host still lays out its table of results (a minute for fifty models) and colours the
+    # traceback of every sample that fails (a quarter of a second each); what users see is tested in processes
+    # of their own
+    from inspect_ai._display.rich import display
+    from inspect_ai._util.rich import truncate_traceback
+    from inspect_ai.log import _log
+
+    def plain(*exception: Any) -> tuple[str, str]:
+        text = truncate_traceback(*exception)[0]
+        return text, text
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(display, "tasks_results", lambda tasks: "")
+        patch.setattr(_log, "format_traceback", plain)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("INSPECT_DISPLAY", "none")
