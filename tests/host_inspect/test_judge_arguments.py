@@ -63,7 +63,7 @@ def command(line: str, *more: str, cwd: Path) -> subprocess.CompletedProcess[str
         env={**os.environ, "INSPECT_DISPLAY": "plain", "COLUMNS": "120"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert found.returncode == 0, found.stdout + found.stderr

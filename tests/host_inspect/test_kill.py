@@ -40,7 +40,7 @@ def _start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
 
 def _kill_when(process: subprocess.Popen[bytes], folder: Path, samples: int) -> EvalLog:
     """Kill -9 as soon as the newest log holds so many samples."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.1)
         logs = sorted(folder.glob("*.eval"))

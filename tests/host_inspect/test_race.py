@@ -301,7 +301,7 @@ def test_on_trio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     thread = threading.Thread(target=on_its_own_thread)
     thread.start()
-    thread.join(60)
+    thread.join(180)
     assert attempts(found) == board(found).spent == 50
 
 

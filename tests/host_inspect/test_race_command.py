@@ -27,7 +27,7 @@ def _command(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         env={name: value for name, value in os.environ.items() if name != "INSPECT_DISPLAY"},
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=300,
         check=False,
     )
 

@@ -41,7 +41,7 @@ def _eval(task: Path | str, folder: Path, *arguments: str) -> subprocess.Complet
         [sys.executable, "-c", EVALBUDGET, *command],
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=300,
         check=False,
         env=environment,
     )
@@ -170,7 +170,7 @@ def test_a_process_that_knows_nothing_of_us_can_compute_them_again(
         "print([s.metrics['eb/upper'].value for s in log.results.scores if 'eb/upper' in s.metrics])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, log.location], capture_output=True, text=True, timeout=90, check=False
+        [sys.executable, "-c", script, log.location], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     again = json.loads(done.stdout.splitlines()[-1])

@@ -43,7 +43,7 @@ def test_the_host_has_its_bars_back_after_an_error() -> None:
 
 @pytest.fixture
 def said() -> Iterator[list[str]]:
-    """What is logged of a run's progress, once: how many of pytest's handlers hear it depends on earlier runs."""
+    """What a run logs of its progress, once: how many of pytest's handlers hear it depends on what ran."""
     messages: list[str] = []
 
     class Keep(logging.Handler):
