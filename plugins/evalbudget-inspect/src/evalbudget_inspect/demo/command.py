@@ -43,7 +43,7 @@ HOST = [
 def demo(keep: Path | None, as_json: bool) -> None:
     """Run a real evaluation offline, with plain epochs and with a budget, and compare.
 
-    The judge is simulated, so the true score of every item is known. Takes about half a minute.
+    The judge is simulated, so the true score of every item is known. Takes about half a minute on two cores.
     """
     console = Console(stderr=as_json)
     with tempfile.TemporaryDirectory(prefix="evalbudget-demo-") as scratch:
