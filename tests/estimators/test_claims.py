@@ -119,9 +119,9 @@ def test_fixed_items_after_uniform_allocation(K: int, n: int) -> None:
         assert abs(bias) < 4
 
 
-@pytest.mark.parametrize(("K", "expected"), [(20, 10), (300, 16)])
+@pytest.mark.parametrize(("K", "expected"), [(20, 6), (300, 11)])
 def test_fixed_items_after_weighted_allocation(K: int, expected: int) -> None:
-    R = replications(300, 5000)
+    R = replications(150, 5000)
     failed, bias = mean_failures(
         lambda truth, _: mean_over_fixed_items(
             worlds.weighted(truth, 12), allocation=Allocation.WEIGHTED, fixed_repeats=3, bounds=(0, 1)
@@ -134,9 +134,9 @@ def test_fixed_items_after_weighted_allocation(K: int, expected: int) -> None:
     assert abs(bias) < 4
 
 
-@pytest.mark.parametrize(("K", "expected"), [(20, 4), (300, 15)])
+@pytest.mark.parametrize(("K", "expected"), [(20, 2), (300, 6)])
 def test_fixed_items_after_adaptive_allocation(K: int, expected: int) -> None:
-    R = replications(300, 5000)
+    R = replications(150, 5000)
     failed, bias = mean_failures(
         lambda truth, _: mean_over_fixed_items(
             worlds.adaptive(truth, 12), allocation=Allocation.ADAPTIVE, fixed_repeats=3, bounds=(0, 1)
@@ -165,7 +165,7 @@ def test_the_plain_mean_after_adaptive_allocation_is_biased() -> None:
 @pytest.mark.parametrize("allocation", list(Allocation))
 def test_sampled_items(allocation: Allocation, K: int, at_most: float) -> None:
     # few items of a skewed population: the t interval needs many, and is labelled asymptotic
-    R = replications(300, 5000)
+    R = replications(150, 5000)
     buy = {"fixed": worlds.uniform, "weighted": worlds.weighted, "adaptive": worlds.adaptive}[
         allocation.value
     ]
@@ -183,7 +183,7 @@ def test_sampled_items(allocation: Allocation, K: int, at_most: float) -> None:
 
 @pytest.mark.parametrize("allocation", ["uniform", "adaptive"])
 def test_anytime_mean(allocation: str) -> None:
-    R = replications(300, 5000)
+    R = replications(150, 5000)
     failed, _ = mean_failures(
         lambda truth, _: anytime_mean_over_fixed_items(ALLOCATIONS[allocation](truth, 6)), skewed(50), R
     )

@@ -7,6 +7,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import pytest
@@ -53,6 +54,26 @@ def _streams_of_the_host() -> Iterator[None]:
         )  # another folder may use this fixture too
         yield
         gc.collect()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_is_drawn() -> Iterator[None]:
+    # with --display none the host still lays out its table of results (a minute for fifty models) and colours
+    # the traceback of every call and sample that fails (a quarter of a second each); what users see is tested
+    # in processes of their own
+    from inspect_ai._display.rich import display
+    from inspect_ai.log import _log
+    from inspect_ai.model import _model
+
+    def plain(*exception: Any) -> tuple[str, str]:
+        text = "".join(format_exception(*exception))
+        return text, text
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(display, "tasks_results", lambda tasks: "", raising=False)
+        for module in (_log, _model):
+            patch.setattr(module, "format_traceback", plain, raising=False)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from evalbudget.cli.main import cli
 from evalbudget.estimators import ItemReadings
 from evalbudget_inspect.prior import is_refused
 
-BUDGET = 120
+BUDGET = 72
 
 
 def _judge(**args: Any) -> str:
@@ -40,7 +40,7 @@ def _start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
 
 def _kill_when(process: subprocess.Popen[bytes], folder: Path, samples: int) -> EvalLog:
     """Kill -9 as soon as the newest log holds so many samples."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.1)
         logs = sorted(folder.glob("*.eval"))
@@ -73,16 +73,13 @@ def _report(location: str) -> tuple[int, str]:
     return result.exit_code, result.stdout if result.exit_code == 0 else result.output
 
 
-@pytest.mark.parametrize(("fail", "kills"), [(0.0, [40]), (0.1, [40, 80])])
-def test_a_killed_run_ends_at_the_budget(
+def test_a_run_killed_twice_ends_at_the_budget(
     task_file: Path,
     tmp_path: Path,
     diagnostics: Any,
     metrics: Any,
     weights: Any,
     check_weights: Any,
-    fail: float,
-    kills: list[int],
 ) -> None:
     folder = tmp_path / "killed"
     process = _start(
@@ -94,15 +91,15 @@ def test_a_killed_run_ends_at_the_budget(
         "--model",
         "simulated/writer",
         "--model-role",
-        _judge(fail=fail, latency=0.05, seed=3),
+        _judge(fail=0.1, latency=0.05, seed=3),
         "--no-fail-on-error",
         "--max-samples",
         "4",
     )
-    log = _kill_when(process, folder, kills[0])
-    for samples in kills[1:]:
-        process = _start(folder, "eval-retry", log.location)
-        log = _kill_when(process, folder, samples)
+    first = _kill_when(process, folder, 24)
+    process = _start(folder, "eval-retry", first.location)
+    log = _kill_when(process, folder, 48)
+    assert _cells(first).items() <= _cells(log).items()
     options: dict[str, Any] = {"display": "none", "log_realtime": False, "ctl_server": False}
     done = eval_retry(log, log_dir=str(folder), **options)[0]
     assert done.status == "success"
@@ -118,8 +115,6 @@ def test_a_killed_run_ends_at_the_budget(
     attempts = sum(1 + len(s.error_retries or []) for s in done.samples or []) - len(refused)
     assert ours["spent"] == attempts == BUDGET
     assert ours["readings"] == len(after)
-    if not fail:
-        assert len(samples_of) == BUDGET
     # weights are those that were logged before the kill, and leave every held-out reading its share
     found = weights(done)
     check_weights(found)

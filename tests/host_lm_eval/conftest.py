@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.server import Server
 
 if find_spec("inspect_ai") is None:  # the oldest lm-eval is tested in an environment of its own
@@ -25,6 +26,15 @@ def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
     monkeypatch.setenv("OPENAI_API_KEY", "unused")
+
+
+@pytest.fixture
+def own_tasks_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host's own thousands take seconds."""
+    init = TaskManager.__init__
+    monkeypatch.setattr(
+        TaskManager, "__init__", lambda self, *a, **more: init(self, *a, **more | {"include_defaults": False})
+    )
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right
 from tests.host_lm_eval.server import Asked, Server
 from tests.host_lm_eval.worlds import write_task
@@ -111,15 +110,6 @@ def test_killed_it_goes_on_and_nothing_is_paid_for_twice(server: Server, tmp_pat
     assert set(recorded.models) == set(SKILLS)
     asked = {s["name"]: s["readings"] for s in board["standings"]}
     assert {m: int(recorded.counts[i].sum()) for i, m in enumerate(recorded.models)} == asked
-
-
-@pytest.fixture
-def own_tasks_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host's own thousands take seconds."""
-    init = TaskManager.__init__
-    monkeypatch.setattr(
-        TaskManager, "__init__", lambda self, *a, **more: init(self, *a, **more | {"include_defaults": False})
-    )
 
 
 @pytest.mark.usefixtures("own_tasks_only")

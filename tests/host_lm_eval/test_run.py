@@ -254,6 +254,7 @@ def test_blocks_that_cannot_be_run(tmp_path: Path) -> None:
         lm_eval.evaluator.evaluate = STOCK
 
 
+@pytest.mark.usefixtures("own_tasks_only")
 def test_a_race_has_a_budget_of_its_own(tmp_path: Path) -> None:
     tasks = write_task(tmp_path / "own", n=6, **BLOCK)
     one, other = CoinModel(noise=False), CoinModel()

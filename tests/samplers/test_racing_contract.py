@@ -142,8 +142,8 @@ def history(design: Design) -> FactorModel:
 class TestEveryRegistered(RacingContract):
     """With its defaults, whoever brought it."""
 
-    n_items = 120
-    n_requests = 400
+    n_items = 60
+    n_requests = 200
 
     @pytest.fixture(autouse=True, params=sorted(plugins().racers))
     def _use(self, request: pytest.FixtureRequest) -> None:

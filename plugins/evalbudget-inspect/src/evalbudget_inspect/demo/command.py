@@ -43,21 +43,21 @@ HOST = [
 def demo(keep: Path | None, as_json: bool) -> None:
     """Run a real evaluation offline, with plain epochs and with a budget, and compare.
 
-    The judge is simulated, so the true score of every item is known. Takes about half a minute.
+    The judge is simulated, so the true score of every item is known. Takes about half a minute on two cores.
     """
     console = Console(stderr=as_json)
     with tempfile.TemporaryDirectory(prefix="evalbudget-demo-") as scratch:
         logs = keep if keep is not None else Path(scratch)
         calls = ITEMS * REPEATS
-        plain = _run(
+        plain, budgeted = _run(
             console,
-            ["inspect", "eval", TASK.name, "--epochs", str(REPEATS), *HOST],
-            logs / "plain-epochs",
-        )
-        budgeted = _run(
-            console,
-            ["evalbudget", "inspect", "eval", TASK.name, "--budget", str(calls), *HOST],
-            logs / "budgeted",
+            {
+                logs / "plain-epochs": ["inspect", "eval", TASK.name, "--epochs", str(REPEATS), *HOST],
+                logs / "budgeted": [
+                    *("evalbudget", "inspect", "eval", TASK.name, "--budget", str(calls), *HOST),
+                ],
+            },
+            Path(scratch),
         )
         rows = [
             outcome_of("uniform", plain),
@@ -72,21 +72,48 @@ def demo(keep: Path | None, as_json: bool) -> None:
             console.print(f"Logs: {keep} (inspect view --log-dir {keep})", highlight=False)
 
 
-def _run(console: Console, command: list[str], logs: Path) -> Path:
-    """Run a host command on the demo task; the folder with its log."""
+def _run(console: Console, commands: dict[Path, list[str]], scratch: Path) -> list[Path]:
+    """Run host commands on the demo task, all at the same time; the folders with their logs.
+
+    Args:
+        console: where the commands are shown, before the first of them starts.
+        commands: by the folder of its log.
+        scratch: a folder for what they print.
+
+    Raises:
+        EvalbudgetError: one of them failed; it says what that one printed.
+    """
+    for command in commands.values():
+        console.print(f"[bold]$[/] {shlex.join(command)}", highlight=False, soft_wrap=True)
+    outputs = [scratch / f"output-{number}.txt" for number in range(len(commands))]
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        with console.status("evaluating"):
+            for (logs, command), output in zip(commands.items(), outputs, strict=True):
+                running.append(_start(command, logs, output))
+            for process in running:
+                process.wait()
+    finally:
+        for process in running:
+            process.kill()  # does nothing to one that has ended
+            process.wait()
+    for process, command, output in zip(running, commands.values(), outputs, strict=True):
+        if process.returncode != 0:
+            said = output.read_text(errors="replace")
+            raise EvalbudgetError(f"{shlex.join(command)} failed:\n{said}")
+    return list(commands)
+
+
+def _start(command: list[str], logs: Path, output: Path) -> subprocess.Popen[bytes]:
+    """Start a host command on the demo task; what it prints goes to the file ``output``."""
     module = {"inspect": "inspect_ai._cli.main", "evalbudget": "evalbudget"}[command[0]]
-    console.print(f"[bold]$[/] {shlex.join(command)}", highlight=False, soft_wrap=True)
-    with console.status("evaluating"):
-        done = subprocess.run(
+    with output.open("wb") as file:
+        return subprocess.Popen(
             [sys.executable, "-m", module, *command[1:], "--log-dir", str(logs.resolve())],
             cwd=TASK.parent,
-            capture_output=True,
-            text=True,
-            check=False,
+            stdout=file,
+            stderr=subprocess.STDOUT,
         )
-    if done.returncode != 0:
-        raise EvalbudgetError(f"{shlex.join(command)} failed:\n{done.stdout}{done.stderr}")
-    return logs
 
 
 def _table(rows: list[Outcome]) -> Table:
