@@ -349,6 +349,24 @@ def test_challengers_are_those_expected_to_beat_the_leader_by_most() -> None:
     assert (models.tolist(), counts.tolist()) == ([2], [1])
 
 
+def test_with_anchors_challengers_are_the_nearest_in_standard_deviations() -> None:
+    n = 80
+    rng = np.random.default_rng(3)
+    V = np.column_stack([np.ones(n), 3.0 * rng.standard_normal(n)])
+    U = 1.0 + rng.standard_normal((60, 2))
+    history = FactorModel.of_factors(V, design(1, n).items, U)
+    truth = (rng.random((4, n)) < history.predict(U[:4])).astype(float)
+    sampler = finish(Race(design(4, n), predictor=history, anchors=6, seed=1), truth, 24)
+    sampler.leader()
+    assert sampler._forecast is not None
+    sampler._mean = np.array([0.70, 0.67, 0.50, 0.60])
+    sampler._variance = np.array([0.0001, 0.0001, 0.04, 0.01])
+    behind = [0.0, 0.03 / 0.0002**0.5, 0.2 / 0.0401**0.5, 0.1 / 0.0101**0.5]
+    np.testing.assert_allclose(sampler._promise(0), -np.array(behind))
+    models, _ = sampler._duels(np.arange(4))
+    assert models[0] == 3
+
+
 def test_history_of_other_items_is_ignored_and_said() -> None:
     history = FactorModel.of_factors(np.ones((30, 1)), tuple(f"other {j}" for j in range(30)))
     sampler = Race(design(3, 30), predictor=history)

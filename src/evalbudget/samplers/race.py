@@ -42,7 +42,8 @@ class Race(ProvingSampler):
       as that is surer: how sure is measured on history's own models with as many answers. A smaller history
       is not trusted that far: it predicts the best model, which differs most from those it knows, too low;
     - the challengers are those expected to beat the leader by most, where not beating it counts 0 (expected
-      improvement): models that are near, and models of which little is known. Leader or challenger, whichever
+      improvement): models that are near, and models of which little is known. With anchors, which say as
+      much of one as of another, they are the nearest in standard deviations. Leader or challenger, whichever
       is known less well, is asked next. A model's readings at most double, and a step has ``batch`` cells, or
       one hundredth of the readings so far if that is more.
 
@@ -195,10 +196,16 @@ class Race(ProvingSampler):
         return np.asarray((self._mean[leader] - self._mean) / np.maximum(spread, 1e-9))
 
     def _promise(self, leader: int) -> FloatArray:
-        """By how much each model is expected to beat the leader, counting 0 if it does not, (n_models,)."""
+        """What speaks for each model as a challenger, the largest for the first one, shape (n_models,).
+
+        By how much it is expected to beat the leader, counting 0 if it does not. With anchors all are known
+        equally well from the start, and the nearest in standard deviations take fewer readings.
+        """
+        behind = self._behind(leader)
+        if self._forecast is not None and self._n_anchors:
+            return -behind
         from scipy.special import ndtr  # takes long to import, and most samplers do without
 
-        behind = self._behind(leader)
         spread = np.sqrt(self._variance + self._variance[leader])
         density = np.exp(-(behind**2) / 2.0) / np.sqrt(2.0 * np.pi)
         return np.asarray(spread * (density - behind * ndtr(-behind)))
