@@ -157,15 +157,18 @@ def history(seed: int, spoil: bool) -> tuple[FactorModel, FloatArray]:
     return FactorModel.train(past, [f"i{j}" for j in range(150)], rank=1, ridge=1.0), scores[40:]
 
 
-def test_a_history_that_predicts_worse_than_a_constant_is_dropped_and_said_so() -> None:
+@pytest.mark.parametrize("anchors", [0, 5])
+def test_a_history_that_predicts_worse_than_a_constant_is_dropped_and_said_so(anchors: int) -> None:
     for spoil in (False, True):
         factors, truth = history(1, spoil)
-        sampler = finish(Race(design(20, 150), predictor=factors, seed=1), truth, 1200)
+        # of 40 models, five anchors at most: one for every eight
+        race = Race(design(20, 150), predictor=factors, anchors=anchors or 6, first=12, seed=1)
+        sampler = finish(race, truth, 1200)
         assert (sampler.predictor is None) == spoil
         assert ("history dropped" in sampler.history_note) == spoil
         # the anchors stay known cells, and what comes after them is not predicted
         draws = sampler.draws(sampler.leader())
-        assert draws.known.size == (4 if spoil else 5)  # of 40 models, one anchor for every eight
+        assert draws.known.size == (min(anchors, 4) if spoil else anchors)  # given up after four
         assert bool(draws.prediction.any()) != spoil
         assert truth.mean(axis=1).max() - truth.mean(axis=1)[sampler.leader()] < 0.05
 

@@ -238,6 +238,7 @@ SAMPLERS: list[Callable[[Design, int], RacingSampler]] = [
     lambda d, seed: NaivePooling(d, batch=8, tau=2, predictor=history(), seed=seed, max_failures=1),
     lambda d, seed: Race(d, batch=8, seed=seed, max_failures=1),
     lambda d, seed: Race(d, batch=8, anchors=5, predictor=history(), seed=seed, max_failures=1),
+    lambda d, seed: Race(d, batch=8, anchors=2, predictor=history(), seed=seed, max_failures=1),
 ]
 
 

@@ -292,6 +292,82 @@ def test_anchors_are_known_and_not_drawn() -> None:
     assert (drawn.unseen_prediction_sum_sq <= drawn.unseen_prediction_sum).all()
 
 
+@pytest.mark.parametrize(("models", "trusted"), [(47, False), (48, True)])
+def test_eight_models_of_history_for_each_anchor_or_no_anchors(models: int, trusted: bool) -> None:
+    n = 80
+    rng = np.random.default_rng(3)
+    V = np.column_stack([np.ones(n), 3.0 * rng.standard_normal(n)])
+    U = 1.0 + rng.standard_normal((models, 2))
+    history = FactorModel.of_factors(V, design(1, n).items, U)
+    truth = (rng.random((5, n)) < history.predict(U[:5])).astype(float)
+    sampler = finish(Race(design(5, n), predictor=history, anchors=6, seed=1), truth, 150)
+    assert sampler.predictor is not None
+    drawn = sampler.draws(sampler.leader())
+    assert drawn.known.size == (6 if trusted else 0)
+    if not trusted:
+        alone = finish(Race(design(5, n), seed=1), truth, 150)
+        assert drawn.item[:4].tolist() == alone.draws(sampler.leader()).item[:4].tolist()
+        assert not drawn.prediction[:4].any()
+        assert drawn.prediction[4:].all()
+
+
+def test_a_small_history_stands_in_for_what_is_not_read_and_no_more() -> None:
+    """By hand: scores read, predictions of the rest, and what the model scores above its predictions."""
+    n = 60
+    rng = np.random.default_rng(5)
+    V = np.column_stack([np.ones(n), 3.0 * rng.standard_normal(n)])
+    U = 1.0 + rng.standard_normal((20, 2))
+    history = FactorModel.of_factors(V, design(1, n).items, U)
+    truth = (rng.random((6, n)) < history.predict(U[:6])).astype(float)
+    sampler = finish(Race(design(6, n), predictor=history, first=12, seed=2), truth, 72)
+    sampler.leader()  # takes the step in
+    forecast = sampler._forecast
+    assert forecast is not None
+    sampler._effects.item[:] = 0.0
+    for model in range(6):
+        read = sampler.is_read(model, np.arange(n))
+        f = forecast.row(model)
+        effect = float(sampler._effects.model[model])
+        sampler._weigh()
+        expected = (truth[model, read].sum() + f[~read].sum() + (~read).sum() * effect) / n
+        assert sampler._mean[model] == pytest.approx(expected)
+        assert sampler._mean[model] != pytest.approx(float(forecast.mean[model]), abs=1e-6)
+
+
+def test_challengers_are_those_expected_to_beat_the_leader_by_most() -> None:
+    sampler = Race(design(4, 100), batch=1)
+    sampler._drawn[:] = 10
+    sampler._mean = np.array([0.70, 0.69, 0.50, 0.60])
+    sampler._variance = np.array([0.0001, 0.0001, 0.04, 0.01])
+    draws = np.random.default_rng(0).standard_normal((2, 400_000))
+    for model, promise in enumerate(sampler._promise(0)):
+        beats = sampler._mean[model] - sampler._mean[0]
+        spread = np.sqrt(sampler._variance[model] + sampler._variance[0])
+        assert promise == pytest.approx(np.maximum(beats + spread * draws[0], 0.0).mean(), abs=2e-4)
+    # the second one is nearest in standard deviations, the fourth promises most but for the third
+    assert sampler._promise(0).argsort()[::-1].tolist() == [2, 3, 0, 1]
+    models, counts = sampler._duels(np.arange(4))
+    assert (models.tolist(), counts.tolist()) == ([2], [1])
+
+
+def test_with_anchors_challengers_are_the_nearest_in_standard_deviations() -> None:
+    n = 80
+    rng = np.random.default_rng(3)
+    V = np.column_stack([np.ones(n), 3.0 * rng.standard_normal(n)])
+    U = 1.0 + rng.standard_normal((60, 2))
+    history = FactorModel.of_factors(V, design(1, n).items, U)
+    truth = (rng.random((4, n)) < history.predict(U[:4])).astype(float)
+    sampler = finish(Race(design(4, n), predictor=history, anchors=6, seed=1), truth, 24)
+    sampler.leader()
+    assert sampler._forecast is not None
+    sampler._mean = np.array([0.70, 0.67, 0.50, 0.60])
+    sampler._variance = np.array([0.0001, 0.0001, 0.04, 0.01])
+    behind = [0.0, 0.03 / 0.0002**0.5, 0.2 / 0.0401**0.5, 0.1 / 0.0101**0.5]
+    np.testing.assert_allclose(sampler._promise(0), -np.array(behind))
+    models, _ = sampler._duels(np.arange(4))
+    assert models[0] == 3
+
+
 def test_history_of_other_items_is_ignored_and_said() -> None:
     history = FactorModel.of_factors(np.ones((30, 1)), tuple(f"other {j}" for j in range(30)))
     sampler = Race(design(3, 30), predictor=history)

@@ -20,7 +20,7 @@ _PSEUDO = 16.0  # readings that a model's expected variance counts as
 _FEW = 10.0  # a mean of c readings has (1 + 10/c) times the variance it would have if all were known but it
 _GROWTH = 1.25  # factors, and the variances of all models, are renewed when readings grew by this much
 _TRIALS = (4, 8)  # anchors after which a history that misleads is found out, before the others are paid for
-_PER_ANCHOR = 8  # models of a history that is worth one anchor; it gets four in any case
+_PER_ANCHOR = 8  # models of history that it takes for each anchor that it may choose
 _ENOUGH = 64  # answers that it takes to judge a history by so few anchors
 _SURE = 5.0  # standard deviations behind the leader at which a model is no challenger any more
 _STEP_SHARE = 0.01  # of the readings so far, that a step has at least
@@ -30,23 +30,26 @@ _ITEM_SPREAD = 0.02  # variance of item effects without history, worth four item
 class Race(ProvingSampler):
     r"""The recommended one: asks the leader and those that may still beat it, on the same items.
 
-    With history, every model first answers a few anchors, chosen to tell most about the benchmark mean; they
-    give a prior of each mean, by a calibration that history went through as well. Without, every model
-    answers the same few random items. From then on models get random items, the same ones in the same order:
+    With a history of at least eight models for each anchor, every model first answers the anchors, chosen to
+    tell most about the benchmark mean; they give a prior of each mean, by a calibration that history went
+    through as well. With a smaller history, or none, every model answers the same few random items. From then
+    on models get random items, the same ones in the same order:
 
     - a score less its prediction is a model's effect plus an item's plus noise; items are random effects,
       so that models are compared on the items they share as far as predictions leave item effects at all;
-    - the mean of a model is what it scored on the items it read and what the effects say of the others. With
-      history it is the mean that the factors predict, refitted to all its answers, as long as that is surer:
-      how sure is measured on history's own models with as many answers;
-    - the challengers are those with the smallest distance to the leader in standard deviations; leader or
-      challenger, whichever is known less well, is asked next. A model's readings at most double, and a step
-      has ``batch`` cells, or one hundredth of the readings so far if that is more.
+    - the mean of a model is what it scored on the items it read and what the predictions and effects say of
+      the others. With anchors it is the mean that the factors predict, refitted to all its answers, as long
+      as that is surer: how sure is measured on history's own models with as many answers. A smaller history
+      is not trusted that far: it predicts the best model, which differs most from those it knows, too low;
+    - the challengers are those expected to beat the leader by most, where not beating it counts 0 (expected
+      improvement): models that are near, and models of which little is known. With anchors, which say as
+      much of one as of another, they are the nearest in standard deviations. Leader or challenger, whichever
+      is known less well, is asked next. A model's readings at most double, and a step has ``batch`` cells, or
+      one hundredth of the readings so far if that is more.
 
-    A history whose predictions of the first four anchors, the first eight, or all of them are no better than
-    a constant is dropped, which ``history_note`` says; the race goes on without, and the anchors count as any
-    other items that everybody answered first. A history of few models is worth one anchor for every eight of
-    them, and no fewer than four; everybody then answers a few random items as well, which try what it says.
+    A history whose predictions of the first four anchors, the first eight, or all that everybody answers
+    first are no better than a constant is dropped, which ``history_note`` says; the race goes on without, and
+    the anchors count as any other items that everybody answered first.
 
     All this steers only. A model that falls five standard deviations behind is no challenger any more, and
     once the leader has none left, what is left of the budget goes to the proof: all models not yet proved to
@@ -59,9 +62,8 @@ class Race(ProvingSampler):
         design: the models and items.
         predictor: item factors learned from history, matched with the design's items by id; None, or one
             that knows too few of them, is a race without history.
-        anchors: items everybody answers first, with history; fewer if it has under eight models for each.
-        first: random items everybody answers first without history, and after the anchors if those are fewer
-            than asked for.
+        anchors: items everybody answers first, with a history of at least eight models for each.
+        first: random items everybody answers first otherwise.
         batch: cells in a step.
         until_proved: spend on the proof from the start, which takes fewer readings to its end; who leads is
             known less well before that.
@@ -118,10 +120,8 @@ class Race(ProvingSampler):
         m, n = self._n_models, self._n_items
         self._first_items = min(first, n)
         self._at_random = self._order(0)
-        if self.predictor is not None:
-            worth = max(_TRIALS[0], self.predictor.U.shape[0] // _PER_ANCHOR)
-            self._n_anchors = min(anchors, worth, n)
-            self._first_items = min(self._n_anchors + (first if worth < anchors else 0), n)
+        if self.predictor is not None and self.predictor.U.shape[0] >= _PER_ANCHOR * anchors:
+            self._n_anchors = self._first_items = min(anchors, n)
             chosen = choose_anchors(self.predictor, self._n_anchors)
             self._shared = np.concatenate([chosen, self._at_random[~np.isin(self._at_random, chosen)]])
         self._forecast: Forecast | None = None
@@ -148,7 +148,7 @@ class Race(ProvingSampler):
         begun = int(self._drawn.max())
         if self._remaining().size > 1 and begun < self._first_items:
             stops = [k for k in _TRIALS if k < self._n_anchors and self._n_models * k >= _ENOUGH]
-            stops += [self._n_anchors, self._first_items]
+            stops.append(self._first_items)
             return self._draw(self._remaining(), min(k for k in stops if k > begun) - begun)
         drawable = self._to_steer()
         return self._draw(*self._duels(drawable)) if drawable.size else self._prove(LEAST)
@@ -163,9 +163,9 @@ class Race(ProvingSampler):
     def _duels(self, drawable: IntArray) -> tuple[IntArray, IntArray]:
         """Leader and challengers that fill a step, with the number of items of each."""
         leader = self._leading()
-        index = -self._behind(leader)
+        promise = self._promise(leader)
         others = drawable[drawable != leader]
-        others = others[np.lexsort((self._rank[others], -index[others]))]
+        others = others[np.lexsort((self._rank[others], -promise[others]))]
         leader_left = bool(self._drawn[leader] < self._n_items)
         room = max(self.batch, _STEP_SHARE * float(self._drawn.sum()))
         items: dict[int, int] = {}
@@ -195,13 +195,31 @@ class Race(ProvingSampler):
         spread = np.sqrt(self._variance + self._variance[leader])
         return np.asarray((self._mean[leader] - self._mean) / np.maximum(spread, 1e-9))
 
+    def _promise(self, leader: int) -> FloatArray:
+        """What speaks for each model as a challenger, the largest for the first one, shape (n_models,).
+
+        By how much it is expected to beat the leader, counting 0 if it does not. With anchors all are known
+        equally well from the start, and the nearest in standard deviations take fewer readings.
+        """
+        behind = self._behind(leader)
+        if self._forecast is not None and self._n_anchors:
+            return -behind
+        from scipy.special import ndtr  # takes long to import, and most samplers do without
+
+        spread = np.sqrt(self._variance + self._variance[leader])
+        density = np.exp(-(behind**2) / 2.0) / np.sqrt(2.0 * np.pi)
+        return np.asarray(spread * (density - behind * ndtr(-behind)))
+
     # what was learned
 
     def _begun(self, step: Step) -> None:
-        if self._forecast is None:
+        if self.predictor is None or (self._forecast is None and self._n_anchors):
             return
         first, size = np.unique(step.model, return_counts=True)
         for model, count in zip(first.tolist(), size.tolist(), strict=True):
+            if self._forecast is None:  # nothing is predicted before history is tried
+                self._past[model].append((np.zeros(count), 0.0, 0.0))
+                continue
             unread = self._order(model)[int(self._drawn[model]) - count :]
             f = self._forecast.row(model)[unread]
             self._past[model].append((f[:count], float(f.sum()), float((f * f).sum())))
@@ -226,7 +244,7 @@ class Race(ProvingSampler):
         return AdditiveEffects(m, pool), residual, np.full(m, _UNPREDICTED * pool)
 
     def _start(self, predictor: FactorModel) -> None:
-        """Begin to predict once the anchors are read, unless history predicts them worse than a constant."""
+        """Predict once all have answered the first items, unless history does it worse than a constant."""
         n_read = int(self._drawn.max())
         item = self._order(0)[:n_read].astype(np.int64)
         scores = np.stack([self.scores_of(model)[item] for model in range(self._n_models)])
@@ -248,9 +266,9 @@ class Race(ProvingSampler):
             f"history dropped: on the {item.size} items that every model answered first, its predictions are "
             f"no better than a constant's (off by {of_history:.2f} against {of_constant:.2f})"
         )
-        self._n_anchors = self._first_items = item.size
-        at_random = self._at_random
-        self._shared = np.concatenate([item, at_random[~np.isin(at_random, item)]])
+        if self._n_anchors:
+            self._n_anchors = self._first_items = item.size
+            self._shared = np.concatenate([item, self._at_random[~np.isin(self._at_random, item)]])
 
     def _take_in(self, model: int) -> None:
         """Residuals of a model's new scores; of all its scores when its factors are refitted."""
@@ -339,7 +357,7 @@ class Race(ProvingSampler):
             self._combine(self._forecast, mean, variance, told | (self._drawn >= n))
 
     def _combine(self, forecast: Forecast, mean: FloatArray, variance: FloatArray, told: BoolArray) -> None:
-        """What history predicts from a model's answers, or what the answers alone say, whichever is surer.
+        """What history predicts from a model's answers, or what the answers say, whichever is surer.
 
         How sure a prediction is, history's own models tell. Nothing is learned about that from the race:
         the models that were asked most are those that looked good, and would shift what is expected of the
@@ -347,7 +365,9 @@ class Race(ProvingSampler):
         """
         # both rest on the same scores, so they are not averaged: the less certain one adds next to nothing,
         # and once the data alone say more, a wrong prediction must not outlast them
-        alone = told & (variance < forecast.variance)
+        surer = variance < forecast.variance
+        # without anchors history is small: its predictions only stand in for what a model has not read
+        alone = told & (surer if self._n_anchors else True)
         self._mean = np.where(alone, mean, forecast.mean)
         self._variance = np.where(alone, variance, forecast.variance)
 
