@@ -24,14 +24,14 @@ __all__ = [
 ]
 
 _HOME = {
-    "BudgetedTask": "task",
-    "CyclicJudgeFilter": "judges",
-    "JUDGED_METRICS": "judging.rows",
-    "budgeted": "wrapping",
-    "judged": "judging.rows",
-    "panel": "judging.rows",
-    "process_judged": "judging.rows",
-    "race": "racing.api",
+    "BudgetedTask": "evalbudget_lm_eval.task",
+    "CyclicJudgeFilter": "evalbudget_lm_eval.judges",
+    "JUDGED_METRICS": "evalbudget_lm_eval.judging.rows",
+    "budgeted": "evalbudget_lm_eval.wrapping",
+    "judged": "evalbudget_lm_eval.judging.rows",
+    "panel": "evalbudget_lm_eval.judging.rows",
+    "process_judged": "evalbudget_lm_eval.judging.rows",
+    "race": "evalbudget_lm_eval.racing.api",
 }
 
 
@@ -39,4 +39,4 @@ def __getattr__(name: str) -> Any:
     # the host takes seconds to import: not for every command of evalbudget
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(import_module(_HOME[name]), name)
