@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,6 +80,51 @@ def weighted_rows(seed: int) -> tuple[ItemReadings, list[list[float]], list[list
     return ItemReadings.of(plain.item, plain.epoch, plain.value, weight=told), rows, shares
 
 
+def test_one_reading_that_weighs_nearly_all_leaves_a_degree_of_freedom() -> None:
+    rows, weight = [[0.0, 1.0], [1.0, 0.0]], [math.nan, 1e-9, math.nan, 1e-9]
+    plain = of(rows)
+    readings = ItemReadings.of(plain.item, plain.epoch, plain.value, weight=weight)
+    found = mean_over_fixed_items(readings, allocation=Allocation.WEIGHTED, fixed_repeats=2)
+    half = found.confidence_interval(0.95).half_width
+    assert half == pytest.approx(stats.t.ppf(0.975, 2) * found.standard_error, rel=1e-6)
+
+
+@pytest.mark.parametrize("score", [0.1, 0.3, 0.7, 1.0])
+@pytest.mark.parametrize("K", [3, 10, 40])
+def test_equal_scores_are_no_spread_however_they_round(score: float, K: int) -> None:
+    """Item means that are the same score, added up with other weights: betting, not a t interval."""
+    rng = np.random.default_rng(K)
+    rows = [[score] * int(n) for n in rng.integers(3, 30, K)]
+    told = []
+    for row in rows:
+        parts = rng.random(len(row))
+        told += [math.nan, *(parts[1:] / parts.sum())]
+    plain = of(rows)
+    readings = ItemReadings.of(plain.item, plain.epoch, plain.value, weight=told)
+    options: dict[str, Any] = {"allocation": Allocation.WEIGHTED, "fixed_repeats": 2, "bounds": (0.0, 1.0)}
+    found = mean_over_sampled_items(readings, **options)
+    expected = betting_intervals(np.full(K, score), [K], 0.95, bounds=(0.0, 1.0))
+    interval = found.confidence_interval(0.95)
+    assert (interval.low, interval.high) == pytest.approx((expected.low[0], expected.high[0]), abs=1e-9)
+    assert found.standard_error == 0.0
+
+
+def test_a_second_scorers_weights_count_only_if_they_are_a_samplers() -> None:
+    """Where the driving scorer gave no score its weight was given again: the copies add up to more than 1."""
+    rows = [[0.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.0]]
+    plain = of(rows)
+
+    def mean(weight: list[float]) -> float:
+        readings = ItemReadings.of(plain.item, plain.epoch, plain.value, weight=weight * 3)
+        found = mean_over_fixed_items(readings, allocation=Allocation.WEIGHTED, fixed_repeats=2)
+        assert readings.lost_weights == ("weighted" not in found.method)
+        return found.value
+
+    assert mean([math.nan, 0.2, 0.3, 0.4]) == pytest.approx((0.9 + 0.5 + 0.3) / 3)
+    for none in ([math.nan, 0.5, 0.5, 0.4], [math.nan, math.nan, 0.3, 0.4]):
+        assert mean(none) == pytest.approx((0.5 + 0.5 + 1.0) / 3)  # the first two readings of each
+
+
 @pytest.mark.parametrize("fixed", [2, 3])
 def test_weighted_against_brute_force(fixed: int) -> None:
     readings, rows, shares = weighted_rows(3)
@@ -95,7 +141,9 @@ def test_weighted_against_brute_force(fixed: int) -> None:
         n, middle = len(row), float(np.mean(row))
         own = sum(w * w * (x - middle) ** 2 for w, x in zip(ws, row, strict=True)) * n / (n - 1)
         parts.append(own / K**2)
-        degrees.append(sum(w * w for w in ws) ** 2 / sum(w**4 for w in ws) * (n - 1) / n)
+        # Q = x' M diag(w^2) M x with the centring matrix M: 2 (E Q)^2 / Var Q for normal x
+        form = (np.eye(n) - 1 / n) @ np.diag(np.square(ws)) @ (np.eye(n) - 1 / n)
+        degrees.append(np.trace(form) ** 2 / np.trace(form @ form))
     variance = sum(parts)
     df = variance**2 / sum(p * p / d for p, d in zip(parts, degrees, strict=True))
     most = min(2 * m**2 / spread, K * nu)

@@ -14,6 +14,7 @@ from tests.racing.worlds import MODELS, new_race, play, table, worlds
 from evalbudget.confidence.bounds import FloatArray
 from evalbudget.confidence.paired import BestProof, pairwise_evidence
 from evalbudget.racing import Finding, KnownCell, Leaderboard, Race, Status, leaderboard_of
+from evalbudget.racing.summary import closing_lines
 from evalbudget.samplers import ProvingSampler
 
 SAMPLERS = {
@@ -336,15 +337,40 @@ def test_whom_the_proof_merely_lost_sight_of_may_still_be_the_best(sampler: str)
             assert row in race.sampler.proved_worse or _is_certainly_beaten(race, row, set())
 
 
-def test_what_a_lost_model_proved_of_another_is_said_with_it() -> None:
-    """The second model is ruled out by the first one's answers; of the third, nothing was shown."""
-    scores = np.vstack([table([0.95], 60, 1), table([0.1], 60, 2), table([0.8], 60, 3)])
-    race = new_race(scores, scores.size, "paired-eprocess", 3)
+@pytest.mark.parametrize("sampler", ["race", "paired-eprocess"])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_only_a_lost_model_had_proved_is_proved_again(sampler: str, seed: int) -> None:
+    """The second model is ruled out by the first one's answers, the third, which is worse, is not yet."""
+    rng = np.random.default_rng(seed)
+    first = np.ones(120)
+    second = np.where(np.arange(120) % 20 == 0, 0.0, 0.95)
+    scores = np.vstack([first, rng.permutation(second), rng.random(120) < 0.55]).astype(float)
+    options = {"until_proved": True} if sampler == "race" else {}
+    race = new_race(scores, scores.size, sampler, seed, **options)
+    was_out = False
     for _ in play(race, scores):
-        if race.sampler.proved_worse == {1}:
+        if race.sampler.proved_worse and race.lanes[0].left is None:
+            was_out = True
+            assert not set(race.sampler.eliminated) - race.sampler.proved_worse
             race.leave(0, "its task ended early")
+            assert race.sampler.proved_worse < {1, 2}
+    assert was_out
     board = leaderboard_of(race)
     assert board.outcome == Finding.BEST
-    assert board.sentence == (
-        "lab/model-c is best unless a model that was lost is better, with 95% confidence."
-    )
+    assert board.leader.name == MODELS[1]
+    assert board.sentence.startswith(f"{MODELS[1]} is best of those that answered")
+    assert board.of(MODELS[1]).dropped_at is None
+    assert "; -" not in str(dict(closing_lines(board))["Proof"])
+
+
+def test_a_model_that_was_dropped_and_is_gone_does_not_come_back() -> None:
+    scores = np.vstack([table([0.95], 60, 1), table([0.1], 60, 2), table([0.8], 60, 3), table([0.75], 60, 4)])
+    race = new_race(scores, scores.size, "paired-eprocess", 3)
+    for _ in play(race, scores):
+        if race.sampler.proved_worse == {1} and race.lanes[0].left is None:
+            race.leave(1, "its task ended early")
+            race.leave(0, "its task ended early")
+    assert race.sampler.lost == {0, 1}
+    board = leaderboard_of(race)
+    assert board.outcome in (Finding.BEST, Finding.TIE)
+    assert {board.of(MODELS[k]).status for k in (0, 1)} == {Status.LOST}

@@ -31,6 +31,9 @@ from evalbudget.shrinkage import t_quantile
 
 Interval = Callable[[float], ConfidenceInterval]
 
+_ROUNDING = 1e-12
+"""Item means that differ by less, relative to their size, are the same score, added up in another order."""
+
 
 def mean_over_fixed_items(
     readings: ItemReadings,
@@ -147,7 +150,7 @@ def mean_over_sampled_items(
     if bounds is not None:
         Scale(float(bounds[0]), float(bounds[1])).to_unit(readings.value)
     means, K = used.item_means, used.item_means.size
-    spread = K > 0 and float(np.ptp(means)) > 0.0
+    spread = K > 0 and float(np.ptp(means)) > _ROUNDING * max(1.0, float(np.abs(means).max()))
     error = float(means.std(ddof=1) / np.sqrt(K)) if spread else (0.0 if K > 1 else float("nan"))
 
     def interval(level: float) -> ConfidenceInterval:
@@ -239,7 +242,9 @@ class _Used:
         own = self.deviations[several] * n / (n - 1)
         if own.size:  # an item with a single reading takes the mean variance of the others
             own = own + float(self.w2[~several].sum()) / own.size * own / w2
-        return own / self.n.size**2, np.asarray(w2**2 / self.w4[several] * (n - 1) / n)
+        # 2 (E Q)^2 / Var Q of Q = sum of w^2 (x - mean)^2, x normal; n - 1 where all weigh the same
+        squared = self.w4[several] * n * (n - 2) + w2**2
+        return own / self.n.size**2, np.asarray(w2**2 * (n - 1) ** 2 / squared)
 
     @property
     def items_named(self) -> str:

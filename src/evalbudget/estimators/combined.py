@@ -64,7 +64,8 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
             return ConfidenceInterval(math.nan, math.nan)
         if variance > 0.0:
             varied = part > 0
-            freedom = variance**2 / float((part[varied] ** 2 / degrees[varied]).sum())
+            lost = float((part[varied] ** 2 / degrees[varied]).sum())
+            freedom = variance**2 / lost if lost > 0.0 else math.inf
             half = float(t_quantile(level, freedom)) * math.sqrt(variance)
             return ConfidenceInterval(value - half, value + half)
         own = [one.confidence_interval(level) for one in estimates]

@@ -141,12 +141,15 @@ class ItemReadings:
 
     @property
     def lost_weights(self) -> bool:
-        """Whether every reading seems held out, though an item has one at most: nothing was said of them."""
-        return (
-            self.weight is not None
-            and bool(np.isnan(self.weight).all())
-            and int(self.counts.max(initial=0)) > 1
-        )
+        """Whether the weights are not those that one sampler gave.
+
+        It holds one reading of an item out at most, and the others weigh 1 together at most. More of them
+        are counted by a log that was scored again, which says nothing of weights, and by a second scorer
+        that scored what the first one did not: a reading without a score gives its weight back.
+        """
+        if self.weight is None:
+            return False
+        return not are_of_one_sampler(self.item, self.weight, self.n_items)
 
     def unweighted(self) -> ItemReadings:
         """The same readings without the weights that were fixed for them."""
@@ -170,6 +173,19 @@ class ItemReadings:
         """Sum of shares times scores, shape (n_items,); nan where nothing was read."""
         total = np.bincount(self.item, self.shares * self.value, self.n_items)
         return np.asarray(np.where(self.counts > 0, total, np.nan))
+
+
+def are_of_one_sampler(item: IntArray, weight: FloatArray, n_items: int) -> bool:
+    """Whether these can be the weights that a sampler gave: one held out at most, the others at most 1.
+
+    Args:
+        item: of each reading, shape (n_readings,).
+        weight: same shape, nan where held out.
+        n_items: of the benchmark.
+    """
+    held = np.isnan(weight)
+    given = np.bincount(item, np.where(held, 0.0, weight), n_items)
+    return int(np.bincount(item, held, n_items).max(initial=0)) <= 1 and bool((given <= 1.0 + 1e-9).all())
 
 
 def item_shares(item: IntArray, weight: FloatArray | None, n_items: int) -> FloatArray:

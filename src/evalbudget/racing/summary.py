@@ -54,6 +54,8 @@ def _ahead(board: Leaderboard) -> str:
     if not rivals or board.outcome != Finding.BEST:
         return ""
     nearest = min(rivals, key=lambda s: s.behind or 0.0)
+    if not (nearest.behind or 0.0) > 0.0:  # beaten on other items than both read
+        return ""
     margin = f"{nearest.behind:.{decimals_of(board)}f}"
     return f"; {board.leader.name} is {margin} ahead of {nearest.name} on the items both read"
 

@@ -73,13 +73,11 @@ class Verdict:
         """
         n_lost = self.statuses.count(Status.LOST)
         among = " of those that answered" if n_lost else ""
-        # a rival may have been ruled out by answers of a model that was lost later, and not by those left
-        unless = " unless a model that was lost is better" if n_lost else ""
         sure = f"with {self.found.level:.0%} confidence"
         if self.outcome is Finding.NOTHING:
             return "Every model was lost, so none is best." if self.scored else "No model has a score."
         if self.outcome is Finding.BEST and not self.found.is_exact:
-            return f"{names[0]} is best{unless}, {sure}."
+            return f"{names[0]} is best{among}, {sure}."
         if self.outcome is Finding.BEST:
             return f"{names[0]} is best{among}: {self._exactly}."
         if self.outcome is Finding.TIE:
@@ -88,7 +86,7 @@ class Verdict:
                 same = "no difference on the items that any two of them answered"
             rest = f"none is better{among}"
             if not self.found.is_exact:
-                rest = f"{sure} none is better{', but for any that was lost' if n_lost else ''}"
+                rest = f"{sure} none is better{among}"
             return f"A tie: {listed(names)} have {same}; {rest}."
         if not names:
             return "Undecided: failed items leave no order, each model being behind another one."

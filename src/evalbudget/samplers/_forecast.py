@@ -21,9 +21,8 @@ class Forecast:
         scores: of the anchors, nan where failed, shape (n_models, n_anchors).
 
     Attributes:
-        anchor_mean: calibrated predicted mean of each model's benchmark, from the anchors alone.
-        anchor_variance: of its error.
-        mean: the same from all answers of the last fit, shape (n_models,).
+        mean: calibrated predicted mean of each model's benchmark, from all answers of the last fit, shape
+            (n_models,).
         variance: of its error, shape (n_models,); history tells it up to 512 answers, and it is not taken to
             fall further.
         noise: expected variance of one score, each model's average over the items.
@@ -44,10 +43,8 @@ class Forecast:
         rungs = [0, *(k for k in _RUNGS if k <= pool.size)]
         self._calibrations = [calibrate(predictor, np.concatenate([item, more[:k]])) for k in rungs]
         self._log_counts = np.log([item.size + k for k in rungs])
-        self.anchor_mean = self._calibrations[0](means)
-        self.anchor_variance = (_INFLATION * self._calibrations[0].sd) ** 2
-        self.mean = self.anchor_mean.copy()
-        self.variance = np.full(n_models, self.anchor_variance)
+        self.mean = self._calibrations[0](means)
+        self.variance = np.full(n_models, (_INFLATION * self._calibrations[0].sd) ** 2)
 
     def row(self, model: int) -> FloatArray:
         """Predictions of all items."""

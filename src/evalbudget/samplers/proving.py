@@ -21,7 +21,9 @@ class ProvingSampler(RacingSampler):
 
     The proof goes along the shared order and takes an item in once every contender has read it, or failed on
     it for good, whoever asked for it and why. So it may be looked at at any moment, and steering as one likes
-    costs it nothing but cells. Models that it drops leave the race when the step is finished.
+    costs it nothing but cells. Models that it drops leave the race when the step is finished. When a model is
+    lost, for reasons that its scores have nothing to do with, the proof begins anew with those left, on the
+    scores there are: whom only the lost one had ruled out is in the race again.
 
     Args:
         design: the models and items.
@@ -57,6 +59,7 @@ class ProvingSampler(RacingSampler):
             options={**options, "delta": delta},
         )
         self._proof: BestProof | None = None
+        self._gone: set[int] = set()  # withdrawn, also when the proof had dropped them before
 
     @property
     def proof(self) -> BestProof | None:
@@ -95,6 +98,24 @@ class ProvingSampler(RacingSampler):
         proof = self._advance()
         winner = None if proof is None else proof.winner
         return super().leader() if winner is None else winner
+
+    def withdraw(self, model: int) -> None:
+        """See RacingSampler; whom only this model had ruled out is back in the race."""
+        self._gone.add(model)
+        super().withdraw(model)
+
+    def _lose(self, model: int) -> None:
+        if not self._in[model]:
+            return
+        super()._lose(model)
+        # the best of those that answer is to be found: the proof begins anew without the one that was lost
+        self._lost |= self._gone
+        self._proof = None
+        proof = self._advance()
+        for other in set(self._eliminated) - self._lost:
+            if proof is None or proof.dropped_at[other] < 0:
+                self._in[other] = True
+                del self._eliminated[other]
 
     def _finished(self, step: Step) -> None:
         self._drop()
@@ -135,10 +156,11 @@ class ProvingSampler(RacingSampler):
             if (~self._settled(self._remaining(), order[:k])).any():
                 return None
             known = np.stack([self.scores_of(model)[order[:k]] for model in range(self._n_models)])
+            known[list(self._lost)] = np.nan
             self._proof = BestProof(self._n_models, self._n_items - k, delta=self.delta, known=known)
+            for model in self._lost:
+                self._proof.leave(model)
         proof = self._proof
-        for model in self._lost:
-            proof.leave(model)
         while not proof.decided:
             item = order[k + proof.read : k + proof.read + 1]
             if not self._settled(proof.contenders, item).all():

@@ -120,7 +120,12 @@ class Race(ProvingSampler):
         m, n = self._n_models, self._n_items
         self._first_items = min(first, n)
         self._at_random = self._order(0)
-        if self.predictor is not None and self.predictor.U.shape[0] >= _PER_ANCHOR * anchors:
+        known, wanted = 0 if self.predictor is None else self.predictor.U.shape[0], _PER_ANCHOR * anchors
+        if self.predictor is not None and known < wanted:
+            self.history_note += (
+                f"; it tells of {known:,} models, and {wanted:,} are needed to choose the first items by it"
+            )
+        if self.predictor is not None and known >= wanted:
             self._n_anchors = self._first_items = min(anchors, n)
             chosen = choose_anchors(self.predictor, self._n_anchors)
             self._shared = np.concatenate([chosen, self._at_random[~np.isin(self._at_random, chosen)]])

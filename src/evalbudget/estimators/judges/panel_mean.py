@@ -9,7 +9,7 @@ from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimators.judges.bias import bias_errors, how_compared, judge_moments, pooled_variance
 from evalbudget.estimators.judges.mixed import MixedFit
 from evalbudget.estimators.judges.scores import JudgeScores
-from evalbudget.estimators.readings import ItemReadings, item_shares
+from evalbudget.estimators.readings import ItemReadings, are_of_one_sampler, item_shares
 from evalbudget.estimators.result import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.sampler import Allocation
 from evalbudget.shrinkage import t_quantile
@@ -64,6 +64,8 @@ def panel_mean(
         InvalidInferenceError: ``judges_random`` with scores of a single judge; or allocation is ADAPTIVE and
             ``fixed_repeats`` is below 1.
     """
+    if allocation is Allocation.WEIGHTED and not _has_weights(scores):
+        allocation = Allocation.ADAPTIVE  # a log that was scored again has the scores alone
     used, how_used = _usable(scores, allocation, fixed_repeats)
     panel = used.scoring_panel()
     K = panel.n_judges
@@ -158,6 +160,14 @@ def judge_mean_over_sampled_items(scores: JudgeScores) -> Estimate:
         "raw mean of the scores",
         False,
     )
+
+
+def _has_weights(scores: JudgeScores) -> bool:
+    """Whether the weights are a sampler's; several judges' scores of a generation have one together."""
+    if scores.weight is None:
+        return False
+    first = np.flatnonzero(np.diff(scores.generation, prepend=-1))
+    return are_of_one_sampler(scores.item[first], scores.weight[first], scores.n_items)
 
 
 def _usable(scores: JudgeScores, allocation: Allocation, fixed_repeats: int) -> tuple[JudgeScores, str]:
