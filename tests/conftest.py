@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable
@@ -15,11 +16,18 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 # a shell's background jobs ignore it, and so would every process that tests start and interrupt
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+import hypothesis  # noqa: E402, F401  # loaded by its plugin otherwise, and refuses what is frozen below
 import numpy as np  # noqa: E402
 
 from evalbudget.backtest import RecordedScores  # noqa: E402
 
 DATA_VARIABLE = "EVALBUDGET_DATA"
+
+
+def pytest_collection_finish() -> None:
+    # the hosts' modules and the collected tests stay to the end: a full collection would look at all of them
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -53,20 +53,20 @@ def average_coverage(method: str, world: str, allocation: str, n: int, R: int) -
 def test_eb_t_covers_on_average_where_items_spread_over_the_scale(
     world: str, allocation: str, n: int
 ) -> None:
-    assert 0.935 <= average_coverage("eb_t", world, allocation, n, replications(40, 1000)) <= 0.985
+    assert 0.935 <= average_coverage("eb_t", world, allocation, n, replications(24, 1000)) <= 0.985
 
 
 @pytest.mark.parametrize("world", ["mostly-top", "mostly-pass"])
 def test_eb_t_falls_short_where_most_items_sit_at_one_end(world: str) -> None:
     # the reason why eb_wilson exists, and why eb_t says so
-    assert 0.87 <= average_coverage("eb_t", world, "uniform", 30, replications(40, 1000)) <= 0.94
+    assert 0.87 <= average_coverage("eb_t", world, "uniform", 30, replications(24, 1000)) <= 0.94
 
 
 @pytest.mark.parametrize("n", [5, 10, 30, 60])
 @pytest.mark.parametrize("allocation", ["uniform", "adaptive"])
 @pytest.mark.parametrize("world", sorted(WORLDS))
 def test_eb_wilson_covers_on_average_everywhere(world: str, allocation: str, n: int) -> None:
-    assert average_coverage("eb_wilson", world, allocation, n, replications(40, 1000)) >= 0.94
+    assert average_coverage("eb_wilson", world, allocation, n, replications(24, 1000)) >= 0.94
 
 
 @pytest.mark.parametrize("allocation", ["uniform", "adaptive"])

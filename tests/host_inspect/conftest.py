@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import logging
 import math
+import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from traceback import format_exception
 from typing import Any
@@ -24,6 +26,9 @@ from evalbudget_inspect.demo.story_rating import judge_rating
 from evalbudget_inspect.refusals import take_refusals
 
 TOKENS_PER_CALL = 110  # what an offline model says of every reply
+
+# the host otherwise traces every step of every sample in a file; also in processes that tests start
+os.environ.setdefault("INSPECT_TRACE_LEVEL", "WARNING")
 
 # the host's retry policy still names it as tenacity 8 did
 HOST_WARNING = "ignore:The 'initial' parameter is deprecated:DeprecationWarning"
@@ -74,6 +79,35 @@ def _nothing_is_drawn() -> Iterator[None]:
         for module in (_log, _model):
             patch.setattr(module, "format_traceback", plain, raising=False)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_is_done_for_nobody() -> Iterator[None]:
+    # for every task of an installed package the host lists the files of all installed packages (half a
+    # second), it turns every event of a sample into a message for clients, of which there are none, and looks
+    # whether one of its values is nested a hundredfold; pytest keeps every step that it traces
+    from inspect_ai._util import package, trace
+    from inspect_ai.agent._acp import event_mapping
+    from inspect_ai.log import _condense
+
+    with pytest.MonkeyPatch.context() as patch:
+        if found := getattr(package, "packages_distributions", None):
+            patch.setattr(package, "packages_distributions", cache(found))
+        patch.setattr(event_mapping, "_AcpEventRouter", _NoRouter, raising=False)
+        patch.setattr(_condense, "exceeds_max_depth", lambda value, max_depth: False, raising=False)
+        patch.setattr(trace, "TRACE", 1, raising=False)
+        yield
+
+
+class _NoRouter:
+    def __init__(self, session: Any) -> None:
+        pass
+
+    def attach(self) -> None:
+        pass
+
+    def detach(self) -> None:
+        pass
 
 
 @pytest.fixture(autouse=True)

@@ -134,12 +134,12 @@ def test_from_the_command_line_to_a_refused_plan(task_file: Path, tmp_path: Path
 
 def test_a_streamed_log_is_dealt_as_a_whole_one(make_task: Any, run: Any, tmp_path: Path) -> None:
     log = run(make_task(9))
-    command(
+    line = (
         "inspect score --scorer evalbudget_inspect/cyclic_judge --action append --stream 2 "
-        "-S judges=simulated/a,simulated/b,simulated/c --output-file scored.eval",
-        log.location,
-        cwd=tmp_path,
+        f"-S judges=simulated/a,simulated/b,simulated/c --output-file {tmp_path / 'scored.eval'}"
     )
+    done = CliRunner().invoke(cli, [*shlex.split(line), log.location])
+    assert done.exit_code == 0, done.output
     whole = host_score(log, cyclic_judge("simulated/a,simulated/b,simulated/c"), display="none")
     found = [
         {str(s.id): (s.scores or {})["cyclic_judge"].metadata["evalbudget"]["judge"] for s in log.samples}

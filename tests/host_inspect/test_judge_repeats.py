@@ -35,10 +35,10 @@ def once_in_a_while(failing: set[tuple[str, int]], ran: Counter[str]) -> Solver:
 def test_each_item_is_generated_once(
     make_task: Any, run: Any, calls: Any, cells: Any, max_samples: int | None, epochs: int
 ) -> None:
-    log = run(budgeted(make_task(6), budget=50, repeat="judge"), max_samples=max_samples, epochs=epochs)
+    log = run(budgeted(make_task(6), budget=26, repeat="judge"), max_samples=max_samples, epochs=epochs)
     assert log.status == "success"
     assert calls(log, "simulated/writer") == 6
-    assert calls(log, "simulated/judge") == len(set(cells(log))) == 50
+    assert calls(log, "simulated/judge") == len(set(cells(log))) == 26
     answers = {str(s.id): s.output.completion for s in log.samples}
     for sample in log.samples:
         assert sample.output.completion == answers[str(sample.id)]
@@ -53,7 +53,7 @@ def test_a_generation_that_fails_passes_the_turn_on(
     ran: Counter[str] = Counter()
     failing = {("item-0", 1), ("item-0", 2), ("item-2", 1)}
     log = run(
-        budgeted(make_task(4, solver=once_in_a_while(failing, ran)), budget=60, repeat="judge"),
+        budgeted(make_task(4, solver=once_in_a_while(failing, ran)), budget=32, repeat="judge"),
         max_samples=max_samples,
         epochs=3,
         fail_on_error=False,
@@ -63,7 +63,7 @@ def test_a_generation_that_fails_passes_the_turn_on(
     assert ran["item-1"] == ran["item-3"] == 1
     assert 1 <= ran["item-2"] <= 2 + retry_on_error
     assert 1 <= ran["item-0"] <= 3 + 2 * retry_on_error
-    left = 60 - (sum(ran.values()) - 4) - len(readings(log))
+    left = 32 - (sum(ran.values()) - 4) - len(readings(log))
     assert 0 <= left <= retry_on_error  # what might not cover another retry is not spent
     kept = {str(s.id): s.store["draft"] for s in log.samples if s.error is None}
     for sample in log.samples:

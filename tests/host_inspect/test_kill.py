@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai import eval_retry
 from inspect_ai.log import EvalLog, read_eval_log
+from tests.host_inspect.race_tasks import written
 
 from evalbudget.cli.main import cli
 from evalbudget.estimators import ItemReadings
@@ -44,13 +45,7 @@ def _kill_when(process: subprocess.Popen[bytes], folder: Path, samples: int) -> 
     while time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.1)
         logs = sorted(folder.glob("*.eval"))
-        if not logs:
-            continue
-        try:
-            log = read_eval_log(str(logs[-1]))
-        except Exception:  # it is being written
-            continue
-        if len(log.samples or []) >= samples:
+        if logs and written(logs[-1]) >= samples:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             killed = read_eval_log(str(logs[-1]))

@@ -100,7 +100,7 @@ def test_metrics_against_the_estimators(
     options: dict[str, Any],
     kind: Allocation,
 ) -> None:
-    log: EvalLog = run(budgeted(make_task(), budget=101, **options), judge={"unparsed": 0.05})
+    log: EvalLog = run(budgeted(make_task(), budget=61, **options), judge={"unparsed": 0.05})
     told, ours = metrics(log), diagnostics(log)
     logged = weights(log) if kind is Allocation.WEIGHTED else None
     table = _table(readings(log), [f"item-{i}" for i in range(8)], logged)

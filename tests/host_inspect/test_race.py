@@ -82,7 +82,7 @@ def test_decisions_do_not_depend_on_concurrency(options: dict[str, Any], tmp_pat
     seen = []
     for number, hands in enumerate([{"max_samples": 1}, {"max_connections": 3}, {}]):
         models = [model("a", 0.2, latency=0.002), model("b", 0.95), model("c", 0.5, latency=0.001)]
-        logs = run(race(quiz(), budget=60, **options), models, tmp_path / str(number), **hands)
+        logs = run(race(quiz(20), budget=40, **options), models, tmp_path / str(number), **hands)
         seen.append((cells(logs), [(s.name, s.estimate, s.dropped_at) for s in board(logs).standings]))
     assert all(other == seen[0] for other in seen)
 

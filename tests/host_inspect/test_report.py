@@ -34,7 +34,7 @@ def reported(*arguments: str | Path) -> dict[str, Any]:
 def test_the_estimate_is_the_logs_own(
     run: Any, make_task: Any, metrics: Any, diagnostics: Any, options: dict[str, Any]
 ) -> None:
-    log = run(budgeted(make_task(), budget=80, **options))
+    log = run(budgeted(make_task(), budget=44, **options))
     told, ours = metrics(log), diagnostics(log)
     found = reported(Path(log.location))
     (row,) = found["leaderboard"]["rows"]
@@ -42,7 +42,7 @@ def test_the_estimate_is_the_logs_own(
     assert row["standard_error"] == pytest.approx(told["stderr"])
     assert (row["low"], row["high"]) == pytest.approx((told["lower"], told["upper"]))
     assert row["allocation"] == ours["allocation"]
-    assert (row["cost"], row["readings_recorded"]) == (80, 80)
+    assert (row["cost"], row["readings_recorded"]) == (44, 44)
     if ours["allocation"] == "adaptive":
         assert row["readings"] == 8 * ours["fixed_repeats"]
         assert "bought because of the scores" in found["leaderboard"]["notes"][0]

@@ -13,6 +13,7 @@ from inspect_ai.scorer import Score, mean, scorer
 from lm_eval.api.model import LM
 from tests.host_inspect.conftest import (  # noqa: F401  (fixtures)
     HOST_WARNING,
+    _nothing_is_done_for_nobody,
     _nothing_is_drawn,
     _streams_of_the_host,
 )

@@ -17,6 +17,7 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from tests.host_inspect.conftest import (  # noqa: F401  (fixtures)
     HOST_WARNING,
+    _nothing_is_done_for_nobody,
     _nothing_is_drawn,
     _streams_of_the_host,
 )

@@ -31,6 +31,7 @@ from evalbudget.estimators.judges.scores import JudgeScores
 
 _GRID = np.linspace(-7.0, 12.0, 20)  # of logit(rho)
 _STEPS = 18  # golden section, to 2e-4 of logit(rho)
+DENSE = 20_000  # entries of a table up to which numpy is many times quicker than scipy.sparse
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,17 +147,13 @@ class MixedFit:
         which are s_r^2/n on n - 1 degrees in crossed designs, and the pooled variance on n - K where every
         item has one score.
         """
-        from scipy.sparse import coo_array  # takes longer to import than the rest of evalbudget
-
         item, of_block = self._items
         n, K, rho = int(item.max()) + 1, self.panel.n_judges, self.rho
         left = np.bincount(item, weight * self.residual, n)
         shared = np.bincount(self.block, weight)
         spread = (1.0 - rho) * np.bincount(item, weight * weight, n)
         spread += rho * np.bincount(of_block, shared * shared, n)
-        g: Any = coo_array((weight, (item, self.panel.judge)), shape=(n, K)).tocsr()
-        gram = (g.T @ g).toarray()
-        heavy = (g.T @ g.multiply(spread[:, None]).tocsr()).toarray()
+        gram, heavy = _grams(item, self.panel.judge, weight, np.asarray(spread, dtype=np.float64), K)
         pulled = self.inverse @ gram
         total = float(spread.sum())
         trace = total - float(np.trace(pulled))
@@ -184,6 +181,27 @@ class MixedFit:
         draws: Any = coo_array((score, (item, self.panel.judge)), shape=shape).tocsr()
         gram = (draws.T @ draws).toarray()
         return np.asarray(((gram @ self.contrasts) * self.contrasts).sum(axis=0))
+
+
+def counted(row: IntArray, column: IntArray, value: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    """A table with every value added to its cell."""
+    flat = np.bincount(row * shape[1] + column, value, shape[0] * shape[1])
+    return np.asarray(flat, dtype=np.float64).reshape(shape)
+
+
+def _grams(
+    item: IntArray, judge: IntArray, weight: FloatArray, spread: FloatArray, K: int
+) -> tuple[FloatArray, FloatArray]:
+    """G' G and G' diag(spread) G of the items' weights per judge G, shape (K, K) each."""
+    shape = (spread.size, K)
+    if spread.size * K <= DENSE:
+        g = counted(item, judge, weight, shape)
+        return g.T @ g, g.T @ (g * spread[:, None])
+    from scipy.sparse import coo_array  # takes longer to import than the rest of evalbudget
+
+    table: Any = coo_array((weight, (item, judge)), shape=shape).tocsr()
+    heavy = table.T @ table.multiply(spread[:, None]).tocsr()
+    return (table.T @ table).toarray(), heavy.toarray()
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from evalbudget.confidence.bounds import FloatArray, IntArray
-from evalbudget.estimators.judges.mixed import MixedFit
+from evalbudget.estimators.judges.mixed import DENSE, MixedFit, counted
 from evalbudget.estimators.judges.scores import JudgeScores
 from evalbudget.estimators.judges.sources import Source
 
@@ -175,35 +175,52 @@ class _Group:
     """Scores that share a draw: Z of V = Z Z'.
 
     Attributes:
-        z: Z', shape (groups, n_scores), sparse.
-        x: Z' X, shape (groups, K), sparse.
-        w: Z' V0^-1 X with the V0 of the fit, same shape, sparse.
+        by: number of the group of each score, shape (n_scores,).
+        x: Z' X, shape (groups, K); sparse where there are many scores.
+        w: Z' V0^-1 X with the V0 of the fit, likewise.
         squares: of the groups' summed residuals.
     """
 
-    z: Any
+    by: IntArray
     x: Any
     w: Any
     squares: float
 
     @classmethod
     def of(cls, fit: MixedFit, by: IntArray) -> _Group:
-        from scipy.sparse import coo_array
-
         panel, N, K = fit.panel, by.size, fit.panel.n_judges
         _, by = np.unique(by, return_inverse=True)
         n, blocks = int(by.max()) + 1, int(fit.block.max()) + 1
-        z = coo_array((np.ones(N), (by, np.arange(N))), shape=(n, N)).tocsr()
+        squares = float((np.bincount(by, fit.residual) ** 2).sum())
+        if N * K <= DENSE:
+            own = counted(by, panel.judge, np.ones(N), (n, K))
+            shared = counted(fit.block, panel.judge, np.ones(N), (blocks, K))
+            pulled = _summed(fit.pull[:, None] * shared[fit.block], by)
+            return cls(by, own, (own - pulled) / (1.0 - fit.rho), squares)
+        from scipy.sparse import coo_array
+
         x = coo_array((np.ones(N), (by, panel.judge)), shape=(n, K)).tocsr()
         block = coo_array((np.ones(N), (fit.block, panel.judge)), shape=(blocks, K)).tocsr()
         pull = coo_array((fit.pull, (by, fit.block)), shape=(n, blocks)).tocsr()
         w = (x - pull @ block) / (1.0 - fit.rho)
-        return cls(z, x, w.tocsr(), float((np.bincount(by, fit.residual) ** 2).sum()))
+        return cls(by, x, w.tocsr(), squares)
+
+
+def _summed(rows: FloatArray, by: IntArray) -> FloatArray:
+    """Sums of the rows of every group, of which none is empty."""
+    order = np.argsort(by, kind="stable")
+    return np.asarray(np.add.reduceat(rows[order], np.flatnonzero(np.diff(by[order], prepend=-1))))
 
 
 def _trace(fit: MixedFit, q: _Group, v: _Group) -> float:
     """tr(Q M V M') with M = I - X A^-1 X' V0^-1, which makes residuals of scores."""
-    meet = v.z @ q.z.T
-    once = v.w.T @ (meet @ q.x)
-    twice = (q.x.T @ q.x).toarray() @ fit.inverse @ (v.w.T @ v.w).toarray() @ fit.inverse
-    return float((meet.data**2).sum() - 2.0 * (fit.inverse * once.toarray().T).sum() + np.trace(twice))
+    _, meet = np.unique(v.by * (int(q.by.max()) + 1) + q.by, return_counts=True)
+    if isinstance(q.x, np.ndarray):
+        once, own, pulled = v.w.T @ _summed(q.x[q.by], v.by), q.x.T @ q.x, v.w.T @ v.w
+    else:
+        from scipy.sparse import coo_array
+
+        shared = coo_array((np.ones(v.by.size), (v.by, q.by))).tocsr()
+        once, own, pulled = (part.toarray() for part in (v.w.T @ (shared @ q.x), q.x.T @ q.x, v.w.T @ v.w))
+    twice = own @ fit.inverse @ pulled @ fit.inverse
+    return float((meet**2).sum() - 2.0 * (fit.inverse * once.T).sum() + np.trace(twice))
