@@ -143,9 +143,9 @@ class ItemReadings:
     def lost_weights(self) -> bool:
         """Whether the weights are not those that one sampler gave.
 
-        It holds one reading of an item out at most, and the others weigh 1 together at most. More of them
-        are counted by a log that was scored again, which says nothing of weights, and by a second scorer
-        that scored what the first one did not: a reading without a score gives its weight back.
+        It holds one reading of an item out at most, and the others leave it a share. It is not so in a log that
+        was scored again, which says nothing of weights, nor for a second scorer that scored what the first
+        one did not: a reading without a score gives its weight back.
         """
         if self.weight is None:
             return False
@@ -176,7 +176,7 @@ class ItemReadings:
 
 
 def are_of_one_sampler(item: IntArray, weight: FloatArray, n_items: int) -> bool:
-    """Whether these can be the weights that a sampler gave: one held out at most, the others at most 1.
+    """Whether these can be weights that a sampler gave: one held out at most, for which they leave a share.
 
     Args:
         item: of each reading, shape (n_readings,).
@@ -184,8 +184,9 @@ def are_of_one_sampler(item: IntArray, weight: FloatArray, n_items: int) -> bool
         n_items: of the benchmark.
     """
     held = np.isnan(weight)
+    n_held = np.bincount(item, held, n_items)
     given = np.bincount(item, np.where(held, 0.0, weight), n_items)
-    return int(np.bincount(item, held, n_items).max(initial=0)) <= 1 and bool((given <= 1.0 + 1e-9).all())
+    return bool(((n_held == 0) | ((n_held == 1) & (given <= 1.0 + 1e-9))).all())
 
 
 def item_shares(item: IntArray, weight: FloatArray | None, n_items: int) -> FloatArray:
