@@ -11,9 +11,9 @@ import numpy as np
 from judges_sections.found import Floats
 
 from audits_sections.worlds import SYSTEMS, World
-from evalbudget.audits import AuditConfig
-from evalbudget.audits.lucb import CELLS, Allocator, LucbState
-from evalbudget.audits.policy import AuditPolicy
+from evalbudget.audits.policies import AuditConfig
+from evalbudget.audits.policies.lucb import CELLS, Allocator, LucbState
+from evalbudget.audits.policies.policy import AuditPolicy
 
 PRICES = (1.0, 20.0)
 Make = Callable[[int, float, np.random.Generator], World]

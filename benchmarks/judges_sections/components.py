@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalbudget.estimators.judges import JudgeScores, variance_components, variance_components_literal
+from evalbudget.judges.estimates import JudgeScores, variance_components, variance_components_literal
 from judges_sections.found import PAPER_F, Found, Target, World, biases, names
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalbudget.estimators.judges import (
+from evalbudget.judges.estimates import (
     JudgeScores,
     judge_mean_over_sampled_items,
     panel_mean,
     variance_components,
 )
-from evalbudget.planning import Prices, forecast
-from evalbudget.rotation import All, Cyclic, JudgeSchedule, Random
+from evalbudget.judges.plan import Prices, forecast
+from evalbudget.judges.schedules import All, Cyclic, JudgeSchedule, Random
 from judges_sections.found import PAPER_F, Found, Target, World, biases, names
 
 CLASSES: dict[str, type[JudgeSchedule]] = {"all": All, "random": Random, "cyclic": Cyclic}

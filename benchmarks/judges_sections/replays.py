@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evalbudget.backtest import RecordedScores, backtest_rotation
-from evalbudget.estimators.judges import JudgeScores, effective_votes
+from evalbudget.judges.estimates import JudgeScores, effective_votes
 from judges_sections.found import Found, Target, data
 
 PRICES = (1.0, 2.0, 5.0, 15.0, 30.0)

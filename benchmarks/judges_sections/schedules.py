@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.rotation import Cyclic, Priced, Random
+from evalbudget.judges.schedules import Cyclic, Priced, Random
 from judges_sections.found import Found, Target, biases, names
 
 IntArray = NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from judges_sections.found import Floats, Found, Target
 
-from evalbudget.prediction import FactorModel
+from evalbudget.races.prediction import FactorModel
 from racing_sections.leaderboard import grid_of, identified, leaderboard, with_gap
 
 RUNS = 12

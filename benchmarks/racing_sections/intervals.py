@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from judges_sections.found import Floats, Found, Target
 
-from evalbudget.draws import ModelDraws
-from evalbudget.estimators.models import benchmark_mean, pulse_mean
+from evalbudget.races.draws import ModelDraws
+from evalbudget.races.estimates import benchmark_mean, pulse_mean
 
 DRAWN = (64, 256, 1024, 4096)
 WORLDS: dict[str, Callable[[np.random.Generator, int], Floats]] = {

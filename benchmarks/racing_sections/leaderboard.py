@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from judges_sections.found import Floats, Found, Target, data
 
-from evalbudget.backtest.contestant import contestants
-from evalbudget.backtest.race_replay import Grid, race_replay
-from evalbudget.factor_files import train_cached
-from evalbudget.prediction import FactorModel
+from evalbudget.races.backtest.race_replay import Grid, race_replay
+from evalbudget.races.prediction import FactorModel
+from evalbudget.races.prediction.files import train_cached
+from evalbudget.replay.contestant import contestants
 from evalbudget.sampler import Kind
 
 TEMPER = 2.0

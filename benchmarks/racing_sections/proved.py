@@ -9,7 +9,7 @@ from judges_sections.found import Floats, Found, Target, data
 
 from evalbudget import Design
 from evalbudget.backtest import RecordedScores
-from evalbudget.samplers import LUCB, OutcomeKind, PairedEProcess, Race, RacingSampler
+from evalbudget.races.samplers import LUCB, OutcomeKind, PairedEProcess, Race, RacingSampler
 
 SEEDS = 40
 RUNS = 1000

@@ -14,10 +14,10 @@ import numpy as np
 from judges_sections.found import Found, Target
 
 from evalbudget.design import Design
-from evalbudget.plugins import get_sampler
-from evalbudget.prediction import FactorModel
+from evalbudget.hooks.plugins import get_sampler
+from evalbudget.races.prediction import FactorModel
+from evalbudget.races.samplers import RacingSampler
 from evalbudget.sampler import Kind
-from evalbudget.samplers import RacingSampler
 
 PAPER_SECONDS = 60.0
 NAMES = ("race", "pulse", "ucb-e", "naive-pooling", "uniform")

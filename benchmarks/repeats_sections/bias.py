@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from evalbudget import Allocation
-from evalbudget.backtest.pool import Pool
 from evalbudget.design import Design
-from evalbudget.estimators import mean_over_fixed_items
+from evalbudget.repeats.backtest.pool import Pool
+from evalbudget.repeats.estimates import mean_over_fixed_items
+from evalbudget.repeats.samplers import Auto, EBBernstein, Uniform
 from evalbudget.sampler import Sampler
-from evalbudget.samplers import Auto, EBBernstein, Uniform
 from repeats_sections.distributions import bernoulli
 from repeats_sections.readings import run_sampler
 from repeats_sections.section import Section, Setting, Table, Target

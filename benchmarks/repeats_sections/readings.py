@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.backtest.pool import Draws, Pool
 from evalbudget.design import Reading
-from evalbudget.estimators import ItemReadings
+from evalbudget.repeats.backtest.pool import Draws, Pool
+from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.sampler import Sampler
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.backtest.contestant import Contestant, contestants
-from evalbudget.backtest.pool import Draws, Pool
-from evalbudget.backtest.workers import Job, run_all
 from evalbudget.budget import Budget
 from evalbudget.design import Reading
-from evalbudget.estimators import mean_over_fixed_items
-from evalbudget.plugins import plugins
+from evalbudget.hooks.plugins import plugins
+from evalbudget.repeats.backtest.pool import Draws, Pool
+from evalbudget.repeats.estimates import mean_over_fixed_items
+from evalbudget.replay.contestant import Contestant, contestants
+from evalbudget.replay.workers import Job, run_all
 from evalbudget.sampler import Allocation, Sampler
 from repeats_sections.readings import Run, run_sampler
 from repeats_sections.section import Setting

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from evalbudget.backtest.pool import Pool
-from evalbudget.confidence import BettingSequences, Bounds, EmpiricalBernsteinSequences
-from evalbudget.estimators import ItemReadings
-from evalbudget.plugins import get_sampler
+from evalbudget.hooks.plugins import get_sampler
+from evalbudget.repeats.backtest.pool import Pool
+from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.sampler import Sampler
+from evalbudget.statistics import BettingSequences, Bounds, EmpiricalBernsteinSequences
 from repeats_sections.distributions import all_equal, bernoulli, ratings
 from repeats_sections.readings import run_sampler
 from repeats_sections.replays import recommended

@@ -10,13 +10,13 @@ from functools import partial
 from time import perf_counter, process_time
 from typing import Any
 
-from evalbudget.backtest.contestant import contestants
-from evalbudget.backtest.engine import ReplayStage
-from evalbudget.backtest.workers import Job, run_all
 from evalbudget.design import Design, Reading
-from evalbudget.plugins import get_sampler
+from evalbudget.hooks.plugins import get_sampler
+from evalbudget.repeats.backtest.engine import ReplayStage
+from evalbudget.repeats.samplers import EBBernstein, Robin, RobinHood, Uniform
+from evalbudget.replay.contestant import contestants
+from evalbudget.replay.workers import Job, run_all
 from evalbudget.sampler import Sampler
-from evalbudget.samplers import EBBernstein, Robin, RobinHood, Uniform
 from repeats_sections.distributions import fitted_to_table_2
 from repeats_sections.replays import recommended
 from repeats_sections.section import Section, Setting, Table, Target

@@ -4,8 +4,8 @@ from evalbudget._version import __version__
 from evalbudget.budget import Budget, Ledger, Unit
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import EvalbudgetError
-from evalbudget.estimators.result import ConfidenceInterval, Estimate
-from evalbudget.hookspecs import hookimpl
+from evalbudget.estimate import ConfidenceInterval, Estimate
+from evalbudget.hooks.hookspecs import hookimpl
 from evalbudget.journal import Journal, resume
 from evalbudget.sampler import Allocation, Sampler
 

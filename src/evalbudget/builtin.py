@@ -6,34 +6,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalbudget.hookspecs import hookimpl
-from evalbudget.reports import SECTIONS
-from evalbudget.rotation import All, Cyclic, Priced, Random, Single
-from evalbudget.samplers import (
+from evalbudget.audits.samplers import PPLUCB, AuditEProcess, HumanOnly
+from evalbudget.hooks.hookspecs import hookimpl
+from evalbudget.judges.schedules import All, Cyclic, Priced, Random, Single
+from evalbudget.races.samplers import (
     LUCB,
-    PPLUCB,
     UCBE,
-    AuditEProcess,
-    Auto,
-    EBBernstein,
-    HumanOnly,
     NaivePooling,
     PairedEProcess,
     Pulse,
     Race,
-    RatingKernel,
-    Robin,
-    RobinHood,
     SequentialHalving,
     SuccessiveRejects,
-    Uniform,
     UniformRacing,
 )
+from evalbudget.repeats.samplers import Auto, EBBernstein, RatingKernel, Robin, RobinHood, Uniform
+from evalbudget.report import SECTIONS
 
 if TYPE_CHECKING:
-    from evalbudget.backtest.recorded import RecordedScores
-    from evalbudget.reports.section import Section
-    from evalbudget.rotation import JudgeSchedule
+    from evalbudget.judges.schedules import JudgeSchedule
+    from evalbudget.recorded.scores import RecordedScores
+    from evalbudget.report.section import Section
     from evalbudget.sampler import Sampler
 
 
@@ -71,6 +64,6 @@ def evalbudget_register_reports() -> Sequence[type[Section]]:
 @hookimpl(trylast=True)
 def evalbudget_open_scores(path: Path) -> RecordedScores | None:
     """The recorded-scores layout as .npz, and long .csv files."""
-    from evalbudget.backtest.files import open_scores
+    from evalbudget.recorded.files import open_scores
 
     return open_scores(path)

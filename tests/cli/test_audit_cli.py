@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.audit_store.audits import Told, audit
+from tests.audits.store.audits import Told, audit
 
-from evalbudget.audit_store import AuditStore
-from evalbudget.audit_store.weighing import weigh
+from evalbudget.audits.store import AuditStore
+from evalbudget.audits.store.weighing import weigh
 from evalbudget.cli.main import cli
 
 

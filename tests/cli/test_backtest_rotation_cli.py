@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from evalbudget.backtest import RecordedScores, backtest_rotation
 from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, InvalidInferenceError, InvalidInputError
-from evalbudget.rotation import Cyclic, Single
+from evalbudget.judges.schedules import Cyclic, Single
 
 
 def panel(seed: int = 0, models: int = 2) -> RecordedScores:

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
-from evalbudget.rotation import Priced
+from evalbudget.judges.schedules import Priced
 
 
 def save(path: Path, scores: np.ndarray, judges: tuple[str, ...] = ("gpt", "haiku", "mini")) -> Path:

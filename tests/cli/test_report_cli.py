@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from tests.reports.worlds import panel, recorded
+from tests.report.worlds import panel, recorded
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli

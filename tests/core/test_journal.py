@@ -7,7 +7,7 @@ import pytest
 from evalbudget import Cell, Design, Journal, Reading, Request, resume
 from evalbudget.errors import JournalError, ReplayError
 from evalbudget.journal import FORMAT, Header
-from evalbudget.samplers import EBBernstein, Uniform
+from evalbudget.repeats.samplers import EBBernstein, Uniform
 from evalbudget.testing import gaussian, play
 
 DESIGN = Design.of_items(5)

@@ -23,7 +23,7 @@ from inspect_ai.scorer import Scorer
 from inspect_ai.solver import Solver, generate
 
 from evalbudget_inspect.demo.story_rating import judge_rating
-from evalbudget_inspect.refusals import take_refusals
+from evalbudget_inspect.host.refusals import take_refusals
 
 TOKENS_PER_CALL = 110  # what an offline model says of every reply
 

@@ -9,8 +9,8 @@ import pytest
 
 from evalbudget import Allocation as HowAllocated
 from evalbudget.errors import BudgetError
-from evalbudget_inspect.allocation import Allocation, Key, PriorCell
-from evalbudget_inspect.config import Config
+from evalbudget_inspect.repeats.allocation import Allocation, Key, PriorCell
+from evalbudget_inspect.repeats.config import Config
 
 
 @dataclass

@@ -13,14 +13,14 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.scorer import match, model_graded_fact, model_graded_qa
 from tests.host_inspect.audited_tasks import human
 
-from evalbudget.audit_store import AuditStore
-from evalbudget.audit_store.one_run import only_run
-from evalbudget.audit_store.run import AuditRun
-from evalbudget.audit_store.weighing import weigh
+from evalbudget.audits.store import AuditStore
+from evalbudget.audits.store.one_run import only_run
+from evalbudget.audits.store.run import AuditRun
+from evalbudget.audits.store.weighing import weigh
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_inspect.auditing.again import shown
-from evalbudget_inspect.auditing.judge import find_judge
+from evalbudget_inspect.audits.again import shown
+from evalbudget_inspect.audits.judge import find_judge
 
 TASK = Path(__file__).with_name("audited_tasks.py")
 MODELS = "mockllm/good,mockllm/bad"

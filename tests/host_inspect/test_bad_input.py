@@ -18,8 +18,8 @@ from inspect_ai.util import EarlyStopping
 from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget_inspect import budgeted
-from evalbudget_inspect.config import Config
-from evalbudget_inspect.refusals import take_refusals
+from evalbudget_inspect.host.refusals import take_refusals
+from evalbudget_inspect.repeats.config import Config
 
 WARMUP = Config.of(budget=99).fixed_repeats
 

@@ -9,7 +9,7 @@ import pytest
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from evalbudget_inspect import budgeted
-from evalbudget_inspect.config import Config
+from evalbudget_inspect.repeats.config import Config
 
 
 @solver
@@ -207,7 +207,7 @@ def test_several_solvers_and_a_setup_of_the_tasks_own(make_task: Any, run: Any) 
 def test_draining_a_task_ends_it(make_task: Any, run: Any, diagnostics: Any) -> None:
     from inspect_ai._control.eval_state import get_eval_state
 
-    from evalbudget_inspect.context import current_run
+    from evalbudget_inspect.host.context import current_run
 
     solved = 0
 

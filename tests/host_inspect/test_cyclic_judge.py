@@ -17,9 +17,9 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, model_graded_qa, scor
 from inspect_ai.solver import TaskState, generate
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.estimators.judges import JudgeScores, judge_biases, panel_mean
+from evalbudget.judges.estimates import JudgeScores, judge_biases, panel_mean
 from evalbudget_inspect import budgeted, cyclic_judge, rotate
-from evalbudget_inspect.reader import open_scores
+from evalbudget_inspect.host.reader import open_scores
 
 CHANCE = {"strict": 0.1, "fair": 0.5, "kind": 0.9}
 JUDGES = list(CHANCE)
@@ -339,9 +339,9 @@ def test_an_uneven_log_is_judged_evenly_per_item(run: Any) -> None:
 
 
 def test_without_a_list_of_samples_judges_come_in_blocks() -> None:
-    from evalbudget_inspect.judges import read_judges
-    from evalbudget_inspect.panel import Panel
-    from evalbudget_inspect.turns import Cells, Pass
+    from evalbudget_inspect.judges.judges import read_judges
+    from evalbudget_inspect.judges.panel import Panel
+    from evalbudget_inspect.judges.turns import Cells, Pass
 
     panel = Panel(tuple(JUDGES), read_judges(JUDGES))
     nobody = Pass(panel, 0, Cells([], {}, {}, ""))

@@ -9,7 +9,7 @@ import pytest
 from inspect_ai.log import read_eval_log
 
 from evalbudget import Allocation
-from evalbudget.estimators import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
 
 pytestmark = pytest.mark.host
 

@@ -20,7 +20,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
-from evalbudget.estimators.judges import (
+from evalbudget.judges.estimates import (
     JudgeScores,
     judge_biases,
     panel_mean,
@@ -29,7 +29,7 @@ from evalbudget.estimators.judges import (
 )
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import judge_rating
-from evalbudget_inspect.reader import open_scores
+from evalbudget_inspect.host.reader import open_scores
 
 MEANS = {"simulated/harsh": 3.0, "simulated/fair": 5.0, "simulated/kind": 8.0}
 JUDGES = list(MEANS)
@@ -411,7 +411,7 @@ def test_what_is_no_panel_is_refused(options: dict[str, Any], error: type[Except
 def test_what_cannot_run_is_refused_before_a_call(
     run: Any, calls: Any, options: dict[str, Any], error: type[Exception], says: str
 ) -> None:
-    from evalbudget_inspect.refusals import take_refusals
+    from evalbudget_inspect.host.refusals import take_refusals
 
     log = run(budgeted(task(), **{"budget": 36, "judges": panel(), **options}))
     assert log.status == "error"

@@ -18,8 +18,8 @@ from inspect_ai.log import EvalLog, read_eval_log
 from tests.host_inspect.race_tasks import written
 
 from evalbudget.cli.main import cli
-from evalbudget.estimators import ItemReadings
-from evalbudget_inspect.prior import is_refused
+from evalbudget.repeats.estimates import ItemReadings
+from evalbudget_inspect.repeats.prior import is_refused
 
 BUDGET = 72
 

@@ -12,7 +12,12 @@ from inspect_ai.scorer import Score, Scorer, Target, accuracy, mean, scorer, std
 from inspect_ai.solver import TaskState
 
 from evalbudget import Allocation
-from evalbudget.estimators import ItemReadings, eb_wilson, mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.repeats.estimates import (
+    ItemReadings,
+    eb_wilson,
+    mean_over_fixed_items,
+    mean_over_sampled_items,
+)
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import judge_rating
 

@@ -16,9 +16,9 @@ from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import attempts, board, cells, model, quiz, run, three
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.racing import Status
+from evalbudget.races.verdict import Status
 from evalbudget_inspect import race
-from evalbudget_inspect.racing.coordinator import take_boards
+from evalbudget_inspect.races.coordinator import take_boards
 
 ROWS = {"estimate", "lower", "upper", "all_lower", "all_upper", "rank", "rank_best", "rank_worst", "readings"}
 

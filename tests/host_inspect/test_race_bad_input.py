@@ -17,9 +17,9 @@ from tests.host_inspect.race_tasks import attempts, board, model, quiz, run, thr
 
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget_inspect import leaderboard, race
-from evalbudget_inspect.racing.command import run_race
-from evalbudget_inspect.racing.entry import MOST_ARMS, check_arms, parse_arm
-from evalbudget_inspect.refusals import take_refusals
+from evalbudget_inspect.host.refusals import take_refusals
+from evalbudget_inspect.races.command import run_race
+from evalbudget_inspect.races.entry import MOST_ARMS, check_arms, parse_arm
 
 
 def _refused(raced: Any, models: Any, log_dir: Path, *parts: str, **options: Any) -> None:

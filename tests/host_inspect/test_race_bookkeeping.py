@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evalbudget.racing import Asked, KnownCell, Race, RaceConfig
+from evalbudget.races.config import RaceConfig
+from evalbudget.races.race import Asked, KnownCell, Race
 
 ITEMS = [f"i{k}" for k in range(20)]
 ARMS = ["a", "b", "c"]

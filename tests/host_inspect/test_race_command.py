@@ -14,7 +14,7 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from tests.host_inspect.race_tasks import attempts, board, run
 
 from evalbudget.cli.main import cli
-from evalbudget_inspect.racing.command import leaderboard_command
+from evalbudget_inspect.races.command import leaderboard_command
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"

@@ -10,8 +10,8 @@ from inspect_ai import eval as host_eval
 from inspect_ai.model import get_model
 
 from evalbudget.errors import InvalidInferenceError
-from evalbudget.plugins import plugins
-from evalbudget.reports import report
+from evalbudget.hooks.plugins import plugins
+from evalbudget.report import report
 from evalbudget.sampler import Allocation
 from evalbudget_inspect import race
 from evalbudget_inspect.demo.story_rating import story_rating

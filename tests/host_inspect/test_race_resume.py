@@ -18,7 +18,7 @@ from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, 
 
 from evalbudget.cli.main import cli
 from evalbudget_inspect import race
-from evalbudget_inspect.refusals import take_refusals
+from evalbudget_inspect.host.refusals import take_refusals
 
 BUDGET, ITEMS = 90, 36  # of three models: 83% of the grid
 TASK_FILE = f"""\

@@ -10,7 +10,7 @@ from inspect_ai._cli.main import inspect as host
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.rewrite import ENTRY, host_arguments
+from evalbudget_inspect.host.rewrite import ENTRY, host_arguments
 
 
 def _rewrite(*args: str, **ours: str) -> list[list[str]]:

@@ -16,13 +16,13 @@ from inspect_ai.model import get_model
 
 from evalbudget import Design, Reading
 from evalbudget.backtest import RecordedScores, backtest
-from evalbudget.backtest.pool import Draws, Pool
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
-from evalbudget.plugins import plugins
+from evalbudget.hooks.plugins import plugins
+from evalbudget.repeats.backtest.pool import Draws, Pool
 from evalbudget_inspect import budgeted
-from evalbudget_inspect.config import Config
 from evalbudget_inspect.demo.story_rating import story_rating
+from evalbudget_inspect.repeats.config import Config
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 

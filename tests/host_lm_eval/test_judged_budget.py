@@ -14,13 +14,13 @@ from tests.host_lm_eval.server import Server, rating
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
-from evalbudget.estimators import mean_over_fixed_items
-from evalbudget.estimators.judges import JudgeScores, judge_biases, judge_corrected, panel_mean
-from evalbudget.rotation import Cyclic
+from evalbudget.judges.estimates import JudgeScores, judge_biases, judge_corrected, panel_mean
+from evalbudget.judges.schedules import Cyclic
+from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.judging.asking import Asking
-from evalbudget_lm_eval.judging.spec import forget_judges
-from evalbudget_lm_eval.reader import open_scores
+from evalbudget_lm_eval.host.reader import open_scores
+from evalbudget_lm_eval.judges.asking import Asking
+from evalbudget_lm_eval.judges.spec import forget_judges
 
 NAMES = ["a", "b", "c"]
 GREEDY = {"until": ["\n"], "do_sample": False, "temperature": 0.0}

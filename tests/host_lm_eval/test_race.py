@@ -17,10 +17,10 @@ from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right, 
 
 from evalbudget import Design
 from evalbudget.errors import InvalidInputError
-from evalbudget.racing import Status
-from evalbudget.samplers import Race as RaceSampler
-from evalbudget_lm_eval.racing.api import race
-from evalbudget_lm_eval.racing.output import RaceResult
+from evalbudget.races.samplers import Race as RaceSampler
+from evalbudget.races.verdict import Status
+from evalbudget_lm_eval.races.api import race
+from evalbudget_lm_eval.races.output import RaceResult
 
 N = 200
 SKILLS = {"good": (0.9, 1), "fair": (0.7, 2), "poor": (0.2, 3)}

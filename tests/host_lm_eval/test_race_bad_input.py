@@ -15,8 +15,8 @@ from tests.host_lm_eval.worlds import write_task
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError, JournalError, UnknownNameError
-from evalbudget_lm_eval.racing.api import race
-from evalbudget_lm_eval.racing.arms import check_arms, parse_arm
+from evalbudget_lm_eval.races.api import race
+from evalbudget_lm_eval.races.arms import check_arms, parse_arm
 
 TWO = {"a": racer(0.9, 1), "b": racer(0.5, 2)}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evalbudget_lm_eval.answered import Answered
-from evalbudget_lm_eval.racing.record import Bought, RaceRecord
+from evalbudget_lm_eval.host.answered import Answered
+from evalbudget_lm_eval.races.record import Bought, RaceRecord
 
 
 def reopened(path: Path) -> RaceRecord:

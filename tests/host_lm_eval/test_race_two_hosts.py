@@ -21,7 +21,7 @@ from tests.host_inspect.race_tasks import board, quiz, run
 from tests.host_lm_eval.race_worlds import manager
 
 from evalbudget_inspect import race as race_on_inspect
-from evalbudget_lm_eval.racing.api import race as race_on_lm_eval
+from evalbudget_lm_eval.races.api import race as race_on_lm_eval
 
 pytestmark = pytest.mark.filterwarnings(HOST_WARNING)
 

@@ -21,8 +21,8 @@ from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.judging.spec import forget_judges
-from evalbudget_lm_eval.reader import open_scores
+from evalbudget_lm_eval.host.reader import open_scores
+from evalbudget_lm_eval.judges.spec import forget_judges
 
 JUDGES = ["a", "b", "c"]
 
@@ -212,7 +212,7 @@ def test_damaged_files_are_named(runs: Path, tmp_path: Path) -> None:
 
 
 def json_reading(text: str) -> Any:
-    from evalbudget_lm_eval.judging.readings import Reading
+    from evalbudget_lm_eval.judges.readings import Reading
 
     reading = Reading.parse(text)
     assert reading is not None

@@ -16,10 +16,10 @@ from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
-from evalbudget.estimators import mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.repeats.estimates import mean_over_fixed_items, mean_over_sampled_items
 from evalbudget.run import read_journal
 from evalbudget_lm_eval import budgeted, race
-from evalbudget_lm_eval.rows import Scored, readings_of
+from evalbudget_lm_eval.repeats.rows import Scored, readings_of
 
 STOCK = lm_eval.evaluator.evaluate
 

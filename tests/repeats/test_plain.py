@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications
 
-from evalbudget.estimators import ItemReadings
+from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.plain import PlainEpochs, median_of_largest, plain_epochs
 
 

@@ -10,8 +10,9 @@ import pytest
 from rich.cells import cell_len
 
 from evalbudget import Allocation
-from evalbudget.estimators import ItemReadings
-from evalbudget.repeats import Outcome, Summary, describe_mean, item_columns, summarize
+from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.repeats.rows import describe_mean, item_columns
+from evalbudget.repeats.summary import Outcome, Summary, summarize
 
 FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
 

@@ -13,9 +13,9 @@ import pytest
 from evalbudget import Cell, Design, Journal, Reading, Request, Sampler, resume
 from evalbudget.errors import BudgetError, InvalidInputError, JournalError, SamplerError
 from evalbudget.journal import Event, Header
+from evalbudget.repeats.samplers import EBBernstein, Uniform
 from evalbudget.run import JournalFile, drive
 from evalbudget.sampler import Eligible
-from evalbudget.samplers import EBBernstein, Uniform
 from evalbudget.testing import gaussian, play
 
 T = TypeVar("T")

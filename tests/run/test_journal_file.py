@@ -12,8 +12,8 @@ import pytest
 from evalbudget import Cell, Design, Reading, Request
 from evalbudget.errors import JournalError
 from evalbudget.journal import Event, Header, Journal
+from evalbudget.repeats.samplers import EBBernstein
 from evalbudget.run import JournalFile, read_journal
-from evalbudget.samplers import EBBernstein
 from evalbudget.testing import play
 
 DESIGN = Design.of_items(4)

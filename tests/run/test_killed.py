@@ -19,7 +19,7 @@ import anyio
 from evalbudget import Design, resume
 from evalbudget.journal import Header
 from evalbudget.run import JournalFile, drive
-from evalbudget.samplers import EBBernstein
+from evalbudget.repeats.samplers import EBBernstein
 from evalbudget.testing import gaussian
 
 async def answer(request):
@@ -43,7 +43,7 @@ with file:
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9")
 def test_kill_9_and_resume(tmp_path: Path) -> None:
     from evalbudget import Design
-    from evalbudget.samplers import EBBernstein
+    from evalbudget.repeats.samplers import EBBernstein
 
     path = tmp_path / "run.jsonl"
     command = [sys.executable, "-c", SCRIPT, str(path)]

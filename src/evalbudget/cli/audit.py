@@ -17,8 +17,8 @@ from evalbudget.cli.audit_serve import serve
 from evalbudget.cli.suggest import SuggestingGroup
 
 if TYPE_CHECKING:
-    from evalbudget.audit_store import AuditStore
-    from evalbudget.audit_store.standing import Standing
+    from evalbudget.audits.store import AuditStore
+    from evalbudget.audits.store.standing import Standing
 
 EXAMPLES = """\b
 Examples:
@@ -164,13 +164,13 @@ audit.add_command(import_command)
 
 
 def _open(path: Path) -> AuditStore:
-    from evalbudget.audit_store import AuditStore
+    from evalbudget.audits.store import AuditStore
 
     return AuditStore.open(path)
 
 
 def _weigh(store: AuditStore) -> Standing:
-    from evalbudget.audit_store.going_on import go_on  # numpy takes its time: not for --help
+    from evalbudget.audits.store.going_on import go_on  # numpy takes its time: not for --help
 
     return go_on(store)
 
@@ -188,7 +188,7 @@ def _reserved(store: AuditStore, found: Standing, count: int, by: str, seconds: 
 
 
 def _code(found: Standing) -> int:
-    from evalbudget.audit_store.standing import Stage
+    from evalbudget.audits.store.standing import Stage
 
     return {Stage.VERDICT: 0, Stage.OVER: 1, Stage.LABELS: 3, Stage.DRAW: 4}[found.stage]
 

@@ -14,7 +14,7 @@ from evalbudget.cli.output import check_target, write_text
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 
 if TYPE_CHECKING:
-    from evalbudget.audit_store import AuditStore
+    from evalbudget.audits.store import AuditStore
 
 _FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config")
 
@@ -61,8 +61,8 @@ def export_command(path: Path, kind: str, output: Path, only: str | None, with_j
     to_stdout = output == Path("-")
     if not to_stdout:
         check_target(output, "--output")
-    from evalbudget.audit_store import AuditStore
-    from evalbudget.audit_store.exchange import export
+    from evalbudget.audits.store import AuditStore
+    from evalbudget.audits.store.exchange import export
 
     with AuditStore.open(path) as store:
         if not to_stdout and output.exists() and output.samefile(path):
@@ -101,9 +101,9 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
     the scale; exit code 2. Importing a file again changes nothing. A score that contradicts an earlier one is
     kept and reported; the earlier one counts.
     """
-    from evalbudget.audit_store import AuditStore
-    from evalbudget.audit_store.exchange import format_of, import_labels
-    from evalbudget.audit_store.weighing import still_wanted
+    from evalbudget.audits.store import AuditStore
+    from evalbudget.audits.store.exchange import format_of, import_labels
+    from evalbudget.audits.store.weighing import still_wanted
 
     kind = format_of("standard input" if file == Path("-") else file.name, kind)
     try:
@@ -137,8 +137,8 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
 
 def _wanted(store: AuditStore) -> tuple[int, ...]:
     """What is to be labelled; the second pass is drawn before."""
-    from evalbudget.audit_store.going_on import go_on
-    from evalbudget.audit_store.weighing import still_wanted
+    from evalbudget.audits.store.going_on import go_on
+    from evalbudget.audits.store.weighing import still_wanted
 
     try:
         return go_on(store).wanted

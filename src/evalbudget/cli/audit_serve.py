@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from evalbudget.audit_page import PageServer
+    from evalbudget.audits.page import PageServer
 
 EXAMPLES = """\b
 Examples:
@@ -46,11 +46,11 @@ def serve(path: Path, port: int, by: str, browse: bool | None) -> None:
     page needs no network. Several people can label at once, each on a page of their own; nobody is given what
     somebody else is reading. Ctrl-C ends it; every label is saved the moment it is given.
     """
-    from evalbudget.audit_page import PageApi, PageServer
-    from evalbudget.audit_store import AuditStore
-    from evalbudget.audit_store.going_on import go_on
-    from evalbudget.audit_store.labels import labeller
-    from evalbudget.audit_store.weighing import still_wanted
+    from evalbudget.audits.page import PageApi, PageServer
+    from evalbudget.audits.store import AuditStore
+    from evalbudget.audits.store.going_on import go_on
+    from evalbudget.audits.store.labels import labeller
+    from evalbudget.audits.store.weighing import still_wanted
 
     with AuditStore.open(path) as store:
         before = store.progress().labelled

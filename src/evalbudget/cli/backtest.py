@@ -17,7 +17,7 @@ from evalbudget.cli.backtest_race import race_on
 from evalbudget.cli.output import check_target, write_text
 from evalbudget.cli.prices import parse_prices
 from evalbudget.errors import InvalidInputError
-from evalbudget.plugins import plugins
+from evalbudget.hooks.plugins import plugins
 
 if TYPE_CHECKING:
     from evalbudget.backtest import AuditResult, BacktestResult, RaceResult, RotationResult

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.score_range import parse_range
+from evalbudget.scale import parse_range
 
 if TYPE_CHECKING:
     from evalbudget.backtest import AuditResult, RecordedScores

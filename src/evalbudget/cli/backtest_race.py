@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.plugins import get_sampler, plugins
+from evalbudget.hooks.plugins import get_sampler, plugins
 from evalbudget.sampler import Kind
-from evalbudget.score_range import parse_range
+from evalbudget.scale import parse_range
 
 if TYPE_CHECKING:
     from evalbudget.backtest import RaceResult, RecordedScores
-    from evalbudget.prediction import FactorModel
+    from evalbudget.races.prediction import FactorModel
 
 
 def race_on(

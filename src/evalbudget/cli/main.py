@@ -15,7 +15,7 @@ from evalbudget.cli.plugins import plugins_command
 from evalbudget.cli.report import report
 from evalbudget.cli.suggest import SuggestingGroup
 from evalbudget.errors import EvalbudgetError
-from evalbudget.plugins import plugins
+from evalbudget.hooks.plugins import plugins
 
 EXAMPLES = """\b
 Examples:

@@ -15,13 +15,13 @@ from rich.table import Table
 from evalbudget.cli.output import check_target, write_text
 from evalbudget.cli.prices import parse_prices
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
-from evalbudget.plugins import plugins
+from evalbudget.hooks.plugins import plugins
 
 if TYPE_CHECKING:
-    from evalbudget.backtest.recorded import RecordedScores
-    from evalbudget.confidence.bounds import FloatArray
-    from evalbudget.estimators.judges import JudgeScores, VarianceComponents
-    from evalbudget.planning import Plan, Prices, Refusal
+    from evalbudget.judges.estimates import JudgeScores, VarianceComponents
+    from evalbudget.judges.plan import Plan, Prices, Refusal
+    from evalbudget.recorded.scores import RecordedScores
+    from evalbudget.statistics.bounds import FloatArray
 
 EXAMPLES = """\b
 Examples:
@@ -82,8 +82,8 @@ def plan(
     and judge calls reach the half-width, or how narrow the interval gets for the money. The raters of PILOT
     are the judges. Exit code 2 if the pilot cannot tell what any of the rotations needs.
     """
-    from evalbudget.estimators.judges import variance_components
-    from evalbudget.planning import Plan, Prices, plan_for_half_width, plan_for_money
+    from evalbudget.judges.estimates import variance_components
+    from evalbudget.judges.plan import Plan, Prices, plan_for_half_width, plan_for_money
 
     if (half_width is None) == (usd is None):
         raise InvalidInputError("give either --half-width (how narrow) or --usd (how much money), not both")
@@ -128,7 +128,7 @@ def _prices(text: str, scores: JudgeScores, found: VarianceComponents) -> FloatA
 
 def _deal(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], prices: Prices) -> dict[str, float]:
     """What to give as prices of the judges so that the rotation ``priced`` deals the planned shares."""
-    from evalbudget.planning import Plan
+    from evalbudget.judges.plan import Plan
 
     if not any(isinstance(p, Plan) and p.strategy == "priced" for p in plans):
         return {}
@@ -138,8 +138,8 @@ def _deal(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], prices: 
 
 
 def _scores(recorded: RecordedScores, model: str | None, rescaled: bool) -> JudgeScores:
-    from evalbudget.estimators.judges import JudgeScores, require_one_scale
-    from evalbudget.estimators.judges import rescale as rescale_scores
+    from evalbudget.judges.estimates import JudgeScores, require_one_scale
+    from evalbudget.judges.estimates import rescale as rescale_scores
 
     if model is None and len(recorded.models) > 1:
         raise InvalidInputError(
@@ -211,7 +211,7 @@ def _components_table(found: VarianceComponents, level: float, silent: tuple[str
 
 
 def _plans_table(plans: tuple[Plan | Refusal, ...], deal: dict[str, float]) -> Table:
-    from evalbudget.planning import Plan
+    from evalbudget.judges.plan import Plan
 
     table = Table(box=None, caption_justify="left")
     for column in ("rotation", "items", "generations", "judges", "calls", "cost", "half-width"):

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from evalbudget.plugins import plugins
+from evalbudget.hooks.plugins import plugins
 
 
 @click.command(name="plugins", epilog="\b\nExamples:\n  evalbudget plugins\n  evalbudget plugins --json")

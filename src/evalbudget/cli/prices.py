@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evalbudget.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from evalbudget.confidence.bounds import FloatArray
+    from evalbudget.statistics.bounds import FloatArray
 
 
 def parse_prices(text: str, judges: tuple[str, ...]) -> FloatArray:
@@ -17,7 +17,7 @@ def parse_prices(text: str, judges: tuple[str, ...]) -> FloatArray:
         UnknownNameError: a judge that is not in the panel.
         InvalidInputError: something that is not a price, a judge twice or without a price.
     """
-    from evalbudget.rotation.panel import per_judge
+    from evalbudget.judges.schedules.panel import per_judge
 
     given: dict[str, float] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):

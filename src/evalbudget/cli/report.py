@@ -9,7 +9,7 @@ from rich.console import Console
 
 from evalbudget.cli.output import check_target, write_bytes, write_text
 from evalbudget.errors import InvalidInputError
-from evalbudget.plugins import plugins
+from evalbudget.hooks.plugins import plugins
 
 EXAMPLES = """\b
 Examples:
@@ -65,11 +65,11 @@ def report(
         if path is not None:
             check_target(path, option)
     image = None if picture is None else _image(picture)
-    from evalbudget.reports import draw, page
-    from evalbudget.reports import report as assemble  # numpy takes its time: not for --help
+    from evalbudget.report import draw, page
+    from evalbudget.report import report as assemble  # numpy takes its time: not for --help
 
     if image is not None or html_path is not None:
-        from evalbudget.reports.picture import require_matplotlib
+        from evalbudget.report.picture import require_matplotlib
 
         require_matplotlib()
     found = assemble(

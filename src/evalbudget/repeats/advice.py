@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from evalbudget.estimators import ItemReadings
-from evalbudget.repeats.estimates import FEWEST_ITEMS, BenchmarkMean
+from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.repeats.rows import FEWEST_ITEMS, BenchmarkMean
 from evalbudget.repeats.wording import count, shortened
 
 _MANY_FAILURES = 0.1
@@ -21,7 +21,7 @@ def items_share(rows: Mapping[str, float]) -> float | None:
     .. math:: 1 - (\text{repeats\_stderr} / \text{stderr})^2
 
     Args:
-        rows: of :func:`~evalbudget.repeats.estimates.mean_rows`.
+        rows: of :func:`~evalbudget.repeats.rows.mean_rows`.
 
     Returns:
         From 0 to 1; None where either error is unknown.

@@ -11,7 +11,7 @@ from typing import Any
 from evalbudget.budget import Budget, Unit
 from evalbudget.design import Design
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
-from evalbudget.plugins import get_sampler
+from evalbudget.hooks.plugins import get_sampler
 from evalbudget.sampler import Allocation, Sampler
 
 DEFAULT_SAMPLER = "auto"

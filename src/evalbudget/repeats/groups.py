@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from evalbudget.estimators.combined import weighted_mean
-from evalbudget.repeats.estimates import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows
+from evalbudget.repeats.estimates.combined import weighted_mean
+from evalbudget.repeats.rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows
 
 _SHOWN = 3
 
@@ -17,8 +17,8 @@ def describe_group(
     """The weighted mean of tasks and how sure it is, in the rows of one task; only what is defined.
 
     Random are each task's items and repeats, independently of each other; the tasks and their weights are
-    given. Intervals are those of :func:`~evalbudget.estimators.combined.weighted_mean` under the rules of
-    :func:`~evalbudget.repeats.estimates.mean_rows`. The range of the mean is the weighted mean of the tasks'
+    given. Intervals are those of :func:`~evalbudget.repeats.estimates.combined.weighted_mean` under the rules
+    of :func:`~evalbudget.repeats.rows.mean_rows`. The range of the mean is the weighted mean of the tasks'
     ranges, if all of them are known.
 
     Args:

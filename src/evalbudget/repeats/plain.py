@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalbudget.confidence.bounds import FloatArray
-from evalbudget.estimators import ItemReadings
+from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.statistics.bounds import FloatArray
 
 _POINTS = 40
 _SPREAD = 1e-3

@@ -10,11 +10,11 @@ import numpy as np
 from rich.cells import cell_len
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.estimators import ItemReadings
 from evalbudget.repeats.advice import next_steps
-from evalbudget.repeats.estimates import BenchmarkMean, whole_counts
+from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.groups import describe_group
 from evalbudget.repeats.plain import plain_epochs
+from evalbudget.repeats.rows import BenchmarkMean, whole_counts
 from evalbudget.repeats.summary import ItemLine, Outcome, Summary, summarize
 from evalbudget.repeats.wording import count, decimals, padded, shortened, wrapped
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len
 
-from evalbudget.estimators import ItemReadings
 from evalbudget.repeats.advice import next_steps
-from evalbudget.repeats.estimates import BenchmarkMean, whole_counts
+from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.plain import PlainEpochs, plain_epochs
+from evalbudget.repeats.rows import BenchmarkMean, whole_counts
 from evalbudget.repeats.wording import WIDTH, count, decimals, padded, shortened, wrapped
 
 _MOST_ITEMS = 5

@@ -3,7 +3,7 @@
 from math import inf
 
 from evalbudget import Cell, Design, Sampler, hookimpl
-from evalbudget.samplers import RepeatSampler
+from evalbudget.repeats.samplers import RepeatSampler
 
 
 class WidestRange(RepeatSampler):

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 __all__ = ["Leaderboard", "budgeted", "cyclic_judge", "leaderboard", "race", "rotate"]
 
 if TYPE_CHECKING:
-    from evalbudget.racing.leaderboard import Leaderboard
-    from evalbudget_inspect.judging import cyclic_judge, rotate
-    from evalbudget_inspect.racing.leaderboard import leaderboard
-    from evalbudget_inspect.racing.task import race
-    from evalbudget_inspect.task import budgeted
+    from evalbudget.races.leaderboard import Leaderboard
+    from evalbudget_inspect.judges.judging import cyclic_judge, rotate
+    from evalbudget_inspect.races.leaderboard import leaderboard
+    from evalbudget_inspect.races.task import race
+    from evalbudget_inspect.repeats.task import budgeted
 else:
     # evalbudget loads this package as a plugin for every command; the host takes seconds to import
     _HOME = {
-        "Leaderboard": "evalbudget.racing.leaderboard",
-        "budgeted": "evalbudget_inspect.task",
-        "cyclic_judge": "evalbudget_inspect.judging",
-        "leaderboard": "evalbudget_inspect.racing.leaderboard",
-        "race": "evalbudget_inspect.racing.task",
-        "rotate": "evalbudget_inspect.judging",
+        "Leaderboard": "evalbudget.races.leaderboard",
+        "budgeted": "evalbudget_inspect.repeats.task",
+        "cyclic_judge": "evalbudget_inspect.judges.judging",
+        "leaderboard": "evalbudget_inspect.races.leaderboard",
+        "race": "evalbudget_inspect.races.task",
+        "rotate": "evalbudget_inspect.judges.judging",
     }
 
     def __getattr__(name: str) -> object:

@@ -13,17 +13,17 @@ from inspect_ai._cli.main import main as host_main
 from inspect_ai._util.dotenv import init_dotenv
 from inspect_ai._util.error import PrerequisiteError
 
-from evalbudget.audit_store.weighing import POLICIES
+from evalbudget.audits.store.weighing import POLICIES
 from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
-from evalbudget.racing import is_racer
-from evalbudget.repeats import parse_option
-from evalbudget_inspect.closing import noting, show
-from evalbudget_inspect.config import DEFAULT_SAMPLER_OF_PANELS, Config, Repeat
-from evalbudget_inspect.entry import PREFIX
-from evalbudget_inspect.judges import judges_text, read_judges
-from evalbudget_inspect.racing.command import leaderboard_command, race_verb, run_race
-from evalbudget_inspect.refusals import take_refusals
-from evalbudget_inspect.rewrite import host_arguments
+from evalbudget.races.config import is_racer
+from evalbudget.repeats.options import parse_option
+from evalbudget_inspect.host.refusals import take_refusals
+from evalbudget_inspect.host.rewrite import host_arguments
+from evalbudget_inspect.judges.judges import judges_text, read_judges
+from evalbudget_inspect.races.command import leaderboard_command, race_verb, run_race
+from evalbudget_inspect.repeats.closing import noting, show
+from evalbudget_inspect.repeats.config import DEFAULT_SAMPLER_OF_PANELS, Config, Repeat
+from evalbudget_inspect.repeats.entry import PREFIX
 
 EXAMPLES = """\b
 Examples:
@@ -296,8 +296,8 @@ _AUDIT = {
 
 
 def _audit(name: str, args: Sequence[str], typed: Mapping[str, Any], options: Mapping[str, Any]) -> int:
-    from evalbudget_inspect.auditing.again import shown
-    from evalbudget_inspect.auditing.command import run_audit
+    from evalbudget_inspect.audits.again import shown
+    from evalbudget_inspect.audits.command import run_audit
 
     if name != "eval":
         raise InvalidInputError(f"--audit works with inspect eval; {name} has retries of its own")

@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalbudget_lm_eval.judges import CyclicJudgeFilter
-    from evalbudget_lm_eval.judging.rows import JUDGED_METRICS, judged, panel, process_judged
-    from evalbudget_lm_eval.racing.api import race
-    from evalbudget_lm_eval.task import BudgetedTask
-    from evalbudget_lm_eval.wrapping import budgeted
+    from evalbudget_lm_eval.judges.filter import CyclicJudgeFilter
+    from evalbudget_lm_eval.judges.rows import JUDGED_METRICS, judged, panel, process_judged
+    from evalbudget_lm_eval.races.api import race
+    from evalbudget_lm_eval.repeats.task import BudgetedTask
+    from evalbudget_lm_eval.repeats.wrapping import budgeted
 
 __all__ = [
     "JUDGED_METRICS",
@@ -24,14 +24,14 @@ __all__ = [
 ]
 
 _HOME = {
-    "BudgetedTask": "evalbudget_lm_eval.task",
-    "CyclicJudgeFilter": "evalbudget_lm_eval.judges",
-    "JUDGED_METRICS": "evalbudget_lm_eval.judging.rows",
-    "budgeted": "evalbudget_lm_eval.wrapping",
-    "judged": "evalbudget_lm_eval.judging.rows",
-    "panel": "evalbudget_lm_eval.judging.rows",
-    "process_judged": "evalbudget_lm_eval.judging.rows",
-    "race": "evalbudget_lm_eval.racing.api",
+    "BudgetedTask": "evalbudget_lm_eval.repeats.task",
+    "CyclicJudgeFilter": "evalbudget_lm_eval.judges.filter",
+    "JUDGED_METRICS": "evalbudget_lm_eval.judges.rows",
+    "budgeted": "evalbudget_lm_eval.repeats.wrapping",
+    "judged": "evalbudget_lm_eval.judges.rows",
+    "panel": "evalbudget_lm_eval.judges.rows",
+    "process_judged": "evalbudget_lm_eval.judges.rows",
+    "race": "evalbudget_lm_eval.races.api",
 }
 
 

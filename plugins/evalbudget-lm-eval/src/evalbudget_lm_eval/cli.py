@@ -42,7 +42,7 @@ class _HostGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == _RACE:
-            from evalbudget_lm_eval.racing.command import race_command
+            from evalbudget_lm_eval.races.command import race_command
 
             return race_command
         return _pass_through(cmd_name) if cmd_name in _HOST else None
@@ -97,7 +97,7 @@ def run_host(arguments: Sequence[str]) -> int:
     Raises:
         EvalbudgetError: what was asked for cannot be budgeted.
     """
-    from evalbudget_lm_eval.host_cli import execute
+    from evalbudget_lm_eval.repeats.host_cli import execute
 
     before = sys.argv
     sys.argv = ["lm-eval", *arguments]

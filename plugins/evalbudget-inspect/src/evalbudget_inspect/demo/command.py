@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evalbudget.errors import EvalbudgetError
-from evalbudget.repeats import DEFAULT_SAMPLER
+from evalbudget.repeats.config import DEFAULT_SAMPLER
 from evalbudget_inspect.demo.compare import Outcome, outcome_of
 
 TASK = Path(__file__).with_name("story_rating.py")

@@ -10,11 +10,11 @@ from inspect_ai.log import read_eval_log
 from numpy.typing import NDArray
 
 from evalbudget import Allocation, Design, Reading
-from evalbudget.estimators import ItemReadings, eb_wilson
-from evalbudget.repeats import RepeatConfig
-from evalbudget_inspect.allocation import WEIGHT
-from evalbudget_inspect.metrics import weight_of
-from evalbudget_inspect.scoring import METADATA
+from evalbudget.repeats.config import RepeatConfig
+from evalbudget.repeats.estimates import ItemReadings, eb_wilson
+from evalbudget_inspect.host.scoring import METADATA
+from evalbudget_inspect.repeats.allocation import WEIGHT
+from evalbudget_inspect.repeats.metrics import weight_of
 
 _RUNS = 100
 

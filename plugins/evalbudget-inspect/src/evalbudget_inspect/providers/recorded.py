@@ -10,9 +10,9 @@ from inspect_ai.model import ChatMessage, GenerateConfig, ModelAPI, ModelOutput,
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from evalbudget.backtest import RecordedScores
-from evalbudget.backtest.pool import Draws, Pool
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.plugins import plugins
+from evalbudget.hooks.plugins import plugins
+from evalbudget.repeats.backtest.pool import Draws, Pool
 from evalbudget_inspect.providers.reply import TEMPLATE, asked_cell, reply
 
 

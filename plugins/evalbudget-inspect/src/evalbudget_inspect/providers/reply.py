@@ -8,7 +8,7 @@ from inspect_ai.model import ModelOutput, ModelUsage
 from inspect_ai.solver._task_state import sample_state
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.context import scored_state
+from evalbudget_inspect.host.context import scored_state
 
 TEMPLATE = "RATING: {value:g}"
 UNPARSED = "I cannot rate this."

@@ -1,0 +1,116 @@
+"""Answers and judge scores of an audit, read from the logs of its runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from inspect_ai._util.error import is_cancellation_message
+from inspect_ai.log import EvalSample, list_eval_logs, read_eval_log
+
+from evalbudget.audits.store import Answer, AuditStore
+from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.host.values import score_to_float
+from evalbudget_inspect.repeats.task import driving_score
+
+TAG = "evalbudget_audit"
+"""Key in a log's metadata: id of the store whose items it answers."""
+JUDGE = "evalbudget_judge"
+"""Key in a log's metadata: the scorer that was its judge."""
+ATTEMPTS = 2
+"""Runs in which an item may fail before it is taken as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the logs say of one model and item.
+
+    Attributes:
+        answer: what a human reads.
+        score: the judge's; nan if it gave none.
+        failures: runs in which there was no answer or no score.
+        log: that has it.
+    """
+
+    answer: Answer
+    score: float
+    failures: int
+    log: str
+
+    def settled(self, judged: bool) -> bool:
+        """Whether it need not be run again."""
+        return self.failures == 0 or (judged and not math.isnan(self.score)) or self.failures >= ATTEMPTS
+
+
+def read_answers(folder: str, store: AuditStore, judge: str | None) -> dict[tuple[str, str], Found]:
+    """Everything that logs in a folder answer for an audit, by model and sample id.
+
+    Logs of runs that were killed count as far as they go.
+
+    Raises:
+        InvalidInputError: a log cannot be read, or its scores are no numbers.
+    """
+    found: dict[tuple[str, str], Found] = {}
+    for path in _logs(folder):
+        header = read_eval_log(path, header_only=True)
+        told = header.eval.metadata or {}
+        if told.get(TAG) != store.id:
+            continue
+        log = read_eval_log(path)
+        names = [scorer.name for scorer in log.eval.scorers or []]
+        for sample in log.samples or []:
+            if is_cancellation_message(sample.error.message if sample.error else None):
+                continue
+            key = (log.eval.model, str(sample.id))
+            earlier = found.get(key)
+            if earlier is None or earlier.failures:
+                failures = 0 if earlier is None else earlier.failures
+                found[key] = _read(sample, names, told.get(JUDGE, judge), failures, path)
+    return found
+
+
+def _logs(folder: str) -> Iterator[str]:
+    if "://" not in folder and not Path(folder).is_dir():
+        return
+    for info in list_eval_logs(folder, descending=False):
+        yield info.name
+
+
+def _read(sample: EvalSample, names: list[str], judge: str | None, failures: int, log: str) -> Found:
+    response = sample.output.completion if sample.error is None else ""
+    value, reason = math.nan, ""
+    if names and sample.scores:
+        name, key = driving_score(judge, names)
+        score = sample.scores.get(name)
+        if score is not None:
+            value, reason = score_to_float(score, name, key), score.explanation or ""
+    unscored = bool(names) and math.isnan(value)
+    if sample.error is not None:
+        response = f"(no answer: {sample.error.message})"
+    failed = sample.error is not None or unscored
+    return Found(Answer(_prompt(sample), response, reason), value, failures + failed, log)
+
+
+def _prompt(sample: EvalSample) -> str:
+    if isinstance(sample.input, str):
+        return sample.input
+    if len(sample.input) == 1:
+        return sample.input[0].text
+    return "\n\n".join(f"[{message.role}]\n{message.text}" for message in sample.input)
+
+
+def require_bounds(store: AuditStore, found: dict[tuple[str, str], Found]) -> None:
+    """Refuse judge scores that are not on the scale of the labels.
+
+    Raises:
+        InvalidInputError: one is outside.
+    """
+    scale = store.design.scale
+    for (model, item), each in found.items():
+        if not (math.isnan(each.score) or scale.low <= each.score <= scale.high):
+            raise InvalidInputError(
+                f"the judge gave {model}'s answer to {item!r} {each.score:g}, and the audit's scale is "
+                f"{scale}; begin an audit with the judge's scale, for example --score-range 1..10"
+            )

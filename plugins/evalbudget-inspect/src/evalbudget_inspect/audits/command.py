@@ -1,0 +1,213 @@
+"""``evalbudget inspect eval ... --audit STORE``: batch after batch until labels are wanted."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from inspect_ai._cli.main import inspect as host
+from inspect_ai._util.config import parse_cli_args
+
+from evalbudget.audits.store import AuditStore
+from evalbudget.audits.store.one_run import only_run
+from evalbudget.audits.store.run import AuditRun
+from evalbudget.audits.store.standing import Stage, Standing
+from evalbudget.audits.store.weighing import weigh
+from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.audits import entry
+from evalbudget_inspect.audits.answers import read_answers, require_bounds
+from evalbudget_inspect.audits.by_scorer import label_by_scorer
+from evalbudget_inspect.audits.settings import AuditSettings
+from evalbudget_inspect.host.rewrite import host_arguments, parse
+from evalbudget_inspect.repeats.entry import PREFIX, named_tasks
+
+ENTRY = "evalbudget_inspect/audited"
+_CODES = {Stage.VERDICT: 0, Stage.OVER: 1, Stage.LABELS: 3, Stage.DRAW: 4}
+_REFUSED = {
+    "limit": "an audit draws its items by itself; for the first N items: --sampler-option items=N",
+    "sample_id": "an audit draws its items by itself; drop it",
+    "epochs": "an audit asks each model for each item once; drop it",
+    "detach": "an audit waits for inspect and reads its logs; put the whole command into the background",
+    "no_log_samples": "an audit reads the answers from inspect's logs; drop it",
+}
+
+
+def run_audit(
+    args: Sequence[str],
+    ours: Mapping[str, Any],
+    again: str,
+    run_host: Callable[[list[str]], int],
+) -> int:
+    """Go on with an audit: answer and judge what it wants now, then say who has to do what.
+
+    Args:
+        args: what the user typed after ``eval``, without our flags.
+        ours: our arguments; None where not given.
+        again: the command as typed, to show to people.
+        run_host: runs the host's command line and returns its exit code.
+
+    Returns:
+        0 with a verdict, 1 without one, 3 if labels are wanted; the host's own if it failed.
+    """
+    parsed = parse(host.commands["eval"], args)
+    for name, why in _REFUSED.items():
+        if parsed.get(name):
+            raise InvalidInputError(f"--{name.replace('_', '-')}: {why}")
+    models = [model.strip() for model in str(parsed.get("model") or "").split(",") if model.strip()]
+    if not models:
+        raise InvalidInputError("which models? Name those to compare: --model a,b")
+    folder = str(parsed.get("log_dir") or "./logs")
+    given = {name: value for name, value in ours.items() if value is not None}
+    given |= _where(given.pop("audit"), given.get("auditor"), folder)
+    settings = AuditSettings.of(models=models, **given)
+    given["store"] = str(settings.store.resolve())
+    if parsed.get("log_buffer") is None and "://" not in folder:
+        args = [*args, "--log-buffer", "1"]  # what is answered is in the log before a kill can lose it
+    with only_run(settings.store):
+        return _go_on(settings, folder, args, given, again, run_host)
+
+
+def _go_on(
+    settings: AuditSettings,
+    folder: str,
+    args: Sequence[str],
+    given: Mapping[str, Any],
+    again: str,
+    run_host: Callable[[list[str]], int],
+) -> int:
+    """Batch after batch until somebody else has to do something."""
+    command = host.commands["eval"]
+    before: object = None
+    while True:
+        missing = _missing(settings, folder)
+        if isinstance(missing, Standing) and missing.wanted and settings.auditor is not None:
+            _label(settings, folder, parse(command, args))
+            continue
+        if isinstance(missing, Standing):
+            _print(missing, settings)
+            return _CODES[missing.stage]
+        if missing == before:
+            raise InvalidInputError(
+                f"inspect has answered nothing of what the audit wants; see its logs in {folder}, then run "
+                "the same command again"
+            )
+        before = missing
+        entry.plan = entry.Plan(again, missing.answered)
+        code = _run(command, args, given, missing.models, settings.models, run_host)
+        if code:
+            _missing(settings, folder)  # what was answered is recorded all the same
+            return code
+
+
+def _where(audit: str, auditor: str | None, folder: str) -> dict[str, str]:
+    """The store and, if there is one, the auditor: ``--audit`` may name a scorer of the task as well."""
+    path = Path(audit)
+    if path.is_file() or path.suffix.lower() in (".sqlite", ".db") or any(sign in audit for sign in "/\\"):
+        return {"store": audit}
+    if auditor is not None:
+        raise InvalidInputError(
+            f"--audit {audit} and --auditor {auditor} both name a scorer; for a store write "
+            f"--audit {audit}.sqlite"
+        )
+    if "://" in folder:
+        raise InvalidInputError(
+            f"--audit {audit} would keep its store in {folder}, and a store is a local file; give "
+            f"--audit FILE.sqlite --auditor {audit}"
+        )
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return {"store": str(Path(folder) / "audit.sqlite"), "auditor": audit}
+
+
+class _Missing:
+    """Which models still have to answer something, and what they have answered."""
+
+    def __init__(self, models: list[str], answered: Mapping[str, frozenset[str]], wanted: object) -> None:
+        self.models, self.answered, self._wanted = models, answered, wanted
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Missing) and self._wanted == other._wanted
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _missing(settings: AuditSettings, folder: str) -> _Missing | Standing:
+    """Record what the logs answer; what is still missing then, or what the audit waits for."""
+    if not settings.store.exists():
+        return _Missing(list(settings.models), {}, None)
+    with AuditStore.open(settings.store) as there:
+        items = there.design.items
+    with AuditStore.open(settings.store, settings.design(items)) as store:
+        found = read_answers(folder, store, settings.judge)
+        require_bounds(store, found)
+        while True:
+            run = AuditRun(store)
+            contexts = run.contexts
+            if not contexts:
+                return weigh(store)
+            open_ = []
+            for context in contexts:
+                known = [found.get((settings.models[m], items[context.item])) for m in context.models]
+                settled = [each for each in known if each is not None and each.settled(context.judged)]
+                if len(settled) < len(known):
+                    open_.append(context)
+                    continue
+                scores = [each.score for each in settled] if context.judged else None
+                run.record(context, [each.answer for each in settled], scores)
+            if open_:
+                break
+        wanted = {(settings.models[m], items[c.item], c.judged) for c in open_ for m in c.models}
+    done = {(m, i): f for (m, i), f in found.items()}
+    lacking = {(m, i) for m, i, judged in wanted if (m, i) not in done or not done[(m, i)].settled(judged)}
+    answered = {
+        model: frozenset(i for m, i, _ in wanted if m == model and (m, i) not in lacking)
+        for model in settings.models
+    }
+    tries = {key: found[key].failures for key in lacking if key in found}
+    return _Missing(
+        [model for model in settings.models if any(m == model for m, _ in lacking)],
+        answered,
+        (frozenset(lacking), frozenset(tries.items())),
+    )
+
+
+def _label(settings: AuditSettings, folder: str, parsed: Mapping[str, Any]) -> None:
+    specs = [spec for given in parsed["tasks"] or ["."] for spec in named_tasks(given)]
+    if len(specs) != 1:
+        raise InvalidInputError("an audit is of one task; name it: my_task.py@name")
+    args = parse_cli_args(parsed.get("t") or ())
+    if settings.auditor is None:
+        return
+    with AuditStore.open(settings.store) as store:
+        found = read_answers(folder, store, settings.judge)
+        label_by_scorer(store, found, specs[0], args, settings.auditor)
+
+
+def _run(
+    command: click.Command,
+    args: Sequence[str],
+    given: Mapping[str, Any],
+    models: Sequence[str],
+    everyone: Sequence[str],
+    run_host: Callable[[list[str]], int],
+) -> int:
+    arguments = {**given, "models": ",".join(everyone)}
+    rewritten = host_arguments(command, [*args, "--model", ",".join(models)], arguments, PREFIX, [ENTRY])
+    if len(rewritten) != 1:
+        raise InvalidInputError("an audit is of one task; name it: my_task.py@name")
+    click.echo(f"+ inspect {shlex.join(['eval', *rewritten[0]])}", err=True)
+    return run_host(["eval", *rewritten[0]])
+
+
+def _print(found: Standing, settings: AuditSettings) -> None:
+    click.echo(f"{found.headline[:1].upper()}{found.headline[1:]}")
+    if found.pool_used_up:
+        click.echo(f"{found.reason[:1].upper()}{found.reason[1:]}")
+    click.echo(f"{found.next_step[:1].upper()}{found.next_step[1:]}")
+    if found.stage is Stage.LABELS:
+        click.echo(f"  evalbudget audit serve {shlex.quote(str(settings.store))}")
+        click.echo("then the same command again")
+    else:
+        click.echo(f"  evalbudget audit verdict {shlex.quote(str(settings.store))}")

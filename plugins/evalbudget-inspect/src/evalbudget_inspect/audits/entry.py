@@ -1,0 +1,109 @@
+"""``evalbudget_inspect/audited``: the task with the items that its audit wants of one model now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from inspect_ai import Task, task
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.model import get_model, model_roles
+from inspect_ai.model._model import ModelName
+from rich.text import Text
+
+from evalbudget.audits.store import AuditStore
+from evalbudget.audits.store.run import AuditRun
+from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget_inspect.audits.answers import JUDGE, TAG
+from evalbudget_inspect.audits.by_scorer import without_scorer
+from evalbudget_inspect.audits.judge import find_judge
+from evalbudget_inspect.audits.settings import DEFAULT_SAMPLER, AuditSettings
+from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.repeats.entry import PREFIX, load_one, split_arguments
+from evalbudget_inspect.repeats.task import check_task
+
+
+@dataclass
+class Plan:
+    """What the command that runs the host knows beyond the store.
+
+    Attributes:
+        command: goes on with the audit.
+        answered: sample ids that earlier logs answer, by model.
+    """
+
+    command: str = ""
+    answered: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+plan = Plan()
+
+
+@task(name="audited")
+def audited_entry(**args: Any) -> Task:
+    """One batch of an audit of any task; ``evalbudget inspect eval --audit STORE`` runs it.
+
+    Args:
+        args: all prefixed with ``evalbudget.``: ``task``, ``store``, ``models`` and what the audit is set to;
+            the others are the inner task's.
+    """
+    try:
+        ours, inner = split_arguments(args, ("task",))
+        models = ours.pop("models", [])
+        for name in ("task", "store"):
+            if isinstance(ours.get(name), list):  # the host splits values at commas, paths may hold one
+                ours[name] = ",".join(str(part) for part in ours[name])
+            if not ours.get(name):
+                raise InvalidInputError(f"an audit needs -T {PREFIX}{name}; evalbudget inspect eval gives it")
+        spec = ours.pop("task")
+        settings = AuditSettings.of(models=models if isinstance(models, list) else [models], **ours)
+        return _batch(load_one(spec, inner), settings)
+    except EvalbudgetError as ex:
+        refused(ex)
+        raise PrerequisiteError(Text(f"evalbudget: {ex}")) from ex
+
+
+def _batch(loaded: Task, settings: AuditSettings) -> Task:
+    scorers = check_task(loaded, "audited")
+    if settings.auditor is not None:
+        scorers = loaded.scorer = without_scorer(scorers, settings.auditor)
+    asks_judge = settings.policy == DEFAULT_SAMPLER
+    if asks_judge and not scorers:
+        raise InvalidInputError(
+            f"{settings.auditor!r} is the task's only scorer; an audit needs another one as its judge, or "
+            "--sampler human-only, which asks none"
+        )
+    roles = {*(loaded.model_roles or {}), *model_roles()}
+    judge = find_judge(settings.judge, scorers, roles) if asks_judge else None
+    samples = list(loaded.dataset)[: settings.items]
+    for number, sample in enumerate(samples):
+        if sample.id is None:  # as inspect would number them
+            sample.id = number + 1
+    design = settings.design([str(sample.id) for sample in samples])
+    if settings.store.exists():
+        store = AuditStore.open(settings.store, design)
+    else:
+        store = AuditStore.create(settings.store, design, command=plan.command)
+    with store:
+        contexts = AuditRun(store).contexts
+        tag = store.id
+    model = str(ModelName(get_model()))
+    if model not in settings.models:
+        raise InvalidInputError(f"inspect calls a model {model!r}; name it so in --model")
+    arm = settings.models.index(model)
+    wanted = {design.items[context.item] for context in contexts if arm in context.models}
+    wanted -= plan.answered.get(model, frozenset())
+    loaded.dataset = MemoryDataset(
+        [sample for sample in samples if str(sample.id) in wanted],
+        name=loaded.dataset.name,
+        location=loaded.dataset.location,
+    )
+    if not any(context.judged for context in contexts):
+        loaded.scorer = None  # the judge is not worth its price: humans label everything
+    loaded.epochs = 1
+    loaded.metadata = {**(loaded.metadata or {}), TAG: tag, **({JUDGE: judge} if judge else {})}
+    if loaded.fail_on_error is None:
+        loaded.fail_on_error = False
+    return loaded

@@ -1,0 +1,1 @@
+"""What knows the host: its context, logs, scores and refusals."""

@@ -1,0 +1,108 @@
+"""Which run am I in? Inspect's task-start hook runs in the task's own context and leaves the answer there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from inspect_ai import Task
+from inspect_ai._control.eval_state import get_eval_state
+from inspect_ai.hooks import Hooks, RunEnd, RunStart, TaskStart, hooks
+from inspect_ai.log import EvalSpec
+from inspect_ai.model import GenerateConfig
+from inspect_ai.solver import TaskState
+
+from evalbudget_inspect.host.callers import held_by_caller
+from evalbudget_inspect.host.scoring import rotates
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One task running with one model.
+
+    Attributes:
+        spec: inspect's description of it: sample ids after slicing, epochs, limits.
+        log_location: where its log is written; empty if unknown.
+        config: of generation, the model's own and the task's or the command's on top.
+        categories: of samples whose metadata holds a ``category``, by id; only where a scorer rotates judges.
+    """
+
+    spec: EvalSpec
+    log_location: str
+    config: GenerateConfig
+    categories: Mapping[str, str] = field(default_factory=dict)
+
+
+_run: ContextVar[Run | None] = ContextVar("evalbudget_run", default=None)
+
+
+scored_state: ContextVar[TaskState | None] = ContextVar("evalbudget_scored_state", default=None)
+"""What one of our scorers is scoring: where a log is scored, the host itself does not say."""
+
+
+def current_run() -> Run | None:
+    """The run of this context; None outside ``eval`` (for example under ``inspect score``)."""
+    return _run.get()
+
+
+def is_cancelled(run: Run) -> bool:
+    """Whether an operator cancels or drains the task: what is asked now will not run."""
+    state = get_eval_state(run.spec.eval_id)
+    return state is not None and state.task_cancel is not None and state.task_cancel.cancel_type is not None
+
+
+class Watcher(Protocol):
+    """Whoever wants to know of whole runs, of several tasks and models."""
+
+    def run_starts(self, run_id: str, task_names: Sequence[str]) -> None:
+        """Called before the tasks of a run start, with the name of each."""
+
+    def run_ends(self, run_id: str) -> None:
+        """Called when all of them have ended."""
+
+
+_watchers: list[Watcher] = []
+
+
+def watch(watcher: Watcher) -> None:
+    """Tell it of all runs from now on."""
+    _watchers.append(watcher)
+
+
+@hooks(name="evalbudget", description="Tells evalbudget's samplers which task and model they serve.")
+class RunHooks(Hooks):
+    """Leaves the running task's spec where its samples find it."""
+
+    async def on_task_start(self, data: TaskStart) -> None:
+        """Remember the run in the task's own context."""
+        state = get_eval_state(data.eval_id)
+        config = data.spec.model_generate_config.merge(data.plan.config)
+        location = state.log_location if state is not None else ""
+        task = held_by_caller(Task)
+        run = Run(data.spec, location, config, _categories(task))
+        _run.set(run)
+        starts = None if task is None else getattr(task.sample_source, "run_starts", None)
+        if starts is not None:  # a source of ours, in the task's own context, before its first sample
+            starts(run)
+
+    async def on_run_start(self, data: RunStart) -> None:
+        """Let races know how many tasks to wait for."""
+        for watcher in _watchers:
+            watcher.run_starts(data.run_id, data.task_names)
+
+    async def on_run_end(self, data: RunEnd) -> None:
+        """Let races know that nothing more comes."""
+        for watcher in _watchers:
+            watcher.run_ends(data.run_id)
+
+
+def _categories(task: Task | None) -> dict[str, str]:
+    if task is None or not any(rotates(scorer) for scorer in task.scorer or []):
+        return {}
+    return {
+        str(sample.id): str(sample.metadata["category"])
+        for sample in task.dataset
+        if sample.metadata is not None and "category" in sample.metadata
+    }

@@ -1,0 +1,78 @@
+"""Turns ``eval my_task.py --flags`` into ``eval evalbudget_inspect/budgeted -T ... --flags``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.repeats.entry import named_tasks
+
+ENTRY = "evalbudget_inspect/budgeted"
+
+
+def host_arguments(
+    command: click.Command,
+    args: Sequence[str],
+    ours: Mapping[str, Any],
+    prefix: str,
+    entries: Sequence[str] = (ENTRY,),
+) -> list[list[str]]:
+    """The host's arguments, one list per task: our entry takes the place of the task.
+
+    Args:
+        command: the host's click command; it alone knows which of the arguments are tasks.
+        args: what the user typed after it, without our flags.
+        ours: our arguments.
+        prefix: of their names.
+        entries: what takes the place of each task.
+
+    Raises:
+        InvalidInputError: no task was found.
+    """
+    if "--help" in args:
+        return [list(args)]
+    rest, specs = _without_tasks(command, list(args))
+    if parse(command, rest).get("no_score"):
+        raise InvalidInputError("--no-score leaves no scores to budget; drop it")
+    injected: list[str] = []
+    for name, value in ours.items():
+        injected += ["-T", f"{prefix}{name}={value}"]
+    tasks = list(dict.fromkeys(spec for given in specs or ["."] for spec in named_tasks(given)))
+    if len(tasks) > 1 and command.name == "eval-set":
+        injected.append("--log-dir-allow-dirty")  # one eval-set per task, all into the same folder
+    return [[*entries, "-T", f"{prefix}task={spec}", *injected, *rest] for spec in tasks]
+
+
+def _without_tasks(command: click.Command, args: list[str]) -> tuple[list[str], list[str]]:
+    """Arguments without the task specs, and the specs."""
+    parsed = parse(command, args)
+    specs = list(parsed["tasks"] or ())
+    missing = list(specs)
+    position = 0
+    while missing and position < len(args):
+        if args[position] in missing:
+            shorter = args[:position] + args[position + 1 :]
+            left = _keep(missing, args[position])
+            # a flag's value may read like a task: only what changes nothing else is one
+            if parse(command, shorter) == {**parsed, "tasks": tuple(_keep(parsed["tasks"], args[position]))}:
+                args, missing, parsed = shorter, left, parse(command, shorter)
+                continue
+        position += 1
+    return args, specs
+
+
+def _keep(tasks: Sequence[str], removed: str) -> list[str]:
+    kept = list(tasks)
+    kept.remove(removed)
+    return kept
+
+
+def parse(command: click.Command, args: Sequence[str]) -> dict[str, Any]:
+    """What the host's command would make of these arguments and the environment."""
+    context = command.make_context(
+        command.name, list(args), resilient_parsing=True, auto_envvar_prefix="INSPECT_EVAL"
+    )
+    return {**context.params, "tasks": tuple(context.params.get("tasks") or ())}

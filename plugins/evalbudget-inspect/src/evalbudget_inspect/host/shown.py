@@ -1,0 +1,67 @@
+"""How a budgeted run reads in the host's own windows: its headline, its columns, its label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inspect_ai import Task
+from inspect_ai.log import EvalSpec, HeadlineMetric
+from inspect_ai.scorer import Scorer
+from inspect_ai.scorer._scorer import scorer_metrics
+from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesView, ViewerConfig
+
+from evalbudget_inspect.host.by_key import PREFIX
+
+_LABEL = "budgeted: "
+_HEADLINE = "estimate"
+
+
+def lead_with_estimate(task: Task, scorer: Scorer, name: str, key: str | None) -> None:
+    """Make the estimate the task's headline, unless the task has one.
+
+    Args:
+        task: adapted in place.
+        scorer: whose scores drive the sampler.
+        name: of the scorer in the log.
+        key: which entry of its scores drives, if they are dicts.
+    """
+    if task.headline_metric is not None:
+        return
+    by_key = _only_by_key(scorer_metrics(scorer))
+    task.headline_metric = HeadlineMetric(
+        scorer=name,
+        score=key,
+        metric=f"{PREFIX}{_HEADLINE}" if by_key or key is not None else _HEADLINE,
+    )
+
+
+def show_epochs(task: Task) -> None:
+    """Have ``inspect view`` show the column of epochs, unless the task says what it is to show.
+
+    The host hides it where a task has one epoch, and ours has one to start with.
+    """
+    viewer = task.viewer or ViewerConfig()
+    if viewer.task_samples_view is not None:
+        return
+    first = [TaskSamplesColumn(id=column) for column in ("sampleStatus", "sampleId", "epoch")]
+    view = TaskSamplesView(name="Repeats", columns=first)
+    task.viewer = viewer.model_copy(update={"task_samples_view": view})
+
+
+def label(spec: EvalSpec, items: int, cells: int) -> None:
+    """Add a tag that says what the host's "800 samples" are.
+
+    Args:
+        spec: of the run; changed in place, an earlier attempt's tag goes.
+        items: of the benchmark.
+        cells: that the budget pays for.
+    """
+    others = [tag for tag in spec.tags or [] if not tag.startswith(_LABEL)]
+    spec.tags = [*others, f"{_LABEL}{items:,} items, up to {cells:,} samples"]
+
+
+def _only_by_key(metrics: Sequence[Any] | Mapping[str, Any]) -> bool:
+    return isinstance(metrics, Mapping) or (
+        bool(metrics) and all(isinstance(metric, Mapping) for metric in metrics)
+    )

@@ -1,0 +1,1 @@
+"""Judges in turns on inspect."""

@@ -1,0 +1,511 @@
+"""What the tasks of one race share: they arrive, are given cells, wait without a sample slot, end together.
+
+Inspect runs one task per arm, each with a feeder that asks its source for samples whenever it has none. A
+feeder that waits here holds no slot. All bookkeeping is synchronous, so that no arm sees it half done.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+
+import anyio
+from inspect_ai import enqueue_sample
+from inspect_ai._control.eval_state import get_eval_state
+from inspect_ai._control.max_tasks import effective_max_tasks, task_dispatcher_stats
+from inspect_ai.dataset import Sample
+
+from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.hooks.plugins import plugins
+from evalbudget.races.config import RaceConfig
+from evalbudget.races.leaderboard import Leaderboard, Standing, leaderboard_of
+from evalbudget.races.prediction import FactorModel
+from evalbudget.races.progress import RaceProgress
+from evalbudget.races.race import KnownCell, Race
+from evalbudget_inspect.host.context import Run, is_cancelled, watch
+from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.races.history import Asking, load_history
+from evalbudget_inspect.races.prior import finished_elsewhere
+from evalbudget_inspect.repeats.allocation import Key
+
+logger = logging.getLogger(__name__)
+
+_LOOK = 0.25  # seconds between looks for arms whose task has ended without a word
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tasks that race each other when one run has them.
+
+    Attributes:
+        task: name of the task that all of them are versions of.
+        labels: of each task of the group, by task name; empty where models alone race.
+        config: what the user asked for.
+        score: the scorer that decides, and its key if its scores are dicts.
+        arguments: whatever else must be the same, for example the task's file.
+    """
+
+    task: str
+    labels: Mapping[str, str]
+    config: RaceConfig
+    score: tuple[str, str | None]
+    arguments: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Task names of the group."""
+        return tuple(self.labels)
+
+    @property
+    def key(self) -> str:
+        """What two tasks must share to be of one group."""
+        return repr((sorted(self.labels.items()), self.config, self.score, self.arguments))
+
+
+@dataclass
+class Arm:
+    """One task of the race, running with one model.
+
+    Attributes:
+        run: of inspect.
+        label: of the setting; empty where models alone race.
+        pool: the samples it may be asked, by id.
+        known: what earlier attempts of its task answered.
+        context: the task's, in which samples can be added to it.
+        wake: set when there is something to do for its feeder.
+        index: among the race's arms; -1 before it begins.
+        waiting: its feeder waits, so that nothing of it is running.
+        replayed: known cells that the host has not handed over yet.
+    """
+
+    run: Run
+    label: str
+    pool: Mapping[str, Sample]
+    known: list[KnownCell]
+    context: Context = field(default_factory=copy_context)
+    wake: anyio.Event = field(default_factory=anyio.Event)
+    index: int = -1
+    waiting: bool = False
+    given: bool = False
+    replayed: set[Key] = field(default_factory=set)
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Setting and model."""
+        return self.label, self.run.spec.model
+
+    def give(self, key: Key) -> None:
+        """Have the host run a cell."""
+        self.context.run(enqueue_sample, self.pool[key[0]].model_copy(deep=True), epoch=key[1])
+        self.given = True
+        self.wake.set()
+
+    def failed_before(self, key: Key) -> bool:
+        """Whether a known cell has no score."""
+        return any(cell.key == key and cell.value is None for cell in self.known)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its task has ended."""
+        state = get_eval_state(self.run.spec.eval_id)
+        return state is None or state.completed_at is not None
+
+
+class Coordinator:
+    """One race in one run of inspect.
+
+    Args:
+        group: who belongs to it.
+        expected: how many tasks of the group this run has.
+    """
+
+    def __init__(self, group: Group, expected: int) -> None:
+        self.group = group
+        self.expected = expected
+        self.race: Race | None = None
+        self.arms: dict[tuple[str, str], Arm] = {}
+        self.closed = anyio.Event()
+        self.refusal: EvalbudgetError | None = None
+        self.notes: list[str] = []
+        self._lock = anyio.Lock()
+        self._in_order: list[tuple[str, str]] = []
+        self._board: _Board | None = None
+        self._cancelled = False
+        self._overdue = 0
+
+    # arrival
+
+    async def join(self, arm: Arm) -> None:
+        """An arm's task has started; the last one begins the race."""
+        async with self._lock:
+            self._check()
+            before = self.arms.get(arm.identity)
+            if before is not None and not before.is_over:
+                raise self.refuse(
+                    InvalidInputError(
+                        f"{_name(arm.identity)} is in this race twice; list every model once, or give "
+                        "settings that differ names of their own: --arm, or race({name: task, ...})"
+                    )
+                )
+            self.arms[arm.identity] = arm
+            if self.race is not None:
+                self._rejoin(arm)
+                return
+            self._check_tasks_at_once(arm.run.spec.config.max_tasks)
+            if len(self.arms) == self.expected:
+                await self._begin()
+
+    def _check_tasks_at_once(self, at_once: int | None) -> None:
+        if (at_once or 1) < self.expected:
+            raise self.refuse(
+                InvalidInputError(
+                    f"all {self.expected} tasks of a race run at the same time, and inspect was told to run "
+                    f"{at_once or 1} at once; add --max-tasks {self.expected}"
+                )
+            )
+
+    def _rejoin(self, arm: Arm) -> None:
+        assert self.race is not None
+        if arm.identity not in self._in_order:
+            raise self.refuse(
+                InvalidInputError(f"{_name(arm.identity)} joined a race that had begun without it")
+            )
+        # what its first task bought stays in the log of its second; nothing more can be asked of it
+        arm.index = self._in_order.index(arm.identity)
+        self.race.leave(arm.index, "its task ended early")
+        self._hand_back(arm)
+        self.pump()
+
+    async def _begin(self) -> None:
+        """Take in earlier attempts and start asking."""
+        try:
+            race, absent = await self._make()
+        except EvalbudgetError as ex:
+            raise self.refuse(ex) from None
+        known: dict[int, Sequence[KnownCell]] = {}
+        for index, identity in enumerate(self._in_order):
+            if identity in self.arms:
+                self.arms[identity].index = index
+                known[index] = self.arms[identity].known
+            else:
+                race.lanes[index].absent = True
+                known[index] = absent[identity]
+        try:
+            race.replay(known)
+        except EvalbudgetError as ex:
+            raise self.refuse(ex) from None
+        self.race = race
+        if _races.progress is not None:
+            _races.progress.begins(race)
+        for arm in self.arms.values():
+            self._hand_back(arm)
+        self.pump()
+
+    async def _make(self) -> tuple[Race, Mapping[tuple[str, str], Sequence[KnownCell]]]:
+        first = next(iter(self.arms.values()))
+        items = list(first.pool)
+        for arm in self.arms.values():
+            _check_items(first, arm)
+        config = self.group.config
+        spec = first.run.spec
+        absent: Mapping[tuple[str, str], Sequence[KnownCell]] = {}
+        if spec.eval_set_id is not None:
+            absent = await finished_elsewhere(
+                first.run, self.group.labels, self.group.score, config.bounds, present=set(self.arms)
+            )
+        self._in_order = sorted([*self.arms, *absent])
+        names = _names(self._in_order)
+        if len(names) < 2:
+            raise InvalidInputError(_alone(names[0], resumed=bool(first.known)))
+        predictor: FactorModel | None = None
+        if config.history is not None:
+            name, key = self.group.score
+            predictor, note = await load_history(
+                Asking(
+                    config,
+                    items,
+                    frozenset({self.group.task, *self.group.names}),
+                    name if key is None else f"{name}.{key}",
+                    spec,
+                )
+            )
+            self.notes.append(note)
+            logger.warning(note) if predictor is None else logger.info(note)
+        race = Race(
+            config,
+            names,
+            items,
+            attempts=1 + (spec.config.retry_on_error or 0),
+            widths=[self._width(identity) for identity in self._in_order],
+            predictor=predictor,
+            observe=plugins().observe,
+        )
+        return race, absent
+
+    def _width(self, identity: tuple[str, str]) -> int | None:
+        arm = self.arms.get(identity)
+        if arm is None:
+            return None
+        return arm.run.spec.config.max_samples or arm.run.config.max_connections
+
+    def _hand_back(self, arm: Arm) -> None:
+        """Have the host carry over what the log of the earlier attempt holds."""
+        for cell in sorted(arm.known, key=lambda c: (c.key[1], c.key[0])):
+            if cell.key[0] in arm.pool:
+                if not cell.again:
+                    arm.replayed.add(cell.key)
+                arm.give(cell.key)
+        arm.wake.set()
+
+    # while it runs
+
+    async def turn(self, arm: Arm) -> bool:
+        """Wait until the arm's feeder has something to do.
+
+        Returns:
+            True if there are samples for it; False when its task may end.
+        """
+        arm.waiting = True
+        try:
+            while True:
+                self._check()
+                if arm.given:
+                    arm.given = False
+                    return True
+                if is_cancelled(arm.run):
+                    self.leave(arm, "cancelled by the operator")
+                    return False
+                if self.closed.is_set():
+                    return False
+                arm.wake = anyio.Event()
+                with anyio.move_on_after(_LOOK):
+                    await arm.wake.wait()
+                    continue
+                await self._look_around()
+        except anyio.get_cancelled_exc_class():
+            self._cancelled = True
+            raise
+        finally:
+            arm.waiting = False
+
+    async def until_closed(self) -> None:
+        """Wait for the end of the race."""
+        while not self.closed.is_set():
+            with anyio.move_on_after(_LOOK):
+                await self.closed.wait()
+            await self._look_around()
+
+    def pump(self) -> None:
+        """Give every arm what the sampler wants of it next; close the race when that is nothing."""
+        if self.race is None or self.closed.is_set():
+            return
+        by_index = {arm.index: arm for arm in self.arms.values()}
+        for asked in self.race.wanted():
+            by_index[asked.arm].give(asked.key)
+        if _races.progress is not None:
+            _races.progress(self.race)
+        if self.race.finished:
+            self._close()
+
+    def leave(self, arm: Arm, reason: str) -> None:
+        """Go on without an arm."""
+        if self.race is not None and arm.index >= 0 and self.arms.get(arm.identity) is arm:
+            self.race.leave(arm.index, reason)
+            self.pump()
+
+    def refuse(self, error: EvalbudgetError) -> EvalbudgetError:
+        """End all tasks of the race with this error."""
+        if self.refusal is None:
+            self.refusal = error
+            refused(error)
+            self._close()
+        return self.refusal.with_traceback(None)
+
+    def _check(self) -> None:
+        if self.refusal is not None:
+            raise self.refusal.with_traceback(None)
+
+    def _close(self) -> None:
+        self.closed.set()
+        for arm in self.arms.values():
+            arm.wake.set()
+
+    async def _look_around(self) -> None:
+        """Notice arms whose task has ended, and tasks that never arrive."""
+        for arm in list(self.arms.values()):
+            if arm.is_over and not self.closed.is_set():
+                self.leave(arm, "its task ended early")
+        if self.race is not None or self.closed.is_set():
+            return
+        async with self._lock:
+            if self._is_settled():
+                return
+            self._overdue = self._overdue + 1 if _nobody_else_comes() else 0
+            if self._overdue < 2:
+                return
+            stats = task_dispatcher_stats()
+            if stats is not None and stats.pending:
+                self._check_tasks_at_once(len(self.arms))
+            missing = self.expected - len(self.arms)
+            self.notes.append(
+                f"{missing} of the {self.expected} tasks did not start; the race is without them"
+            )
+            logger.warning(self.notes[-1])
+            await self._begin()
+
+    def _is_settled(self) -> bool:
+        return self.race is not None or self.refusal is not None
+
+    # what is known
+
+    @property
+    def names(self) -> list[str]:
+        """Of the arms, in the order of the sampler's models."""
+        return _names(self._in_order)
+
+    @property
+    def race_id(self) -> str:
+        """The same for all arms of the race, and for no other."""
+        spec = next(iter(self.arms.values())).run.spec
+        return f"{spec.eval_set_id or spec.run_id} {self.group.task}"
+
+    def board(self) -> Leaderboard | None:
+        """The leaderboard; a bit old while the race runs, exact once it is closed. None before it began."""
+        if self.race is None:
+            return None
+        told = sum(lane.readings + lane.failed for lane in self.race.lanes)
+        final = self.closed.is_set() or self._cancelled
+        if self._board is None or self._board.is_stale(told, final=final):
+            self._board = _Board(told, final, leaderboard_of(self.race, notes=self.notes))
+        return self._board.board
+
+
+@dataclass(frozen=True)
+class _Board:
+    told: int
+    final: bool
+    board: Leaderboard
+
+    def is_stale(self, told: int, *, final: bool) -> bool:
+        return told > self.told or not self.final if final else told > 1.5 * self.told + 1
+
+
+def _nobody_else_comes() -> bool:
+    stats = task_dispatcher_stats()
+    if stats is None:
+        return False
+    if stats.pending and stats.in_flight < effective_max_tasks(stats.launch):
+        return False  # about to be started
+    waiting = sum(arm.waiting for coordinator in _races.running.values() for arm in coordinator.arms.values())
+    return stats.in_flight <= waiting
+
+
+def _check_items(first: Arm, other: Arm) -> None:
+    if first.pool.keys() == other.pool.keys():
+        return
+    only = sorted(first.pool.keys() ^ other.pool.keys())
+    raise InvalidInputError(
+        f"{_name(first.identity)} and {_name(other.identity)} do not have the same items: "
+        f"{len(only)} ids are in one and not in the other, for example {only[0]!r}. A race compares models "
+        "on the same items: give the samples of all arms the same ids, in a dataset that does not "
+        "depend on the model"
+    )
+
+
+def _names(identities: Sequence[tuple[str, str]]) -> list[str]:
+    """As short as they can be told apart."""
+    labels = {label for label, _ in identities}
+    models = {model for _, model in identities}
+    if len(models) == 1 and len(labels) == len(identities):
+        return [label or model for label, model in identities]
+    if len(labels) == 1:
+        return [model for _, model in identities]
+    return [_name(identity) for identity in identities]
+
+
+def _name(identity: tuple[str, str]) -> str:
+    label, model = identity
+    return f"{label} {model}".strip()
+
+
+def _alone(name: str, *, resumed: bool) -> str:
+    if resumed:
+        return (
+            f"this log holds one arm of a race, {name}, and a race goes on with all of its arms. Run the "
+            "command that began it again, as eval-set, with the same log folder: nothing is evaluated twice "
+            "(inspect eval-retry resumes one log at a time)"
+        )
+    return f"a race needs two models or more, and there is only {name}; name them with --model a,b,c"
+
+
+class _Races:
+    """All races of this process, by run and group."""
+
+    def __init__(self) -> None:
+        self.running: dict[tuple[str, str], Coordinator] = {}
+        self.task_names: dict[str, Counter[str]] = {}
+        self.finished: list[Leaderboard] = []
+        self.progress: RaceProgress | None = None
+
+    def run_starts(self, run_id: str, task_names: Sequence[str]) -> None:
+        """Remember how many tasks of each name the run has."""
+        self.task_names[run_id] = Counter(task_names)
+
+    def run_ends(self, run_id: str) -> None:
+        """Forget the run's races, keep their results."""
+        self.task_names.pop(run_id, None)
+        for key in [key for key in self.running if key[0] == run_id]:
+            coordinator = self.running.pop(key)
+            board = coordinator.board() if coordinator.refusal is None else None
+            if board is not None:
+                self.finished.append(board)
+
+
+_races = _Races()
+watch(_races)
+
+
+def coordinator_of(run: Run, group: Group) -> Coordinator:
+    """The race that this run's task takes part in.
+
+    Raises:
+        InvalidInputError: another race of this run has a task of the same name.
+    """
+    names = _races.task_names.get(run.spec.run_id, Counter({run.spec.task: 1}))
+    for (run_id, key), other in _races.running.items():
+        if run_id == run.spec.run_id and key != group.key and set(other.group.names) & set(group.names):
+            raise other.refuse(
+                InvalidInputError(
+                    f"two different races in this run have a task named {run.spec.task!r}; give the tasks "
+                    "different names, or run the races one after another"
+                )
+            )
+    place = (run.spec.run_id, group.key)
+    if place not in _races.running:
+        _races.running[place] = Coordinator(group, sum(names[name] for name in group.names))
+    return _races.running[place]
+
+
+def standing_of(run: Run) -> Standing | None:
+    """Where the arm of a run stands; None if it is in no race, or that has not begun."""
+    for coordinator in _races.running.values():
+        for arm in coordinator.arms.values():
+            if arm.run.spec.eval_id == run.spec.eval_id and arm.index >= 0:
+                board = coordinator.board()
+                return None if board is None else board.of(coordinator.names[arm.index])
+    return None
+
+
+def report_to(progress: RaceProgress | None) -> None:
+    """Have every race of this process tell how it goes, after each reading; None to stop that."""
+    _races.progress = progress
+
+
+def take_boards() -> list[Leaderboard]:
+    """Results of the races that ended since the last call."""
+    taken = list(_races.finished)
+    _races.finished.clear()
+    return taken

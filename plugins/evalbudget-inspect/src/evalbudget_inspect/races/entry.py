@@ -1,0 +1,108 @@
+"""``inspect eval evalbudget_inspect/race -T task=my.py -T budget=...``, and settings that race each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from inspect_ai import Task, task
+from inspect_ai._util.config import parse_cli_args
+from inspect_ai._util.error import PrerequisiteError
+from rich.text import Text
+
+from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.races.config import RaceConfig
+from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.races.task import name_of_arm, one_arm
+from evalbudget_inspect.repeats.entry import load_one, split_arguments, take_spec
+
+MOST_ARMS = 64
+"""Settings of one race by command: inspect knows a task by its name, so that each setting needs one."""
+
+_OURS = ("task", "sampler", "budget", "score", "seed", "score_range", "history", "until_proved")
+
+
+@task(name="race")
+def race_entry(**args: Any) -> Task:
+    """A race of models on any task.
+
+    Args:
+        args: ``task`` (file, file@name or registered name) and ``budget`` or ``until_proved`` are needed;
+            ``sampler``, ``score``, ``seed``, ``score_range`` and ``history`` as in
+            :func:`~evalbudget_inspect.race`; options of the sampler as ``evalbudget.batch`` and the like.
+            Everything else goes to the inner task; where a name clashes, prefix ours.
+    """
+    return _arm(None, args)
+
+
+def entry_of_arm(number: int) -> str:
+    """The registered name of a setting's task; numbers begin with 1."""
+    return f"race_arm_{number}"
+
+
+def _register(number: int) -> None:
+    @task(name=entry_of_arm(number))
+    def race_arm(**args: Any) -> Task:
+        return _arm(number, args)
+
+
+for _number in range(1, MOST_ARMS + 1):
+    _register(_number)
+
+
+def _arm(number: int | None, args: dict[str, Any]) -> Task:
+    try:
+        ours, inner = split_arguments(args, _OURS)
+        spec = take_spec(ours)
+        arms = ours.pop("arms", None)
+        config = RaceConfig.of(budget=ours.pop("budget", None), **ours)
+        arguments = json.dumps([spec, inner, arms], sort_keys=True, default=str)
+        if number is None:
+            return one_arm(load_one(spec, inner), config, arguments=arguments)
+        settings = [parse_arm(arm) for arm in arms or []]
+        if number > len(settings):
+            raise InvalidInputError(
+                f"there is no setting number {number}: -T evalbudget.arms has {len(settings)}"
+            )
+        label, setting = settings[number - 1]
+        loaded = load_one(spec, inner | setting)
+        labels = {name_of_arm(loaded.name, each): each for each, _ in settings}
+        return one_arm(loaded, config, base=loaded.name, label=label, labels=labels, arguments=arguments)
+    except EvalbudgetError as ex:
+        refused(ex)
+        raise PrerequisiteError(Text(f"evalbudget: {ex}")) from ex
+
+
+def parse_arm(text: str) -> tuple[str, dict[str, Any]]:
+    """Read ``prompt=a.txt`` or ``prompt=a.txt,shots=3``: a setting's label and its task arguments.
+
+    Raises:
+        InvalidInputError: it is not NAME=VALUE.
+    """
+    setting: dict[str, Any] = {}
+    for part in str(text).split(","):
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip():
+            raise InvalidInputError(
+                f"--arm {text!r} is not NAME=VALUE; give arguments of the task, for example prompt=short.txt"
+            )
+        setting |= parse_cli_args([f"{name.strip()}={value}"])  # a value means what it means after -T
+    return str(text).strip(), setting
+
+
+def check_arms(texts: Sequence[str]) -> None:
+    """Refuse settings that cannot race.
+
+    Raises:
+        InvalidInputError: one that is not NAME=VALUE or stands twice, too many, or only one.
+    """
+    labels = [parse_arm(text)[0] for text in texts]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise InvalidInputError(f"--arm {label} is given twice; every setting races once")
+    if len(labels) > MOST_ARMS:
+        raise InvalidInputError(
+            f"{len(labels)} settings, and a race by command has {MOST_ARMS} at most; in Python "
+            "race({name: task, ...}) takes any number"
+        )

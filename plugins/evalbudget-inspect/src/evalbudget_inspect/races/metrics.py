@@ -1,0 +1,67 @@
+"""Our rows among the metrics of an arm's log."""
+
+from __future__ import annotations
+
+import numpy as np
+from inspect_ai.scorer import Metric, SampleScore, Value, metric
+
+from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.host.context import current_run
+from evalbudget_inspect.host.scoring import RACE_METRIC
+from evalbudget_inspect.host.values import score_to_float
+from evalbudget_inspect.races.coordinator import standing_of
+
+_ROWS = (
+    "estimate",
+    "stderr",
+    "lower",
+    "upper",
+    "all_lower",
+    "all_upper",
+    "rank",
+    "rank_best",
+    "rank_worst",
+    "dropped_at",
+    "readings",
+)
+
+
+@metric(name=RACE_METRIC, scores="unreduced")
+def race_estimates(score: str = "", key: str | None = None) -> Metric:
+    """Where this model stands in the race.
+
+    ``estimate`` is of the mean over the benchmark's items; ``stderr``, ``lower`` and ``upper`` take items and
+    repeats for random, as the host's own ``stderr`` does. ``all_lower`` and ``all_upper`` are of the mean
+    over these very items, for all models at once, whenever one looks. ``rank`` is by estimate, ``rank_best``
+    and ``rank_worst`` what the latter allow. ``dropped_at`` is the number of evaluations of all models when
+    the sampler asked this one nothing more, absent if it did not drop it. ``readings`` counts its scores.
+
+    Scored again outside of a race, only the mean of the scores and their number are left.
+
+    Args:
+        score: name of the scorer that decides.
+        key: of its scores, if they are dicts.
+    """
+
+    def compute(scores: list[SampleScore]) -> Value:
+        run = current_run()
+        standing = None if run is None else standing_of(run)
+        if standing is None:
+            return dict(_mean(scores, score, key))
+        values = {name: getattr(standing, name) for name in _ROWS}
+        return {name: float(value) for name, value in values.items() if value is not None}
+
+    return compute
+
+
+def _mean(scores: list[SampleScore], name: str, key: str | None) -> dict[str, float]:
+    values = []
+    for sample in scores:
+        try:
+            values.append(score_to_float(sample.score, name, key))
+        except InvalidInputError:
+            return {}
+    finite = [value for value in values if np.isfinite(value)]
+    if not finite:
+        return {"readings": 0.0}
+    return {"estimate": float(np.mean(finite)), "readings": float(len(finite))}

@@ -1,0 +1,68 @@
+"""What earlier attempts of a race paid for, read from the logs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from inspect_ai._util.error import is_cancellation_message
+from inspect_ai.log import (
+    EvalSampleSummary,
+    list_eval_logs,
+    read_eval_log_async,
+    read_eval_log_sample_summaries_async,
+)
+
+from evalbudget.races.race import KnownCell
+from evalbudget_inspect.host.context import Run
+from evalbudget_inspect.host.values import in_range, score_to_float
+from evalbudget_inspect.repeats.prior import is_refused, prior_summaries
+
+Score = tuple[str, str | None]
+
+
+async def known_cells(log_location: str, score: Score, bounds: tuple[float, float]) -> list[KnownCell]:
+    """Cells standing in the log before this run has done anything; see :func:`prior_summaries`."""
+    return [_known(summary, score, bounds) for summary in await prior_summaries(log_location)]
+
+
+async def finished_elsewhere(
+    run: Run,
+    labels: Mapping[str, str],
+    score: Score,
+    bounds: tuple[float, float],
+    *,
+    present: set[tuple[str, str]],
+) -> dict[tuple[str, str], list[KnownCell]]:
+    """Arms of this race that the eval-set does not run again, since their tasks had ended well."""
+    folder = str(PurePosixPath(run.log_location).parent)
+    found: dict[tuple[str, str], list[KnownCell]] = {}
+    for info in list_eval_logs(folder, descending=True):
+        header = await read_eval_log_async(info, header_only=True)
+        spec = header.eval
+        if header.status != "success" or spec.eval_set_id != run.spec.eval_set_id or spec.task not in labels:
+            continue
+        if spec.task_args_passed != run.spec.task_args_passed:
+            continue
+        identity = (labels[spec.task], spec.model)
+        if identity not in present and identity not in found:
+            summaries = await read_eval_log_sample_summaries_async(info)
+            found[identity] = [_known(summary, score, bounds) for summary in summaries]
+    return found
+
+
+def _known(summary: EvalSampleSummary, score: Score, bounds: tuple[float, float]) -> KnownCell:
+    key = (str(summary.id), summary.epoch)
+    retries = summary.retries or 0
+    if is_cancellation_message(summary.error):
+        return KnownCell(key, None, retries, again=True)
+    if is_refused(summary.metadata):  # the error it stands for is among its retries
+        return KnownCell(key, None, retries, error="failed in an earlier run")
+    if summary.error is not None:
+        return KnownCell(key, None, retries + 1, error=summary.error.partition("(")[0] or "error")
+    entry = (summary.scores or {}).get(score[0])
+    value = math.nan if entry is None else score_to_float(entry, *score)
+    if not in_range(value, bounds):
+        return KnownCell(key, None, retries + 1, error="unscored")
+    return KnownCell(key, value, retries + 1)

@@ -1,0 +1,220 @@
+"""The seam: an empty dynamic dataset per arm, which the race fills."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import anyio
+from inspect_ai import SampleSource
+from inspect_ai._eval.task.util import slice_dataset
+from inspect_ai.dataset import Dataset, Sample
+from inspect_ai.log import EvalError, EvalSample
+from inspect_ai.scorer import Score
+from inspect_ai.solver import TaskState
+
+from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget_inspect.host.context import Run, current_run
+from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.host.values import in_range, score_to_float
+from evalbudget_inspect.races.coordinator import Arm, Coordinator, Group, coordinator_of
+from evalbudget_inspect.races.media import with_media
+from evalbudget_inspect.races.prior import known_cells
+from evalbudget_inspect.repeats.prior import is_refused, paid_attempts, refuse
+
+
+@dataclass
+class _Seat:
+    """What a source keeps for one run of its task."""
+
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    arm: Arm | None = None
+    coordinator: Coordinator | None = None
+    scored: bool = False
+
+
+class RaceSource(SampleSource):
+    """Runs no sample by itself, then whatever the race asks of this arm.
+
+    One source can serve several models at once: each run is an arm of its own, found by the run's context.
+
+    Args:
+        group: the race.
+        label: of this task's setting; empty where models alone race.
+        dataset: the task's samples, all with ids.
+    """
+
+    def __init__(self, group: Group, label: str, dataset: Dataset) -> None:
+        self.group = group
+        self.label = label
+        self._dataset = dataset
+        self._seats: dict[str, _Seat] = {}
+
+    @property
+    def coordinator(self) -> Coordinator | None:
+        """The race of the run in whose context this is called."""
+        seat = self._current()
+        return None if seat is None else seat.coordinator
+
+    @property
+    def arm(self) -> Arm | None:
+        """The arm of the run in whose context this is called."""
+        seat = self._current()
+        return None if seat is None else seat.arm
+
+    # inspect's SampleSource
+
+    def initial_samples(self) -> list[Sample]:
+        """None: every cell is the race's to choose."""
+        return []
+
+    async def next_samples(self) -> list[Sample] | None:
+        """Nothing of this arm is in flight: wait for what the race wants of it, or for its end."""
+        coordinator, arm = await self._seated()
+        return [] if await coordinator.turn(arm) else None
+
+    async def sample_complete(self, sample: EvalSample) -> list[Sample] | None:
+        """Learn from one finished cell and ask for what should follow, of whichever arm."""
+        coordinator, arm = await self._seated()
+        race = coordinator.race
+        assert race is not None  # no cell runs before the race begins
+        key = (str(sample.id), sample.epoch)
+        if key in arm.replayed:
+            arm.replayed.discard(key)
+        else:
+            value, error = self._read(coordinator, sample)
+            race.completed(arm.index, key, value, attempts=paid_attempts(sample), error=error)
+            coordinator.pump()
+        if arm.run.spec.config.limit is not None and self._has_all(coordinator, arm):
+            # under --limit inspect ends a task that ran so many samples; its results wait for the others'
+            await coordinator.until_closed()
+        return None
+
+    async def sample_abandoned(self, sample: Sample, epoch: int) -> list[Sample] | None:
+        """A cell the operator cancelled before it ran."""
+        coordinator, arm = await self._seated()
+        assert coordinator.race is not None
+        coordinator.race.abandoned(arm.index, (str(sample.id), epoch))
+        coordinator.pump()
+        return None
+
+    # called by the task's setup and scorers
+
+    async def before_solving(self, state: TaskState) -> None:
+        """Do not run again what failed in an earlier attempt; count the cell as running."""
+        coordinator, arm = await self._seated()
+        assert coordinator.race is not None
+        key = (str(state.sample_id), state.epoch)
+        if key in arm.replayed and arm.failed_before(key):
+            refuse(state.metadata)
+            state.completed = True
+            return
+        # what succeeded is handed over and does not come here, unless an operator wants it run again
+        arm.replayed.discard(key)
+        coordinator.race.started(arm.index, key)
+        await with_media(state)
+
+    async def before_scoring(self, state: TaskState) -> bool:
+        """Whether to score this state."""
+        seat = self._current()
+        if seat is not None:
+            seat.scored = True
+        return not is_refused(state.metadata)
+
+    # bookkeeping
+
+    def _current(self) -> _Seat | None:
+        run = current_run()
+        return self._seats.get(run.spec.eval_id) if run is not None else None
+
+    async def _seated(self) -> tuple[Coordinator, Arm]:
+        run = current_run()
+        if run is None:
+            raise InvalidInputError(
+                "evalbudget does not know which run this is: inspect's task-start hook did not reach it. "
+                "Is the inspect-ai version supported? (evalbudget plugins)"
+            )
+        seat = self._seats.setdefault(run.spec.eval_id, _Seat())
+        async with seat.lock:
+            if seat.arm is None or seat.coordinator is None:
+                try:
+                    seat.coordinator, seat.arm = await self._arrive(run)
+                except EvalbudgetError as ex:
+                    refused(ex)
+                    raise
+        return seat.coordinator, seat.arm
+
+    async def _arrive(self, run: Run) -> tuple[Coordinator, Arm]:
+        coordinator = coordinator_of(run, self.group)
+        try:
+            pool = self._pool(run)
+            known = await known_cells(run.log_location, self.group.score, self.group.config.bounds)
+        except EvalbudgetError as ex:
+            raise coordinator.refuse(ex) from None
+        arm = Arm(run, self.label, pool, known)
+        await coordinator.join(arm)
+        return coordinator, arm
+
+    def _pool(self, run: Run) -> dict[str, Sample]:
+        config = run.spec.config
+        if (config.epochs or 1) > 1:
+            raise InvalidInputError(
+                f"a race asks each model for each item once, and --epochs is {config.epochs}; add --epochs 1 "
+                "(to repeat items, use a sampler of repeats on each model: --sampler auto)"
+            )
+        dataset = self._dataset
+        if config.limit is not None and config.sample_shuffle is not None and not dataset.shuffled:
+            if config.sample_shuffle is True:
+                raise InvalidInputError(
+                    "--sample-shuffle without a seed would give --limit other items for each model; "
+                    "add a seed: --sample-shuffle 42"
+                )
+            dataset = dataset[0 : len(dataset)]
+            dataset.shuffle(int(config.sample_shuffle))
+        chosen = slice_dataset(dataset, config.limit, config.sample_id)
+        return {str(sample.id): sample for sample in chosen}
+
+    def _has_all(self, coordinator: Coordinator, arm: Arm) -> bool:
+        race = coordinator.race
+        assert race is not None
+        lane = race.lanes[arm.index]
+        return not lane.flights and lane.readings + lane.failed >= len(arm.pool)
+
+    def _read(self, coordinator: Coordinator, sample: EvalSample) -> tuple[float | None, str | None]:
+        name, key = self.group.score
+        score: Score | None = (sample.scores or {}).get(name)
+        if sample.error is not None:
+            return None, _kind(sample.error)
+        if score is None:
+            seat = self._current()
+            if seat is not None and not seat.scored:
+                raise coordinator.refuse(
+                    InvalidInputError(
+                        "scoring is switched off (--no-score), so there is nothing to race by; "
+                        "drop --no-score"
+                    )
+                )
+            return None, f"no score from {name!r}"
+        try:
+            value = score_to_float(score, name, key)
+        except InvalidInputError as ex:
+            raise coordinator.refuse(ex) from None
+        if math.isnan(value):
+            return None, "unscored"
+        bounds = self.group.config.bounds
+        if in_range(value, bounds):
+            return value, None
+        if self.group.config.score_range is not None:
+            return None, "score outside the declared range"
+        raise coordinator.refuse(
+            InvalidInputError(
+                f"scorer {name!r} gave {value:g} to item {sample.id!r}, and without a declared range scores "
+                "are taken to lie in 0 to 1; declare the smallest and the largest possible score, "
+                "for example --score-range 0..10"
+            )
+        )
+
+
+def _kind(error: EvalError) -> str:
+    """The kind of an error, so that like ones are counted together: RuntimeError, not its message."""
+    return error.message.partition("(")[0] or "error"

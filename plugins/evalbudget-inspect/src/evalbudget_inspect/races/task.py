@@ -1,0 +1,185 @@
+"""``race``: wrap an inspect task so that models, or settings, race each other on its items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
+
+from inspect_ai import Task, task_with
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import HeadlineMetric
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.races.config import RaceConfig
+from evalbudget_inspect.host.scoring import scorer_names, with_metrics
+from evalbudget_inspect.races.coordinator import Group
+from evalbudget_inspect.races.live import RaceMetadata
+from evalbudget_inspect.races.metrics import race_estimates
+from evalbudget_inspect.races.source import RaceSource
+from evalbudget_inspect.repeats.task import check_task, driving_score, solvers_of
+
+Factory = Task | Callable[[], Task]
+
+
+@overload
+def race(task: Factory, *, budget: str | int | None = None, **options: Any) -> Task: ...
+@overload
+def race(task: Mapping[str, Factory], *, budget: str | int | None = None, **options: Any) -> list[Task]: ...
+
+
+def race(
+    task: Factory | Mapping[str, Factory],
+    *,
+    budget: str | int | None = None,
+    sampler: str | None = None,
+    score: str | None = None,
+    seed: int | None = None,
+    score_range: str | Sequence[float] | None = None,
+    history: str | None = None,
+    until_proved: bool = False,
+    **options: Any,
+) -> Task | list[Task]:
+    """The same task as a race: which model, or which setting, is best, for a part of all evaluations.
+
+    Each model is asked for each item once at most, and the sampler decides who is asked next. Give the result
+    to inspect's ``eval`` or ``eval_set`` with several models; there is one log per model, and
+    :func:`~evalbudget_inspect.leaderboard` makes one table of them. Like inspect's own ``task_with``, this
+    adapts the task in place.
+
+    A failed evaluation is asked again, up to three times, and does not fail the task, unless the task or the
+    command sets ``fail_on_error``; a model that keeps failing leaves the race.
+
+    Args:
+        task: an inspect task with a dataset and a scorer, or a function that makes one; or several of them
+            by name, which race each other: prompts, tools, or whatever else differs. Their items must have
+            the same ids.
+        budget: evaluations to buy, of all models together: ``5000``, or ``"20x"`` for 20 per item.
+        sampler: registered name of a sampler of models; default ``race``. ``uniform`` gives all models the
+            same items.
+        score: the scorer that decides, ``name`` or ``name.key``; default the first.
+        seed: of the sampler.
+        score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
+        history: a folder of earlier logs, a file of recorded scores or a file of factors, of other models on
+            the same items: predictions make intervals shorter and the search faster.
+        until_proved: go on until the best model is proved; the budget is then a cap, by default the whole
+            grid.
+        options: further arguments of the sampler, for example ``batch=16``, ``delta=.05``, ``epsilon=.01``.
+
+    Returns:
+        The task; a list of tasks where several were given.
+
+    Raises:
+        EvalbudgetError: the task cannot be raced (no scorer, own early stopping, already dynamic), or one of
+            the arguments is no good; the message says the remedy.
+
+    Example::
+
+        eval(race(my_task(), budget=5000), model=["openai/a", "openai/b", "openai/c"])
+        eval(race({"short": my_task("short.txt"), "long": my_task("long.txt")}, budget=800), model="openai/a",
+             max_tasks=2)
+    """
+    config = RaceConfig.of(
+        budget=budget,
+        sampler=sampler,
+        score=score,
+        seed=seed,
+        score_range=score_range,
+        history=history,
+        until_proved=until_proved,
+        **options,
+    )
+    if not isinstance(task, Mapping):
+        return one_arm(_made(task), config)
+    if not task:
+        raise InvalidInputError(
+            "there is nothing to race; give tasks by name, or one task and several models"
+        )
+    tasks = {label: _made(each) for label, each in task.items()}
+    if len({id(each) for each in tasks.values()}) < len(tasks):
+        raise InvalidInputError(
+            "the same Task object stands under two names, and a task is adapted in place; make one for each"
+        )
+    base = next(iter(tasks.values())).name
+    labels = {name_of_arm(base, label): label for label in tasks}
+    return [one_arm(each, config, base=base, label=label, labels=labels) for label, each in tasks.items()]
+
+
+def name_of_arm(task: str, label: str) -> str:
+    """The name of a setting's task, in logs."""
+    return f"{task}-{label}"
+
+
+def one_arm(
+    task: Task,
+    config: RaceConfig,
+    *,
+    base: str | None = None,
+    label: str = "",
+    labels: Mapping[str, str] | None = None,
+    arguments: str = "",
+) -> Task:
+    """The task as one arm of a race; see :func:`race`.
+
+    Args:
+        task: to adapt.
+        config: what the user asked for.
+        base: name of the task that all are versions of.
+        label: of this version; empty where models alone race.
+        labels: of all versions, by the names of their tasks.
+        arguments: whatever else tells this race from others with the same names.
+    """
+    scorers = check_task(task, "raced")
+    names = scorer_names(scorers)
+    deciding = driving_score(config.score, names)
+    group = Group(base or task.name, labels or {task.name: label}, config, deciding, arguments)
+    dataset = task.dataset
+    for number, sample in enumerate(dataset):
+        if sample.id is None:  # as inspect would number them
+            sample.id = number + 1
+    source = RaceSource(group, label, dataset)
+    adapted = task_with(
+        task,
+        dataset=source,
+        setup=[_setup(source), *solvers_of(task.setup)],
+        scorer=[
+            with_metrics(
+                scorer,
+                race_estimates(*deciding) if name == deciding[0] else None,
+                metadata=RaceMetadata(source, drives=name == deciding[0]),
+                before=source.before_scoring,
+            )
+            for scorer, name in zip(scorers, names, strict=True)
+        ],
+        name=name_of_arm(group.task, label) if label else task.name,
+    )
+    # empty, but with the name and location that the log shall show
+    nothing: list[Sample] = []
+    adapted.dataset = MemoryDataset(
+        nothing, name=dataset.name, location=dataset.location, shuffled=dataset.shuffled
+    )
+    if getattr(adapted, "headline_metric", None) is None:  # what inspect shows of a task first
+        adapted.headline_metric = _headline(*deciding)
+    if adapted.fail_on_error is None:
+        adapted.fail_on_error = False
+    return adapted
+
+
+def _headline(scorer: str, key: str | None) -> HeadlineMetric:
+    return HeadlineMetric(scorer=scorer, score=key, metric="estimate")
+
+
+def _made(task: Factory) -> Task:
+    return task if isinstance(task, Task) else task()
+
+
+def _setup(source: RaceSource) -> Solver:
+    @solver(name="evalbudget_inspect/race")
+    def arm() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            await source.before_solving(state)
+            return state
+
+        return solve
+
+    return arm()

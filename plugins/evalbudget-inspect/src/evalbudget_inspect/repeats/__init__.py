@@ -1,0 +1,1 @@
+"""Repeats of items on inspect."""

@@ -1,0 +1,294 @@
+"""One run's bookkeeping between host and sampler: who asked what, what it cost, what is still owed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evalbudget import Allocation as HowAllocated
+from evalbudget import Budget, Cell, Design, Journal, Ledger, Reading, Request, Sampler
+from evalbudget.errors import BudgetError
+from evalbudget.journal import Event
+from evalbudget.repeats.samplers import JudgeOf
+from evalbudget_inspect.repeats.config import Config
+
+Key = tuple[str, int]  # (sample id, epoch as the host counts, from 1)
+WEIGHT = "weight"
+"""Of a reading, in its score's metadata."""
+
+_UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
+
+
+@dataclass(frozen=True, slots=True)
+class PriorCell:
+    """One cell of an earlier attempt's log.
+
+    Attributes:
+        key: sample id and epoch.
+        attempts: how often it was run; all of them cost.
+        errored: it will run again.
+        judge: who scored it, where judges take turns and one did.
+        share: what :meth:`Allocation.share` said of it; empty if it has no score that counts.
+    """
+
+    key: Key
+    attempts: int
+    errored: bool
+    judge: str | None = None
+    share: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Flight:
+    request: Request
+    promised: float
+    started: bool = False
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts for the report."""
+
+    readings: int = 0
+    failed: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+
+
+class Allocation:
+    """Drives one sampler from a host that completes samples one by one.
+
+    Args:
+        config: what the user asked for.
+        items: sample ids of this run, in order.
+        epochs: how many epochs of every sample the host starts with by itself.
+        attempts: how often the host runs one cell at most (1 + its retries on error): all of them cost.
+        width: how many samples the host runs at once; None to watch it.
+        observe: told every event; see the hook ``evalbudget_reading_recorded``.
+        judge_of: index of the judge of an item and epoch (both from 0); None where they do not take turns.
+
+    Raises:
+        BudgetError: the budget does not cover the first readings.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        items: Sequence[str],
+        *,
+        epochs: int,
+        attempts: int = 1,
+        width: int | None = None,
+        observe: Callable[[Event], None] | None = None,
+        judge_of: JudgeOf | None = None,
+    ) -> None:
+        self.config = config
+        self.budget: Budget = config.resolve_budget(len(items), without=_UNLIMITED)
+        self.ledger = Ledger(self.budget)
+        self._judge_of = judge_of if config.corrects_judges else None
+        design = Design(items=tuple(items))
+        if self._judge_of is not None and config.panel is not None:
+            design = Design(items=tuple(items), raters=config.panel.judges)
+        expected = None if config.budget is None else int(self.budget.amount)
+        self.sampler: Sampler = config.make_sampler(
+            design, warmup=epochs, budget=expected, judge_of=self._judge_of
+        )
+        self.journal = Journal()
+        self.tally = Tally()
+        self.epochs = epochs
+        self._attempts = attempts
+        self._index = {item: i for i, item in enumerate(items)}
+        self._flights: dict[Key, _Flight] = {}
+        self._refused_again: set[Key] = set()
+        self._width = width
+        self._running = 0
+        self._peak = 1
+        self._observe = observe
+        self._stopped: str | None = "no budget given" if config.budget is None else None
+        self._check_budget(len(items))
+
+    def _check_budget(self, n_items: int) -> None:
+        by_host = n_items * self.epochs * self._attempts
+        by_sampler = n_items * self.sampler.fixed_repeats + self._attempts - 1  # room to ask the last of them
+        minimum = max(by_host, by_sampler)
+        if self.budget.amount < minimum:
+            repeats = self.sampler.fixed_repeats
+            why = f"{self.config.sampler} reads each of the {n_items} items {repeats} times before it chooses"
+            if self.epochs * self._attempts > self.config.fixed_repeats:
+                why = f"{n_items} items x {self.epochs} epochs"
+                why += (
+                    f" x {self._attempts} attempts (--retry-on-error)"
+                    if self._attempts > 1
+                    else " (--epochs)"
+                )
+            raise BudgetError(
+                f"budget of {self.budget} is below the minimum of {minimum} here: {why}. "
+                f"Raise --budget to {minimum} or more, or evaluate fewer items with --limit"
+            )
+
+    # what happens
+
+    def begin(self, prior: Sequence[PriorCell] = ()) -> list[Key]:
+        """Take over what the host starts by itself and what an earlier attempt paid for.
+
+        Returns:
+            Keys the host does not start by itself and must be given, in order.
+        """
+        earlier = {cell.key: cell for cell in prior if cell.key[0] in self._index}
+        seeds = [(item, epoch) for epoch in range(1, self.epochs + 1) for item in self._index]
+        others = sorted(earlier.keys() - set(seeds), key=lambda key: (key[1], self._index[key[0]]))
+        again: list[PriorCell] = []
+        for known in earlier.values():
+            if WEIGHT in known.share and not known.errored:
+                self.sampler.assume_weight(self._cell(known.key), known.share[WEIGHT])
+        for key in (*seeds, *others):
+            cell = earlier.get(key)
+            if cell is not None and cell.errored:
+                again.append(cell)
+            else:
+                self._take_over(key, self._attempts if cell is None else float(cell.attempts))
+        # what errored cost its attempts already, and may run again only if that is affordable on top
+        sunk = sum(cell.attempts for cell in again)
+        self.ledger.promised += sunk
+        for cell in again:
+            self.ledger.promised -= cell.attempts
+            promise = float(cell.attempts + self._attempts)
+            affordable = promise <= self.ledger.free + 1e-9
+            if not affordable:
+                self._refused_again.add(cell.key)
+                promise = float(cell.attempts)
+            self._take_over(cell.key, promise)
+        return others  # what may not run again too: the log keeps only what the host was given
+
+    def may_run(self, key: Key) -> bool:
+        """Whether the budget covers a cell that errored earlier and that the host runs again."""
+        return key not in self._refused_again
+
+    def started(self, key: Key) -> None:
+        """The host works on this cell now."""
+        flight = self._flights.get(key)
+        if flight is not None and not flight.started:
+            flight.started = True
+            self._running += 1
+            self._peak = max(self._peak, self._running)
+
+    def completed(
+        self, key: Key, value: float | None, *, attempts: int = 1, error: str | None = None
+    ) -> None:
+        """The host is done with this cell, after so many paid attempts in this and earlier runs."""
+        flight = self._flights.pop(key, None)
+        if flight is None:
+            # an operator had a finished cell run again: it is paid for, but what followed from its first
+            # reading cannot be taken back
+            if key[0] in self._index:
+                self.ledger.settle(0.0, 1.0)
+            return
+        if flight.started:
+            self._running -= 1
+        self.ledger.settle(flight.promised, float(attempts))
+        reading = Reading(flight.request, value, float(attempts), error)
+        self.tally.readings += reading.value is not None
+        if reading.value is None:
+            self.tally.failed += 1
+            reason = reading.error or "no score"
+            self.tally.errors[reason] = self.tally.errors.get(reason, 0) + 1
+        self._record(Event(flight.request, reading))
+        self.sampler.tell([reading])
+
+    def share(self, key: Key) -> dict[str, float | None]:
+        """For the score's metadata: which weight the reading was given before it was seen; None: held out."""
+        flight = self._flights.get(key)
+        if flight is None or self.sampler.allocation is not HowAllocated.WEIGHTED:
+            return {}
+        return {WEIGHT: flight.request.weight}
+
+    def abandoned(self, key: Key) -> None:
+        """The host gave this cell up before it ran: it cost nothing and taught nothing."""
+        flight = self._flights.pop(key, None)
+        if flight is None:
+            return
+        if flight.started:
+            self._running -= 1
+        self.ledger.settle(flight.promised, 0.0)
+        reading = Reading(flight.request, None, 0.0, "abandoned by the host")
+        self._record(Event(flight.request, reading))
+        self.sampler.tell([reading])
+
+    def stop(self, reason: str) -> None:
+        """Ask nothing more; what runs may still complete."""
+        self._stopped = reason
+
+    def wanted(self) -> list[Key]:
+        """Cells to run next: as many as the host has hands for and the budget pays for."""
+        if self._stopped is not None:
+            return []
+        room = self.width - len(self._flights)
+        keys: list[Key] = []
+        affordable = self.ledger.affordable(self._attempts)
+        for request in self.sampler.ask(max(0, min(room, affordable))):
+            self.ledger.promise(self._attempts)
+            key = (self.sampler.design.items[request.cell.item], request.cell.epoch + 1)
+            self._flights[key] = _Flight(request, self._attempts)
+            self._record(Event(request))
+            keys.append(key)
+        return keys
+
+    # what is known
+
+    @property
+    def width(self) -> int:
+        """How many cells to keep with the host: what it was told, or a bit more than it ran so far."""
+        return self._width if self._width is not None else self._peak + max(1, self._peak // 8)
+
+    @property
+    def items(self) -> Collection[str]:
+        """Ids of the items of this run."""
+        return self._index.keys()
+
+    @property
+    def n_items(self) -> int:
+        """Items of this run."""
+        return len(self._index)
+
+    @property
+    def outstanding(self) -> int:
+        """Cells asked and not yet complete."""
+        return len(self._flights)
+
+    @property
+    def finished(self) -> bool:
+        """Nothing is running and nothing more will be asked."""
+        return not self._flights and (
+            self._stopped is not None
+            or self.sampler.stop_reason is not None
+            or self.ledger.affordable(self._attempts) == 0
+        )
+
+    @property
+    def stop_reason(self) -> str:
+        """Why nothing more is asked."""
+        if self._stopped is not None:
+            return self._stopped
+        if self.sampler.stop_reason is not None:
+            return self.sampler.stop_reason
+        return "budget used up" if self.finished else "not finished"
+
+    # bookkeeping
+
+    def _take_over(self, key: Key, promised: float) -> None:
+        self._flights[key] = self._adopt(key, promised)
+
+    def _adopt(self, key: Key, promised: float) -> _Flight:
+        self.ledger.promised += promised
+        request = self.sampler.adopt(self._cell(key))
+        self._record(Event(request, adopted=True))
+        return _Flight(request, promised)
+
+    def _cell(self, key: Key) -> Cell:
+        item, epoch = self._index[key[0]], key[1] - 1
+        rater = 0 if self._judge_of is None else self._judge_of(item, epoch)
+        return Cell(item=item, epoch=epoch, rater=rater)
+
+    def _record(self, event: Event) -> None:
+        self.journal.events.append(event)
+        if self._observe is not None:
+            self._observe(event)

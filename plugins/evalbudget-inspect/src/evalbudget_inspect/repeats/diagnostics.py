@@ -1,0 +1,211 @@
+"""What goes into the log's score metadata: where the budget went, every item's count and interval."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from inspect_ai.log import EvalSpec
+
+from evalbudget.estimate import Estimate
+from evalbudget.judges.estimates import judge_corrected
+from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.repeats.rows import LEVEL, BenchmarkMean, describe_mean, describe_panel, item_columns
+from evalbudget.repeats.summary import Outcome, Summary, summarize
+from evalbudget_inspect.judges.panel_metrics import Call, judge_scores, panel_estimate
+from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
+from evalbudget_inspect.judges.rotating import Rotation
+from evalbudget_inspect.repeats.allocation import Allocation
+from evalbudget_inspect.repeats.config import Config
+
+
+def asked_for(config: Config, score: str) -> dict[str, Any]:
+    """What the user asked for."""
+    asked: dict[str, Any] = {
+        "sampler": config.sampler,
+        "budget": config.budget,
+        "repeat": config.repeat.value,
+        "score": score,
+        "score_range": list(config.score_range) if config.score_range else None,
+        "seed": config.seed,
+        "options": json.loads(json.dumps(dict(config.options), default=str)),
+    }
+    if config.panel is not None:
+        asked |= panel_asked_for(config.panel)
+    return asked
+
+
+def outcome(allocation: Allocation) -> dict[str, Any]:
+    """Where the budget went."""
+    items = allocation.sampler.design.items
+    failures = sorted(allocation.tally.errors.items(), key=lambda e: -e[1])
+    return {
+        "budget_scores": None if allocation.config.budget is None else int(allocation.budget.amount),
+        "spent": allocation.ledger.spent,
+        "items": len({r.request.cell.item for r in allocation.journal.readings if r.value is not None}),
+        "readings": allocation.tally.readings,
+        "failed": allocation.tally.failed,
+        "failures": dict(failures[:5]),
+        "closed_items": [items[cell.item] for cell in allocation.sampler.closed],
+        "stop_reason": allocation.stop_reason,
+        "chosen": getattr(allocation.sampler, "chosen", None),
+        "allocation": allocation.sampler.allocation.value,
+        "fixed_repeats": allocation.sampler.fixed_repeats,
+    }
+
+
+def panel_outcome(allocation: Allocation, rotation: Rotation) -> dict[str, Any]:
+    """What each judge was given, failed and used up; what the estimate speaks of, and what to beware of."""
+    panel = rotation.panel
+    calls = _calls(allocation, rotation)
+    scores = judge_scores(calls, panel.judges, kept=rotation.kept)
+    unused = [] if rotation.unused is None else [rotation.unused]
+    return panel_report(
+        panel,
+        scores,
+        rotation.calls,
+        estimate=_panel_estimate(allocation, rotation, calls),
+        usage=rotation.usage,
+        notes=[*rotation.schedule.notes, *rotation.notes, *unused],
+        one_scale=allocation.config.score_range is not None,
+    )
+
+
+def _panel_estimate(allocation: Allocation, rotation: Rotation, calls: list[Call]) -> Estimate:
+    return panel_estimate(
+        calls,
+        rotation.panel.judges,
+        kept=rotation.kept,
+        weighs_judges=rotation.panel.weighs_judges,
+        allocation=allocation.sampler.allocation,
+        fixed_repeats=allocation.sampler.fixed_repeats,
+    )
+
+
+def _calls(allocation: Allocation, rotation: Rotation) -> list[Call]:
+    # a cell that failed before its judge was asked is no failure of the judge
+    cells = [
+        (r.request, r.value)
+        for r in allocation.journal.readings
+        if r.value is not None or rotation.was_called(r.request.cell.item, r.request.cell.epoch)
+    ]
+    return [
+        Call(
+            request.cell.item,
+            request.cell.epoch,
+            rotation.judge(request.cell.item, request.cell.epoch),
+            math.nan if value is None else value,
+            math.nan if request.weight is None else request.weight,
+        )
+        for request, value in cells
+    ]
+
+
+def readings_of(allocation: Allocation, rotation: Rotation | None) -> ItemReadings:
+    """Readings of all items; where judges take turns, with their deviations from the panel taken out."""
+    n_items = len(allocation.sampler.design.items)
+    if rotation is not None:
+        scores = judge_scores(_calls(allocation, rotation), rotation.panel.judges, kept=False, n=n_items)
+        return judge_corrected(scores)
+    readings = [r for r in allocation.journal.readings if r.value is not None]
+    return ItemReadings.of(
+        [r.request.cell.item for r in readings],
+        [r.request.cell.epoch for r in readings],
+        [r.value for r in readings if r.value is not None],
+        n_items=n_items,
+        weight=[math.nan if r.request.weight is None else r.request.weight for r in readings],
+    )
+
+
+def benchmark_mean(
+    allocation: Allocation, rotation: Rotation | None, bounds: tuple[float, float] | None
+) -> BenchmarkMean:
+    """What the host prints of the scores that drive the sampler.
+
+    Args:
+        allocation: of the run.
+        rotation: of its judges; None where they do not take turns.
+        bounds: the smallest and the largest possible score, declared or known from the scorer.
+    """
+    how: dict[str, Any] = {
+        "allocation": allocation.sampler.allocation,
+        "fixed_repeats": allocation.sampler.fixed_repeats,
+        "bounds": bounds,
+    }
+    if rotation is None:
+        table = readings_of(allocation, None)
+        return describe_mean(table if table.value.size else None, **how)
+    calls = _calls(allocation, rotation)
+    return describe_panel(
+        _panel_estimate(allocation, rotation, calls),
+        judge_scores(calls, rotation.panel.judges, kept=False),
+        **how,
+    )
+
+
+def per_item(
+    allocation: Allocation, rotation: Rotation | None, bounds: tuple[float, float] | None
+) -> dict[str, Any]:
+    """Every item's count, estimate and intervals, as columns.
+
+    ``lower`` and ``upper`` cover 95% of the items on average (fixed-n); ``anytime_lower`` and
+    ``anytime_upper``, where the score range is known, hold for each item however often one looks. Where
+    judges take turns, their deviations from the panel are taken out, and there is no anytime interval.
+
+    Args:
+        allocation: of the run.
+        rotation: of its judges; None where they do not take turns.
+        bounds: the smallest and the largest possible score, declared or known from the scorer.
+    """
+    columns = item_columns(
+        readings_of(allocation, rotation),
+        allocation=allocation.sampler.allocation,
+        fixed_repeats=allocation.sampler.fixed_repeats,
+        bounds=bounds if rotation is None else None,  # corrected scores may leave the range
+    )
+    if rotation is not None:
+        columns["interval"] += ", of the panel's mean: judges' deviations taken out"
+    return {"level": LEVEL, "id": list(allocation.sampler.design.items), **columns}
+
+
+def summary_of(
+    allocation: Allocation,
+    rotation: Rotation | None,
+    bounds: tuple[float, float] | None,
+    spec: EvalSpec,
+    score: str,
+) -> Summary:
+    """The run in plain words.
+
+    Args:
+        allocation: of the run.
+        rotation: of its judges; None where they do not take turns.
+        bounds: the smallest and the largest possible score, declared or known from the scorer.
+        spec: of the run.
+        score: that drives the sampler.
+    """
+    names = allocation.sampler.design.items
+    judges: list[str] = []
+    if rotation is not None and rotation.panel.weighs_judges:
+        found = judge_scores(_calls(allocation, rotation), rotation.panel.judges, kept=False)
+        judges = [name for name, n in zip(found.judges, found.counts.tolist(), strict=True) if n]
+    return summarize(
+        Outcome(
+            task=spec.task,
+            model=spec.model,
+            names=names,
+            table=readings_of(allocation, rotation),
+            columns=per_item(allocation, rotation, bounds),
+            mean=benchmark_mean(allocation, rotation, bounds),
+            budget=None if allocation.config.budget is None else allocation.budget.amount,
+            spent=allocation.ledger.spent,
+            failures=allocation.tally.errors,
+            closed=[names[cell.item] for cell in allocation.sampler.closed],
+            stop_reason=allocation.stop_reason if allocation.finished else "interrupted",
+            bounds=bounds,
+            judges=judges,
+            judged=bool(spec.model_roles) and rotation is None,
+            score=score,
+        )
+    )

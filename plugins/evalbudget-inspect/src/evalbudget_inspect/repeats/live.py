@@ -1,0 +1,39 @@
+"""A scorer's metadata that fills itself in when the host copies it into results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalbudget_inspect.repeats.diagnostics import asked_for, outcome, panel_outcome, per_item
+from evalbudget_inspect.repeats.source import BudgetedSource
+
+
+class LiveMetadata(dict[str, Any]):
+    """The host deep-copies a scorer's metadata each time it computes metrics; the copy describes the run.
+
+    Per-item intervals and what judges did are computed only when everything is read.
+
+    Args:
+        source: whose run to describe.
+        drives: this scorer's scores drive the sampler.
+    """
+
+    def __init__(self, source: BudgetedSource, *, drives: bool) -> None:
+        super().__init__(asked_for(source.config, source.scores_as))
+        self._source = source
+        self._drives = drives
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        copy = dict(self)
+        allocation = self._source.allocation
+        if allocation is not None and self._drives:
+            copy |= outcome(allocation)
+            rotation = self._source.rotation
+            if allocation.finished:
+                copy["per_item"] = per_item(allocation, rotation, self._source.bounds)
+            if allocation.finished and rotation is not None:
+                copy["panel"] = panel_outcome(allocation, rotation)
+            summary = self._source.summary if allocation.finished else None
+            if summary is not None:
+                copy["summary"] = {"text": str(summary), **summary.as_json()}
+        return copy

@@ -1,0 +1,50 @@
+"""The host's progress bar counts the samples it started with: tell it how many will run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from inspect_ai._display.core.display import TaskDisplay, TaskProfile, TaskResult, TaskSuccess
+
+from evalbudget_inspect.host.callers import held_by_caller
+
+
+def expect(cells: int, finished: Callable[[], bool]) -> None:
+    """Have the display of the task that is about to start count up to so many samples.
+
+    The host takes the first epochs for all there is, and a budgeted run would be shown at 2000% of them. What
+    its kinds of display hold is looked up by name; one that holds nothing of the kind stays as it is.
+
+    Args:
+        cells: samples times epochs that the budget pays for.
+        finished: whether nothing more will run; from then on the host's own count is right.
+    """
+    profile, display = held_by_caller(TaskProfile), held_by_caller(TaskDisplay)  # type: ignore[type-abstract]
+    if profile is None or display is None or cells <= profile.steps:
+        return
+    profile.steps = cells  # the plain display and the log read it when the first sample starts
+    drawn: Any = getattr(display, "p", None)  # the rich display has read it already
+    if hasattr(drawn, "total"):
+        drawn.total = cells
+    drawn = getattr(display, "progress_bar", None)  # and so has the full screen
+    if drawn is not None:
+        drawn.update(total=cells)
+    _count_up_to(display, profile, cells, finished)
+
+
+def _count_up_to(display: Any, profile: TaskProfile, cells: int, finished: Callable[[], bool]) -> None:
+    count, complete = display.sample_complete, display.complete
+    last = profile.samples
+
+    def counted(complete: int, total: int) -> None:
+        nonlocal last
+        last = total
+        count(complete, total if finished() else max(total, cells))
+
+    def completed(result: TaskResult) -> None:
+        if not isinstance(result, TaskSuccess):
+            profile.samples = max(last, cells)  # "160 of 800 samples logged before interruption"
+        complete(result)
+
+    display.sample_complete, display.complete = counted, completed

@@ -1,0 +1,388 @@
+"""The seam: inspect's dynamic dataset, fed by a sampler."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+import anyio
+from inspect_ai import SampleSource, Task, enqueue_sample
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalError, EvalSample, EvalSpec, resolve_sample_attachments
+from inspect_ai.model import ChatMessage
+from inspect_ai.scorer import Score
+from inspect_ai.solver import TaskState
+
+from evalbudget import Allocation as HowAllocated
+from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.hooks.plugins import plugins
+from evalbudget.repeats.summary import Summary
+from evalbudget_inspect.host.context import Run, current_run, is_cancelled
+from evalbudget_inspect.host.shown import label
+from evalbudget_inspect.host.values import Seen, in_range, score_to_float
+from evalbudget_inspect.judges.rotating import Rotation, Seat, Turn
+from evalbudget_inspect.repeats.allocation import Allocation, Key
+from evalbudget_inspect.repeats.closing import note
+from evalbudget_inspect.repeats.config import Config, Repeat
+from evalbudget_inspect.repeats.diagnostics import summary_of
+from evalbudget_inspect.repeats.keep import KeptGenerations
+from evalbudget_inspect.repeats.prior import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
+from evalbudget_inspect.repeats.progress import expect
+from evalbudget_inspect.repeats.warn import identical_repeats, repeats_were_identical
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _Serving:
+    """What a source keeps for one run of its task."""
+
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    allocation: Allocation | None = None
+    rotation: Rotation | None = None
+    refusal: EvalbudgetError | None = None
+    kept: KeptGenerations = field(default_factory=KeptGenerations)
+    inputs: dict[str, str | list[ChatMessage]] = field(default_factory=dict)
+    seen: Seen = field(default_factory=Seen)
+    warned: bool = False
+    scoring: bool = False
+
+
+class BudgetedSource(SampleSource):
+    """Runs the task's dataset once (its first epochs), then whatever the sampler asks for.
+
+    One source can serve several models at once: each run has its own sampler, found by the run's context.
+
+    Args:
+        config: what the user asked for.
+        dataset: the task's samples, as the host will number them.
+        score: which score drives the sampler: scorer name, and key if its scores are dicts.
+        refused: called with every refusal, so that a command can tell it from the host's own errors.
+        accuracy: the score's own metrics include the host's ``accuracy``.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        samples: list[Sample],
+        *,
+        score: tuple[str, str | None],
+        refused: Callable[[EvalbudgetError], None],
+        accuracy: bool = False,
+    ) -> None:
+        self.config = config
+        self._seed = samples
+        self._score, self._key = score
+        self._refused = refused
+        self._accuracy = accuracy
+        self._task: Task | None = None
+        self._servings: dict[str, _Serving] = {}
+        self._by_id: dict[str, Sample] | None = None
+
+    def serve(self, task: Task) -> None:
+        """Whose dataset to repeat, once the host has given its samples their ids."""
+        self._task = task
+
+    @property
+    def scores_as(self) -> str:
+        """What drives the sampler, as the user would write it."""
+        return self._score if self._key is None else f"{self._score}.{self._key}"
+
+    @property
+    def allocation(self) -> Allocation | None:
+        """The allocation of the run in whose context this is called."""
+        serving = self._current()
+        return serving.allocation if serving is not None else None
+
+    @property
+    def rotation(self) -> Rotation | None:
+        """The judges of the run in whose context this is called; None where they do not take turns."""
+        serving = self._current()
+        return serving.rotation if serving is not None else None
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The range of the scores that drive, declared or known: the scores were C, I, P, N or the like."""
+        return self._bounds(self._current())
+
+    @property
+    def summary(self) -> Summary | None:
+        """The run in whose context this is called, in plain words."""
+        run = current_run()
+        return None if run is None else self._summary(run.spec)
+
+    def _bounds(self, serving: _Serving | None) -> tuple[float, float] | None:
+        if self.config.score_range is not None or serving is None:
+            return self.config.score_range
+        return serving.seen.range(accuracy=self._accuracy)
+
+    def _summary(self, spec: EvalSpec) -> Summary | None:
+        serving = self._servings.get(spec.eval_id)
+        if serving is None or serving.allocation is None or serving.refusal is not None:
+            return None
+        bounds = self._bounds(serving)
+        return summary_of(serving.allocation, serving.rotation, bounds, spec, self.scores_as)
+
+    def run_starts(self, run: Run) -> None:
+        """Say what this run is, where the host would show as many samples as there are readings."""
+        n_items = len(run.spec.dataset.sample_ids or [])
+        if self.config.budget is None or not n_items:
+            return
+        try:
+            cells = int(self.config.resolve_budget(n_items).amount)
+        except EvalbudgetError:
+            return  # it is refused when the first sample starts
+        label(run.spec, n_items, cells)
+        serving = self._servings.setdefault(run.spec.eval_id, _Serving())
+        expect(cells, lambda: serving.allocation is not None and serving.allocation.finished)
+
+    # inspect's SampleSource
+
+    def initial_samples(self) -> list[Sample]:
+        """The dataset itself."""
+        return self._seed
+
+    async def sample_complete(self, sample: EvalSample) -> list[Sample] | None:
+        """Learn from one finished cell and ask for what should follow."""
+        serving = await self._serving()
+        allocation = _allocation(serving)
+        if self.config.repeat is Repeat.JUDGE:
+            serving.kept.adopt(sample)
+        if self._has_media(str(sample.id)) and str(sample.id) not in serving.inputs:
+            serving.inputs[str(sample.id)] = resolve_sample_attachments(sample, "full").input
+        unused = serving.rotation.observe(sample) if serving.rotation is not None else None
+        if unused is not None:
+            logger.warning(unused)
+        value, error = self._read(serving, sample)
+        key = (str(sample.id), sample.epoch)
+        if serving.rotation is not None and key[0] in allocation.items:
+            dropped = serving.rotation.note(*key, scored=value is not None)
+            if dropped is not None:
+                logger.warning(dropped)
+        allocation.completed(key, value, attempts=paid_attempts(sample), error=error)
+        self._warn_if_identical(serving, allocation)
+        self._ask(serving)
+        return None
+
+    async def sample_abandoned(self, sample: Sample, epoch: int) -> list[Sample] | None:
+        """A cell the operator cancelled before it ran: ask for another one, unless all are cancelled."""
+        serving = await self._serving()
+        _allocation(serving).abandoned((str(sample.id), epoch))
+        self._ask(serving)
+        return None
+
+    async def next_samples(self) -> list[Sample] | None:
+        """Nothing is in flight: ask for more, or end the task."""
+        serving = await self._serving()
+        return [] if self._ask(serving) else None
+
+    # called by the task's setup, scorers and cleanup
+
+    async def before_solving(self, state: TaskState) -> None:
+        """Refuse what cannot be done before the first call is made; count the cell as running."""
+        serving = await self._serving()
+        key = (str(state.sample_id), state.epoch)
+        if not _allocation(serving).may_run(key):
+            refuse(state.metadata)
+            state.completed = True
+            return
+        _allocation(serving).started(key)
+        if self._has_media(key[0]):
+            # files are read when a sample starts; what completes later may have been stripped for the log
+            serving.inputs.setdefault(key[0], deepcopy(state.input))
+        if self.config.repeat is Repeat.JUDGE:
+            await serving.kept.enter(state)
+
+    async def before_scoring(self, state: TaskState) -> bool:
+        """Whether to score this state; keeps the generation, where judges are repeated."""
+        serving = await self._serving()
+        serving.scoring = True
+        if is_refused(state.metadata):
+            return False
+        return self.config.repeat is not Repeat.JUDGE or serving.kept.keep(state)
+
+    async def share(self, state: TaskState) -> dict[str, float | None]:
+        """The weight of the reading about to be scored; nothing where a log is scored again outside a run."""
+        if current_run() is None:
+            return {}
+        return _allocation(await self._serving()).share((str(state.sample_id), state.epoch))
+
+    async def seat(self, state: TaskState) -> Seat | Turn | None:
+        """The judge whose turn it is; None where a log is scored again outside a run."""
+        if current_run() is None:
+            return None
+        rotation = (await self._serving()).rotation
+        return None if rotation is None else rotation.seat(str(state.sample_id), state.epoch)
+
+    async def after_scoring(self, state: TaskState) -> None:
+        """Let nobody wait for this cell any longer, whatever became of it."""
+        if self.config.repeat is Repeat.JUDGE:
+            (await self._serving()).kept.leave(state)
+
+    # bookkeeping
+
+    def _current(self) -> _Serving | None:
+        run = current_run()
+        return self._servings.get(run.spec.eval_id) if run is not None else None
+
+    async def _serving(self) -> _Serving:
+        run = current_run()
+        if run is None:
+            raise InvalidInputError(
+                "evalbudget does not know which run this is: inspect's task-start hook did not reach it. "
+                "Is the inspect-ai version supported? (evalbudget plugins)"
+            )
+        if run.spec.eval_id not in self._servings:
+            self._servings[run.spec.eval_id] = _Serving()
+        serving = self._servings[run.spec.eval_id]
+        async with serving.lock:
+            if serving.refusal is not None:
+                raise serving.refusal.with_traceback(None)  # it would grow with every sample refused
+            if serving.allocation is None:
+                try:
+                    await self._begin(run, serving)
+                except EvalbudgetError as ex:
+                    serving.refusal = ex
+                    self._refused(ex)
+                    raise
+        return serving
+
+    async def _begin(self, run: Run, serving: _Serving) -> None:
+        spec = run.spec
+        if self.config.repeat is Repeat.JUDGE and spec.config.score_on_error:
+            raise InvalidInputError(
+                "--repeat judge scores one generation again and again, and --score-on-error would have it "
+                "score a broken one; drop one of them"
+            )
+        items = [str(i) for i in spec.dataset.sample_ids or []]
+        epochs = spec.config.epochs or 1
+        prior = await prior_cells(run.log_location, counts=self._counts)
+        serving.rotation = self._rotation(items, epochs, spec.model)
+        if serving.rotation is not None:
+            for cell in prior:
+                if cell.judge is not None:
+                    serving.rotation.assume(*cell.key, cell.judge)
+        allocation = Allocation(
+            self.config,
+            items,
+            epochs=epochs,
+            attempts=1 + (spec.config.retry_on_error or 0),
+            width=spec.config.max_samples,
+            observe=plugins().observe,
+            judge_of=None if serving.rotation is None else serving.rotation.judge,
+        )
+        if serving.rotation is None:  # judges that take turns differ, whatever their temperature
+            for warning in identical_repeats(spec, run.config, self.config.repeat):
+                logger.warning(warning)
+        if self.config.repeat is Repeat.JUDGE:
+            for cell in prior:
+                if not cell.errored:
+                    serving.kept.expect(*cell.key)
+        keys = allocation.begin(prior)
+        serving.allocation = allocation
+        note(spec.task_id, lambda: self._summary(spec))
+        self._enqueue(serving, keys)
+
+    def _rotation(self, items: list[str], epochs: int, model: str) -> Rotation | None:
+        panel = self.config.panel
+        if panel is None or not items:
+            return None
+        budget = int(self.config.resolve_budget(len(items), without=epochs * len(items)).amount)
+        rotation = Rotation(
+            panel,
+            items,
+            categories=[str((self._sample(item).metadata or {}).get("category", "")) for item in items],
+            epochs=budget // len(items),
+            kept=self.config.repeat is Repeat.JUDGE,
+            seed=self.config.seed,
+            late=self.config.allocation is HowAllocated.FIXED,
+            model=model,
+        )
+        for warning in (*rotation.schedule.notes, *rotation.notes):
+            logger.warning(warning)
+        return rotation
+
+    def _ask(self, serving: _Serving) -> bool:
+        """Give the host what the sampler wants next; False if that is nothing."""
+        allocation, run = _allocation(serving), current_run()
+        if run is not None and is_cancelled(run):
+            allocation.stop("cancelled by the operator")
+        keys = allocation.wanted()
+        self._enqueue(serving, keys)
+        return bool(keys)
+
+    def _enqueue(self, serving: _Serving, keys: list[Key]) -> None:
+        for item, epoch in keys:
+            sample = self._sample(item).model_copy(deep=True)
+            # where there are file references, as the host resolved them when it ran the first epoch
+            sample.input = serving.inputs.get(item, sample.input)
+            enqueue_sample(sample, epoch=epoch)
+
+    def _sample(self, item: str) -> Sample:
+        if self._by_id is None:
+            assert self._task is not None
+            self._by_id = {str(sample.id): sample for sample in self._task.dataset}
+        return self._by_id[item]
+
+    def _has_media(self, item: str) -> bool:
+        """Whether the dataset's own input holds images or the like, perhaps by file name."""
+        messages = self._sample(item).input
+        return not isinstance(messages, str) and any(
+            not isinstance(message.content, str) and any(part.type != "text" for part in message.content)
+            for message in messages
+        )
+
+    def _read(self, serving: _Serving, sample: EvalSample) -> tuple[float | None, str | None]:
+        if is_refused(sample.metadata):
+            return None, NOT_RUN_AGAIN
+        score: Score | None = (sample.scores or {}).get(self._score)
+        if score is None and sample.error is None and not serving.scoring:
+            refusal = InvalidInputError(
+                "scoring is switched off (--no-score), so there are no scores to budget; drop --no-score"
+            )
+            self._refused(refusal)
+            raise refusal
+        if score is None:
+            return None, _kind(sample.error) if sample.error is not None else f"no score from {self._score!r}"
+        try:
+            value = score_to_float(score, self._score, self._key)
+        except InvalidInputError as ex:
+            self._refused(ex)
+            raise
+        if sample.error is not None:
+            return None, _kind(sample.error)
+        given = score.value if self._key is None else score.value[self._key]  # type: ignore[index,call-overload]
+        serving.seen.add(given)
+        if not in_range(value, self.config.score_range):
+            return None, "unscored" if math.isnan(value) else "score outside the declared range"
+        return value, None
+
+    def _counts(self, scores: Mapping[str, Score]) -> bool:
+        """Whether an earlier run's scores have one that the sampler was told."""
+        score = scores.get(self._score)
+        try:
+            value = math.nan if score is None else score_to_float(score, self._score, self._key)
+        except InvalidInputError:  # said when the host hands the sample over
+            return False
+        return in_range(value, self.config.score_range)
+
+    def _warn_if_identical(self, serving: _Serving, allocation: Allocation) -> None:
+        if serving.warned or allocation.outstanding or allocation.tally.readings < 2 * allocation.n_items:
+            return
+        serving.warned = True
+        warning = repeats_were_identical(allocation.journal.readings, self.config.repeat)
+        if warning is not None:
+            logger.warning(warning)
+
+
+def _allocation(serving: _Serving) -> Allocation:
+    assert serving.allocation is not None
+    return serving.allocation
+
+
+def _kind(error: EvalError) -> str:
+    """The kind of an error, so that like ones are counted together: RuntimeError, not its message."""
+    return error.message.partition("(")[0] or "error"

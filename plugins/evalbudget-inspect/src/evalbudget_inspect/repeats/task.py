@@ -1,0 +1,244 @@
+"""``budgeted``: wrap an existing inspect task so that a sampler decides its repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from inspect_ai import Task, task_with
+from inspect_ai.scorer import Metric, Scorer
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_inspect.host.by_key import by_row
+from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.host.scoring import has_accuracy, rotates, scorer_names, with_metrics
+from evalbudget_inspect.host.shown import lead_with_estimate, show_epochs
+from evalbudget_inspect.judges.judges import Judges
+from evalbudget_inspect.judges.panel import Panel, Prices
+from evalbudget_inspect.judges.panel_metrics import panel_estimates
+from evalbudget_inspect.repeats.config import Config, Repeat
+from evalbudget_inspect.repeats.live import LiveMetadata
+from evalbudget_inspect.repeats.metrics import budget_estimates
+from evalbudget_inspect.repeats.source import BudgetedSource
+
+
+def budgeted(
+    task: Task,
+    *,
+    budget: str | int | None = None,
+    sampler: str | None = None,
+    repeat: str | None = None,
+    score: str | None = None,
+    seed: int | None = None,
+    score_range: str | Sequence[float] | None = None,
+    judges: Judges | None = None,
+    rotation: str | None = None,
+    judge_prices: Prices | None = None,
+    judge_role: str | None = None,
+    **options: Any,
+) -> Task:
+    """The same task under a budget: a sampler decides how often each item is asked.
+
+    Like inspect's own ``task_with``, this adapts the task in place and returns it.
+
+    Args:
+        task: an inspect task with a dataset and a scorer; it is not edited otherwise.
+        budget: scores to buy: ``2000``, or ``"20x"`` for 20 per item. With ``judges`` it may be left out:
+            then the epochs that inspect runs are all there is.
+        sampler: registered name; default ``auto`` (``rating-kernel`` or ``eb-bernstein`` by what the warm-up
+            shows), with ``judges`` ``uniform`` (every item equally often). Samplers
+            see the scores of ``judges`` with the judges' deviations taken out.
+        repeat: ``generation`` (default): a repeat is a fresh epoch; ``judge``: the first generation of each
+            item is kept and scored again.
+        score: the scorer whose scores drive the sampler, ``name`` or ``name.key``; default the first.
+        seed: of the sampler.
+        score_range: the smallest and the largest possible score, ``"1..10"``; with it every item gets a
+            guaranteed interval, and a score outside counts as failed. C/I/P/N scores are within 0..1.
+        judges: models that take turns as the judge of an unmodified task: the role its scorers ask for is
+            another one of them for each item and epoch. The estimate is then the mean of the judges' means.
+        rotation: who scores what: ``cyclic`` (the default), ``random``, ``priced``, ``single``, or ``all``
+            with ``repeat="judge"``. Balanced within the sample metadata's ``category``, where there is one.
+        judge_prices: of one call of each judge, ``"a=1,b=5"``: what ``priced`` goes by, and for the log.
+        judge_role: the role the scorers ask for; default ``grader``.
+        options: further arguments of the sampler, for example ``objective="mean"``.
+
+    Raises:
+        EvalbudgetError: the task cannot be budgeted (no scorer, own early stopping, already dynamic), or one
+            of the arguments is no good; the message says the remedy.
+
+    Example::
+
+        @task
+        def my_eval():
+            return budgeted(base_task(), budget=2000)
+    """
+    scorers = check_task(task, "budgeted")
+    names = scorer_names(scorers)
+    name, key = driving_score(score, names)
+    turns = {n: rotates(scorer) for n, scorer in zip(names, scorers, strict=True)}
+    panels = {n: found.panel for n, found in turns.items() if found is not None}
+    _check_panels(panels, judges=judges, rotation=rotation, judge_prices=judge_prices, judge_role=judge_role)
+    config = Config.of(
+        budget=budget,
+        sampler=sampler,
+        repeat=repeat,
+        score=score,
+        seed=seed,
+        score_range=score_range,
+        judges=judges,
+        rotation=rotation,
+        judge_prices=judge_prices,
+        judge_role=judge_role,
+        rotating=panels.get(name),
+        **options,
+    )
+    dataset = task.dataset
+    source = BudgetedSource(
+        config,
+        list(dataset),
+        score=(name, key),
+        refused=refused,
+        accuracy=has_accuracy(scorers[names.index(name)]),
+    )
+    adapted = task_with(
+        task,
+        dataset=source,
+        setup=[_setup(source), *solvers_of(task.setup)],
+        cleanup=_cleanup(source, task.cleanup),
+        scorer=[
+            _scorer(scorer, config, source, drives=scorer_name == name)
+            for scorer, scorer_name in zip(scorers, names, strict=True)
+        ],
+        name=task.name,
+    )
+    adapted.dataset = dataset  # keeps the dataset's name and location in the log
+    lead_with_estimate(adapted, scorers[names.index(name)], name, key)
+    show_epochs(adapted)
+    source.serve(adapted)
+    return adapted
+
+
+def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: bool) -> Scorer:
+    if rotates(scorer) is not None and not drives:  # it deals its own judges and reports on them
+        return with_metrics(scorer, None, metadata=None, before=source.before_scoring, share=source.share)
+    metric = _metric(config, drives=drives, accuracy=has_accuracy(scorer))
+    return with_metrics(
+        scorer,
+        metric,
+        metadata=LiveMetadata(source, drives=drives),
+        before=source.before_scoring,
+        share=source.share,
+        seat=source.seat if config.panel is not None else None,
+        alone=rotates(scorer) is not None,
+        by_key=by_row(metric),
+    )
+
+
+def _check_panels(panels: Mapping[str, Panel], **given: object) -> None:
+    """The judges of a scorer that rotates are dealt by the budget, and are not to take turns twice."""
+    for scorer in panels:
+        for option, value in given.items():
+            if value is not None:
+                raise InvalidInputError(
+                    f"scorer {scorer!r} has its own judges take turns already: drop "
+                    f"--{option.replace('_', '-')} and say it to the scorer"
+                )
+
+
+def _metric(config: Config, *, drives: bool, accuracy: bool) -> Metric:
+    # the declared range is that of the scores that drive; another scorer's zeros must not fall out of it
+    low, high = config.score_range if drives and config.score_range else (None, None)
+    if config.panel is None:
+        return budget_estimates(
+            allocation=config.allocation.value,
+            fixed_repeats=config.fixed_repeats,
+            low=low,
+            high=high,
+            accuracy=accuracy,
+        )
+    return panel_estimates(
+        judges=list(config.panel.judges),
+        weighs_judges=config.panel.weighs_judges,
+        kept=config.repeat is Repeat.JUDGE,
+        allocation=config.allocation.value,
+        fixed_repeats=config.fixed_repeats,
+        low=low,
+        high=high,
+    )
+
+
+def check_task(task: Task, what: str) -> list[Scorer]:
+    """The task's scorers.
+
+    Args:
+        task: to adapt.
+        what: is to be done with it, ``budgeted`` or ``raced``.
+
+    Raises:
+        InvalidInputError: it cannot be adapted.
+    """
+    if task.sample_source is not None:
+        raise InvalidInputError(
+            f"task {task.name!r} has a dynamic dataset already (a SampleSource, or it is {what} twice); "
+            "give evalbudget the task with its plain dataset"
+        )
+    if task.early_stopping is not None:
+        raise InvalidInputError(
+            f"task {task.name!r} has its own early stopping, which would skip cells that the sampler "
+            "asks for; remove early_stopping from the task"
+        )
+    if not task.scorer:
+        raise InvalidInputError(
+            f"task {task.name!r} has no scorer, so there are no scores and it cannot be {what}; "
+            "add a scorer to the task"
+        )
+    return task.scorer
+
+
+def driving_score(wanted: str | None, names: Sequence[str]) -> tuple[str, str | None]:
+    """Scorer and key of the score that drives the sampler; the first scorer if none is named.
+
+    Raises:
+        UnknownNameError: the task has no such scorer.
+    """
+    if wanted is None:
+        return names[0], None
+    if wanted in names:
+        return wanted, None
+    name, dot, key = wanted.rpartition(".")
+    if dot and name in names:
+        return name, key
+    raise UnknownNameError("score", wanted, names)
+
+
+def _setup(source: BudgetedSource) -> Solver:
+    @solver(name="evalbudget_inspect/budget")
+    def budget() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            await source.before_solving(state)
+            return state
+
+        return solve
+
+    return budget()
+
+
+def _cleanup(
+    source: BudgetedSource, base: Callable[[TaskState], Awaitable[None]] | None
+) -> Callable[[TaskState], Awaitable[None]]:
+    async def cleanup(state: TaskState) -> None:
+        try:
+            await source.after_scoring(state)
+        finally:
+            if base is not None:
+                await base(state)
+
+    return cleanup
+
+
+def solvers_of(setup: Solver | Sequence[Solver] | None) -> list[Solver]:
+    """A task's setup as a list."""
+    if setup is None:
+        return []
+    return list(setup) if isinstance(setup, Sequence) else [setup]

@@ -1,0 +1,1 @@
+"""What knows the host: its seam, logs, scores and refusals."""

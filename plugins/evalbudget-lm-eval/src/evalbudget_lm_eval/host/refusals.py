@@ -1,0 +1,98 @@
+"""Runs that would waste money or mislead, refused with the flag that fixes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lm_eval.api.model import CachingLM
+
+from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget_lm_eval.host.seam import PrimedTasks
+from evalbudget_lm_eval.repeats.config import Config
+
+
+def check_budget(config: Config, primed: PrimedTasks) -> bool:
+    """Refuse a budget that does not cover the first readings.
+
+    Returns:
+        Whether the budget pays for repeats.
+
+    Raises:
+        BudgetError: it is too small.
+    """
+    costs = [primed.cost(name, doc) for name in primed.names for doc in primed.documents(name)]
+    first = max(1, config.fixed_repeats)
+    minimum = sum(costs) * first
+    budget = config.resolve_budget(sum(costs))
+    if budget.amount < minimum:
+        each = f"{first} times" if first > 1 else "once"
+        why = f"{config.sampler} reads each of the {len(costs):,} documents {each} before it chooses"
+        if max(costs) > 1:
+            why += f", at up to {max(costs)} calls of the model each"
+        raise BudgetError(
+            f"budget of {budget} is below the minimum of {minimum:,} here: {why}. "
+            f"Raise --budget to {minimum} or more, or evaluate fewer documents with --limit or --samples"
+        )
+    return bool(budget.amount > sum(costs))
+
+
+def check_repeats(primed: PrimedTasks) -> None:
+    """Refuse repeats that would all be the same.
+
+    Raises:
+        InvalidInputError: greedy decoding, a deterministic score, a fixed seed or cached responses.
+    """
+    for name in primed.names:
+        if _judged_at_random(primed.task(name)):
+            continue  # the same answer scored anew
+        why = next(_reasons(primed, name), None)
+        if why is not None:
+            raise InvalidInputError(f"{why}; or read every document once: --sampler uniform --budget 1x")
+
+
+def _reasons(primed: PrimedTasks, name: str) -> Iterator[str]:
+    lm = primed.lm
+    if isinstance(lm, CachingLM):
+        yield "--use_cache repeats the first answer, so repeats would be identical: drop --use_cache"
+    first = primed.instances(name, primed.documents(name)[0])[0]
+    if first.request_type != "generate_until":
+        yield (
+            f"task {name!r} scores log-likelihoods ({primed.task(name).OUTPUT_TYPE}), which are the same "
+            "every time, so repeats would be identical: choose a task that generates text"
+        )
+        return
+    api = is_api(lm)
+    sampling = first.args[1] if len(first.args) > 1 and isinstance(first.args[1], dict) else {}
+    temperature = sampling.get("temperature") or 0.0
+    if not float(temperature) > 0.0 or (sampling.get("do_sample") is False and not api):
+        yield (
+            f"task {name!r} decodes greedily (temperature={temperature}, "
+            f"do_sample={sampling.get('do_sample')}), so repeats would be identical: add --gen_kwargs "
+            + ("temperature=1.0,seed=None" if api else "do_sample=True,temperature=1.0")
+        )
+    if api and sampling.get("seed", 0) is not None and not primed.varies_seed:
+        seed = sampling.get("seed", getattr(lm, "_seed", 1234))
+        yield (
+            f"the host sends seed {seed} with every request of task {name!r}, so repeats would be identical "
+            "on a server that honours it: add --gen_kwargs seed=None to send none, or --vary_seed to send "
+            "another one with every repeat"
+        )
+
+
+def is_api(lm: Any) -> bool:
+    """Whether the host asks a server, with a seed in every payload."""
+    if isinstance(lm, CachingLM):
+        lm = lm.lm
+    # by name, since importing the class needs packages that local models do without
+    return any(base.__name__ == "TemplateAPI" for base in type(lm).__mro__)
+
+
+def _judged_at_random(task: Any) -> bool:
+    """Whether one of the task's filters scores the same response differently another time."""
+    for ensemble in getattr(task, "_filters", ()):
+        for make in ensemble.filters:
+            varies = getattr(getattr(make, "func", make), "varies", None)
+            if callable(varies) and varies(**getattr(make, "keywords", {})):
+                return True
+    return False

@@ -1,0 +1,422 @@
+"""The seam: the host's own ``evaluate`` run in rounds on one live model, with prompts of a full run.
+
+The host's ``samples=`` drops duplicates and mislabels ids that are not ascending, and rebuilding the
+requests per round would draw other few-shot examples. So all requests are built once, by the host, and each
+round serves copies of those that were asked, through attributes set on the task *objects*;
+:meth:`PrimedTasks.restore` takes them off again.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+from lm_eval.api.instance import Instance
+from lm_eval.api.task import Task
+from lm_eval.evaluator import evaluate as _evaluate
+from lm_eval.evaluator_utils import _handle_back_comp, _process_results, get_sample_size, print_writeout
+
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_lm_eval.host.answered import SCORED, Answered, Asked, Record, asked_now, logged, raw_metrics
+from evalbudget_lm_eval.host.bars import bars_of_a_round
+from evalbudget_lm_eval.host.heard import Memory, Received, Responses, listening
+from evalbudget_lm_eval.host.scores import scores_per_answer
+from evalbudget_lm_eval.host.served import Sent, ServedTask
+
+__all__ = ["Answered", "Asked", "PrimedTasks", "asked_now"]
+
+DEFAULT_SEED = 1234
+"""What the host's API classes send with every request."""
+
+_HOST_LOGS = tuple(logging.getLogger(f"lm_eval.{name}") for name in ("evaluator", "models"))
+
+
+class PrimedTasks:
+    """One live model and the host's tasks, every request built once: prompts equal a full run's.
+
+    Use it as a context manager, or call :meth:`restore` when done, whatever happened.
+
+    Args:
+        lm: the host's model object.
+        tasks: what the host's ``TaskManager.load`` returned, or tasks by name.
+        vary_seed: have every repeat send its own seed; first answers send the one a stock run sends.
+        prompts_of: tasks of another model that are asked the same, so that no request need be built again.
+        host_evaluate_kwargs: further arguments of the host's ``evaluate``.
+
+    Raises:
+        InvalidInputError: several processes share the model; or ``samples`` is unsorted, has duplicates, is
+            empty, out of range, lacks a task, or is combined with the host's request cache.
+    """
+
+    def __init__(
+        self,
+        lm: Any,
+        tasks: Mapping[Any, Any],
+        *,
+        vary_seed: bool = False,
+        prompts_of: PrimedTasks | None = None,
+        **host_evaluate_kwargs: Any,
+    ) -> None:
+        if lm.world_size > 1:
+            raise InvalidInputError(
+                f"the model runs in {lm.world_size} processes, and a budget is kept by one; start lm-eval "
+                "without accelerate or torchrun (one process; it may use several GPUs: parallelize=True)"
+            )
+        self.lm = lm
+        self._host = dict(host_evaluate_kwargs)
+        self._seed = int(getattr(lm, "_seed", DEFAULT_SEED)) if vary_seed else None
+        self._groups, found = tasks_of(tasks)
+        self._served: dict[str, ServedTask] = {}
+        self.hides_bars = False
+        """Whether even large rounds draw none of the host's bars: somebody else shows how far they are."""
+        self._ran = False
+        self._said: dict[Asked, dict[int, list[Any]]] = {}
+        samples = self._host.get("samples")
+        if samples is not None:
+            _check_samples(samples, found, cached=bool(self._host.get("cache_requests")))
+        for name, task in found.items():
+            if prompts_of is None:
+                self._served[name] = self._prime(name, task, samples)
+            else:
+                self._served[name] = prompts_of._of(name).of_another(task)
+
+    # what is there
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tasks, in the host's order."""
+        return tuple(self._served)
+
+    @property
+    def varies_seed(self) -> bool:
+        """Whether every repeat sends its own seed."""
+        return self._seed is not None
+
+    def task(self, name: str) -> Task:
+        """The host's task object."""
+        return self._of(name).task
+
+    def documents(self, task: str) -> tuple[int, ...]:
+        """Ids of the documents in the host's order, after ``limit`` and ``samples``."""
+        return tuple(self._of(task).requests)
+
+    def cost(self, task: str, doc_id: int) -> int:
+        """How many calls of the model one answer of this document takes, or of judges if those are more."""
+        return self._document(task, doc_id).cost[doc_id]
+
+    def instances(self, task: str, doc_id: int) -> tuple[Instance, ...]:
+        """The host's requests for this document."""
+        return tuple(self._document(task, doc_id).requests[doc_id])
+
+    # what happens
+
+    def run(
+        self,
+        cells: Sequence[tuple[str, int]],
+        *,
+        epochs: Sequence[int] | None = None,
+        received: Received | None = None,
+    ) -> list[Answered]:
+        """One round through the host's own ``evaluate``.
+
+        Args:
+            cells: task and document, in any order; duplicates are repeats.
+            epochs: ordinal of the repeat of each cell; by default how often the document was answered before.
+            received: told every response as soon as the model has it, where its class reports them to the
+                host's cache hook (the API and the Hugging Face classes do).
+
+        Returns:
+            One answer per cell, in the order of ``cells``. If this raises, :meth:`salvage` has those that
+            were complete.
+
+        Raises:
+            UnknownNameError: no such task.
+            InvalidInputError: no such document.
+        """
+        if not cells:
+            return []
+        self._said = {}
+        with bars_of_a_round(len(cells), hidden=self.hides_bars):
+            answered = self._evaluate(self.lm, self._number(cells, epochs), received)
+        self._said = {}
+        self.adopt(answered)
+        return answered
+
+    def salvage(self) -> list[Answered]:
+        """What was answered when the last round failed or was interrupted; it was paid for."""
+        said, self._said = self._said, {}
+        return self.replay(said)
+
+    def replay(self, said: Responses, *, received: Received | None = None) -> list[Answered]:
+        """Score what the model said earlier without asking it; what is incomplete is left out.
+
+        Args:
+            said: the model's responses, and what judges said of them.
+            received: told what judges say who were not asked before.
+        """
+        complete = [
+            asked
+            for asked, responses in said.items()
+            if all(
+                len(responses.get(number, ())) >= (instance.repeats or 1)
+                for number, instance in enumerate(self.instances(asked.task, asked.doc_id))
+            )
+        ]
+        if not complete:
+            return []
+        answered = self._evaluate(Memory(self.lm, said), complete, received)
+        self.adopt(answered)
+        return answered
+
+    def adopt(self, answers: Iterable[Answered]) -> None:
+        """Count answers of an earlier run as this one's."""
+        for answer in answers:
+            self._document(answer.task, answer.doc_id).answers.setdefault(answer.doc_id, []).append(answer)
+
+    def values(self, task: str, score: str) -> list[Any]:
+        """What the host aggregates of a metric: one value per answered document.
+
+        Args:
+            task: its name.
+            score: the host's key ``metric,filter``.
+        """
+        metric, _, chosen = score.partition(",")
+        return raw_metrics(self._of(task).answers).get((metric, chosen), [])
+
+    def answered(self, task: str) -> tuple[int, ...]:
+        """Ids of the documents that were answered, ascending."""
+        return tuple(sorted(self._of(task).answers))
+
+    def numbers(self, task: str) -> dict[str, dict[tuple[int, int], float]]:
+        """Every metric that is a number: by the host's key ``metric,filter``, then document and epoch."""
+        found: dict[str, dict[tuple[int, int], float]] = {}
+        for doc_id, answers in self._of(task).answers.items():
+            for answer in answers:
+                for key, value in answer.metrics.items():
+                    if math.isfinite(value):
+                        found.setdefault(key, {})[doc_id, answer.epoch] = value
+        return found
+
+    @property
+    def groups(self) -> Mapping[str, Any]:
+        """The host's groups of tasks by name."""
+        return self._groups
+
+    def results(self) -> dict[str, Any]:
+        """Everything answered so far, as the host's ``evaluate`` returns it.
+
+        A document that was answered several times counts once, with the mean of its answers, so that the
+        host's aggregations and its groups stay what they are. Metrics that are no numbers (the pairs of f1,
+        bleu and the like) are those of the first answer. ``samples`` has every answer, with its ``epoch``.
+        """
+        accumulated = {
+            name: {
+                "task": served.task,
+                "raw_metrics": raw_metrics(served.answers),
+                "logged_samples": logged(served.answers),
+            }
+            for name, served in self._served.items()
+        }
+        result = _process_results(accumulated, self._groups, self._host.get("bootstrap_iters", 100000))
+        samples = result.samples if self._host.get("log_samples", True) else None
+        return dict(result._to_eval_results(samples=samples))
+
+    def restore(self) -> None:
+        """Leave the host's tasks as a stock run would have left them; may be called again."""
+        for served in self._served.values():
+            served.restore()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.restore()
+
+    # how
+
+    def _prime(self, name: str, task: Task, samples: Mapping[str, Sequence[int]] | None) -> ServedTask:
+        host, lm = self._host, self.lm
+        chat = bool(host.get("apply_chat_template"))
+        limit = get_sample_size(task, host.get("limit"))
+        ids = None if samples is None else list(samples[name])
+        task.build_all_requests(
+            limit=limit,
+            samples=ids,
+            rank=lm.rank,
+            world_size=lm.world_size,
+            cache_requests=host.get("cache_requests", False),
+            rewrite_requests_cache=host.get("rewrite_requests_cache", False),
+            system_instruction=host.get("system_instruction"),
+            apply_chat_template=chat,
+            fewshot_as_multiturn=host.get("fewshot_as_multiturn", False),
+            chat_template=getattr(lm, "apply_chat_template", None) if chat else None,
+            tokenizer_name=getattr(lm, "tokenizer_name", "") if chat else "",
+        )
+        if host.get("write_out"):
+            print_writeout(task)
+        by_position: dict[int, list[Instance]] = {}
+        for instance in task.instances:
+            by_position.setdefault(instance.doc_id, []).append(instance)
+        docs = task.doc_iterator(rank=lm.rank, limit=limit, world_size=lm.world_size, samples=ids)
+        # with samples the host numbers the documents by their position among the chosen ones
+        true_id = {position: ids[position] if ids else position for position in by_position}
+        times = scores_per_answer(task)
+        return ServedTask(
+            task,
+            requests={true_id[position]: instances for position, instances in by_position.items()},
+            docs={true_id[position]: doc for position, doc in docs if position in true_id},
+            all_docs=task.eval_docs,
+            cost={
+                true_id[position]: times * sum(instance.repeats or 1 for instance in instances)
+                for position, instances in by_position.items()
+            },
+        )
+
+    def _number(self, cells: Sequence[tuple[str, int]], epochs: Sequence[int] | None) -> list[Asked]:
+        if epochs is not None:
+            return [Asked(*cell, epoch) for cell, epoch in zip(cells, epochs, strict=True)]
+        seen: dict[tuple[str, int], int] = {}
+        asked = []
+        for task, doc_id in cells:
+            before = len(self._document(task, doc_id).answers.get(doc_id, ()))
+            epoch = seen.get((task, doc_id), before)
+            seen[task, doc_id] = epoch + 1
+            asked.append(Asked(task, doc_id, epoch))
+        return asked
+
+    def _evaluate(self, lm: Any, asked: Sequence[Asked], received: Received | None = None) -> list[Answered]:
+        """The host's ``evaluate`` on these documents, answered by ``lm``."""
+        rounds: dict[str, list[Asked]] = {}
+        for one in asked:
+            self._document(one.task, one.doc_id)
+            rounds.setdefault(one.task, []).append(one)
+
+        def heard(one: Asked, number: int, response: Any) -> None:
+            self._said.setdefault(one, {}).setdefault(number, []).append(response)
+            if received is not None:
+                received(one, number, response)
+
+        known: Responses = lm.said if isinstance(lm, Memory) else {}
+        for name, own in rounds.items():
+            running = self._served[name].running
+            running.known = {one: known.get(one, {}).get(SCORED, ()) for one in own}
+            running.keep = lambda one, text: heard(one, SCORED, text)
+        try:
+            sent: list[Sent] = []
+            for name, own in rounds.items():
+                sent += self._served[name].serve(own, seed=self._seed)
+            if isinstance(lm, Memory):
+                lm.expect(sent)
+                found = self._ask_host(lm, rounds)
+            else:
+                with listening(lm, sent, heard):
+                    found = self._ask_host(lm, rounds)
+        finally:
+            self.restore()
+        self._ran = True
+        answers = {name: iter(self._answers(own, found["samples"][name])) for name, own in rounds.items()}
+        return [next(answers[one.task]) for one in asked]
+
+    def _ask_host(self, lm: Any, rounds: Mapping[str, Sequence[Asked]]) -> Mapping[str, Any]:
+        with _quiet(enabled=self._ran):
+            return dict(
+                _evaluate(
+                    lm=lm,
+                    task_dict={"tasks": {name: self._served[name].task for name in rounds}, "groups": {}},
+                    **{
+                        **self._host,
+                        "limit": None,
+                        # only tells the host which id each document has
+                        "samples": {name: [one.doc_id for one in own] for name, own in rounds.items()},
+                        "bootstrap_iters": 0,
+                        "write_out": False,
+                        "log_samples": True,
+                    },
+                )
+            )
+
+    def _answers(self, asked: Sequence[Asked], records: Sequence[Record]) -> Iterator[Answered]:
+        """The host's records, which come filter by filter in the order of the documents."""
+        n = len(asked)
+        for position, one in enumerate(asked):
+            yield Answered.of(one, records[position::n], self._served[one.task].cost[one.doc_id])
+
+    def _of(self, task: str) -> ServedTask:
+        if task not in self._served:
+            raise UnknownNameError("task", task, self._served)
+        return self._served[task]
+
+    def _document(self, task: str, doc_id: int) -> ServedTask:
+        served = self._of(task)
+        if doc_id not in served.requests:
+            raise InvalidInputError(
+                f"task {task!r} has no document {doc_id} in this run; see documents({task!r})"
+            )
+        return served
+
+
+def tasks_of(tasks: Mapping[Any, Any]) -> tuple[Mapping[str, Any], Mapping[str, Task]]:
+    """Groups and tasks by name, of whatever the host's ``evaluate`` takes."""
+    if "tasks" in tasks and not isinstance(tasks["tasks"], Task):
+        return tasks.get("groups", {}), tasks["tasks"]
+    groups, found = _handle_back_comp(dict(tasks))
+    return groups, found
+
+
+def _check_samples(samples: Mapping[str, Sequence[int]], tasks: Mapping[str, Any], *, cached: bool) -> None:
+    if cached:
+        raise InvalidInputError(
+            "--samples with --cache_requests: the host would pair the cached prompts of the first documents "
+            "with the documents chosen; drop --cache_requests"
+        )
+    for name, task in tasks.items():
+        if name not in samples:
+            raise InvalidInputError(
+                f"--samples has no entry for task {name!r} (it has {', '.join(map(repr, samples))}), and the "
+                f'host would run all its documents; add "{name}": [...] or drop the task'
+            )
+        ids = list(samples[name])
+        if not ids:
+            raise InvalidInputError(
+                f"--samples chooses no document of task {name!r}, which the host takes for all of them; "
+                "name at least one, or drop the task"
+            )
+        if any(type(i) is not int or i < 0 for i in ids):
+            raise InvalidInputError(f"--samples of task {name!r} has {ids[:8]}; write document ids from 0")
+        shown = ", ".join(map(str, sorted(set(ids))[:8])) + (", ..." if len(set(ids)) > 8 else "")
+        remedy = f'write "{name}": [{shown}]'
+        if len(set(ids)) != len(ids):
+            raise InvalidInputError(
+                f"--samples names documents of task {name!r} twice, which the host would run once and count "
+                f"wrong; {remedy}"
+            )
+        if ids != sorted(ids):
+            raise InvalidInputError(
+                f"--samples of task {name!r} is not ascending, and the host would put the scores to the "
+                f"wrong documents; {remedy}"
+            )
+        n = len(task.eval_docs)
+        if ids[-1] >= n:
+            raise InvalidInputError(
+                f"--samples of task {name!r} names document {ids[-1]}, but it has {n} (0..{n - 1})"
+            )
+
+
+@contextmanager
+def _quiet(*, enabled: bool) -> Iterator[None]:
+    """The host says what it runs: once is enough."""
+    before = [log.level for log in _HOST_LOGS]
+    if enabled:
+        for log in _HOST_LOGS:
+            log.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for log, level in zip(_HOST_LOGS, before, strict=True):
+            log.setLevel(level)

@@ -1,0 +1,147 @@
+"""One task whose requests are built once; a round of copies is served through attributes of the object."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lm_eval.api.instance import Instance
+from lm_eval.api.task import Task
+
+from evalbudget_lm_eval.host.answered import Answered, Asked, RunningTask, asked_now, task_now
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sent:
+    """One request of a round.
+
+    Attributes:
+        instance: the host's.
+        asked: who asked for it.
+        number: which of the document's requests it is.
+    """
+
+    instance: Instance
+    asked: Asked
+    number: int
+
+    @property
+    def repeats(self) -> int:
+        """How often the host has it answered."""
+        return self.instance.repeats or 1
+
+
+@dataclass(slots=True, eq=False)
+class ServedTask:
+    """One of the host's tasks.
+
+    Attributes:
+        task: the host's object.
+        requests: by document, as the host built them.
+        docs: by document.
+        all_docs: the host's data set.
+        cost: calls of the model one answer takes, by document.
+        answers: what came back so far, by document.
+        running: for its filters.
+    """
+
+    task: Task
+    requests: dict[int, list[Instance]]
+    docs: dict[int, Any]
+    all_docs: Any
+    cost: dict[int, int]
+    answers: dict[int, list[Answered]] = field(default_factory=dict)
+    _all_instances: list[Instance] = field(default_factory=list)
+    _before: dict[str, Any] = field(default_factory=dict)
+    _served: tuple[str, ...] = ()
+    running: RunningTask = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._all_instances = self.task.instances
+        self.running = RunningTask(self.docs)
+
+    def of_another(self, task: Task) -> ServedTask:
+        """The same requests for another object of the same task."""
+        task._instances = self._all_instances
+        return ServedTask(task, self.requests, self.docs, task.eval_docs, self.cost)
+
+    def serve(self, asked: Sequence[Asked], *, seed: int | None = None) -> list[Sent]:
+        """Make the task offer a round of these documents and no others, until :meth:`restore`.
+
+        Args:
+            asked: the round; its order is kept.
+            seed: sent by first answers; repeats add their epoch. None to leave requests as they are.
+        """
+        task = self.task
+        sent = [
+            Sent(_fresh(original, position, None if seed is None else seed + one.epoch), one, number)
+            for position, one in enumerate(asked)
+            for number, original in enumerate(self.requests[one.doc_id])
+        ]
+        instances = [one.instance for one in sent]
+        owners = tuple(one.asked for one in sent)
+        documents = [self.docs[one.doc_id] for one in asked]
+        filters = task.apply_filters
+
+        def build_all_requests(**_: object) -> None:
+            task._instances = instances
+
+        def doc_iterator(**_: object) -> Iterator[tuple[int, Any]]:
+            return iter(enumerate(documents))
+
+        def apply_filters() -> Any:
+            owner, running = asked_now.set(owners), task_now.set(self.running)
+            try:
+                return filters()
+            finally:
+                task_now.reset(running)
+                asked_now.reset(owner)
+
+        served = {
+            "build_all_requests": build_all_requests,
+            "doc_iterator": doc_iterator,
+            "aggregation": _NoAggregation,
+            "apply_filters": apply_filters,
+            "dump_config": dict,
+            # the host asks for the number of documents each time, which may process the data set anew
+            "has_test_docs": lambda: True,
+            "test_docs": lambda: self.all_docs,
+        }
+        self._before = {name: vars(task)[name] for name in served if name in vars(task)}
+        self._served = tuple(served)
+        for name, attribute in served.items():
+            setattr(task, name, attribute)
+        return sent
+
+    def restore(self) -> None:
+        """Leave the task as a stock run would have left it."""
+        for name in self._served:
+            vars(self.task).pop(name, None)
+        vars(self.task).update(self._before)
+        self._before, self._served = {}, ()
+        self.task._instances = self._all_instances
+
+
+class _NoAggregation(dict[str, Any]):
+    """Rounds are not aggregated: the host's own aggregation runs once, at the end."""
+
+    def __getitem__(self, metric: str) -> Any:
+        return _nothing
+
+
+def _nothing(values: object) -> float:
+    return 0.0
+
+
+def _fresh(original: Instance, position: int, seed: int | None) -> Instance:
+    instance = copy.copy(original)
+    instance.resps, instance.filtered_resps = [], {}
+    instance.doc_id = position
+    # models take keys out of these dicts
+    arguments = [dict(a) if type(a) is dict else a for a in original.args]
+    if seed is not None and original.request_type == "generate_until":
+        arguments[1]["seed"] = seed
+    instance.arguments = tuple(arguments)
+    return instance

@@ -1,0 +1,308 @@
+"""Asks judges through the host's own models, side by side; what one fails to say costs no other's reply."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager, redirect_stderr
+from dataclasses import dataclass
+from typing import Any
+
+from lm_eval.api.instance import Instance
+from lm_eval.models.api_models import TemplateAPI
+from lm_eval.models.openai_completions import LocalCompletionsAPI
+from tqdm import tqdm  # type: ignore[import-untyped]
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.judges.schedules import Dealer
+from evalbudget_lm_eval.judges.panel import JudgePanel
+from evalbudget_lm_eval.judges.readings import Reading
+from evalbudget_lm_eval.judges.spec import JudgeSpec
+
+log = logging.getLogger(__name__)
+
+_HOST = logging.getLogger("lm_eval.models")  # says something for every call
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One response to be judged.
+
+    Attributes:
+        item: position of its document in the schedule.
+        epoch: ordinal among the document's, from 0.
+        prompt: what its judges are told.
+    """
+
+    item: int
+    epoch: int
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Answers one judge is asked about in one go, by position."""
+
+    judge: int
+    answers: tuple[int, ...]
+
+
+Reply = str | Exception
+_Running = dict[Future[list[Reply]], _Job]
+
+
+class Asking:
+    """One round of judging.
+
+    Args:
+        panel: the judges.
+        dealer: of the run; told what came of every call.
+        answers: to be judged.
+    """
+
+    def __init__(self, panel: JudgePanel, dealer: Dealer, answers: Sequence[Answer]) -> None:
+        self._panel = panel
+        self._dealer = dealer
+        self._answers = answers
+        self._models: dict[int, Any] = {}
+        self._pools: dict[object, ThreadPoolExecutor] = {}
+        self._readings: list[dict[int, Reading]] = [{} for _ in answers]
+        self.told: Callable[[int, Reading], object] = lambda position, reading: None
+        """Called with every reading as it comes, and the position of its answer."""
+        self.ill: set[int] | None = None
+        """Judges whose failures were told in earlier rounds of the run; None if this is the only one."""
+        self._failed: Counter[int] = Counter()
+        self._asked: Counter[int] = Counter()
+
+    def know(self, position: int | None, reading: Reading) -> None:
+        """A judge's reading from an attempt that broke off; the judge is not asked for it again."""
+        names = self._panel.names
+        if position is not None and reading.judge in names:
+            judge = names.index(reading.judge)
+            self._readings[position][judge] = reading
+            if self._dealer.schedule.calls_per_generation == 1:
+                self._dealer.assume(self._answers[position].item, reading.epoch, judge)
+
+    def run(self) -> list[list[Reading]]:
+        """Ask everybody.
+
+        Returns:
+            For every answer the readings of its judges, in the order of the panel.
+
+        Raises:
+            InvalidInputError: no judge can be loaded.
+        """
+        self._load()
+        running: _Running = {}
+        with ExitStack() as stack:
+            stack.callback(self._close)
+            bar = stack.enter_context(_progress())
+            with _quiet():
+                self._start(range(len(self._answers)), running, bar)
+                stack.callback(self._take_in, running)
+                while running:
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        job = running[future]
+                        dropped = self._heard(job, future.result())
+                        del running[future]
+                        bar.update(len(job.answers))
+                        if dropped:
+                            self._start(self._withdrawn(running, bar), running, bar)
+        self._tell()
+        return [[readings[judge] for judge in sorted(readings)] for readings in self._readings]
+
+    # who is asked
+
+    def _load(self) -> None:
+        """The models of all judges; those that cannot be loaded are asked no more."""
+        for judge in self._dealer.schedule.active:
+            spec = self._panel.judges[judge]
+            try:
+                self._models[judge] = spec.load()
+            except InvalidInputError as ex:
+                if len(self._dealer.schedule.active) == 1:
+                    raise
+                log.error("%s; the other judges score without it", ex)
+                self._dealer.schedule = self._dealer.schedule.without(judge)
+
+    def _start(self, answers: Sequence[int], running: _Running, bar: Any) -> None:
+        calls: dict[int, list[int]] = defaultdict(list)
+        for position in answers:
+            answer = self._answers[position]
+            for judge in self._dealer.judges(answer.item, answer.epoch):
+                if judge not in self._readings[position]:
+                    calls[judge].append(position)
+        for judge, positions in calls.items():
+            lm = self._models[judge]
+            for job in _jobs(lm, judge, positions, self._answers):
+                bar.total += len(job.answers)
+                running[self._pool(judge, lm).submit(self._ask, job)] = job
+        bar.refresh()
+
+    def _withdrawn(self, running: _Running, bar: Any) -> list[int]:
+        """Answers that a judge who was dropped has not been asked about yet."""
+        found = []
+        for future, job in list(running.items()):
+            if job.judge in self._dealer.schedule.dropped and future.cancel():
+                del running[future]
+                bar.total -= len(job.answers)
+                for position in job.answers:
+                    self._dealer.deal_again(self._answers[position].item, self._answers[position].epoch)
+                    found.append(position)
+        return found
+
+    # asking
+
+    def _ask(self, job: _Job) -> list[Reply]:
+        spec, lm = self._panel.judges[job.judge], self._models[job.judge]
+        answers = [self._answers[position] for position in job.answers]
+        options = _gen_kwargs(spec, lm, answers[0].epoch)
+        contexts = [_context(spec, lm, answer.prompt) for answer in answers]
+        return _replies(lm, contexts, options)
+
+    def _heard(self, job: _Job, replies: Sequence[Reply]) -> bool:
+        """Take note of replies; whether a judge was dropped for them."""
+        spec, dropped = self._panel.judges[job.judge], False
+        for position, reply in zip(job.answers, replies, strict=True):
+            epoch = self._answers[position].epoch
+            if isinstance(reply, Exception):
+                if not self._failed[job.judge] and job.judge not in (self.ill or ()):
+                    log.warning("judge %r failed: %s", spec.name, _said(reply))
+                if self.ill is not None:
+                    self.ill.add(job.judge)
+                self._failed[job.judge] += 1
+                reading = Reading(spec.name, epoch, None, error=_said(reply))
+            else:
+                reading = Reading(spec.name, epoch, self._panel.grading.read(reply), reply)
+            self._asked[job.judge] += 1
+            self._readings[position][job.judge] = reading
+            self.told(position, reading)
+            warning = self._dealer.note(job.judge, scored=reading.score is not None)
+            if warning is not None:
+                log.warning(warning)
+                dropped = True
+        return dropped
+
+    def _take_in(self, running: _Running) -> None:
+        """Where the round is interrupted: calls under way are paid for, so what they bring is kept."""
+        self._close()
+        for future, job in running.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self._heard(job, future.result())
+
+    def _tell(self) -> None:
+        missing: Counter[str] = Counter()
+        for readings in self._readings:
+            missing.update(reading.judge for reading in readings.values() if reading.score is None)
+        for judge, spec in enumerate(self._panel.judges):
+            if missing[spec.name]:
+                log.log(
+                    logging.WARNING if self.ill is None else logging.INFO,
+                    "judge %r gave no score in %d of %d calls (%d failed, %d replies without a number from "
+                    "%g to %g); they are missing from the estimate, not zero",
+                    spec.name,
+                    missing[spec.name],
+                    self._asked[judge],
+                    self._failed[judge],
+                    missing[spec.name] - self._failed[judge],
+                    self._panel.grading.low,
+                    self._panel.grading.high,
+                )
+
+    # threads
+
+    def _pool(self, judge: int, lm: Any) -> ThreadPoolExecutor:
+        """As many calls at once as the host would make of this model; local models one after the other."""
+        key, workers = (judge, lm._concurrent) if isinstance(lm, TemplateAPI) else ("local", 1)
+        if key not in self._pools:
+            self._pools[key] = ThreadPoolExecutor(max(int(workers), 1), thread_name_prefix="judge")
+        return self._pools[key]
+
+    def _close(self) -> None:
+        for pool in self._pools.values():
+            pool.shutdown(cancel_futures=True)
+
+
+def _jobs(lm: Any, judge: int, positions: Sequence[int], answers: Sequence[Answer]) -> Iterator[_Job]:
+    """Single calls of an API; batches for local models, which make the most of them."""
+    if isinstance(lm, TemplateAPI):
+        yield from (_Job(judge, (position,)) for position in positions)
+        return
+    by_epoch: dict[int, list[int]] = defaultdict(list)
+    for position in positions:
+        by_epoch[answers[position].epoch].append(position)
+    for batch in by_epoch.values():
+        yield _Job(judge, tuple(batch))
+
+
+def _gen_kwargs(spec: JudgeSpec, lm: Any, epoch: int) -> dict[str, Any]:
+    """Options of one call; a repeat has a seed of its own, or servers that honour seeds repeat themselves."""
+    options = dict(spec.gen_kwargs)
+    if isinstance(lm, LocalCompletionsAPI) and spec.temperature > 0 and (epoch > 0 or "seed" in options):
+        options["seed"] = int(options.get("seed", lm._seed)) + epoch
+    return options
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"  # not repr(), which has the headers of a request, keys and all
+
+
+def _context(spec: JudgeSpec, lm: Any, prompt: str) -> Any:
+    return lm.apply_chat_template([{"role": "user", "content": prompt}]) if spec.is_chat else prompt
+
+
+def _replies(lm: Any, contexts: Sequence[Any], options: Mapping[str, Any]) -> list[Reply]:
+    kept = _Kept()
+    before = lm.cache_hook
+    if len(contexts) > 1:
+        lm.set_cache_hook(kept)
+    requests = [
+        Instance("generate_until", {}, (context, dict(options)), i) for i, context in enumerate(contexts)
+    ]
+    try:
+        return list(lm.generate_until(requests))
+    except Exception as ex:  # whatever the model raises
+        if len(contexts) == 1:
+            return [ex]
+    finally:
+        lm.set_cache_hook(before)
+    return [kept.take(context) or _replies(lm, [context], options)[0] for context in contexts]
+
+
+class _Kept:
+    """Replies that the host made known before a batch failed: they are not asked for again."""
+
+    def __init__(self) -> None:
+        self._replies: dict[str, list[str]] = defaultdict(list)
+
+    def add_partial(self, method: str, request: Any, reply: Any) -> None:
+        """Called by the host for every reply."""
+        self._replies[str(request[0])].append(str(reply))
+
+    def take(self, context: Any) -> str | None:
+        """One reply to this context, if there is one left."""
+        replies = self._replies.get(str(context))
+        return replies.pop() if replies else None
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    # with a delay it is first drawn when it is known how many calls there are
+    with tqdm(total=0, desc="Asking judges", unit="call", delay=1e-9, file=sys.stderr) as bar:
+        yield bar
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The host draws a bar, and logs a line, for every single call."""
+    before = _HOST.level
+    _HOST.setLevel(logging.WARNING)
+    try:
+        with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):  # noqa: PTH123
+            yield
+    finally:
+        _HOST.setLevel(before)

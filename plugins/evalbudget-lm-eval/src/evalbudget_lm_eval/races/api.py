@@ -1,0 +1,289 @@
+"""``race``: several models of the host on one task, and which is best, for a part of all evaluations."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lm_eval.evaluator import simple_evaluate
+from lm_eval.evaluator_utils import get_sample_size
+from lm_eval.tasks import TaskManager
+
+from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
+from evalbudget.hooks.plugins import plugins
+from evalbudget.races.config import RaceConfig
+from evalbudget.races.leaderboard import leaderboard_of
+from evalbudget.races.race import Race
+from evalbudget_lm_eval.races.arms import Arm, arms_of, check_arms, folder_of
+from evalbudget_lm_eval.races.history import earlier_scores
+from evalbudget_lm_eval.races.host import Stable
+from evalbudget_lm_eval.races.metric import choose_metric
+from evalbudget_lm_eval.races.output import RaceResult, results_of, write_results
+from evalbudget_lm_eval.races.record import RaceRecord
+from evalbudget_lm_eval.races.run import Progress, RaceRun
+from evalbudget_lm_eval.repeats.config import NO_JOURNAL
+from evalbudget_lm_eval.repeats.journals import FOLDER
+from evalbudget_lm_eval.repeats.wrapping import blocks_ignored
+
+# what decides what a model is asked, so that answers of other values cannot be mixed
+_SETTINGS = (
+    "num_fewshot",
+    "gen_kwargs",
+    "system_instruction",
+    "apply_chat_template",
+    "fewshot_as_multiturn",
+    "random_seed",
+    "numpy_random_seed",
+    "torch_random_seed",
+    "fewshot_random_seed",
+    "metadata",
+)
+_NOT_HOST = (
+    "model",
+    "model_args",
+    "tasks",
+    "evaluation_tracker",
+    "task_manager",
+    "predict_only",
+    "verbosity",
+)
+
+
+@dataclass(frozen=True)
+class Order:
+    """Everything a race needs to know.
+
+    Attributes:
+        arms: who races.
+        spec: the one task, as the host's task manager takes it.
+        config: of the sampler; its ``score`` is ``metric`` or ``metric,filter``.
+        keep: models loaded at once.
+        journal: path of the record; None for one in the output folder or the current one, ``none`` for
+            none.
+        host: options of ``simple_evaluate``.
+        tracker: arguments of the host's ``EvaluationTracker``.
+    """
+
+    arms: Sequence[Arm]
+    spec: Any
+    config: RaceConfig
+    keep: int | None = None
+    journal: str | None = None
+    host: Mapping[str, Any] = field(default_factory=dict)
+    tracker: Mapping[str, Any] = field(default_factory=dict)
+
+
+def race(
+    arms: Mapping[str, Any],
+    task: Any,
+    *,
+    budget: str | int | None = None,
+    until_proved: bool = False,
+    sampler: str | None = None,
+    score: str | None = None,
+    seed: int | None = None,
+    score_range: str | Sequence[float] | None = None,
+    history: str | Path | None = None,
+    batch: int | None = None,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    sampler_options: Mapping[str, Any] | None = None,
+    keep: int | None = None,
+    output_path: str | Path | None = None,
+    journal: str | Path | None = None,
+    include_path: str | Path | None = None,
+    task_manager: TaskManager | None = None,
+    progress: Progress | None = None,
+    **host: Any,
+) -> RaceResult:
+    """Which of several models is best on a task, for a part of all evaluations.
+
+    Each model is asked each document once at most, and the sampler decides who is asked next. Models are
+    loaded when they are first asked. One that cannot be loaded, or keeps failing, leaves the race.
+
+    Args:
+        arms: by name: ``"model:args"`` as on the command line, ``(model, args)`` or a model object.
+        task: the host's name of one task, its configuration or a task object.
+        budget: evaluations to buy, of all models together: ``5000``, ``"20x"`` for 20 per document, ``"5%"``.
+        until_proved: go on until the best model is proved; the budget is then a cap, by default the whole
+            grid.
+        sampler: registered name of a sampler of models; default ``race``.
+        score: that decides, ``metric`` or ``metric,filter``; needed where the task has several.
+        seed: of the sampler.
+        score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
+        history: a folder of earlier output of the host, a file of recorded scores or of factors, of other
+            models on the same documents.
+        batch: documents a model is given at a time; large for local models, which are loaded anew each time.
+        delta: probability of a wrong answer; default .05.
+        epsilon: models this close count as equivalent.
+        sampler_options: further options of the sampler.
+        keep: models loaded at once; default all if all are APIs or objects, otherwise one.
+        output_path: folder for each arm's ``results_*.json`` and ``samples_*.jsonl``.
+        journal: file that records every answer, by which a race goes on; default one in
+            ``output_path``, if that is given; ``"none"`` for none.
+        include_path: folder of further tasks.
+        task_manager: of the host, if there is one already.
+        progress: told how the race goes, before it begins and after each round.
+        host: options of the host's ``simple_evaluate``: ``limit``, ``num_fewshot``, ``batch_size`` ...
+
+    Returns:
+        The leaderboard, and each arm's results as the host gives them.
+
+    Raises:
+        EvalbudgetError: an argument is no good; the message says the remedy.
+
+    Example::
+
+        race({"a": "hf:pretrained=a", "b": "hf:pretrained=b"}, "arc_easy", score="acc", budget=2000)
+    """
+    _check_host(host)
+    config = RaceConfig.of(
+        budget=budget,
+        sampler=sampler,
+        score=score,
+        seed=seed,
+        score_range=score_range,
+        history=None if history is None else str(history),
+        **{
+            "batch": batch,
+            "delta": delta,
+            "epsilon": epsilon,
+            "until_proved": until_proved,
+            **(sampler_options or {}),
+        },
+    )
+    order = Order(
+        arms=arms_of(arms),
+        spec=task,
+        config=config,
+        keep=keep,
+        journal=str(journal) if journal is not None else NO_JOURNAL if output_path is None else None,
+        host=host,
+        tracker={"output_path": None if output_path is None else str(output_path)},
+    )
+    check_arms(order.arms)
+    if task_manager is None:
+        task_manager = TaskManager(
+            include_path=None if include_path is None else str(include_path), metadata=host.get("metadata")
+        )
+    return run_order(order, task_manager, progress)
+
+
+@blocks_ignored()
+def run_order(order: Order, task_manager: TaskManager, progress: Progress | None) -> RaceResult:
+    """Run a race whose arguments were checked.
+
+    Raises:
+        EvalbudgetError: as :func:`race`.
+    """
+    name, task = _one_task(task_manager, order.spec)
+    metric = choose_metric(name, task, order.config.score)
+    documents = _documents(name, task, order.host)
+    record = RaceRecord.open(_journal(order, name), name, _settings(order.host))
+    stable: Stable | None = None
+    try:
+        record.check(order.arms)
+        items = [str(doc_id) for doc_id in documents]
+        predictor, notes = None, []
+        if order.config.history is not None:
+            predictor, note = earlier_scores(order.config, items, name, metric, record.path)
+            notes.append(note)
+        race = Race(
+            order.config,
+            [arm.name for arm in order.arms],
+            items,
+            widths=[len(items)] * len(order.arms),
+            predictor=predictor,
+            observe=plugins().observe,
+        )
+        stable = Stable(
+            list(order.arms),
+            name,
+            order.spec,
+            documents,
+            {**order.host, "task_manager": task_manager},
+            order.tracker,
+            record,
+            order.keep,
+        )
+        run = RaceRun(race, stable, metric, progress)
+        if race.ledger.spent:
+            known = f"{int(race.ledger.spent):,} evaluations were known"
+            notes.append(f"{known} from {record.path}; delete it to ask anew.")
+        run.until_done()
+        if run.calls != run.answers:
+            notes.append(
+                f"{run.answers:,} documents were answered in {run.calls:,} calls, those of judges included."
+            )
+        board = leaderboard_of(race, notes=notes)
+        results = results_of(stable, race, board, metric)
+        write_results(stable, results, log_samples=bool(order.host.get("log_samples", True)))
+        loads = {entrant.arm.name: entrant.loads for entrant in stable.entrants}
+        return RaceResult(board, results, loads, record.path)
+    finally:
+        if stable is not None:
+            stable.close()
+        record.close()
+
+
+def _check_host(options: Mapping[str, Any]) -> None:
+    known = [name for name in inspect.signature(simple_evaluate).parameters if name not in _NOT_HOST]
+    for name in options:
+        if name in _NOT_HOST:
+            raise InvalidInputError(
+                f"{name} is not for races; drop it (models are arms, and race() takes one task)"
+            )
+        if name not in known:
+            raise UnknownNameError("option of lm-eval's simple_evaluate", name, known)
+
+
+def _one_task(manager: TaskManager, spec: Any) -> tuple[str, Any]:
+    try:
+        tasks = manager.load([spec])["tasks"]
+    except EvalbudgetError:
+        raise
+    except Exception as ex:  # the host's: an unknown name, a data set that is not there
+        if isinstance(spec, str) and spec not in manager.all_tasks:
+            raise UnknownNameError("task", spec, manager.all_tasks) from ex
+        raise InvalidInputError(f"task {spec!r} cannot be loaded: {type(ex).__name__}: {ex}") from ex
+    if len(tasks) != 1:
+        shown = ", ".join(list(tasks)[:5]) + (", ..." if len(tasks) > 5 else "")
+        raise InvalidInputError(
+            f"a race is on one task, and {spec!r} is {len(tasks)}: {shown}; name one of them"
+        )
+    ((name, task),) = tasks.items()
+    return str(name), task
+
+
+def _documents(name: str, task: Any, host: Mapping[str, Any]) -> tuple[int, ...]:
+    samples, limit = host.get("samples"), host.get("limit")
+    if samples is not None:
+        if name not in samples:
+            raise InvalidInputError(
+                f'--samples has no entry for task {name!r}; write {{"{name}": [0, 1, ...]}}'
+            )
+        return tuple(samples[name])
+    size = len(task.eval_docs)
+    limit = get_sample_size(task, limit)
+    return tuple(range(size if limit is None else min(size, limit)))
+
+
+def _journal(order: Order, task: str) -> Path | None:
+    if order.journal is not None:
+        return None if order.journal == NO_JOURNAL else Path(order.journal)
+    path = Path(order.tracker.get("output_path") or "")
+    folder = path.parent if path.suffix == ".json" else path
+    # races of other arms, by other samplers or with other budgets may use what is known; other prompts not
+    digest = hashlib.sha256(json.dumps(_settings(order.host), sort_keys=True).encode()).hexdigest()[:8]
+    return folder / FOLDER / f"race-{folder_of(task)}-{digest}.jsonl"
+
+
+def _settings(host: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: host[name] for name in _SETTINGS if host.get(name) not in (None, {}, False)}
+    settings: dict[str, Any] = json.loads(json.dumps(given, default=str, sort_keys=True))
+    return settings

@@ -1,0 +1,136 @@
+"""The arms of a race: models with their arguments, under names of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import lm_eval.models  # noqa: F401  (the host's models register themselves)
+from lm_eval.api.model import LM
+from lm_eval.api.registry import model_registry
+from lm_eval.utils import sanitize_model_name, simple_parse_args_string
+
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_lm_eval.host.identity import telling_args
+
+_EXAMPLE = "--arm small=hf:pretrained=gpt2 --arm chat=local-chat-completions:model=m,base_url=URL"
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One model of a race.
+
+    Attributes:
+        name: in the leaderboard.
+        model: the host's name of the kind of model, or a live model object.
+        args: the host's ``model_args``.
+    """
+
+    name: str
+    model: str | LM
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the caller made the model, and keeps it."""
+        return not isinstance(self.model, str)
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """Kind and telling arguments as JSON values, to know whether two arms are the same."""
+        kind = self.model if isinstance(self.model, str) else type(self.model).__name__
+        args = telling_args(self.args)
+        described: dict[str, Any] = json.loads(json.dumps({"model": kind, "args": args}, default=str))
+        return described
+
+
+def parse_arm(text: str) -> Arm:
+    """Read ``name=model:args``, as ``small=hf:pretrained=gpt2,dtype=float32``.
+
+    Raises:
+        InvalidInputError: the name, the model or the arguments are missing or cannot be read.
+    """
+    name, equals, what = (part.strip() for part in text.partition("="))
+    model, _, given = what.partition(":")
+    if not equals or not name or not model or ":" in name:
+        raise InvalidInputError(f"--arm {text!r} is not NAME=MODEL:ARGS; for example {_EXAMPLE}")
+    return Arm(name, model.strip(), parse_args(given, f"--arm {name}"))
+
+
+def parse_args(text: str, where: str) -> dict[str, Any]:
+    """The host's ``model_args``: ``key=value,key=value``, or a JSON object.
+
+    Raises:
+        InvalidInputError: they cannot be read.
+    """
+    text = text.strip()
+    try:
+        if text.startswith("{"):
+            return dict(json.loads(text))
+        for part in filter(None, text.split(",")):
+            if "=" not in part:
+                raise ValueError(f"{part!r} is not KEY=VALUE")
+        return dict(simple_parse_args_string(text))
+    except (ValueError, TypeError) as ex:
+        raise InvalidInputError(
+            f"{where}: the arguments {text!r} cannot be read ({ex}); write key=value,key=value "
+            "or a JSON object"
+        ) from None
+
+
+def arms_of(given: Mapping[str, Any]) -> list[Arm]:
+    """Arms from a mapping: ``"model:args"``, ``(model, args)`` or a live model object by name."""
+    arms = []
+    for name, what in given.items():
+        if isinstance(what, LM):
+            arms.append(Arm(name, what))
+        elif isinstance(what, str):
+            model, _, text = what.partition(":")
+            arms.append(Arm(name, model.strip(), parse_args(text, f"arm {name}")))
+        elif isinstance(what, tuple) and len(what) == 2:
+            model, args = what
+            parsed = parse_args(args, f"arm {name}") if isinstance(args, str) else dict(args or {})
+            arms.append(Arm(name, str(model), parsed))
+        else:
+            raise InvalidInputError(
+                f'arm {name!r} is {what!r}; give "model:args", (model, args) or a model object of the host'
+            )
+    return arms
+
+
+def check_arms(arms: Sequence[Arm]) -> None:
+    """Refuse arms that cannot race each other.
+
+    Raises:
+        InvalidInputError: fewer than two, a name given twice, two that are the same, or a live model twice.
+        UnknownNameError: the host has no such kind of model.
+    """
+    if len(arms) < 2:
+        only = f"there is only {arms[0].name}" if arms else "there is none"
+        raise InvalidInputError(f"a race needs two arms or more, and {only}; for example {_EXAMPLE}")
+    folders: dict[str, str] = {}
+    described: dict[str, str] = {}
+    for arm in arms:
+        if isinstance(arm.model, str) and arm.model not in model_registry:
+            raise UnknownNameError(f"model of arm {arm.name}:", arm.model, model_registry.keys())
+        folder = folder_of(arm.name)
+        if folder in folders:
+            same = "" if folders[folder] == arm.name else f" (in file names so is {folders[folder]!r})"
+            raise InvalidInputError(
+                f"two arms are named {arm.name!r}{same}; give every arm a name of its own"
+            )
+        folders[folder] = arm.name
+        key = f"live {id(arm.model)}" if arm.is_live else json.dumps(arm.description, sort_keys=True)
+        if key in described:
+            raise InvalidInputError(
+                f"arms {described[key]} and {arm.name} are the same model with the same arguments, so "
+                "neither can win; drop one (to ask one model repeatedly: evalbudget lm-eval run)"
+            )
+        described[key] = arm.name
+
+
+def folder_of(name: str) -> str:
+    """The name of an arm as part of a path, as the host makes it."""
+    return str(sanitize_model_name(name))

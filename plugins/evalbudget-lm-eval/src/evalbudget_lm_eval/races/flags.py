@@ -1,0 +1,143 @@
+"""The host's own flags in a race's command line: read by the host, held for every arm."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lm_eval._cli.harness import HarnessCLI
+from lm_eval.config.evaluate_config import EvaluatorConfig
+from lm_eval.tasks import TaskManager
+from lm_eval.utils import setup_logging
+
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_lm_eval.races.arms import Arm
+
+_NOT_IN_RACES = {
+    "model": "name models with --arm NAME=MODEL:ARGS",
+    "model_args": "give every arm its own: --arm NAME=MODEL:ARGS",
+    "predict_only": "drop it: without scores there is nothing to race by",
+    "wandb_args": "races do not report there; the results are written to --output_path",
+    "wandb_config_args": "races do not report there; the results are written to --output_path",
+    "trackio_args": "races do not report there; the results are written to --output_path",
+}
+
+
+@dataclass(frozen=True)
+class HostFlags:
+    """What the host's flags say.
+
+    Attributes:
+        task: the one task, as the host's task manager takes it.
+        manager: the host's.
+        options: of ``simple_evaluate``.
+        tracker: arguments of the host's ``EvaluationTracker``.
+        arms: with what the host adds to every model's arguments.
+    """
+
+    task: Any
+    manager: TaskManager
+    options: Mapping[str, Any]
+    tracker: Mapping[str, Any]
+    arms: Sequence[Arm]
+
+
+def read_flags(args: Sequence[str], arms: Sequence[Arm]) -> HostFlags:
+    """Have the host read its flags.
+
+    Args:
+        args: what the user typed, without our flags.
+        arms: who races.
+
+    Raises:
+        InvalidInputError: a flag that a race cannot honour, no task or several, or what the host refuses.
+        UnknownNameError: no such task.
+    """
+    setup_logging()
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # as the host's own command
+    namespace = _parse(args)
+    try:
+        config = EvaluatorConfig.from_cli(namespace)
+    except (ValueError, TypeError, OSError) as ex:
+        raise InvalidInputError(f"lm-eval refuses its flags: {ex}") from ex
+    for name, remedy in _NOT_IN_RACES.items():  # those of a --config file are here too
+        if name not in ("model", "model_args") and getattr(config, name, None):
+            raise InvalidInputError(f"--{name} is not for races: {remedy}")
+    if set(config.model_args) - {"trust_remote_code"}:  # which the host adds
+        raise InvalidInputError(
+            f"--config has model_args, and races have none: {_NOT_IN_RACES['model_args']}"
+        )
+    manager, task = _one_task(config)
+    if config.output_path:
+        config.hf_hub_log_args["output_path"] = config.output_path
+    if os.environ.get("HF_TOKEN"):
+        config.hf_hub_log_args["token"] = os.environ["HF_TOKEN"]
+    added = {"trust_remote_code": True} if config.trust_remote_code else {}
+    return HostFlags(
+        task,
+        manager,
+        _options(config),
+        dict(config.hf_hub_log_args),
+        [arm if arm.is_live else Arm(arm.name, arm.model, {**arm.args, **added}) for arm in arms],
+    )
+
+
+def _parse(args: Sequence[str]) -> argparse.Namespace:
+    namespace: argparse.Namespace = HarnessCLI()._parser.parse_args(["run", *args])
+    for name in _NOT_IN_RACES:
+        if getattr(namespace, name, None):
+            raise InvalidInputError(f"--{name} is not for races: {_NOT_IN_RACES[name]}")
+    return namespace
+
+
+def _one_task(config: EvaluatorConfig) -> tuple[TaskManager, Any]:
+    if not config.tasks:
+        raise InvalidInputError("which task? Add --tasks NAME (lm-eval ls tasks lists them)")
+    try:
+        manager = config.process_tasks(config.metadata)
+    except ValueError as ex:
+        names = config.tasks.split(",") if isinstance(config.tasks, str) else config.tasks
+        known = TaskManager(include_path=config.include_path).all_tasks
+        for name in names:
+            if name not in known and str(name) in str(ex):
+                raise UnknownNameError("task", str(name), known) from None
+        raise InvalidInputError(f"lm-eval refuses --tasks: {ex}") from ex
+    if len(config.tasks) != 1:
+        raise InvalidInputError(
+            f"a race is on one task, and --tasks names {len(config.tasks)}; name one of them"
+        )
+    return manager, config.tasks[0]
+
+
+def _options(config: EvaluatorConfig) -> dict[str, Any]:
+    """As the host's own command makes them."""
+    seeds = config.seed or [None] * 4
+    caching = config.cache_requests
+    return {
+        "num_fewshot": config.num_fewshot,
+        "batch_size": config.batch_size,
+        "max_batch_size": config.max_batch_size,
+        "device": config.device,
+        "use_cache": config.use_cache,
+        "cache_requests": caching.get("cache_requests", False),
+        "rewrite_requests_cache": caching.get("rewrite_requests_cache", False),
+        "delete_requests_cache": caching.get("delete_requests_cache", False),
+        "limit": config.limit,
+        "samples": config.samples,
+        "check_integrity": config.check_integrity,
+        "write_out": config.write_out,
+        "log_samples": config.log_samples,
+        "system_instruction": config.system_instruction,
+        "apply_chat_template": config.apply_chat_template,
+        "fewshot_as_multiturn": config.fewshot_as_multiturn,
+        "gen_kwargs": config.gen_kwargs,
+        "random_seed": seeds[0],
+        "numpy_random_seed": seeds[1],
+        "torch_random_seed": seeds[2],
+        "fewshot_random_seed": seeds[3],
+        "confirm_run_unsafe_code": config.confirm_run_unsafe_code,
+        "metadata": config.metadata,
+    }

@@ -1,0 +1,242 @@
+"""Arms as the host runs them: loaded when first asked, a few alive at a time."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import lm_eval.evaluator
+from lm_eval.api.model import LM, CachingLM
+from lm_eval.api.registry import get_model
+from lm_eval.loggers import EvaluationTracker
+from lm_eval.models.api_models import TemplateAPI
+
+from evalbudget.errors import InvalidInputError
+from evalbudget_lm_eval.host.seam import PrimedTasks
+from evalbudget_lm_eval.races.arms import Arm
+from evalbudget_lm_eval.races.record import RaceRecord, Said
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Entrant:
+    """One arm and what the host has of it.
+
+    Attributes:
+        arm: who it is.
+        tracker: the host's, which writes its files.
+        primed: its tasks; None before it was opened.
+        frame: what the host adds to the results of ``evaluate``; None before it was opened.
+        under_way: what its model had said, to documents under way, when an earlier run ended.
+        loads: how often its model was loaded.
+        is_suspect: its last document failed.
+    """
+
+    arm: Arm
+    tracker: EvaluationTracker
+    primed: PrimedTasks | None = None
+    frame: dict[str, Any] | None = None
+    under_way: dict[int, Said] = field(default_factory=dict)
+    loads: int = 0
+    is_suspect: bool = False
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its model is loaded."""
+        return self.primed is not None and self.primed.lm is not None
+
+    @property
+    def at_once(self) -> int:
+        """Requests that may be under way at the same time."""
+        lm = self.primed.lm if self.primed is not None else None
+        sizes = (getattr(lm, name, 1) for name in ("_concurrent", "_batch_size"))
+        product = 1
+        for size in sizes:
+            product *= size if isinstance(size, int) and size > 0 else 1
+        return product
+
+
+class Stable:
+    """The arms of a race; at most ``keep`` models are loaded at any time.
+
+    Args:
+        arms: of the race.
+        task: name of the one task.
+        spec: by which the host loads it.
+        documents: ids that every arm must have.
+        options: of the host's ``simple_evaluate``, without models and tasks.
+        tracker: arguments of the host's ``EvaluationTracker``.
+        record: of the race.
+        keep: models alive at once; None: all of them if all are APIs, otherwise one.
+
+    Raises:
+        InvalidInputError: ``keep`` is below 1.
+    """
+
+    def __init__(
+        self,
+        arms: list[Arm],
+        task: str,
+        spec: Any,
+        documents: tuple[int, ...],
+        options: Mapping[str, Any],
+        tracker: Mapping[str, Any],
+        record: RaceRecord,
+        keep: int | None,
+    ) -> None:
+        if keep is not None and keep < 1:
+            raise InvalidInputError(f"--keep is {keep}; at least 1 model must be loaded to be asked")
+        self.task = task
+        self.documents = documents
+        self.record = record
+        self.entrants = [Entrant(arm, EvaluationTracker(**tracker)) for arm in arms]
+        self.keep = keep if keep is not None else len(arms) if all(map(_is_api, arms)) else 1
+        self._spec = spec
+        self._options = dict(options)
+        self._prompts: PrimedTasks | None = None
+        self._alive: list[Entrant] = []  # the one asked last comes last
+
+    def ready(self, entrant: Entrant) -> PrimedTasks:
+        """The tasks of an arm, its model loaded; another model may be dropped for it.
+
+        Raises:
+            InvalidInputError: the arm has other documents than the race, or runs in several processes.
+            Exception: whatever the host raises on loading it.
+        """
+        if entrant.is_alive:
+            self._alive.remove(entrant)
+        else:
+            while len(self._alive) >= self.keep:
+                self._drop(self._alive[0])
+            self._load(entrant)
+        self._alive.append(entrant)
+        assert entrant.primed is not None
+        return entrant.primed
+
+    def opened(self, entrant: Entrant) -> PrimedTasks:
+        """The tasks of an arm, to write its results; its model is not loaded for that."""
+        if entrant.primed is None:
+            self._open(entrant, Arm(entrant.arm.name, _Unloaded()))
+            known = self.record.known[entrant.arm.name].opened
+            entrant.frame = dict(known["frame"])
+            for name, value in known["tracker"].items():
+                setattr(entrant.tracker.general_config_tracker, name, value)
+        assert entrant.primed is not None
+        return entrant.primed
+
+    def close(self) -> None:
+        """Drop all models and leave the host's tasks as they were."""
+        for entrant in list(self._alive):
+            self._drop(entrant)
+        for entrant in self.entrants:
+            if entrant.primed is not None:
+                entrant.primed.restore()
+
+    def _load(self, entrant: Entrant) -> None:
+        if entrant.primed is None:
+            self._open(entrant, entrant.arm)
+            facts = asdict(entrant.tracker.general_config_tracker)
+            self.record.opened(entrant.arm, {"frame": entrant.frame, "tracker": facts})
+        else:
+            entrant.primed.lm = self._model(entrant.arm)
+        entrant.loads += 1
+
+    def _open(self, entrant: Entrant, arm: Arm) -> None:
+        """Run the host's ``simple_evaluate`` up to the point where it would ask its first question."""
+        primed: list[PrimedTasks] = []
+
+        def stop_here(lm: Any, task_dict: Any, **host: Any) -> dict[str, Any]:
+            # without a chat template no prompt depends on the model, and building them takes the host long
+            same = None if host.get("apply_chat_template") else self._prompts
+            primed.append(PrimedTasks(lm, task_dict, prompts_of=same, **host))
+            return {}
+
+        with _instead_of_evaluate(stop_here):
+            frame = lm_eval.evaluator.simple_evaluate(
+                model=arm.model,
+                model_args=dict(arm.args),
+                tasks=[self._spec],
+                evaluation_tracker=entrant.tracker,
+                **self._options,
+            )
+        if frame is None:
+            raise InvalidInputError("a race runs in one process; start it without accelerate or torchrun")
+        own = primed[0].documents(self.task)
+        if set(own) != set(self.documents):
+            raise InvalidInputError(
+                f"arm {entrant.arm.name} has {len(own):,} documents of task {self.task!r}, and the race has "
+                f"{len(self.documents):,} others; a race compares models on the same documents"
+            )
+        known = self.record.known.get(entrant.arm.name)
+        if known is not None:
+            primed[0].adopt(b.answer for b in known.bought if b.answer is not None and b.doc_id in set(own))
+            entrant.under_way = {doc_id: said for doc_id, said in known.said.items() if doc_id in set(own)}
+        entrant.primed, entrant.frame = primed[0], dict(frame)
+        self._prompts = self._prompts or entrant.primed
+
+    def _model(self, arm: Arm) -> Any:
+        """The model alone, as ``simple_evaluate`` makes it."""
+        if arm.is_live:
+            return arm.model
+        more = {name: self._options.get(name) for name in ("batch_size", "max_batch_size", "device")}
+        lm = get_model(arm.model).create_from_arg_obj(dict(arm.args), more)
+        cache = self._options.get("use_cache")
+        return lm if cache is None else CachingLM(lm, f"{cache}_rank{lm.rank}.db")
+
+    def _drop(self, entrant: Entrant) -> None:
+        self._alive.remove(entrant)
+        assert entrant.primed is not None
+        model = weakref.ref(entrant.primed.lm)
+        entrant.primed.lm = None
+        if model() is None or entrant.arm.is_live:
+            return
+        gc.collect()  # models hold themselves in circles, and the next one needs the room
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+@contextmanager
+def _instead_of_evaluate(function: Any) -> Iterator[None]:
+    before = lm_eval.evaluator.evaluate
+    lm_eval.evaluator.evaluate = function
+    try:
+        yield
+    finally:
+        lm_eval.evaluator.evaluate = before
+
+
+def _is_api(arm: Arm) -> bool:
+    if arm.is_live:
+        return True
+    try:
+        return issubclass(get_model(arm.model), TemplateAPI)
+    except Exception:  # of a package that is missing: loading the model will say so
+        return False
+
+
+class _Unloaded(LM):  # type: ignore[misc]
+    """Stands for a model whose answers are all known."""
+
+    def loglikelihood(self, requests: Any) -> Any:
+        raise NotImplementedError
+
+    def loglikelihood_rolling(self, requests: Any) -> Any:
+        raise NotImplementedError
+
+    def generate_until(self, requests: Any) -> Any:
+        raise NotImplementedError
+
+    def apply_chat_template(self, chat_history: Any, add_generation_prompt: bool = True) -> str:
+        return str(chat_history)
+
+    @property
+    def tokenizer_name(self) -> str:
+        return "unloaded"

@@ -1,0 +1,120 @@
+"""What a race leaves behind: each arm's results as the host writes them, and the leaderboard."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalbudget import __version__
+from evalbudget.races.leaderboard import Leaderboard, Standing
+from evalbudget.races.race import Race
+from evalbudget_lm_eval.races.arms import folder_of
+from evalbudget_lm_eval.races.host import Entrant, Stable
+
+_ROUNDING = 1e-9
+_UNKNOWN = "N/A"  # as the host has it
+_OF_THE_TASK = ("name", "alias", "sample_len", "sample_count")
+
+
+@dataclass(frozen=True)
+class RaceResult:
+    """How a race came out.
+
+    Attributes:
+        leaderboard: who is best, with intervals.
+        results: of each arm that answered anything, as the host's ``simple_evaluate`` returns them.
+        loads: how often each arm's model was loaded.
+        journal: path of the record; None if there is none.
+    """
+
+    leaderboard: Leaderboard
+    results: dict[str, dict[str, Any]]
+    loads: dict[str, int]
+    journal: Path | None
+
+
+def results_of(stable: Stable, race: Race, board: Leaderboard, metric: str) -> dict[str, dict[str, Any]]:
+    """The host's results of each arm that answered anything, samples included, with our block in them."""
+    found = {}
+    for entrant, lane in zip(stable.entrants, race.lanes, strict=True):
+        if lane.readings:
+            primed = stable.opened(entrant)
+            found[entrant.arm.name] = {
+                **primed.results(),
+                **(entrant.frame or {}),
+                "evalbudget": _block(entrant, stable, race, board, metric),
+            }
+    for name, results in found.items():
+        own = results["results"][stable.task]
+        results["results"][stable.task] = _leading(own, rows_of(board.of(name), metric, own))
+    return found
+
+
+def rows_of(standing: Standing, metric: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's rows in the host's ``results``: the metric itself is the estimate, which the others are of.
+
+    Args:
+        standing: of the model.
+        metric: the host's ``metric,filter``.
+        own: the host's results of the task.
+    """
+    measure, _, chosen = metric.partition(",")
+    rows: dict[str, Any] = {"": standing.estimate, "_stderr": standing.stderr}
+    if standing.estimate is None:
+        return {}
+    rows |= {"_lower": standing.lower, "_upper": standing.upper}
+    rows |= {"_all_lower": standing.all_lower, "_all_upper": standing.all_upper}
+    plain = own.get(metric)
+    if isinstance(plain, float) and abs(plain - standing.estimate) > _ROUNDING:
+        rows["_plain_mean"] = plain  # what the host makes of the same answers
+    known = {ending: value for ending, value in rows.items() if value is not None}
+    known.setdefault("_stderr", _UNKNOWN)
+    return {f"{measure}{ending},{chosen}": value for ending, value in known.items()}
+
+
+def _leading(own: Mapping[str, Any], rows: Mapping[str, Any]) -> dict[str, Any]:
+    """The host's results of a task with our rows before its own, in place of those of the same names."""
+    task = {name: own[name] for name in _OF_THE_TASK if name in own}
+    return task | dict(rows) | {name: value for name, value in own.items() if name not in {*task, *rows}}
+
+
+def write_results(stable: Stable, results: dict[str, dict[str, Any]], *, log_samples: bool) -> None:
+    """Write every arm's files with the host's tracker.
+
+    Where several arms have the same model name, by which the host names folders, theirs are named by arm.
+    """
+    trackers = {e.arm.name: e.tracker for e in stable.entrants if e.arm.name in results}
+    names = Counter(t.general_config_tracker.model_name_sanitized for t in trackers.values())
+    for arm, tracker in trackers.items():
+        general = tracker.general_config_tracker
+        if names[general.model_name_sanitized] > 1 or not general.model_name_sanitized:
+            general.model_name, general.model_name_sanitized = arm, folder_of(arm)
+        written = dict(results[arm])
+        samples = written.pop("samples", None) if log_samples else None
+        written.pop("samples", None)
+        tracker.save_results_aggregated(results=written, samples=samples)
+        for task, own in (samples or {}).items():
+            tracker.save_results_samples(task_name=task, samples=own)
+
+
+def board_text(board: Leaderboard) -> str:
+    """A leaderboard as a JSON file's content."""
+    return json.dumps(board.as_json, indent=2) + "\n"
+
+
+def _block(entrant: Entrant, stable: Stable, race: Race, board: Leaderboard, metric: str) -> dict[str, Any]:
+    journal = stable.record.path
+    return {
+        "version": __version__,
+        "arm": entrant.arm.name,
+        "metric": metric,
+        "sampler": dict(race.sampler.config),
+        "budget": board.budget,
+        "spent": board.spent,
+        "journal": None if journal is None else str(journal),
+        "race": board.as_json,
+    }

@@ -1,0 +1,100 @@
+"""What the user asked for, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.repeats.config import DEFAULT_SAMPLER, RepeatConfig
+from evalbudget.scale import parse_range
+
+DEFAULT_ROUND = 32
+NO_JOURNAL = "none"
+
+
+@dataclass(frozen=True)
+class Config(RepeatConfig):
+    """One budgeted run of lm-eval.
+
+    Attributes:
+        budget: calls of the model; ``20x`` is 20 answers per document.
+        sampler: registered name, of a sampler of repeats.
+        score: ``metric`` or ``metric,filter`` that drives the sampler; None for the first of each task.
+        seed: of the sampler.
+        score_range: the smallest and the largest possible score; None if not declared.
+        options: further arguments of the sampler.
+        journal: path of the journal; None to choose one, ``none`` for no journal.
+        round_size: documents given to the host at a time; None for 32, or what the model takes at once if
+            that is more.
+        vary_seed: have every repeat send its own seed.
+
+    Raises:
+        UnknownNameError: no such sampler, or it has no such option.
+        BudgetError: the budget cannot be read, or is not counted in scores.
+        InvalidInputError: the sampler races models or refuses an option; or a round below 1.
+    """
+
+    journal: str | None = None
+    round_size: int | None = None
+    vary_seed: bool = False
+
+    def __post_init__(self) -> None:
+        # here, since the command line is read long before the host is imported
+        from evalbudget.races.config import is_racer
+
+        if is_racer(self.sampler):
+            raise InvalidInputError(
+                f"sampler {self.sampler!r} races models and repeats nothing; use evalbudget lm-eval race "
+                f"--arm name=model:args ..., or --sampler {DEFAULT_SAMPLER}"
+            )
+        super().__post_init__()
+        if self.round_size is not None and self.round_size < 1:
+            raise InvalidInputError(f"--round_size is {self.round_size}; it must be 1 or more")
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        budget: str | int | None = None,
+        sampler: str | None = None,
+        score: str | None = None,
+        seed: int | None = None,
+        score_range: str | Sequence[float] | None = None,
+        journal: str | None = None,
+        round_size: int | None = None,
+        vary_seed: bool | None = None,
+        **options: Any,
+    ) -> Config:
+        """From what a user typed; None means the default.
+
+        Raises:
+            BudgetError: no budget was given.
+            InvalidInputError: a score range that is none.
+        """
+        return cls(
+            budget=budget,
+            sampler=sampler or DEFAULT_SAMPLER,
+            score=score,
+            seed=seed or 0,
+            score_range=None if score_range is None else parse_range(score_range),
+            options={k: v for k, v in options.items() if v is not None},
+            journal=None if journal is None else str(journal),
+            round_size=round_size,
+            vary_seed=bool(vary_seed),
+        )
+
+    @classmethod
+    def of_block(cls, block: Mapping[str, Any] | None, where: str) -> Config:
+        """From the ``evalbudget:`` block of a task's YAML.
+
+        Raises:
+            InvalidInputError: the block is no mapping; and whatever :meth:`of` raises.
+        """
+        if not isinstance(block, Mapping):
+            raise InvalidInputError(
+                f"{where} has the block evalbudget: {block!r}; write "
+                "evalbudget: {sampler: ..., budget: ...}"
+            )
+        return cls.of(**{str(name).replace("-", "_"): value for name, value in block.items()})

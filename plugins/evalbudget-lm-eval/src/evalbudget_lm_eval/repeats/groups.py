@@ -1,0 +1,44 @@
+"""The host's groups of tasks: estimates made of their tasks' estimates, weighted as the host does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalbudget.repeats.groups import describe_group
+from evalbudget.repeats.rows import BenchmarkMean
+from evalbudget_lm_eval.repeats.totals import TaskTotals
+
+
+def group_means(
+    groups: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]], totals: Mapping[str, TaskTotals]
+) -> dict[str, dict[str, BenchmarkMean]]:
+    """Means of every group by the host's keys ``metric,filter``, what drove the sampler before the rest.
+
+    As the host has it, a group is made of all tasks below it that have the metric, weighted by their
+    documents, or all alike with ``weight_by_size: false``. Metrics that it does not aggregate, and those of
+    which a task has no estimate, are left to the host.
+
+    Args:
+        groups: the host's objects by name.
+        results: the host's, by task and group.
+        totals: by task.
+    """
+    found: dict[str, dict[str, BenchmarkMean]] = {}
+    for name, group in groups.items():
+        leaves = [str(task.task_name) for task in group.get_all_tasks()]
+        for aggregated in group.aggregate_metric_list or ():
+            prefix = f"{aggregated.metric},"
+            for key in [key for key in results.get(name, ()) if key.startswith(prefix)]:
+                having = [task for task in leaves if key in results.get(task, ())]
+                if not having or not all(task in totals and key in totals[task].means for task in having):
+                    continue
+                drove = all(totals[task].score == key for task in having)
+                sizes = {task: float(results[task]["sample_len"]) for task in having}
+                mean = describe_group(
+                    {task: totals[task].means[key] for task in having},
+                    sizes if aggregated.weight_by_size else dict.fromkeys(having, 1.0),
+                )
+                before = found.get(name, {})
+                found[name] = {key: mean, **before} if drove else {**before, key: mean}
+    return found

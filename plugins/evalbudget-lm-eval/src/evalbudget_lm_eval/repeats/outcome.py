@@ -1,0 +1,225 @@
+"""What a budgeted run leaves: rows in the host's results, our block among them, and the closing summary."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from evalbudget import Allocation, __version__
+from evalbudget.repeats.rows import LEVEL, BenchmarkMean, whole_counts
+from evalbudget.repeats.shared import share_budget
+from evalbudget.repeats.summary import Outcome, Summary, summarize
+from evalbudget_lm_eval.host.answered import WEIGHT, Asked
+from evalbudget_lm_eval.host.identity import short_name
+from evalbudget_lm_eval.judges.budget import judged_block, judged_rows
+from evalbudget_lm_eval.repeats.book import Book
+from evalbudget_lm_eval.repeats.groups import group_means
+from evalbudget_lm_eval.repeats.rows import PLAIN, lead_with, named_rows
+from evalbudget_lm_eval.repeats.totals import TaskTotals, totals_of
+
+log = logging.getLogger(__name__)
+
+BLOCK = "evalbudget"
+"""Our key in the host's results."""
+
+UNIT = "calls"
+"""What a budget of 1 buys."""
+
+_REASONS = 5
+
+
+def results_of(book: Book, *, round_size: int, rounds: int) -> tuple[dict[str, Any], Summary]:
+    """The host's results with our rows and block, and the same in words.
+
+    Args:
+        book: of the run, which is over.
+        round_size: documents given to the host at a time.
+        rounds: there were.
+    """
+    results = book.primed.results()
+    if book.sampler.allocation is Allocation.WEIGHTED:
+        _note_weights(results.get("samples") or {}, book.weights)
+    totals = totals_of(book)
+    groups = group_means(book.primed.groups, results["results"], totals)
+    for name, own in totals.items():
+        results["results"][name] = _task_rows(results["results"][name], own)
+        if own.judged:  # the host takes its arrow for that of all rows, a judge's bias included
+            metric = own.score.partition(",")[0]
+            arrows = results["higher_is_better"]
+            arrows[name] = {metric: arrows.get(name, {}).get(metric, True)}
+    for name, means in groups.items():
+        for table in (results["results"], results.get("groups", {})):
+            if name in table:
+                table[name] = _rows(table[name], means, book.sampler.allocation)
+    closed = _closed(book)
+    if closed:
+        log.warning(
+            "evalbudget: %d of %d documents were given up after repeated failures (%s); the numbers are "
+            "of the others",
+            len(closed),
+            len(book.documents),
+            ", ".join(closed[:5]) + (", ..." if len(closed) > 5 else ""),
+        )
+    summary = _summary(book, totals, groups)
+    results[BLOCK] = _block(book, totals, groups) | {
+        "round_size": round_size,
+        "rounds": rounds,
+        "summary": {"text": str(summary), **summary.as_json()},
+    }
+    return results, summary
+
+
+def _note_weights(samples: Mapping[str, Sequence[dict[str, Any]]], weights: Mapping[Asked, float]) -> None:
+    """Into the host's records, for whoever reads them later."""
+    for name, records in samples.items():
+        for record in records:
+            weight = weights[Asked(name, record["doc_id"], record["epoch"])]
+            record[WEIGHT] = None if math.isnan(weight) else weight
+
+
+def _task_rows(own: Mapping[str, Any], totals: TaskTotals) -> dict[str, Any]:
+    if not totals.judged:
+        return _rows(own, totals.means, totals.allocation)
+    how: dict[str, Any] = {"allocation": totals.allocation, "fixed_repeats": totals.fixed_repeats}
+    metric, _, chosen = totals.score.partition(",")
+    gone = [key for key in own if key.startswith(f"{metric}_") and key.endswith(f",{chosen}")]
+    rest = {key: value for key, value in own.items() if key not in gone}
+    more = judged_rows(totals.score, totals.judged, **how)
+    return lead_with(_rows(rest, totals.means, totals.allocation), {}) | more
+
+
+def _rows(
+    own: Mapping[str, Any], means: Mapping[str, BenchmarkMean], allocation: Allocation
+) -> dict[str, Any]:
+    """Every metric's estimate in the place of the host's mean; the first has its intervals too."""
+    rows: dict[str, Any] = {}
+    for number, (key, mean) in enumerate(means.items()):
+        metric, _, chosen = key.partition(",")
+        named = named_rows(key, mean.rows)
+        if number:
+            named = {
+                name: value for name, value in named.items() if name in (key, f"{metric}_stderr,{chosen}")
+            }
+        rows |= named
+        if named and not number and allocation is not Allocation.FIXED and key in own:
+            rows[f"{metric}{PLAIN},{chosen}"] = own[key]
+    return lead_with(own, rows)
+
+
+def _closed(book: Book) -> list[str]:
+    return [book.sampler.design.items[cell.item] for cell in book.sampler.closed]
+
+
+def _failures(book: Book) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for reading in book.journal.readings:
+        if reading.value is None:
+            reason = reading.error or "no score"
+            found[reason] = found.get(reason, 0) + 1
+    return dict(sorted(found.items(), key=lambda reason: -reason[1]))
+
+
+def _block(
+    book: Book, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
+) -> dict[str, Any]:
+    config, sampler, readings = book.config, book.sampler, book.journal.readings
+    means = {**groups, **{name: own.means for name, own in totals.items()}}
+    block: dict[str, Any] = {
+        "version": __version__,
+        "sampler": config.sampler,
+        "seed": config.seed,
+        "options": dict(config.options),
+        "budget": config.budget,
+        "budget_scores": int(book.ledger.budget.amount),
+        "score": dict(book.scores),
+        "score_range": list(config.score_range) if config.score_range else None,
+        "spent": book.ledger.spent,
+        "readings": sum(r.value is not None for r in readings),
+        "failed": sum(r.value is None for r in readings),
+        "failures": dict(list(_failures(book).items())[:_REASONS]),
+        "closed": _closed(book),
+        "stop_reason": book.stop_reason,
+        "chosen": getattr(sampler, "chosen", None),
+        "allocation": sampler.allocation.value,
+        "fixed_repeats": sampler.fixed_repeats,
+        "journal": None if book.path is None else str(book.path),
+        "level": LEVEL,
+        "estimates": {
+            name: {key: _estimates(mean) for key, mean in own.items()} for name, own in means.items()
+        },
+        "tasks": {},
+    }
+    for name, own in totals.items():
+        read = own.table.counts > 0
+        if read.any():
+            block["tasks"][name] = {
+                "doc_id": [doc for doc, scored in zip(own.documents, read, strict=True) if scored],
+                **{
+                    column: [one for one, scored in zip(values, read, strict=True) if scored]
+                    if isinstance(values, list)
+                    else values
+                    for column, values in own.columns.items()
+                },
+                "range": list(own.bounds) if own.bounds else None,
+            }
+    panels = {
+        name: judged_block(own.judged, allocation=own.allocation, fixed_repeats=own.fixed_repeats)
+        for name, own in totals.items()
+        if own.judged
+    }
+    if panels:
+        block["judges"] = panels
+    return block
+
+
+def _estimates(mean: BenchmarkMean) -> dict[str, Any]:
+    why = {} if mean.no_interval is None else {"no_interval": mean.no_interval}
+    return {**whole_counts(mean.rows), **why}
+
+
+def _summary(
+    book: Book, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
+) -> Summary:
+    if len(totals) == 1:
+        found = summarize(_outcome(book, next(iter(totals.values()))))
+    else:
+        found = share_budget(
+            [_outcome(book, own, of=f" of {name}") for name, own in sorted(totals.items())],
+            groups={name: next(iter(means.values())) for name, means in groups.items()},
+            spent=book.ledger.spent,
+            failures=_failures(book),
+            closed=_closed(book),
+        )
+    primed = book.primed
+    dear = any(
+        primed.cost(name, own.documents[0]) > 1
+        for name, own in totals.items()
+        if own.documents and not own.judged
+    )
+    return replace(found, plain=None) if dear else found  # epochs are told in readings, which cost more here
+
+
+def _outcome(book: Book, own: TaskTotals, *, of: str = "") -> Outcome:
+    return Outcome(
+        task=own.name,
+        model=short_name(book.primed.lm),
+        names=[f"document {doc_id}{of}" for doc_id in own.documents],
+        table=own.table,
+        columns=own.columns,
+        mean=own.mean,
+        budget=book.ledger.budget.amount,
+        spent=book.ledger.spent,
+        failures=_failures(book),
+        closed=_closed(book),
+        stop_reason=book.stop_reason,
+        bounds=own.bounds,
+        judges=own.judges if len(own.judges) > 1 else (),
+        judged=bool(own.judged),
+        score=own.score if len(own.means) > 1 else "",
+        unit=UNIT,
+        range_flag="--score_range",
+        judges_flag="judges: in the task's YAML",
+    )

@@ -1,0 +1,92 @@
+"""Our rows in the host's tables and files.
+
+A row is the metric's name and the word that every host of evalbudget uses: ``M`` itself is the estimate, so
+that the host's table, its files and whatever reads them lead with it; ``M_stderr``, ``M_lower`` and
+``M_upper`` are its error and interval with documents and repeats random; ``M_repeats_stderr``,
+``M_repeats_lower`` and ``M_repeats_upper`` those of the same documents asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from evalbudget.repeats.estimates import ItemReadings
+
+ESTIMATE = {
+    "": "estimate",
+    "_stderr": "stderr",
+    "_lower": "lower",
+    "_upper": "upper",
+}
+REPEATS = {
+    "_repeats": "estimate",  # the host's table shows an error only beside a value
+    "_repeats_stderr": "repeats_stderr",
+    "_repeats_lower": "repeats_lower",
+    "_repeats_upper": "repeats_upper",
+}
+PLAIN = "_plain_mean"
+"""The host's own mean, where readings that were bought because of earlier scores make it another number."""
+
+UNKNOWN = "N/A"
+"""What the host writes for a number that is not defined."""
+
+_OF_THE_TASK = ("name", "alias", "sample_len", "sample_count")
+
+
+class Scored(NamedTuple):
+    """One reading.
+
+    Attributes:
+        document: its id.
+        epoch: ordinal of the repeat, from 0.
+        value: the score.
+        weight: fixed before it was seen; nan if it was held out, or if none was fixed.
+    """
+
+    document: int
+    epoch: int
+    value: float
+    weight: float
+
+
+def named_rows(score: str, rows: Mapping[str, float]) -> dict[str, Any]:
+    """A metric's rows for the host's ``results``, by ``metric,filter``; what is not defined has none.
+
+    Args:
+        score: the host's key ``metric,filter``.
+        rows: of :class:`~evalbudget.repeats.BenchmarkMean`.
+    """
+    metric, _, chosen = score.partition(",")
+    if "estimate" not in rows:
+        return {}
+    endings = ESTIMATE | (REPEATS if "repeats_stderr" in rows else {})
+    known: dict[str, Any] = {"stderr": UNKNOWN, **rows}
+    return {f"{metric}{ending},{chosen}": known[word] for ending, word in endings.items() if word in known}
+
+
+def lead_with(
+    own: Mapping[str, Any], rows: Mapping[str, Any], *, without: Iterable[str] = ()
+) -> dict[str, Any]:
+    """A task's results with our rows before the host's, in place of those of the same names.
+
+    Args:
+        own: the host's results of the task.
+        rows: ours.
+        without: further rows of the host's that ours replace.
+    """
+    task = {name: own[name] for name in _OF_THE_TASK if name in own}
+    gone = {*task, *rows, *without}
+    return task | dict(rows) | {name: value for name, value in own.items() if name not in gone}
+
+
+def readings_of(scored: Sequence[Scored], documents: Sequence[int]) -> ItemReadings:
+    """What was read of these documents, in their order."""
+    index = {document: i for i, document in enumerate(documents)}
+    return ItemReadings.of(
+        [index[one.document] for one in scored],
+        [one.epoch for one in scored],
+        [one.value for one in scored],
+        n_items=len(index),
+        weight=[one.weight for one in scored],
+    )

@@ -1,0 +1,153 @@
+"""What a task's readings say: of the metric that drove the sampler, and of the others that are averaged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from evalbudget import Allocation
+from evalbudget.judges.estimates import judge_corrected
+from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.repeats.rows import BenchmarkMean, describe_mean, item_columns
+from evalbudget_lm_eval.host.answered import Asked
+from evalbudget_lm_eval.host.ranges import known_range
+from evalbudget_lm_eval.host.scores import is_mean
+from evalbudget_lm_eval.judges.readings import Judged, judge_scores
+from evalbudget_lm_eval.judges.rows import panel_rows
+from evalbudget_lm_eval.repeats.book import Book
+from evalbudget_lm_eval.repeats.rows import Scored, readings_of
+
+
+class _How(TypedDict):
+    allocation: Allocation
+    fixed_repeats: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskTotals:
+    """One task of a budgeted run.
+
+    Attributes:
+        name: of the task.
+        score: the host's key ``metric,filter`` of the metric that drove the sampler.
+        documents: ids, in the host's order.
+        table: readings of all of them; where judges take turns, with their deviations taken out.
+        columns: every document's count, estimate and intervals.
+        mean: the benchmark mean by that metric.
+        bounds: the smallest and the largest possible score; None if unknown.
+        allocation: how the sampler's counts depend on scores.
+        fixed_repeats: readings every document got whatever its scores were; of judges, if they scored.
+        others: the mean by other metrics and filters that the host averages, by its keys.
+        judged: one value per document where judges scored; empty where they did not.
+        judges: their names.
+    """
+
+    name: str
+    score: str
+    documents: tuple[int, ...]
+    table: ItemReadings
+    columns: Mapping[str, Any]
+    mean: BenchmarkMean
+    bounds: tuple[float, float] | None
+    allocation: Allocation
+    fixed_repeats: int
+    others: Mapping[str, BenchmarkMean] = field(default_factory=dict)
+    judged: Sequence[Judged] = ()
+    judges: tuple[str, ...] = ()
+
+    @property
+    def means(self) -> dict[str, BenchmarkMean]:
+        """Of all metrics, by the host's keys."""
+        return {self.score: self.mean, **self.others}
+
+
+def totals_of(book: Book) -> dict[str, TaskTotals]:
+    """Every task of a run."""
+    scored: dict[str, list[Scored]] = {name: [] for name in book.primed.names}
+    weights = book.weights
+    for reading in book.journal.readings:
+        if reading.value is not None:
+            one = book.asked(reading.request)
+            scored[one.task].append(Scored(one.doc_id, one.epoch, reading.value, weights[one]))
+    return {name: _totals(book, name, own) for name, own in scored.items()}
+
+
+def _totals(book: Book, name: str, scored: Sequence[Scored]) -> TaskTotals:
+    primed, sampler, key = book.primed, book.sampler, book.scores[name]
+    task, documents = primed.task(name), primed.documents(name)
+    metric = key.partition(",")[0]
+    bounds = book.config.score_range or known_range(task, metric, (one.value for one in scored))
+    table, fixed = readings_of(scored, documents), sampler.fixed_repeats
+    values = primed.values(name, key)
+    if any(isinstance(value, Judged) for value in values):
+        # an answer of a task with repeats: is several responses, each judged for itself
+        return _judged(book, name, values, bounds, primed.instances(name, documents[0])[0].repeats or 1)
+    how: _How = {"allocation": sampler.allocation, "fixed_repeats": fixed}
+    others = {}
+    for other, seen in primed.numbers(name).items():
+        complete = [
+            one._replace(value=seen[one.document, one.epoch])
+            for one in scored
+            if (one.document, one.epoch) in seen
+        ]
+        if other == key or len(complete) < len(scored) or not _is_averaged(task, other):
+            continue
+        range_ = known_range(task, other.partition(",")[0], (one.value for one in complete))
+        others[other] = describe_mean(readings_of(complete, documents), bounds=range_, **how)
+    mean = describe_mean(table, bounds=bounds, **how)
+    columns = item_columns(table, bounds=bounds, **how)
+    return TaskTotals(name, key, documents, table, columns, mean, bounds, **how, others=others)
+
+
+def _judged(
+    book: Book,
+    name: str,
+    values: Sequence[Judged],
+    bounds: tuple[float, float] | None,
+    responses: int,
+) -> TaskTotals:
+    """Of a task that judges score: their deviations are taken out of what is said of single documents."""
+    documents, answered, weights = book.primed.documents(name), book.primed.answered(name), book.weights
+    scored = Counter(
+        (item, reading.epoch // responses)
+        for item, value in enumerate(values)
+        for reading in value.readings
+        if reading.score is not None
+    )
+
+    def weight(item: int, epoch: int) -> float:
+        """Of one of the scores that make up an answer: several responses, or several judges of one."""
+        answer = epoch // responses
+        return weights[Asked(name, answered[item], answer)] / max(scored[item, answer], 1)
+
+    scores = judge_scores(values, weight)
+    how: _How = {
+        "allocation": book.sampler.allocation,
+        "fixed_repeats": book.sampler.fixed_repeats * responses,
+    }
+    corrected = judge_corrected(scores)
+    assert corrected.weight is not None
+    columns = (corrected.item, corrected.epoch, corrected.value, corrected.weight)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    table = readings_of([Scored(answered[item], *rest) for item, *rest in rows], documents)
+    return TaskTotals(
+        name,
+        book.scores[name],
+        documents,
+        table,
+        # corrected scores may leave the scale
+        item_columns(table, bounds=bounds if len(scores.judges) == 1 else None, **how),
+        panel_rows(values, bounds=bounds, weight=weight, **how),
+        bounds,
+        **how,
+        judged=values,
+        judges=scores.judges,
+    )
+
+
+def _is_averaged(task: object, key: str) -> bool:
+    aggregations = task.aggregation()  # type: ignore[attr-defined]  # the host is untyped
+    metric = key.partition(",")[0]
+    return metric not in aggregations or is_mean(aggregations[metric])  # as the host does with unknown ones

@@ -1,0 +1,149 @@
+"""``with budgeted(...): lm_eval.simple_evaluate(...)``."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.repeats.summary import Summary
+from evalbudget_lm_eval.repeats.config import Config
+
+log = logging.getLogger(__name__)
+_lock = threading.Lock()
+_OURS = "__evalbudget__"
+_ignored: ContextVar[bool] = ContextVar("blocks_ignored", default=False)
+
+
+@contextmanager
+def budgeted(
+    *,
+    budget: str | int,
+    sampler: str | None = None,
+    score: str | None = None,
+    seed: int | None = None,
+    score_range: str | Sequence[float] | None = None,
+    journal: str | Path | None = None,
+    round_size: int | None = None,
+    vary_seed: bool = False,
+    **options: Any,
+) -> Iterator[None]:
+    """Within this block lm-eval's ``simple_evaluate`` and ``evaluate`` run under a budget.
+
+    Args:
+        budget: calls of the model: ``2000``, or ``"20x"`` for 20 answers per document.
+        sampler: registered name; default ``auto``: ``rating-kernel`` or ``eb-bernstein`` by what the warm-up
+            shows. ``uniform`` asks every document equally often.
+        score: ``metric`` or ``metric,filter`` that drives the sampler; default each task's first.
+        seed: of the sampler.
+        score_range: the smallest and the largest possible score, ``"0..1"``; with it every document gets a
+            guaranteed interval, and a score outside counts as failed.
+        journal: file that keeps what was paid for; it is continued if it exists. Default: one below
+            ``evalbudget-journals``; ``"none"`` for none.
+        round_size: documents given to the host at a time; default 32, or what the model takes at once.
+        vary_seed: have every repeat send its own seed (API models).
+        options: further arguments of the sampler, for example ``objective="mean"``.
+
+    Raises:
+        EvalbudgetError: an argument is no good; and, from within, whatever cannot be budgeted.
+
+    Example::
+
+        with budgeted(budget=2000):
+            results = lm_eval.simple_evaluate(model="hf", model_args="pretrained=gpt2", tasks=["gsm8k"])
+        results["evalbudget"]
+    """
+    config = Config.of(
+        budget=budget,
+        sampler=sampler,
+        score=score,
+        seed=seed,
+        score_range=score_range,
+        journal=None if journal is None else str(journal),
+        round_size=round_size,
+        vary_seed=vary_seed,
+        **options,
+    )
+    with evaluate_replaced(lambda _tasks: config):
+        yield
+
+
+@contextmanager
+def evaluate_replaced(
+    config_of: Callable[[Mapping[str, Any]], Config | None],
+    *,
+    folder: Path = Path(),
+    about: Mapping[str, Any] | None = None,
+    told: Callable[[Summary], object] = lambda _summary: None,
+) -> Iterator[None]:
+    """Have the host call ours in place of its ``evaluate``.
+
+    Args:
+        config_of: the configuration for these tasks, by name; None to run the host's own.
+        folder: where journals go that were given no path.
+        about: what else must be the same for a journal to be continued; JSON values.
+        told: called with what a run found, in words.
+
+    Raises:
+        InvalidInputError: within another such block.
+    """
+    import lm_eval.evaluator as host
+
+    from evalbudget_lm_eval.host.seam import tasks_of
+    from evalbudget_lm_eval.repeats.run import run_budgeted
+
+    if not _lock.acquire(blocking=False):
+        raise InvalidInputError(
+            "a budgeted run of lm-eval is within another one, or in another thread; run them one by one"
+        )
+    original = host.evaluate
+
+    def evaluate(lm: Any, task_dict: Mapping[Any, Any], *positional: Any, **arguments: Any) -> Any:
+        config = None if positional else config_of(tasks_of(task_dict)[1])
+        if config is None:
+            return original(lm, task_dict, *positional, **arguments)
+        return run_budgeted(config, lm, task_dict, folder=folder, about=about, told=told, **arguments)
+
+    evaluate.__dict__[_OURS] = True
+    host.evaluate = evaluate
+    try:
+        yield
+    finally:
+        host.evaluate = original
+        _lock.release()
+
+
+def budget_next(config_of: Callable[[Mapping[str, Any]], Config | None]) -> None:
+    """Have the host's next ``evaluate`` ask ``config_of`` whether to run under a budget.
+
+    For tasks that bring their budget along: they are loaded right before. What runs under a budget already
+    keeps that.
+    """
+    import lm_eval.evaluator as host
+
+    if _ignored.get() or _OURS in vars(host.evaluate):
+        return
+    original = host.evaluate
+
+    def evaluate(*positional: Any, **arguments: Any) -> Any:
+        host.evaluate = original
+        with evaluate_replaced(config_of):
+            return host.evaluate(*positional, **arguments)
+
+    evaluate.__dict__[_OURS] = True
+    host.evaluate = evaluate
+
+
+@contextmanager
+def blocks_ignored() -> Iterator[None]:
+    """Within this block tasks do not bring their budget along: a race has one of its own."""
+    before = _ignored.set(True)
+    try:
+        yield
+    finally:
+        _ignored.reset(before)

@@ -1,0 +1,1 @@
+"""Replays recorded judge scores and human labels under audits."""

@@ -1,0 +1,52 @@
+"""Replays recorded scores: what would a sampler have saved on the logs at hand?
+
+Example::
+
+    from evalbudget.backtest import RecordedScores, backtest
+
+    result = backtest(
+        RecordedScores.load("scores.npz"),
+        samplers=["uniform", "auto"],
+        budgets=["20x", 5000],
+        seeds=range(50),
+    )
+    print(result.table())
+"""
+
+from evalbudget.audits.backtest.engine import backtest_audits
+from evalbudget.audits.backtest.result import AuditResult, AuditRow
+from evalbudget.judges.backtest import RotationResult, RotationRow, backtest_rotation
+from evalbudget.races.backtest.history import factors_of, history_of
+from evalbudget.races.backtest.race import backtest_race
+from evalbudget.races.backtest.race_result import RaceResult, RaceRow
+from evalbudget.recorded.logs import Bought, LogColumns, Ordinals
+from evalbudget.recorded.purchase import Purchase
+from evalbudget.recorded.rescale import rescale_raters
+from evalbudget.recorded.scores import RecordedScores
+from evalbudget.repeats.backtest.engine import backtest
+from evalbudget.repeats.backtest.result import Average, BacktestResult, PoolInfo, Row
+
+__all__ = [
+    "AuditResult",
+    "AuditRow",
+    "Average",
+    "BacktestResult",
+    "Bought",
+    "LogColumns",
+    "Ordinals",
+    "PoolInfo",
+    "Purchase",
+    "RaceResult",
+    "RaceRow",
+    "RecordedScores",
+    "RotationResult",
+    "RotationRow",
+    "Row",
+    "backtest",
+    "backtest_audits",
+    "backtest_race",
+    "backtest_rotation",
+    "factors_of",
+    "history_of",
+    "rescale_raters",
+]

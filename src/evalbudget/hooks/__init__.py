@@ -1,0 +1,1 @@
+"""How plugins are found, and what they may add."""

@@ -1,0 +1,53 @@
+"""Estimators for panels of judges: the panel mean, each judge's bias, where the variance comes from."""
+
+from evalbudget.judges.estimates.bias import JudgeBiases, judge_biases
+from evalbudget.judges.estimates.components import (
+    Component,
+    VarianceComponents,
+    variance_components,
+    variance_components_literal,
+)
+from evalbudget.judges.estimates.difference import PairedScores, pair_scores, paired_difference
+from evalbudget.judges.estimates.panel_mean import (
+    judge_corrected,
+    judge_corrected_generations,
+    judge_mean_over_sampled_items,
+    panel_mean,
+)
+from evalbudget.judges.estimates.rows import bias_rows, component_rows, count_rows, short_names
+from evalbudget.judges.estimates.scales import ScaleDiagnosis, diagnose_scales, require_one_scale, rescale
+from evalbudget.judges.estimates.scores import JudgeScores
+from evalbudget.judges.estimates.self_preference import SelfPreference, same_models, self_preference
+from evalbudget.judges.estimates.sources import Source
+from evalbudget.judges.estimates.votes import EffectiveVotes, effective_votes
+
+__all__ = [
+    "Component",
+    "EffectiveVotes",
+    "JudgeBiases",
+    "JudgeScores",
+    "PairedScores",
+    "ScaleDiagnosis",
+    "SelfPreference",
+    "Source",
+    "VarianceComponents",
+    "bias_rows",
+    "component_rows",
+    "count_rows",
+    "diagnose_scales",
+    "effective_votes",
+    "judge_biases",
+    "judge_corrected",
+    "judge_corrected_generations",
+    "judge_mean_over_sampled_items",
+    "pair_scores",
+    "paired_difference",
+    "panel_mean",
+    "require_one_scale",
+    "rescale",
+    "same_models",
+    "self_preference",
+    "short_names",
+    "variance_components",
+    "variance_components_literal",
+]

@@ -1,0 +1,27 @@
+"""Estimators for races of models: each model's mean, paired differences, ranks and the winner."""
+
+from evalbudget.races.estimates.as_sample import FEWEST_ITEMS, as_sample
+from evalbudget.races.estimates.leaderboard import ModelRanks, differences_from, model_means, model_ranks
+from evalbudget.races.estimates.means import benchmark_mean, paired_difference, sampled_items_mean
+from evalbudget.races.estimates.pulse import freedman_half_width, pulse_mean, pulse_weighted
+from evalbudget.races.estimates.winners import PossibleWinners, Rule, possible_winners
+from evalbudget.races.prediction.corrections import Corrections
+
+__all__ = [
+    "FEWEST_ITEMS",
+    "Corrections",
+    "ModelRanks",
+    "PossibleWinners",
+    "Rule",
+    "as_sample",
+    "benchmark_mean",
+    "differences_from",
+    "freedman_half_width",
+    "model_means",
+    "model_ranks",
+    "paired_difference",
+    "possible_winners",
+    "pulse_mean",
+    "pulse_weighted",
+    "sampled_items_mean",
+]

@@ -1,0 +1,172 @@
+"""What a race has shown, in words: from the scores read alone, whatever was planned."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from evalbudget.races.estimates import PossibleWinners, Rule
+
+_NAMED = 5
+
+
+class Status(StrEnum):
+    """How a model came out."""
+
+    BEST = "best"
+    """No other one may be the best: with the stated confidence, or since all was read."""
+    TIE = "tie"
+    """Every item was read, and it has exactly the same mean as the others that tie; none is better."""
+    LEADS = "leads"
+    """Nothing is decided; the sampler would name it if it had to."""
+    POSSIBLE = "possible"
+    """It may be the best: not ruled out yet."""
+    BEHIND = "behind"
+    """Ruled out: another one is better."""
+    LOST = "lost"
+    """It kept failing, or its task ended early; nothing is claimed of it."""
+
+
+class Finding(StrEnum):
+    """What came out."""
+
+    BEST = "best"
+    TIE = "tie"
+    UNDECIDED = "undecided"
+    NOTHING = "nothing"
+    """No model has a score, or all of them were lost."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came out, and of whom.
+
+    Attributes:
+        outcome: of the race.
+        statuses: of each model.
+        found: which models may be the best, of those that were not lost.
+        scored: models with a score.
+        n_items: of the benchmark.
+        n_unread: of the models compared, items they have not answered and that have not failed.
+        has_failures: a model compared has items that failed.
+    """
+
+    outcome: Finding
+    statuses: tuple[Status, ...]
+    found: PossibleWinners
+    scored: frozenset[int]
+    n_items: int
+    n_unread: int
+    has_failures: bool
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the best model is known, or the best models."""
+        return self.outcome in (Finding.BEST, Finding.TIE)
+
+    def sentence(self, names: Sequence[str]) -> str:
+        """One sentence that a reader can take at its word.
+
+        Args:
+            names: of the models that may be the best, the leader first.
+        """
+        n_lost = self.statuses.count(Status.LOST)
+        among = " of those that answered" if n_lost else ""
+        sure = f"with {self.found.level:.0%} confidence"
+        if self.outcome is Finding.NOTHING:
+            return "Every model was lost, so none is best." if self.scored else "No model has a score."
+        if self.outcome is Finding.BEST and not self.found.is_exact:
+            return f"{names[0]} is best{among}, {sure}."
+        if self.outcome is Finding.BEST:
+            return f"{names[0]} is best{among}: {self._exactly}."
+        if self.outcome is Finding.TIE:
+            same = f"the same mean over all {self.n_items:,} items"
+            if self.has_failures:
+                same = "no difference on the items that any two of them answered"
+            rest = f"none is better{among}"
+            if not self.found.is_exact:
+                rest = f"{sure} none is better{among}"
+            return f"A tie: {listed(names)} have {same}; {rest}."
+        if not names:
+            return "Undecided: failed items leave no order, each model being behind another one."
+        if n_lost == len(self.statuses) - 1:
+            return f"Nothing to compare: only {names[0]} is left, the others were lost."
+        leads = "leads" if len(self.scored) > 1 else "has the only scores"
+        return f"Undecided: {names[0]} {leads}{among}; {listed(names[1:])} cannot be ruled out yet."
+
+    @property
+    def _exactly(self) -> str:
+        if self.has_failures:
+            return "it beats every other one on the items that both answered"
+        if self.n_unread:
+            return "what was not read cannot change that"
+        return f"it has the highest mean over all {self.n_items:,} items"
+
+    @property
+    def proof(self) -> str:
+        """What the sentence rests on; empty if nothing is decided."""
+        if not self.is_decided:
+            return ""
+        if self.found.is_exact:
+            return "exact, by the scores read alone"
+        if self.found.rule is Rule.PAIRED:
+            return "paired e-values over the items that models both read, in random order"
+        return "intervals that hold for all models at once"
+
+
+def verdict_of(
+    found: PossibleWinners,
+    leader: int,
+    *,
+    lost: Collection[int],
+    scored: Collection[int],
+    n_items: int,
+    n_unread: int,
+    has_failures: bool,
+    n_models: int,
+) -> Verdict:
+    """What came out.
+
+    Args:
+        found: the possible winners among the models that were not lost.
+        leader: the model to name first.
+        lost: the others.
+        scored: models with a score.
+        n_items: of the benchmark.
+        n_unread: see :class:`Verdict`.
+        has_failures: see there.
+        n_models: in the race.
+    """
+    left = [m for m in range(n_models) if m not in lost]
+    if not any(m in scored for m in left):
+        outcome = Finding.NOTHING
+    elif len(found.models) == 1 and len(left) > 1:
+        outcome = Finding.BEST
+    elif found.tied:
+        outcome = Finding.TIE
+    else:
+        outcome = Finding.UNDECIDED
+    statuses = tuple(_status(m, outcome, found, lost, leader) for m in range(n_models))
+    return Verdict(outcome, statuses, found, frozenset(scored), n_items, n_unread, has_failures)
+
+
+def _status(
+    model: int, outcome: Finding, found: PossibleWinners, lost: Collection[int], leader: int
+) -> Status:
+    if model in lost:
+        return Status.LOST
+    if outcome is Finding.NOTHING:
+        return Status.POSSIBLE
+    if model not in found.models:
+        return Status.BEHIND
+    if outcome is Finding.UNDECIDED:
+        return Status.LEADS if model == leader else Status.POSSIBLE
+    return Status.BEST if outcome is Finding.BEST else Status.TIE
+
+
+def listed(names: Sequence[str], most: int = _NAMED) -> str:
+    """Names as English lists them; the first few of many."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} others"
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

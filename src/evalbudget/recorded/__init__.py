@@ -1,0 +1,1 @@
+"""Recorded scores: their layout, and the files they are read from."""

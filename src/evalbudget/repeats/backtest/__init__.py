@@ -1,0 +1,1 @@
+"""Replays recorded scores under samplers that repeat items."""

@@ -1,0 +1,237 @@
+"""What a backtest found: rows, a table to look at, JSON to keep."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from evalbudget.tables import PrintableTable
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """A mean over pools and seeds.
+
+    Attributes:
+        mean: over seeds within each pool, then over pools.
+        stderr: what other seeds would change, the pools being given; nan for a single seed.
+    """
+
+    mean: float
+    stderr: float
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> Average:
+        """Average shape (n_pools, n_seeds)."""
+        n_pools, n_seeds = values.shape
+        stderr = math.nan
+        if n_seeds > 1:
+            stderr = math.sqrt(float((values.var(axis=1, ddof=1) / n_seeds).sum())) / n_pools
+        return cls(float(values.mean()), stderr)
+
+    @classmethod
+    def ratio(cls, values: NDArray[np.float64], baseline: NDArray[np.float64]) -> Average:
+        """Mean over pools of mean(values) / mean(baseline), both (n_pools, n_seeds) and paired by seed.
+
+        Pools whose baseline is 0 are left out; nan if that leaves none.
+        """
+        base = baseline.mean(axis=1)
+        defined = base > 0
+        if not defined.any():
+            return cls(math.nan, math.nan)
+        values, baseline, base = values[defined], baseline[defined], base[defined]
+        ratios = values.mean(axis=1) / base
+        residuals = (values - ratios[:, None] * baseline) / base[:, None]
+        return cls(float(ratios.mean()), cls.of(residuals).stderr)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One sampler at one budget.
+
+    Attributes:
+        sampler: its name.
+        budget: readings per pool; the rounded mean where pools differ in size (``20x``).
+        seeds: how many.
+        objective: what the samplers were told to minimise, and what ``ratio`` compares.
+        worst_item_error: max_i abs(estimate_i - true_i); an item's estimate is the mean of its readings.
+        rmse: root of mean_i (estimate_i - true_i)^2.
+        mean_error: abs(estimate - true benchmark mean), the estimate being the one a host prints: it weighs
+            items equally, and readings as ``evalbudget.repeats.estimates.mean_over_fixed_items`` does.
+        readings: per replay, rounded mean; less than the budget where a sampler stopped early.
+        seconds: per replay, mean; not compared.
+        mean_bias: as mean_error, with its sign.
+        ratio: to ``uniform`` at the same budget, in worst_item_error, rmse or mean_error as the objective is
+            worst-item, mse or mean. Computed per pool with common random numbers, then averaged. None if
+            uniform takes no part.
+        budget_asked: as written, for example ``20x``.
+        pools: (model, rater) pairs averaged over.
+        items: in all pools together.
+        reason: why the sampler cannot run at this budget; then the other numbers are undefined. None if it
+            did.
+    """
+
+    sampler: str
+    budget: int
+    seeds: int
+    objective: str
+    worst_item_error: Average
+    rmse: Average
+    mean_error: Average
+    readings: int
+    seconds: float = field(compare=False)
+    mean_bias: Average
+    ratio: Average | None
+    budget_asked: str
+    pools: int
+    items: int
+    reason: str | None = None
+
+    @classmethod
+    def without_run(cls, sampler: str, budget: int, asked: str, objective: str, reason: str) -> Row:
+        """A sampler that cannot run at this budget."""
+        nothing = Average(math.nan, math.nan)
+        return cls(
+            sampler=sampler,
+            budget=budget,
+            seeds=0,
+            objective=objective,
+            worst_item_error=nothing,
+            rmse=nothing,
+            mean_error=nothing,
+            readings=0,
+            seconds=math.nan,
+            mean_bias=nothing,
+            ratio=nothing,
+            budget_asked=asked,
+            pools=0,
+            items=0,
+            reason=reason,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PoolInfo:
+    """The items of one model and one rater: one run of a sampler.
+
+    Attributes:
+        model: name.
+        rater: name.
+        items: how many were replayed; a pool of 0 took no part.
+        dropped: how many have some recorded repeats, but fewer than ``min_repeats``.
+        unrecorded: how many have none.
+    """
+
+    model: str
+    rater: str
+    items: int
+    dropped: int
+    unrecorded: int
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestResult:
+    """Everything a backtest found.
+
+    Attributes:
+        rows: by budget, then by sampler, both as given.
+        pools: what was replayed, and what was dropped.
+        min_repeats: items with fewer recorded repeats were dropped.
+        objective: what the samplers were told to minimise.
+    """
+
+    rows: tuple[Row, ...]
+    pools: tuple[PoolInfo, ...]
+    min_repeats: int
+    objective: str
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The rows as a list of objects with the attributes of :class:`Row`; undefined numbers are null."""
+        rows = [_defined(asdict(row)) for row in self.rows]
+        return json.dumps(rows, indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def table(self) -> Table:
+        """A rich table that fits 80 columns, with ratios to uniform; it also prints itself as text."""
+        compared = any(row.ratio is not None for row in self.rows if row.reason is None)
+        table = PrintableTable(
+            caption=self._caption(compared), caption_justify="left", box=None, padding=(0, 1, 0, 0)
+        )
+        table.add_column("sampler", overflow="fold")
+        for column in ("budget", "worst-item\nerror", *(["ratio to\nuniform"] if compared else [])):
+            table.add_column(column, justify="right")
+        for column in ("rmse", "mean\nerror", "readings", "seconds"):
+            table.add_column(column, justify="right")
+        previous: Row | None = None
+        for row in self.rows:
+            if previous is not None and previous.budget_asked != row.budget_asked:
+                table.add_section()
+            asked = row.budget_asked
+            table.add_row(
+                row.sampler,
+                f"{int(asked):,}" if asked.isdecimal() else asked,
+                _with_error(row.worst_item_error),
+                *([] if not compared else ["-"] if row.ratio is None else [_with_error(row.ratio)]),
+                _short(row.rmse.mean),
+                _short(row.mean_error.mean, 2),
+                f"{row.readings:,}" if row.reason is None else "-",
+                _short(row.seconds),
+            )
+            previous = row
+        return table
+
+    def __repr__(self) -> str:
+        return f"<BacktestResult: {len(self.rows)} rows; see .table(), .rows, .to_json()>"
+
+    def _caption(self, compared: bool) -> str:
+        used = [pool for pool in self.pools if pool.items]
+        n_items = sum(pool.items for pool in used)
+        what = "1 pool" if len(used) == 1 else f"{len(used)} pools"
+        seeds = max(row.seeds for row in self.rows)
+        parts = [f"{what} (model and rater), {n_items:,} items, {seeds} seeds."]
+        dropped = sum(pool.dropped for pool in self.pools)
+        unrecorded = sum(pool.unrecorded for pool in self.pools)
+        if dropped or unrecorded:
+            parts.append(
+                f"Dropped: {dropped:,} items with fewer than {self.min_repeats} recorded repeats, "
+                f"{unrecorded:,} with none."
+            )
+        if compared:
+            metric = RATIO_OF[self.objective].replace("worst_item", "worst-item").replace("_", " ")
+            parts.append(f"Ratio: {metric}, per pool, then averaged.")
+        parts.append("± is one standard error over seeds; readings and seconds are per replay.")
+        cannot = dict.fromkeys(f"\n-: {row.reason}." for row in self.rows if row.reason is not None)
+        return " ".join(parts) + "".join(cannot)
+
+
+RATIO_OF = {"worst-item": "worst_item_error", "mse": "rmse", "mean": "mean_error"}
+"""Which error the ratio compares, by objective."""
+
+
+def _short(value: float, digits: int = 3) -> str:
+    if math.isnan(value):
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.{digits}g}".removesuffix(".")
+
+
+def _with_error(average: Average) -> str:
+    if math.isnan(average.stderr) or math.isnan(average.mean):
+        return _short(average.mean)
+    decimals = 0 if abs(average.mean) >= 100 else 3
+    return f"{average.mean:.{decimals}f} ±" + f"{average.stderr:.{decimals}f}".removeprefix("0")
+
+
+def _defined(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _defined(entry) for key, entry in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_defined(entry) for entry in value]
+    return value

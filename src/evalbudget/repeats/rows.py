@@ -1,0 +1,310 @@
+"""What a host prints of one model's readings: rows of the benchmark mean, columns of the items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evalbudget.estimate import ConfidenceInterval, Estimate
+from evalbudget.judges.estimates import JudgeScores, judge_corrected_generations
+from evalbudget.repeats.estimates import (
+    ItemReadings,
+    betting,
+    eb_wilson,
+    mean_over_fixed_items,
+    mean_over_sampled_items,
+)
+from evalbudget.sampler import Allocation
+
+LEVEL = 0.95
+FEWEST_ITEMS = 3
+"""Below this many items the spread between them says nothing that an interval could rest on."""
+
+_DIGITS = 6
+_ROUNDING = 1e-12
+
+COUNTS = ("items", "readings")
+"""Rows that are whole numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkMean:
+    """The benchmark mean as hosts print it.
+
+    Attributes:
+        rows: what is defined of ``estimate``, ``stderr``, ``lower``, ``upper`` (items and repeats random),
+            ``repeats_stderr``, ``repeats_lower``, ``repeats_upper`` (these items asked again), ``items`` and
+            ``readings`` (what was scored).
+        no_interval: why there is no ``lower`` and ``upper``, in words; None where there is.
+        counted: readings that the estimate rests on.
+        total: the estimate with items and repeats random, its error no smaller than the repeats' alone; None
+            if nothing was scored.
+        repeats: the same with the items given.
+        bounds: the smallest and the largest possible score; None if unknown.
+    """
+
+    rows: Mapping[str, float]
+    no_interval: str | None = None
+    counted: int = 0
+    total: Estimate | None = None
+    repeats: Estimate | None = None
+    bounds: tuple[float, float] | None = None
+
+
+NOTHING_SCORED = BenchmarkMean({"items": 0.0, "readings": 0.0}, "nothing was scored")
+"""Of a run without a single score."""
+
+
+def mean_estimates(
+    readings: ItemReadings | None,
+    *,
+    allocation: Allocation,
+    fixed_repeats: int,
+    bounds: tuple[float, float] | None = None,
+    level: float = LEVEL,
+) -> dict[str, float]:
+    """The rows of :func:`describe_mean`."""
+    return dict(
+        describe_mean(
+            readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds, level=level
+        ).rows
+    )
+
+
+def describe_mean(
+    readings: ItemReadings | None,
+    *,
+    allocation: Allocation,
+    fixed_repeats: int,
+    bounds: tuple[float, float] | None = None,
+    level: float = LEVEL,
+) -> BenchmarkMean:
+    """The benchmark mean and how sure it is; only what is defined. See :func:`mean_rows` for the rules.
+
+    Args:
+        readings: of the items that were scored; None if none was.
+        allocation: how the sampler's counts depend on scores.
+        fixed_repeats: readings every item got whatever its scores were.
+        bounds: the smallest and the largest possible score, declared or known from the scorer.
+        level: of the intervals.
+    """
+    if readings is None:
+        return NOTHING_SCORED
+    repeats = mean_over_fixed_items(
+        readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds
+    )
+    total = mean_over_sampled_items(
+        readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds
+    )
+    return mean_rows(
+        total,
+        repeats,
+        items=int(np.count_nonzero(readings.counts)),
+        readings=int(readings.value.size),
+        bounds=bounds,
+        level=level,
+    )
+
+
+def describe_panel(
+    total: Estimate,
+    scores: JudgeScores,
+    *,
+    allocation: Allocation,
+    fixed_repeats: int,
+    bounds: tuple[float, float] | None = None,
+    level: float = LEVEL,
+) -> BenchmarkMean:
+    """What a panel of judges says, in the same rows; only what is defined.
+
+    ``repeats_stderr`` and its interval come from the scores with the judges' deviations taken out
+    (:func:`~evalbudget.judges.estimates.judge_corrected_generations`), items given, around the panel's mean:
+    the error of the deviations themselves, which all items share, is left out. They are undefined while no
+    item has two scores.
+
+    Args:
+        total: the panel's mean, items and repeats random.
+        scores: of one model.
+        allocation: how the sampler's counts depend on scores.
+        fixed_repeats: readings every item got whatever its scores were.
+        bounds: the smallest and the largest possible score, declared or known from the scorer.
+        level: of the intervals.
+    """
+    if not scores.value.size:
+        return NOTHING_SCORED
+    again = mean_over_fixed_items(
+        judge_corrected_generations(scores), allocation=allocation, fixed_repeats=fixed_repeats
+    )
+    found = mean_rows(
+        total,
+        again,
+        items=int(np.count_nonzero(scores.per_item)),
+        readings=int(scores.value.size),
+        bounds=bounds,
+        level=level,
+    )
+    if total.standard_error == 0.0 and found.no_interval is not None and np.ptp(scores.value) > 0.0:
+        return replace(found, no_interval="no two scores of the same judge differ")
+    return found
+
+
+def mean_rows(
+    total: Estimate,
+    repeats: Estimate,
+    *,
+    items: int,
+    readings: int,
+    bounds: tuple[float, float] | None = None,
+    level: float = LEVEL,
+) -> BenchmarkMean:
+    """Two estimates of one mean as rows.
+
+    ``estimate``, ``stderr``, ``lower`` and ``upper`` take items and repeats as random; ``repeats_stderr``,
+    ``repeats_lower`` and ``repeats_upper`` the repeats alone. The intervals are for a fixed number of
+    readings and asymptotic.
+
+    - The spread between the means of few items may come out below the repeats' own error by chance.
+      ``stderr`` is the larger of the two, and ``lower`` and ``upper`` span both intervals.
+    - Ends stay within ``bounds``.
+    - No interval has no width, and no standard error is 0: equal scores do not prove that others are
+      impossible.
+    - Fewer than three items have no ``stderr`` and no interval of either kind.
+
+    Args:
+        total: items and repeats random.
+        repeats: the same mean with the items given; its interval is moved to ``total.value``.
+        items: with a score.
+        readings: scores.
+        bounds: the smallest and the largest possible score, declared or known from the scorer.
+        level: of the intervals.
+    """
+    again = _moved(repeats, total.value, level)
+    total = _not_below(total, repeats)
+    values = {"estimate": total.value, "repeats_stderr": _positive(repeats.standard_error)}
+    if items >= FEWEST_ITEMS:
+        values["stderr"] = _positive(total.standard_error)
+        if np.isfinite(total.standard_error):
+            values |= _ends("", total.confidence_interval(level), bounds)
+        values |= _ends("repeats_", again, bounds)
+    counts = {"items": float(items), "readings": float(readings)}
+    order = ("estimate", "stderr", "lower", "upper", "repeats_stderr", "repeats_lower", "repeats_upper")
+    rows = finite({key: values[key] for key in order if key in values} | counts)
+    why = _why_none(rows, items, total, bounds)
+    return BenchmarkMean(rows, why, min(total.n, readings), total, repeats, bounds)
+
+
+def _not_below(total: Estimate, repeats: Estimate) -> Estimate:
+    """The estimate with an error and an interval that hold those of the repeats alone."""
+    if not np.isfinite(total.standard_error):
+        return total
+    return replace(
+        total,
+        standard_error=float(np.fmax(total.standard_error, repeats.standard_error)),
+        interval=lambda level: _span(total.confidence_interval(level), _moved(repeats, total.value, level)),
+    )
+
+
+def _why_none(
+    rows: Mapping[str, float], items: int, total: Estimate, bounds: tuple[float, float] | None
+) -> str | None:
+    if "lower" in rows:
+        return None
+    if "estimate" not in rows:
+        return NOTHING_SCORED.no_interval
+    if items < FEWEST_ITEMS:
+        scored = "1 item was" if items == 1 else f"{items} items were"
+        return f"an interval needs at least {FEWEST_ITEMS} items, and {scored} scored"
+    if not np.isfinite(total.standard_error):
+        return "too few scores for the number of judges to tell an error from"
+    if bounds is None:
+        return "all items have the same score, and the range of the scores is not declared"
+    return "all items have the same score"
+
+
+def _moved(estimate: Estimate, value: float, level: float) -> ConfidenceInterval:
+    interval = estimate.confidence_interval(level)
+    shift = value - estimate.value
+    return ConfidenceInterval(interval.low + shift, interval.high + shift) if shift else interval
+
+
+def _span(one: ConfidenceInterval, other: ConfidenceInterval) -> ConfidenceInterval:
+    """The smallest interval that holds both; what is not defined is left out."""
+    return ConfidenceInterval(float(np.fmin(one.low, other.low)), float(np.fmax(one.high, other.high)))
+
+
+def _ends(prefix: str, interval: ConfidenceInterval, bounds: tuple[float, float] | None) -> dict[str, float]:
+    """Both ends within the scale, or none where nothing is left between them."""
+    low, high = (_within(end, bounds) for end in (interval.low, interval.high))
+    if not high - low > _ROUNDING * max(1.0, abs(low), abs(high)):
+        return {}
+    return {f"{prefix}lower": low, f"{prefix}upper": high}
+
+
+def _positive(error: float) -> float:
+    return error if error > _ROUNDING else float("nan")
+
+
+def _within(end: float, bounds: tuple[float, float] | None) -> float:
+    """No mean is outside of the scale; an end that claims nothing stays what it is."""
+    return end if bounds is None or not np.isfinite(end) else min(max(end, bounds[0]), bounds[1])
+
+
+def whole_counts(rows: Mapping[str, float]) -> dict[str, float]:
+    """The same rows, with counts as whole numbers."""
+    return {name: int(value) if name in COUNTS else value for name, value in rows.items()}
+
+
+def finite(values: Mapping[str, float]) -> dict[str, float]:
+    """What is there: one reading has no error yet, and hosts would print nan."""
+    return {key: value for key, value in values.items() if np.isfinite(value)}
+
+
+def item_columns(
+    table: ItemReadings,
+    *,
+    allocation: Allocation,
+    fixed_repeats: int,
+    bounds: tuple[float, float] | None = None,
+) -> dict[str, Any]:
+    """Every item's count, estimate and intervals, as columns of JSON values.
+
+    ``lower`` and ``upper`` cover 95% of the items on average (fixed-n); ``anytime_lower`` and
+    ``anytime_upper``, where the score range is known, hold for each item however often one looks, and the
+    former are never outside of them. What all items together say of the variance of one comes from readings
+    that were bought whatever the scores: all of them under FIXED, else the first ``fixed_repeats``.
+
+    Args:
+        table: of all items, whether read or not.
+        allocation: how the sampler's counts depend on scores.
+        fixed_repeats: readings every item got whatever its scores were.
+        bounds: the smallest and the largest possible score, if declared.
+    """
+    pool = None if allocation is Allocation.FIXED else fixed_repeats
+    estimates = eb_wilson(table, bounds=bounds, fixed_repeats=pool)
+    average = estimates.confidence_intervals(LEVEL)
+    low, high = average.low, average.high
+    columns: dict[str, Any] = {"readings": table.counts.tolist(), "estimate": _rounded(estimates.value)}
+    guaranteed: dict[str, Any] = {}
+    if bounds is not None:
+        sequence = betting(table, bounds=bounds)
+        held = sequence.confidence_intervals(LEVEL)
+        low, high = np.maximum(low, held.low), np.minimum(high, held.high)
+        empty = low > high
+        low, high = np.where(empty, held.low, low), np.where(empty, held.high, high)
+        guaranteed["anytime_lower"] = _rounded(held.low)
+        guaranteed["anytime_upper"] = _rounded(held.high)
+        guaranteed["anytime_interval"] = (
+            f"{sequence.method}, {sequence.validity.value}, {sequence.coverage.value} item"
+        )
+    columns["lower"], columns["upper"] = _rounded(low), _rounded(high)
+    columns["interval"] = (
+        f"{estimates.method}, {estimates.validity.value}, {estimates.coverage.value} coverage"
+    )
+    return columns | guaranteed
+
+
+def _rounded(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
+    return [round(v, _DIGITS) if np.isfinite(v) else None for v in values.tolist()]

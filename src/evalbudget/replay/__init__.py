@@ -1,0 +1,1 @@
+"""What the replays of recorded scores share."""

@@ -1,0 +1,112 @@
+"""Contestants: sampler classes with the arguments a backtest gives them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalbudget.design import Design
+from evalbudget.errors import InvalidInputError, UnknownNameError, did_you_mean
+from evalbudget.repeats.backtest.pool import Pool
+from evalbudget.sampler import Kind, Sampler
+
+_OURS = ("design", "seed")
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """One sampler class, and what its constructor can take.
+
+    A constructor always gets ``design`` and ``seed``. By the names of its parameters it also gets
+    ``objective``; ``variances``, the true variance of each item, for samplers that are meant to know it
+    (robin); and ``budget``, the number of readings, for samplers that plan with it. Options given by the user
+    replace all of these.
+
+    Attributes:
+        sampler: the class.
+        options: keyword arguments for it.
+        accepts: names of its parameters.
+    """
+
+    sampler: type[Sampler]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    accepts: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """Of the sampler."""
+        return self.sampler.name
+
+    @property
+    def plans_with_budget(self) -> bool:
+        """Whether a run to a larger budget says nothing of smaller ones."""
+        return "budget" in self.accepts and "budget" not in self.options
+
+    def build(self, pool: Pool, *, objective: str, seed: int, budget: int) -> Sampler:
+        """A fresh sampler for one replay."""
+        known: dict[str, Any] = {
+            "objective": objective,
+            "variances": pool.variances.tolist(),
+            "budget": budget,
+        }
+        return self.construct(pool.design, seed=seed, known=known)
+
+    def construct(self, design: Design, *, seed: int, known: Mapping[str, Any]) -> Sampler:
+        """A fresh sampler that is given what it has parameters for."""
+        given = {name: value for name, value in known.items() if name in self.accepts}
+        return self.sampler(design, **{**given, "seed": seed, **self.options})
+
+
+def contestants(
+    samplers: Sequence[str | type[Sampler]],
+    options: Mapping[str, Mapping[str, Any]],
+    kind: Kind = Kind.REPEATS,
+) -> tuple[Contestant, ...]:
+    """Look names up and check options.
+
+    Args:
+        samplers: names or classes.
+        options: further arguments by name of sampler.
+        kind: what the samplers spread their budget over.
+
+    Raises:
+        UnknownNameError: no such sampler, or options for one that does not take part.
+        InvalidInputError: no sampler, one twice, or an option that its constructor does not have.
+    """
+    if not samplers:
+        raise InvalidInputError(
+            "no samplers to compare; give at least one, for example uniform and eb-bernstein"
+        )
+    classes = [_named(s, kind) if isinstance(s, str) else s for s in samplers]
+    names = [cls.name for cls in classes]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInputError(f"sampler {name!r} is listed {names.count(name)} times; list it once")
+    for name in options:
+        if name not in names:
+            raise UnknownNameError("sampler in sampler_options", name, names)
+    return tuple(_contestant(cls, options.get(cls.name, {})) for cls in classes)
+
+
+def _contestant(cls: type[Sampler], options: Mapping[str, Any]) -> Contestant:
+    parameters = inspect.signature(cls).parameters.values()
+    accepts = frozenset(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
+    anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    for name in options:
+        if name in _OURS:
+            raise InvalidInputError(
+                f"sampler_options[{cls.name!r}] sets {name!r}, which the backtest sets itself"
+            )
+        if name not in accepts and not anything:
+            hint = did_you_mean(name, accepts - set(_OURS))
+            raise InvalidInputError(f"sampler {cls.name!r} has no option {name!r}.{hint}")
+    return Contestant(cls, dict(options), accepts)
+
+
+def _named(name: str, kind: Kind) -> type[Sampler]:
+    # the only place that needs the plugins, which in turn need this package to name the type of a recording
+    from evalbudget.hooks.plugins import get_sampler
+
+    return get_sampler(name, kind)

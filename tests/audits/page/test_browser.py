@@ -1,0 +1,124 @@
+"""The page in a real browser, by keyboard alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.audits.page import chromium
+from tests.audits.page.serving import serving
+from tests.audits.store.audits import Told, audit
+
+from evalbudget.audits.store import Scale
+
+pytestmark = pytest.mark.skipif(
+    chromium.found() is None,
+    reason=f"none of {', '.join(chromium.NAMES)} is installed; EVALBUDGET_CHROMIUM names another one",
+)
+ITEM = "!document.getElementById('item').hidden"
+IDLE = "!document.getElementById('idle').hidden"
+SCORE = "score()"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Chromium]:
+    program = chromium.found()
+    assert program is not None
+    with chromium.Chromium(program, tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+def test_a_labeller_works_by_keyboard_alone(tmp_path: Path, browser: chromium.Chromium) -> None:
+    told = Told(pilot=8, batch=8)
+    with told.create(tmp_path / "a.sqlite") as store:
+        told.draw(store)
+        with serving(store) as server:
+            page = browser.open(server.url)
+            page.wait("document.getElementById('name').open")
+            page.press(*"ann", "Enter")
+            page.wait(ITEM)
+            first = store.draws.tasks()[0]
+            assert page.text("title") == first.item
+            assert page.text("response") == first.response
+            assert "Reason" not in page.run("document.body.innerText")
+            page.press("?")
+            assert page.run("document.getElementById('keys').open")
+            page.press("Escape")
+            assert not page.run("document.getElementById('keys').open")
+
+            page.press("Enter")
+            assert "Choose a score first" in page.text("status")
+            for keys, score in ((("1", "0"), 10), (("ArrowLeft", "ArrowLeft"), 8), (("0",), 10), (("7",), 7)):
+                page.press(*keys)
+                assert page.run(SCORE) == score, keys
+            page.press("Enter")
+            page.wait("document.getElementById('status').textContent.startsWith('Saved 7')")
+            saved = store.labels.counting()[first.draw]
+            assert (saved.score, saved.by) == (7, "ann")
+            page.wait("!busy && task")
+            assert page.run(SCORE) is None
+
+            page.press("u")
+            assert "You gave 7" in page.text("correcting")
+            assert page.text("response") == first.response
+            page.press("8", "Enter")
+            page.wait("document.getElementById('status').textContent.startsWith('Corrected 7 to 8')")
+            assert store.labels.counting()[first.draw].score == 8
+            page.wait("!busy")
+            page.press("j")
+            page.wait("document.getElementById('judge').textContent.includes('Reason')")
+            page.press("u")
+            assert page.run("fixing") is None
+
+            put_off = page.run("task.draw")
+            page.press("s")
+            page.wait(f"task && task.draw !== {put_off}")
+            order = []
+            while True:
+                page.wait(f"(!busy && task && {ITEM}) || {IDLE}")
+                if page.run(IDLE):
+                    break
+                order.append(page.run("task.draw"))
+                digit = str(int(told.score(store, order[-1])) % 10)
+                page.press(digit, "Enter")
+                page.wait(f"!busy && (task === null || task.draw !== {order[-1]})")
+            assert order[-1] == put_off
+            page.wait("document.getElementById('idle-text').textContent.includes('for the next batch')")
+            assert "run evalbudget inspect eval t.py" in page.text("idle-text")
+            page.wait("document.getElementById('models').textContent.includes('[')")
+            assert "alpha" in page.text("models")
+            assert store.progress().outstanding == 0
+
+            told.draw(store)
+            page.run("look()")  # as it does every few seconds
+            page.wait(ITEM)
+            page.close()
+    assert browser.logged == []
+
+
+def test_two_tabs_never_show_the_same_item_and_numbers_are_typed(
+    tmp_path: Path, browser: chromium.Chromium
+) -> None:
+    with audit(tmp_path / "a.sqlite", scale=Scale(0, 100)) as store, serving(store, by="bob") as server:
+        one, two = browser.open(server.url), browser.open(server.url)
+        draws = [tab.wait("task && String(task.draw)") for tab in (one, two)]
+        assert sorted(draws) == ["0", "1"]
+        for key in "12.5":
+            one.press(key)
+        assert one.run(SCORE) == 12.5
+        one.press("Enter")
+        one.wait("document.getElementById('status').textContent.startsWith('Saved 12.5')")
+        store.labels.add(int(draws[1]), 99, "eve")
+        two.press("5", "Enter")
+        two.wait("document.getElementById('status').textContent.includes('eve had labelled this with 99')")
+        one.wait("!busy && task")
+        one.press(*"500", "Enter")
+        assert "not on the scale: 0 to 100" in one.text("status")
+        one.offline()
+        one.run("setScore(50)")
+        one.press("Enter")
+        one.wait("document.getElementById('status').textContent.startsWith('Not saved')")
+        assert one.run(SCORE) == 50  # kept, to be saved when the server is back
+        one.close()
+        two.close()

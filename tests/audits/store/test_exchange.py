@@ -1,0 +1,303 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.audits.store.audits import TEN, Clock, audit, design, drawn
+
+from evalbudget.audits.store import AuditStore, LabelKind, Scale
+from evalbudget.audits.store.exchange import Imported, export, format_of, import_labels
+from evalbudget.errors import InvalidInputError, UnknownNameError
+
+NOTHING = Imported(new=0, known=0, agrees=0, conflicts=0, empty=0)
+WANTED = (0, 1, 6, 7, 12, 13)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[AuditStore]:
+    with audit(tmp_path / "a.audit") as store:
+        yield store
+
+
+def copy(store: AuditStore, path: Path) -> AuditStore:
+    """The same store before any label."""
+    store.close()
+    path.write_bytes(store.path.read_bytes())
+    return AuditStore.open(path, clock=Clock())
+
+
+def fill(text: str, scores: dict[int, str]) -> str:
+    """What somebody types into the exported table."""
+    rows = list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
+    for row in rows:
+        row["score"] = scores.get(int(row["task"].rpartition("-")[2]), row["score"])
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "label-studio"])
+def test_labels_come_back_as_they_left(tmp_path: Path, kind: str) -> None:
+    with (
+        audit(tmp_path / "a.audit") as store,
+        copy(store, tmp_path / "b.audit") as labelled,
+        AuditStore.open(store.path) as empty,
+    ):
+        labelled.labels.add(0, 7, "ann", at=1_600_000_000.25)
+        labelled.labels.add(12, 10, "bob", at=1_600_000_001.0)
+        labelled.labels.correct(12, 9, "bob")
+        text = export(labelled, kind)
+        assert import_labels(empty, text, kind) == Imported(new=2, known=0, agrees=0, conflicts=0, empty=4)
+        found = empty.labels.counting()
+        expected = labelled.labels.counting()
+        assert {d: (x.score, x.by) for d, x in found.items()} == {0: (7, "ann"), 12: (9, "bob")}
+        assert [x.at for x in found.values()] == [x.at for x in expected.values()]
+        before = empty.labels.history()
+        again = import_labels(empty, text, kind)
+        assert again == Imported(new=0, known=2, agrees=0, conflicts=0, empty=4)
+        assert empty.labels.history() == before
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "label-studio"])
+def test_nothing_exported_leads_the_labeller(store: AuditStore, kind: str) -> None:
+    store.labels.add(0, 7, "ann")
+    text = export(store, kind)
+    assert "Reason" not in text
+    assert "beta" not in text
+    assert "Story 3 by 1." in text
+    with_judge = export(store, kind, judge=True)
+    assert "Reason 0" in with_judge
+    assert "alpha" in with_judge
+    assert "Reason 3" not in with_judge  # not labelled yet
+
+
+def test_only_what_is_wanted_or_labelled(store: AuditStore) -> None:
+    store.labels.add(6, 7, "ann")
+
+    def draws(labelled: bool | None) -> list[int]:
+        lines = export(store, "jsonl", labelled=labelled).splitlines()
+        return [int(json.loads(line)["task"].rpartition("-")[2]) for line in lines]
+
+    assert draws(None) == list(WANTED)
+    assert draws(True) == [6]
+    assert draws(False) == [0, 1, 7, 12, 13]
+
+
+def test_a_table_filled_in_by_part_and_then_further(store: AuditStore) -> None:
+    text = export(store, "csv")
+    first = fill(text, {0: "3", 6: " 4 "})
+    assert import_labels(store, first, "csv", by="ann").new == 2
+    second = fill(first, {1: "5"})
+    assert import_labels(store, second, "csv", by="ann") == Imported(1, 2, 0, 0, 3)
+    assert {d: x.score for d, x in store.labels.counting().items()} == {0: 3, 1: 5, 6: 4}
+
+
+def test_contradictions_in_files_are_kept_and_reported(store: AuditStore) -> None:
+    store.labels.add(0, 7, "ann")
+    text = fill(export(store, "csv", labelled=None), {0: "2", 1: "5"}).replace("ann", "bob")
+    assert import_labels(store, text, "csv", by="bob") == Imported(1, 0, 0, 1, 4)
+    assert store.labels.counting()[0].score == 7
+    assert store.labels.history()[-2].kind is LabelKind.CONFLICTS
+    assert import_labels(store, text, "csv", by="bob") == Imported(0, 2, 0, 0, 4)
+
+
+def test_bad_lines_are_named_and_nothing_is_imported(store: AuditStore, tmp_path: Path) -> None:
+    i = store.id
+    with AuditStore.create(tmp_path / "other.audit", design()) as other:
+        other.draws.append(drawn(range(3)))
+        foreign = other.draws.tasks()[0].id
+    text = (
+        "task,score,by,response\n"
+        f'{i}-0,5,ann,"two\nlines"\n'
+        f"{i}-1,11,ann,\n"
+        f"{i}-2,5,ann,\n"
+        f"{i}-99,5,ann,\n"
+        f"{foreign},5,ann,\n"
+        f"story 7,5,ann,\n"
+        f"{i}-6,five,ann,\n"
+        f"{i}-7,5,,\n"
+    )
+    with pytest.raises(InvalidInputError) as refusal:
+        import_labels(store, text, "csv")
+    message = str(refusal.value)
+    assert message.startswith("nothing was imported:\n")
+    assert "line 4: score 11.0 is outside the scale of this audit: whole numbers 1 to 10" in message
+    assert "line 5: the coin of draw 2 asked for no label" in message
+    assert "line 6: draw 99 was never drawn" in message
+    assert "line 7: task" in message
+    assert "is of another audit store" in message
+    assert "line 8: 'story 7' is not the id of a task" in message
+    assert "and 2 more" in message
+    assert store.labels.history() == []
+    with pytest.raises(InvalidInputError, match="line 2: score 'five' is not a number"):
+        import_labels(store, f"task,score,by\n{i}-6,five,ann\n", "csv")
+    with pytest.raises(InvalidInputError, match=r"line 2: does not say who labelled.*--by NAME"):
+        import_labels(store, f"task,score\n{i}-7,5\n", "csv")
+    with pytest.raises(InvalidInputError, match="line 2: time 'noon'"):
+        import_labels(store, f"task,score,by,at\n{i}-7,5,ann,noon\n", "csv")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "message"),
+    [
+        ("csv", "", "no single column 'task'"),
+        ("csv", "id,score\n1,2\n", "no single column 'task': id, score. Fill in what"),
+        ("csv", "task,score,score\n", "no single column 'score'"),
+        ("csv", 'task,score\n"x,1\n', "line"),
+        ("jsonl", '{"task": "x"}\n{\n', "line 2 is not JSON"),
+        ("jsonl", "[]\n", "line 1 is not an object with a task"),
+        ("jsonl", '{"task": "STORE-0", "score": [1], "by": "a"}\n', r"line 1: score \[1\] is not a number"),
+        ("jsonl", '{"task": "STORE-0", "score": true, "by": "a"}\n', "line 1: score True"),
+        ("label-studio", "{", "not JSON"),
+        ("label-studio", "{}", "not a list of tasks"),
+        ("label-studio", '[{"data": {}}]', "entry 1 has no task"),
+        ("label-studio", "[3]", "entry 1 has no task"),
+        ("label-studio", '[{"data": {"task": "STORE-0"}, "annotations": [1]}]', "entry 1 has annotations"),
+    ],
+)
+def test_damaged_files_are_refused(store: AuditStore, kind: str, text: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        import_labels(store, text.replace("STORE", store.id), kind)
+    assert store.labels.history() == []
+
+
+def test_tables_as_spreadsheets_of_other_countries_write_them(store: AuditStore) -> None:
+    text = f"\ufeffTask;Item;Score;By\r\n{store.id}-0;x;5;ann\r\n;;;\r\n"
+    assert import_labels(store, text, "csv").new == 1
+
+
+def test_decimal_commas(tmp_path: Path) -> None:
+    with audit(tmp_path / "halves.audit", scale=Scale(1, 10, 0.5)) as store:
+        assert import_labels(store, f"task;score;by\n{store.id}-0;7,5;ann\n", "csv").new == 1
+        assert store.labels.counting()[0].score == 7.5
+        with pytest.raises(InvalidInputError, match="not a number"):  # a thousand and a half?
+            import_labels(store, f"task\tscore\tby\n{store.id}-1\t1,5\tann\n", "csv")
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "label-studio"])
+@pytest.mark.parametrize(
+    "response",
+    ["x" * 200_000, "a\u2028b\x85c\x0bd\x1ce\r\nf\rg\0h", "\ufeff'=1+1", "＝1+1", "\n=1+1"],
+    ids=["long", "line ends", "mark", "wide", "second line"],
+)
+def test_any_answer_survives_the_way_out_and_back(tmp_path: Path, kind: str, response: str) -> None:
+    with AuditStore.create(tmp_path / "a.audit", design(scale=Scale(0, 1, 1 / 3))) as store:
+        (draw, answer), *_ = drawn(range(1))
+        store.draws.append([(draw, type(answer)("prompt", response))])
+        store.labels.add(0, 1 / 3, '=HYPERLINK("http://x")')
+        text = export(store, kind)
+        assert import_labels(store, text, kind) == Imported(0, known=1, agrees=0, conflicts=0, empty=0)
+        if kind == "csv" and len(response) < 100_000:  # Python's own reader takes no more
+            row = next(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline="")))
+            assert row["by"] == '\'=HYPERLINK("http://x")'
+            assert row["response"].removeprefix("'") == response.removeprefix("'")
+            assert row["response"][0] not in "=＝\n"
+
+
+def test_a_task_whose_number_is_absurd_is_no_task(store: AuditStore) -> None:
+    with pytest.raises(InvalidInputError, match="not the id of a task") as refusal:
+        import_labels(store, f"task,score,by\n{store.id}-{'9' * 5000},5,ann\n", "csv")
+    assert len(str(refusal.value)) < 300
+
+
+def test_times_that_no_calendar_shows_are_refused(store: AuditStore) -> None:
+    for at in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"):
+        with pytest.raises(InvalidInputError, match="not when anybody labelled"):
+            import_labels(store, f"task,score,by,at\n{store.id}-0,5,ann,{at}\n", "csv")
+
+
+def test_texts_are_no_formulas_in_a_spreadsheet(tmp_path: Path) -> None:
+    with AuditStore.create(tmp_path / "a.audit", design()) as store:
+        (draw, answer), *_ = drawn(range(1))
+        evil = '=HYPERLINK("http://x","y")'
+        store.draws.append([(draw, type(answer)("- a list\n- of two", evil, ""))])
+        row = next(csv.DictReader(io.StringIO(export(store, "csv").removeprefix("\ufeff"), newline="")))
+        assert row["response"] == "'" + evil
+        assert row["prompt"] == "'- a list\n- of two"
+        assert json.loads(export(store, "jsonl"))["response"] == evil
+
+
+def test_what_label_studio_writes(store: AuditStore) -> None:
+    i = store.id
+
+    def task(draw: int, *annotations: object) -> dict[str, object]:
+        return {"id": draw + 100, "data": {"task": f"{i}-{draw}"}, "annotations": list(annotations)}
+
+    def annotation(value: dict[str, object], by: object = 3, **more: object) -> dict[str, object]:
+        when = {"created_at": "2026-01-02T03:04:05.678Z", "lead_time": 4.2}
+        return {"completed_by": by, "result": [{"from_name": "score", "value": value}], **when, **more}
+
+    text = json.dumps(
+        [
+            task(0, annotation({"choices": ["7"]}, {"email": "ann@x.org"})),
+            task(1, annotation({"number": 6}), annotation({"rating": 5}, 4, was_cancelled=True)),
+            task(6, annotation({"rating": 5}), annotation({"rating": 4}, 4)),
+            task(7),
+            task(12, {"completed_by": 3, "result": []}),
+        ]
+    )
+    assert import_labels(store, text, "label-studio") == Imported(3, 0, 0, 1, 2)
+    found = store.labels.counting()
+    assert {d: (x.score, x.by) for d, x in found.items()} == {
+        0: (7, "ann@x.org"),
+        1: (6, "annotator 3"),
+        6: (5, "annotator 3"),
+    }
+    assert found[0].at == pytest.approx(1767323045.678)
+    minimal = json.dumps([{"id": 1, "task": f"{i}-13", "score": "9", "annotator": 5, "lead_time": 1.0}])
+    assert import_labels(store, minimal, "label-studio").new == 1
+    two = json.dumps([task(7, annotation({"choices": ["7", "8"]}))])
+    with pytest.raises(InvalidInputError, match=r"entry 1: its score is .* not one number or choice"):
+        import_labels(store, two, "label-studio")
+
+
+def test_labels_sent_to_label_studio_stay_those_of_who_gave_them(store: AuditStore) -> None:
+    store.labels.add(0, 7, "ann")
+    tasks = json.loads(export(store, "label-studio"))
+    # what Label Studio adds to an annotation it was given
+    tasks[0]["annotations"][0] |= {"completed_by": 1, "lead_time": None, "updated_at": "2026-01-02T03:04:05Z"}
+    assert import_labels(store, json.dumps(tasks), "label-studio") == Imported(0, 1, 0, 0, 5)
+
+
+@pytest.mark.parametrize(
+    ("scale", "control", "values"),
+    [
+        (TEN, "Choices", [str(n) for n in range(1, 11)]),
+        (Scale(0, 1, 1), "Choices", ["0", "1"]),
+        (Scale(0, 1), "Number", []),
+        (Scale(0, 100, 1), "Number", []),
+    ],
+)
+def test_the_labelling_interface_has_the_scale(
+    tmp_path: Path, scale: Scale, control: str, values: list[str]
+) -> None:
+    with audit(tmp_path / "a.audit", scale=scale) as store:
+        view = ElementTree.fromstring(export(store, "label-studio-config"))
+        tasks = json.loads(export(store, "label-studio"))
+    found = view.find(control)
+    assert found is not None
+    assert (found.get("name"), found.get("toName")) == ("score", "response")
+    assert [choice.get("value") for choice in found] == values
+    shown = {text.get("value", "").removeprefix("$") for text in view.iter("Text")}
+    assert shown == {"prompt", "response"} <= set(tasks[0]["data"])
+
+
+def test_formats_are_told_by_suffix() -> None:
+    assert [format_of(n) for n in ("a.csv", "b.JSONL", "c.json")] == ["csv", "jsonl", "label-studio"]
+    assert format_of("standard input", "csv") == "csv"
+    with pytest.raises(InvalidInputError, match="give --format"):
+        format_of("labels.txt")
+
+
+def test_unknown_formats_are_refused_with_the_nearest(store: AuditStore) -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'jsonl'"):
+        export(store, "json")
+    with pytest.raises(UnknownNameError, match="format"):
+        import_labels(store, "", "label-studio-config")

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import click
+import pytest
+
+from evalbudget import Cell, Request, hookimpl
+from evalbudget.errors import PluginError, UnknownNameError
+from evalbudget.hooks.plugins import DISABLE, Plugins, get_sampler, plugins
+from evalbudget.journal import Event
+from evalbudget.races.samplers import UCBE, UniformRacing
+from evalbudget.repeats.samplers import Uniform
+from evalbudget.report import SECTIONS, Section
+from evalbudget.sampler import Kind
+
+BUILT_IN = {"auto", "uniform", "robin", "robin-hood", "eb-bernstein", "rating-kernel"}
+EVENT = Event(Request(0, Cell()))
+
+Found = tuple[Any, EntryPoint]
+Install = Callable[..., Found]
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Pretend that a distribution with a plugin of these functions is installed."""
+
+    def install(name: str, *, distribution: str | None = None, **functions: Any) -> Found:
+        module = ModuleType(f"fake_{name}_{distribution}")
+        for attribute, value in functions.items():
+            setattr(module, attribute, value)
+        monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
+        package = SimpleNamespace(name=distribution or f"dist-{name}", version="1.2")
+        return package, EntryPoint(name, module.__name__, "evalbudget")
+
+    return install
+
+
+def registers(*classes: object) -> Callable[[], list[object]]:
+    @hookimpl
+    def evalbudget_register_samplers() -> list[object]:
+        return list(classes)
+
+    return evalbudget_register_samplers
+
+
+def sampler(name: str) -> type[Uniform]:
+    return type("Mine", (Uniform,), {"name": name})
+
+
+def error(found: Plugins, name: str) -> str:
+    (info,) = [info for info in found.found if info.name == name]
+    return info.error or ""
+
+
+def test_built_ins_register_through_the_same_hooks() -> None:
+    found = Plugins([])
+    assert set(found.samplers) == BUILT_IN
+    assert [info.name for info in found.found] == ["builtin"]
+    assert set(found.found[0].provides["samplers"]) == BUILT_IN
+    assert set(found.found[0].provides["samplers of models"]) == set(found.racers)
+
+
+def test_reports_register_through_the_hook(install: Install) -> None:
+    class Mine(Section):
+        name = "mine"
+
+    @hookimpl
+    def evalbudget_register_reports() -> list[type[Section]]:
+        return [Mine]
+
+    found = Plugins([install("mine", evalbudget_register_reports=evalbudget_register_reports)])
+    assert list(found.reports) == [cls.name for cls in SECTIONS] + ["mine"]
+    assert found.found[0].provides["reports"] == tuple(cls.name for cls in SECTIONS)
+    assert found.found[1].provides == {"reports": ("mine",)}
+
+
+def test_a_plugin_is_found_and_described(install: Install) -> None:
+    mine = sampler("mine")
+    found = Plugins([install("good", evalbudget_register_samplers=registers(mine))])
+    assert found.sampler("mine") is mine
+    info = found.found[-1]
+    assert (info.name, info.distribution, info.version) == ("good", "dist-good", "1.2")
+    assert (info.provides, info.error, info.disabled) == ({"samplers": ("mine",)}, None, False)
+
+
+@hookimpl
+def evalbudget_register_sampler() -> list[object]:
+    """A hook that does not exist."""
+    return []
+
+
+@hookimpl
+def _raises() -> list[object]:
+    raise RuntimeError("boom")
+
+
+@hookimpl
+def _wrong_argument(file: object) -> None:
+    """evalbudget_open_scores has ``path``."""
+
+
+@pytest.mark.parametrize(
+    ("functions", "complaint"),
+    [
+        ({"evalbudget_register_samplers": registers(object)}, "must return classes with a name"),
+        ({"evalbudget_register_samplers": registers(sampler("x"), Uniform)}, None),
+        (
+            {"evalbudget_register_samplers": registers("uniform")},
+            "must return classes with a name; got 'uniform'",
+        ),
+        ({"evalbudget_register_samplers": registers(sampler(""))}, "must return classes with a name"),
+        ({"evalbudget_register_samplers": _raises}, "RuntimeError: boom"),
+        (
+            {"evalbudget_register_sampler": evalbudget_register_sampler},
+            "unknown hook 'evalbudget_register_sampler'",
+        ),
+        ({"evalbudget_open_scores": _wrong_argument}, "file"),
+    ],
+)
+def test_a_broken_plugin_does_not_take_down_the_rest(
+    install: Install, functions: dict[str, Any], complaint: str | None
+) -> None:
+    entry_points = [
+        install("broken", **functions),
+        install("good", evalbudget_register_samplers=registers(sampler("mine"))),
+    ]
+    if complaint is None:  # a second sampler of one name is no accident of one plugin
+        with pytest.raises(PluginError, match="'uniform' is registered twice"):
+            Plugins(entry_points)
+        return
+    found = Plugins(entry_points)
+    assert complaint in error(found, "broken")
+    assert error(found, "good") == ""
+    assert set(found.samplers) == {*BUILT_IN, "mine"}
+
+
+def test_a_plugin_that_cannot_be_imported_is_reported(install: Install) -> None:
+    absent: Found = (
+        SimpleNamespace(name="dist-absent", version="3"),
+        EntryPoint("absent", "no_such_module_x", "evalbudget"),
+    )
+    found = Plugins([absent, install("good", evalbudget_register_samplers=registers(sampler("mine")))])
+    assert "ModuleNotFoundError: No module named 'no_such_module_x'" in error(found, "absent")
+    assert "mine" in found.samplers
+
+
+def test_an_instance_is_not_a_class(install: Install) -> None:
+    running = SimpleNamespace(name="running")
+    found = Plugins([install("broken", evalbudget_register_samplers=registers(running))])
+    assert "must return classes" in error(found, "broken")
+
+
+def test_duplicate_sampler_names_raise_naming_both_distributions(install: Install) -> None:
+    entry_points = [
+        install(name, evalbudget_register_samplers=registers(sampler("mine"))) for name in ("first", "second")
+    ]
+    with pytest.raises(
+        PluginError, match="'mine' is registered twice: by dist-first and by dist-second"
+    ) as raised:
+        Plugins(entry_points)
+    assert f"{DISABLE}=second" in str(raised.value)
+    assert "mine" in Plugins(entry_points, disabled="second").samplers
+
+
+def test_duplicate_plugin_names_raise_naming_both_distributions(install: Install) -> None:
+    entry_points = [install("same", distribution=d) for d in ("one", "two")]
+    with pytest.raises(PluginError, match="named 'same': one and two"):
+        Plugins(entry_points)
+    assert all(info.disabled for info in Plugins(entry_points, disabled="same").found[1:])
+
+
+@pytest.mark.parametrize(
+    ("disabled", "left"), [("1", set()), ("a", {"b"}), (" a , b ", set()), ("", {"a", "b"})]
+)
+def test_plugins_can_be_disabled(install: Install, disabled: str, left: set[str]) -> None:
+    entry_points = [install(n, evalbudget_register_samplers=registers(sampler(n))) for n in ("a", "b")]
+    found = Plugins(entry_points, disabled=disabled)
+    assert set(found.samplers) == BUILT_IN | left
+    assert {info.name for info in found.found if info.disabled} == {"a", "b"} - left
+
+
+def test_the_environment_variable_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DISABLE, "1")
+    plugins.cache_clear()
+    try:
+        assert set(plugins().samplers) == BUILT_IN
+    finally:
+        plugins.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("unifrom", "Did you mean 'uniform'?"),
+        ("EB_Bernstein", "Did you mean 'eb-bernstein'?"),
+        ("zzz", "Available: audit-eprocess"),
+    ],
+)
+def test_unknown_names_get_a_hint(name: str, hint: str) -> None:
+    with pytest.raises(UnknownNameError) as raised:
+        get_sampler(name)
+    assert str(raised.value).startswith(f"unknown sampler {name!r}. {hint}")
+
+
+def test_a_name_and_a_kind_identify_a_sampler() -> None:
+    assert get_sampler("uniform") is get_sampler("uniform", Kind.REPEATS) is Uniform
+    assert get_sampler("uniform", Kind.MODELS) is UniformRacing
+    assert get_sampler("ucb-e") is get_sampler("ucb-e", Kind.MODELS) is UCBE
+    with pytest.raises(UnknownNameError, match="unknown sampler of models 'eb-bernstein'"):
+        get_sampler("eb-bernstein", Kind.MODELS)
+    with pytest.raises(UnknownNameError, match="unknown sampler of repeats 'ucb-e'"):
+        get_sampler("ucb-e", Kind.REPEATS)
+
+
+def test_one_name_may_be_registered_once_per_kind(install: Install) -> None:
+    of_models = type("OfModels", (UniformRacing,), {"name": "mine"})
+    both = install("good", evalbudget_register_samplers=registers(sampler("mine"), of_models))
+    found = Plugins([both])
+    assert found.sampler("mine", Kind.MODELS) is of_models
+    assert found.found[-1].provides == {"samplers": ("mine",), "samplers of models": ("mine",)}
+    with pytest.raises(PluginError, match="sampler of models 'mine' is registered twice"):
+        Plugins([both, install("again", evalbudget_register_samplers=registers(of_models))])
+
+
+def test_observers_see_events_and_cannot_disturb(install: Install, caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[Event] = []
+    calls: list[int] = []
+
+    @hookimpl
+    def sees(event: Event) -> None:
+        seen.append(event)
+
+    @hookimpl
+    def fails() -> None:
+        calls.append(1)
+        raise RuntimeError("boom")
+
+    found = Plugins(
+        [
+            install("sees", evalbudget_reading_recorded=sees),
+            install("fails", evalbudget_reading_recorded=fails),
+        ]
+    )
+    with caplog.at_level(logging.ERROR):
+        found.observe(EVENT)
+        found.observe(EVENT)
+    assert seen == [EVENT, EVENT]
+    assert calls == [1]
+    assert len(caplog.records) == 1
+    assert "'fails'" in caplog.text
+
+
+def test_commands_of_other_plugins_survive_one_that_fails(install: Install) -> None:
+    @hookimpl
+    def adds(cli: click.Group) -> None:
+        cli.add_command(click.Command("hello"))
+
+    @hookimpl
+    def fails(cli: click.Group) -> None:
+        raise RuntimeError("boom")
+
+    found = Plugins(
+        [install("bad", evalbudget_add_commands=fails), install("good", evalbudget_add_commands=adds)]
+    )
+    group = click.Group()
+    found.add_commands(group)
+    assert set(group.commands) == {"hello"}
+    assert error(found, "bad") == "RuntimeError: boom"
+
+
+def test_a_reader_that_breaks_leaves_the_others_working(tmp_path: Path) -> None:
+    class Broken:
+        @hookimpl
+        def evalbudget_open_scores(self, path: Path) -> None:
+            raise KeyError("my bug")
+
+    found = Plugins([])
+    found._manager.register(Broken(), name="broken")
+    file = tmp_path / "scores.csv"
+    file.write_text("item,score\na,1\nb,2\n")
+    assert found.open_scores(file).items == ("a", "b")

@@ -1,0 +1,103 @@
+"""By simulation: repeats that follow scores, judges that take turns, and still honest intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tests.claims import binomial_claim, pinned, replications
+
+from evalbudget import Allocation, Design, Reading
+from evalbudget.hooks.plugins import get_sampler
+from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean
+from evalbudget.judges.schedules import Cyclic
+from evalbudget.repeats.estimates import eb_wilson
+from evalbudget.repeats.samplers import RepeatSampler
+from evalbudget.statistics.bounds import FloatArray
+
+pytestmark = pytest.mark.claim
+
+N, K, TIMES = 60, 3, 8
+JUDGES = ("harsh", "fair", "kind")
+Draw = Callable[[int, int], float]
+
+
+def mostly_pass(rng: np.random.Generator) -> tuple[FloatArray, Draw]:
+    """Bernoulli items near one end: chances per item and judge, and a draw."""
+    p = np.clip(0.9 * rng.beta(9, 1, N)[:, None] + np.array([-0.08, 0.0, 0.08]), 0, 1)
+    return p, lambda item, judge: float(rng.random() < p[item, judge])
+
+
+def ratings(rng: np.random.Generator) -> tuple[FloatArray, Draw]:
+    """Normal scores of very different spread, judges two points apart."""
+    mean = rng.normal(5, 1, N)[:, None] + np.array([-2.0, 0.0, 2.0])
+    sd = np.where(np.arange(N) % 5 == 0, 2.0, 0.3)
+    return mean, lambda item, judge: float(rng.normal(mean[item, judge], sd[item]))
+
+
+def bought(sampler: RepeatSampler, schedule: Cyclic, draw: Draw) -> JudgeScores:
+    sampler.rotate(lambda item, epoch: schedule.judges_for(item, epoch)[0])
+    rows = []
+    for _ in range(TIMES * N):
+        (request,) = sampler.ask(1)
+        _, item, epoch, judge = request.cell
+        weight = np.nan if request.weight is None else request.weight
+        rows.append((item, epoch, judge, draw(item, judge), weight))
+        sampler.tell([Reading(request, rows[-1][3])])
+    item_, epoch_, judge_, value_, weight_ = zip(*rows, strict=True)
+    told = weight_ if sampler.allocation is Allocation.WEIGHTED else None
+    return JudgeScores.of(item_, epoch_, judge_, value_, judges=JUDGES, n_items=N, weight=told)
+
+
+@pytest.mark.parametrize(
+    ("world", "name", "hold_out", "expected"),
+    [
+        pytest.param(mostly_pass, "eb-bernstein", True, 3, id="bernoulli-weighted"),
+        pytest.param(mostly_pass, "eb-bernstein", False, 5, id="bernoulli-adaptive"),
+        pytest.param(ratings, "auto", True, 6, id="ratings-weighted"),
+        pytest.param(ratings, "rating-kernel", False, 4, id="ratings-adaptive"),
+    ],
+)
+def test_the_panel_mean_after_adaptive_repeats(
+    world: Callable[[np.random.Generator], tuple[FloatArray, Draw]],
+    name: str,
+    hold_out: bool,
+    expected: int,
+) -> None:
+    # the population of items is what is covered, so its mean is the truth
+    R = replications(80, 2000)
+    big = np.mean([world(np.random.default_rng([s, 99]))[0].mean() for s in range(2000)])
+    missed, errors, covered = 0, [], []
+    for seed in range(R):
+        rng = np.random.default_rng(seed)
+        truth, draw = world(rng)
+        design = Design(items=tuple(map(str, range(N))), raters=JUDGES)
+        sampler = get_sampler(name)(design, hold_out=hold_out, seed=seed)
+        assert isinstance(sampler, RepeatSampler)
+        scores = bought(sampler, Cyclic(design.items, JUDGES, epochs=TIMES, seed=seed), draw)
+        estimate = panel_mean(scores, allocation=sampler.allocation, fixed_repeats=sampler.fixed_repeats)
+        interval = estimate.confidence_interval(0.95)
+        missed += not interval.low <= big <= interval.high
+        errors.append(estimate.value - truth.mean())
+        items = eb_wilson(judge_corrected(scores), fixed_repeats=sampler.fixed_repeats)
+        bounds = items.confidence_intervals(0.95)
+        mine = truth.mean(axis=1)
+        covered.append(float(((bounds.low <= mine) & (mine <= bounds.high)).mean()))
+    assert abs(np.mean(errors) / np.std(errors, ddof=1) * np.sqrt(R)) < 4
+    binomial_claim(missed, R, at_most=0.07)
+    pinned(missed, expected)
+    assert np.mean(covered) > 0.93
+
+
+def test_counting_all_adaptive_scores_is_biased() -> None:
+    """What the test above would see."""
+    errors = []
+    for seed in range(replications(90, 1000)):
+        truth, draw = mostly_pass(np.random.default_rng(seed))
+        design = Design(items=tuple(map(str, range(N))), raters=JUDGES)
+        sampler = get_sampler("eb-bernstein")(design, hold_out=False, seed=seed, objective="mean")
+        assert isinstance(sampler, RepeatSampler)
+        scores = bought(sampler, Cyclic(design.items, JUDGES, epochs=TIMES, seed=seed), draw)
+        errors.append(panel_mean(scores, allocation=Allocation.FIXED).value - truth.mean())
+    assert np.mean(errors) / np.std(errors, ddof=1) * np.sqrt(len(errors)) > 4

@@ -1,0 +1,225 @@
+"""Samplers that prove who is the best: the proof is that of the scores read, whatever was asked and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.claims import binomial_claim, pinned, replications
+
+from evalbudget import Design
+from evalbudget.errors import InvalidInputError
+from evalbudget.races.prediction import FactorModel
+from evalbudget.races.samplers import OutcomeKind, PairedEProcess, ProvingSampler, Race, SequentialHalving
+from evalbudget.statistics.bounds import FloatArray
+from evalbudget.statistics.paired import BestProof
+from evalbudget.testing import play
+
+
+def design(m: int, n: int) -> Design:
+    return Design(items=tuple(f"i{j}" for j in range(n)), models=tuple(f"m{i}" for i in range(m)))
+
+
+def finish(sampler: Any, truth: FloatArray, budget: int | None = None) -> Any:
+    while budget is None or sampler.asked < budget:
+        cells = sampler.next_cells(None if budget is None else budget - sampler.asked)
+        if cells is None:
+            break
+        sampler.learn(cells, truth[cells.model, cells.item])
+    return sampler
+
+
+def world(seed: int, m: int = 5, n: int = 60) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    chance = np.linspace(0.8, 0.4, m)[:, None] + rng.normal(0, 0.15, n)
+    return (rng.random((m, n)) < chance).astype(float)
+
+
+MADE: list[Any] = [
+    PairedEProcess,
+    Race,
+    lambda design, seed: Race(design, until_proved=True, seed=seed),
+]
+
+
+@pytest.mark.parametrize("make", MADE)
+@pytest.mark.parametrize("budget", [37, 100, 173, None])
+def test_the_proof_is_that_of_the_items_all_contenders_read(make: Any, budget: int | None) -> None:
+    for seed in range(3):
+        truth = world(seed)
+        sampler: ProvingSampler = finish(make(design(5, 60), seed=seed), truth, budget)
+        proof = BestProof(5, 60)
+        order = sampler._order(0)
+        while not proof.decided:
+            item = order[proof.read]
+            if not all(np.isfinite(sampler.scores_of(m)[item]) for m in proof.contenders.tolist()):
+                break
+            proof.update(truth[:, item])
+        assert sampler.proof is not None
+        assert sampler.proof.dropped_at.tolist() == proof.dropped_at.tolist()
+        assert sampler.proof.read == proof.read
+        assert sampler.proved_worse == set(np.flatnonzero(proof.dropped_at >= 0).tolist())
+        assert (sampler.outcome.kind is OutcomeKind.BEST) == (proof.winner is not None)
+        if proof.winner is not None:
+            assert sampler.leader() == proof.winner == sampler.outcome.models[0]
+
+
+@pytest.mark.parametrize("make", MADE)
+def test_nothing_is_left_undecided_while_there_is_something_to_read(make: Any) -> None:
+    for seed in range(6):
+        truth = world(seed, 4, 40)
+        sampler = finish(make(design(4, 40), seed=seed), truth)
+        best = np.flatnonzero(truth.mean(axis=1) == truth.mean(axis=1).max())
+        assert sampler.stop_reason
+        assert sampler.stop_reason.startswith("proved")
+        assert sampler.outcome.kind is (OutcomeKind.BEST if best.size == 1 else OutcomeKind.TIE)
+        assert set(sampler.outcome.models) == set(best.tolist())
+        assert set(sampler.eliminated) == set(range(4)) - set(best.tolist())
+
+
+@pytest.mark.parametrize("make", MADE)
+def test_exact_ties_are_proved_by_reading_all_of_those_that_tie(make: Any) -> None:
+    row = np.round(np.random.default_rng(3).random(30), 1)
+    rng = np.random.default_rng(4)
+    truth = np.stack([row, rng.permutation(row), np.zeros(30), row])
+    sampler = finish(make(design(4, 30), seed=2), truth)
+    assert sampler.outcome == (OutcomeKind.TIE, (0, 1, 3))
+    assert set(sampler.eliminated) == {2}
+    assert sampler.n_read(2) < 30
+
+
+@pytest.mark.parametrize("cls", [Race, PairedEProcess, SequentialHalving])
+def test_a_tie_does_not_follow_from_what_is_planned(cls: Any) -> None:
+    """Two models at .475 and .450 of the 40 items each was asked, of 60; the rest of the step is not read."""
+    truth = np.zeros((2, 60))
+    options = {"budget": 120} if cls is SequentialHalving else {"batch": 60}
+    if cls is Race:
+        options["first"] = 60
+    sampler = cls(design(2, 60), seed=1, **options)
+    order = sampler._order(0)
+    truth[0, order[:19]] = 1.0
+    truth[1, order[1:19]] = 1.0
+    finish(sampler, truth, 80)
+    assert [sampler.n_read(m) for m in (0, 1)] == [40, 40]
+    assert sampler.outcome.kind is OutcomeKind.UNDECIDED
+
+
+def test_steering_first_costs_little_and_finds_the_same() -> None:
+    truth = world(0, 6, 300)
+    first = finish(Race(design(6, 300), seed=3), truth)
+    only = finish(Race(design(6, 300), until_proved=True, seed=3), truth)
+    eprocess = finish(PairedEProcess(design(6, 300), seed=3), truth)
+    assert first.outcome == only.outcome == eprocess.outcome
+    assert only.asked == eprocess.asked
+    assert eprocess.asked <= first.asked <= 1.5 * eprocess.asked
+
+
+def test_failed_cells_and_lost_models() -> None:
+    truth = world(2, 4, 80)
+    holes = np.random.default_rng(0).random(truth.shape) < 0.1
+    sampler = PairedEProcess(design(4, 80), seed=1)
+
+    def score(cell: Any) -> float | None:
+        if cell.model == 0 or holes[cell.model, cell.item]:
+            return None
+        return float(truth[cell.model, cell.item])
+
+    play(sampler, 10_000, score=score, concurrency=5)
+    assert sampler.lost == {0}
+    assert sampler.outcome.kind is OutcomeKind.BEST
+    assert sampler.outcome.models == (1,)
+    assert 0 not in sampler.proved_worse
+    lone = Race(design(2, 30), seed=1)
+    lone.withdraw(0)
+    finish(lone, truth[:2])
+    assert lone.stop_reason == "only one model is left"
+    assert lone.outcome == (OutcomeKind.BEST, (1,))
+    nobody = PairedEProcess(design(2, 30), seed=1)
+    nobody.withdraw(0)
+    nobody.withdraw(1)
+    finish(nobody, truth[:2])
+    assert nobody.stop_reason == "every model was given up after repeated failures"
+    assert nobody.outcome == (OutcomeKind.UNDECIDED, ())
+
+
+def test_delta_is_checked() -> None:
+    for delta in (0.0, 1.0, -1.0):
+        with pytest.raises(InvalidInputError, match="delta"):
+            PairedEProcess(design(2, 5), delta=delta)
+
+
+def history(seed: int, spoil: bool) -> tuple[FactorModel, FloatArray]:
+    rng = np.random.default_rng(seed)
+    U, V = rng.normal(0, 1.5, 60), rng.normal(0, 1.5, 150)
+    scores = (rng.random((60, 150)) < 1 / (1 + np.exp(-U[:, None] - V))).astype(float)
+    past = scores[:40, rng.permutation(150)] if spoil else scores[:40]
+    return FactorModel.train(past, [f"i{j}" for j in range(150)], rank=1, ridge=1.0), scores[40:]
+
+
+@pytest.mark.parametrize("anchors", [0, 5])
+def test_a_history_that_predicts_worse_than_a_constant_is_dropped_and_said_so(anchors: int) -> None:
+    for spoil in (False, True):
+        factors, truth = history(1, spoil)
+        # of 40 models, five anchors at most: one for every eight
+        race = Race(design(20, 150), predictor=factors, anchors=anchors or 6, first=12, seed=1)
+        sampler = finish(race, truth, 1200)
+        assert (sampler.predictor is None) == spoil
+        assert ("history dropped" in sampler.history_note) == spoil
+        # the anchors stay known cells, and what comes after them is not predicted
+        draws = sampler.draws(sampler.leader())
+        assert draws.known.size == (min(anchors, 4) if spoil else anchors)  # given up after four
+        assert bool(draws.prediction.any()) != spoil
+        assert truth.mean(axis=1).max() - truth.mean(axis=1)[sampler.leader()] < 0.05
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize("make", MADE)
+def test_two_tied_models_have_a_winner_with_probability_delta_at_most(make: Any) -> None:
+    R = replications(40, 1000)
+    passed = np.arange(60) < 30
+    wrong = 0
+    for seed in range(R):
+        rng = np.random.default_rng([seed, 5])
+        truth = np.stack([rng.permutation(passed), rng.permutation(passed)]).astype(float)
+        wrong += finish(make(design(2, 60), seed=seed), truth).outcome.kind is OutcomeKind.BEST
+    binomial_claim(wrong, R, at_most=0.05)
+    pinned(wrong, 1)
+
+
+def adversarial() -> FloatArray:
+    """Tied; what the first one fails comes first in the dataset."""
+    passed = np.arange(60) >= 30
+    return np.stack([passed, ~passed]).astype(float)
+
+
+def one_item() -> FloatArray:
+    """The second one is better by one item of 21 that they differ on."""
+    sign = np.where(np.arange(60) < 21, np.where(np.arange(60) % 2, -1.0, 1.0), 0.0)
+    return np.stack([(1 - sign) / 2, (1 + sign) / 2])
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(("world", "right"), [(adversarial, None), (one_item, 1)])
+def test_a_wrong_winner_with_probability_delta_at_most(world: Any, right: int | None) -> None:
+    R = replications(30, 1000)
+    wrong = 0
+    for seed in range(R):
+        outcome = finish(PairedEProcess(design(2, 60), seed=seed), world()).outcome
+        wrong += outcome.kind is OutcomeKind.BEST and outcome.models != (right,)
+    binomial_claim(wrong, R, at_most=0.05)
+    pinned(wrong, 0)
+
+
+@pytest.mark.claim
+def test_too_lax_a_proof_is_found_out() -> None:
+    R = replications(40, 200)
+    passed = np.arange(60) < 30
+    wrong = 0
+    for seed in range(R):
+        rng = np.random.default_rng([seed, 5])
+        truth = np.stack([rng.permutation(passed), rng.permutation(passed)]).astype(float)
+        lax = PairedEProcess(design(2, 60), delta=0.9, seed=seed)
+        wrong += finish(lax, truth).outcome.kind is OutcomeKind.BEST
+    with pytest.raises(AssertionError, match="claimed to fail"):
+        binomial_claim(wrong, R, at_most=0.05)

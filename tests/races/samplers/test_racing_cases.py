@@ -1,0 +1,433 @@
+"""Hard cases of racing: budgets, ties, lost and exhausted models, late models, missing and foreign scores."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evalbudget import Cell, Design, Reading
+from evalbudget.errors import BudgetError, InvalidInputError, SamplerError
+from evalbudget.races.prediction import FactorModel
+from evalbudget.races.prediction.corrections import Corrections
+from evalbudget.races.samplers import (
+    LUCB,
+    UCBE,
+    OutcomeKind,
+    Pulse,
+    Race,
+    RacingSampler,
+    SequentialHalving,
+    SuccessiveRejects,
+    UniformRacing,
+)
+from evalbudget.statistics.bounds import FloatArray
+from evalbudget.testing import play
+
+COLD: list[type[RacingSampler]] = [UniformRacing, UCBE, LUCB, SuccessiveRejects, SequentialHalving, Race]
+
+
+def design(m: int, n: int) -> Design:
+    return Design(items=tuple(f"i{j}" for j in range(n)), models=tuple(f"m{i}" for i in range(m)))
+
+
+def finish(sampler: RacingSampler, truth: FloatArray, budget: int | None = None) -> RacingSampler:
+    while budget is None or sampler.asked < budget:
+        cells = sampler.next_cells(None if budget is None else budget - sampler.asked)
+        if cells is None:
+            break
+        sampler.learn(cells, truth[cells.model, cells.item])
+    return sampler
+
+
+def scores(seed: int, m: int, n: int, best: float = 0.9, rest: float = 0.4) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    level = np.where(np.arange(m) == m // 2, best, rest)
+    return (rng.random((m, n)) < level[:, None]).astype(float)
+
+
+@pytest.mark.parametrize("cls", COLD)
+def test_finds_a_clear_winner(cls: Any) -> None:
+    sampler = finish(cls(design(9, 200), seed=1), scores(0, 9, 200), 1200)
+    assert sampler.leader() == 4
+
+
+@pytest.mark.parametrize("cls", COLD)
+def test_one_model_is_the_best(cls: Any) -> None:
+    sampler = finish(cls(design(1, 30), seed=1), scores(0, 1, 30))
+    assert sampler.stop_reason
+    assert sampler.leader() == 0
+    assert sampler.outcome == (OutcomeKind.BEST, (0,))
+
+
+@pytest.mark.parametrize("cls", [LUCB, SuccessiveRejects, SequentialHalving, Race])
+@pytest.mark.parametrize("level", [0.0, 1.0, 0.5])
+def test_equal_models_are_never_told_apart_for_good(cls: Any, level: float) -> None:
+    row = (np.random.default_rng(2).random(40) < level).astype(float)
+    sampler = finish(cls(design(2, 40), seed=1), np.stack([row, row]))
+    assert sampler.stop_reason
+    if cls is LUCB or cls is Race:
+        assert sampler.outcome == (OutcomeKind.TIE, (0, 1))
+    assert sampler.leader() in (0, 1)
+
+
+def test_models_that_tie_but_for_rounding_tie() -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        row = np.round(rng.random(60), 1)
+        truth = np.stack([row, rng.permutation(row), rng.permutation(row), 0.5 * row])
+        sampler = finish(LUCB(design(4, 60), batch=7, seed=seed), truth)
+        assert sampler.outcome == (OutcomeKind.TIE, (0, 1, 2)), seed
+        assert set(sampler.eliminated) <= {3}
+        assert not sampler.lost
+
+
+def test_the_smallest_difference_is_none_to_round_away() -> None:
+    truth = np.tile(np.round(np.random.default_rng(0).random(60), 1), (2, 1))
+    truth[1, 7] += 0.1 if truth[1, 7] < 0.9 else -0.1
+    sampler = finish(LUCB(design(2, 60), batch=7, seed=1), truth)
+    assert sampler.outcome == (OutcomeKind.BEST, (int(truth.mean(axis=1).argmax()),))
+
+
+def test_models_within_the_margin_are_equivalent() -> None:
+    truth = scores(3, 2, 3000, 0.6, 0.6)
+    lucb = finish(LUCB(design(2, 3000), epsilon=0.2, seed=1), truth)
+    assert lucb.asked < 6000
+    assert lucb.outcome == (OutcomeKind.EQUIVALENT, (0, 1))
+
+
+@pytest.mark.parametrize("cls", COLD)
+def test_a_model_that_always_fails_leaves_and_holds_nobody_up(cls: Any) -> None:
+    truth = scores(0, 5, 60)
+    sampler = cls(design(5, 60), seed=1)
+    journal = play(
+        sampler, 10_000, score=lambda c: None if c.model == 0 else truth[c.model, c.item], concurrency=6
+    )
+    failed = sum(reading.value is None for reading in journal.readings)
+    assert failed <= 3 * (8 + 6), "it went on asking"
+    assert 0 in sampler.eliminated
+    assert sampler.leader() == 2
+    assert sampler.stop_reason
+
+
+@pytest.mark.parametrize("cls", COLD)
+def test_a_model_that_dies_midway_leaves(cls: Any) -> None:
+    truth = scores(0, 4, 200, 0.9, 0.85)
+    sampler = cls(design(4, 200), seed=1)
+    answered: dict[int, int] = {}
+
+    def score(cell: Cell) -> float | None:
+        answered[cell.model] = answered.get(cell.model, 0) + 1
+        return None if cell.model == 2 and answered[2] > 70 else truth[cell.model, cell.item]
+
+    journal = play(sampler, 10_000, score=score, concurrency=4)
+    failed = sum(reading.value is None for reading in journal.readings)
+    assert failed <= 3 * 64 + 20
+    assert sampler.stop_reason
+
+
+@pytest.mark.parametrize("cls", COLD)
+@pytest.mark.parametrize("max_failures", [1, 2, 3])
+@pytest.mark.parametrize("budget", [70, 190, 10_000])
+def test_failures_buy_the_same_cells_in_any_order(cls: Any, max_failures: int, budget: int) -> None:
+    truth = scores(1, 5, 60, 0.8, 0.6)
+    rng = np.random.default_rng(7)
+    fails = rng.geometric(0.75, truth.shape) - 1  # that often before a cell answers
+    fails[:, rng.random(60) < 0.05] = 99
+    fails[4] = 99
+
+    def score(cell: Cell) -> float | None:
+        late = cell.epoch < fails[cell.model, cell.item]
+        return None if late else float(truth[cell.model, cell.item])
+
+    bought = set()
+    for concurrency, seed in ((1, 0), (4, 1), (4, 2), (13, 3), (13, 4), (1000, 5)):
+        sampler = cls(design(5, 60), seed=1, max_failures=max_failures)
+        order = random.Random(seed)
+        journal = play(sampler, budget, score=score, concurrency=concurrency, order=order)
+        assert sampler.stop_reason or len(journal.readings) == budget
+        cells = tuple(sorted(reading.request.cell for reading in journal.readings))
+        bought.add((cells, sampler.leader(), sampler.outcome, tuple(sampler.eliminated), sampler.lost))
+    assert len(bought) == 1
+
+
+@pytest.mark.parametrize("make", [UniformRacing, SuccessiveRejects])
+def test_a_long_step_of_a_model_that_is_down_is_not_paid_for(make: Any) -> None:
+    truth = scores(0, 2, 2000)
+    options = {"batch": 2000} if make is UniformRacing else {}
+    sampler = make(design(2, 2000), seed=1, **options)
+    journal = play(
+        sampler, 10_000, score=lambda c: None if c.model == 0 else truth[c.model, c.item], concurrency=50
+    )
+    assert sum(reading.value is None for reading in journal.readings) == 16 + 8 + 8
+    assert sampler.lost == {0}
+
+
+def test_models_that_are_down_or_withdrawn_are_lost_and_worse_ones_are_not() -> None:
+    truth = scores(0, 5, 60)
+    sampler = SuccessiveRejects(design(5, 60), budget=250, seed=1)
+    assert sampler.lost == frozenset()
+    sampler.withdraw(3)
+    assert sampler.lost == {3}
+    play(sampler, 250, score=lambda c: None if c.model == 0 else truth[c.model, c.item])
+    assert sampler.lost == {0, 3}
+    assert set(sampler.eliminated) == {0, 1, 3, 4}
+    sampler.withdraw(1)
+    assert sampler.lost == {0, 3}, "it was eliminated before"
+
+
+def test_a_model_whose_cells_close_in_whole_steps_is_lost() -> None:
+    truth = scores(0, 3, 60)
+    truth[1] = np.nan
+    assert finish(UCBE(design(3, 60), batch=10, seed=1), truth).lost == {1}
+
+
+def test_estimates_of_pulse_are_over_items_that_do_not_fail() -> None:
+    n = 600
+    rng = np.random.default_rng(0)
+    history = FactorModel.train((rng.random((20, n)) < 0.7).astype(float), design(1, n).items, rank=0)
+    truth = (rng.random((2, n)) < 0.8).astype(float)
+    truth[0, rng.random(n) < 0.3] = np.nan
+    sampler = Pulse(design(2, n), predictor=history, batch=16)
+    while sampler.asked < 1000:
+        cells = sampler.next_cells()
+        assert cells is not None
+        sampler.learn(cells, truth[cells.model, cells.item])
+    sampler.leader()  # takes the last batch in
+    assert sampler.draws(0).n_failed > 50
+    for model in range(2):
+        assert sampler._estimates()[model] == pytest.approx(np.nanmean(truth[model]), abs=0.04)
+        assert sampler._estimates()[model] == pytest.approx(Corrections.of(sampler.draws(model)).theta.mean())
+
+
+@pytest.mark.parametrize("cls", COLD)
+def test_items_that_fail_for_all_block_nothing(cls: Any) -> None:
+    truth = scores(0, 5, 60)
+    truth[:, ::3] = np.nan
+    sampler = cls(design(5, 60), seed=1, max_failures=1)
+    play(sampler, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=6)
+    assert sampler.stop_reason
+    assert sampler.leader() == 2
+    assert sampler.eliminated.keys().isdisjoint({2})
+    drawn = sampler.draws(2)
+    assert drawn.n_failed == np.isnan(drawn.value).sum() > 0
+    assert drawn.n_items == 60
+
+
+@pytest.mark.parametrize("cls", COLD)
+def test_an_exhausted_model_is_known_exactly(cls: Any) -> None:
+    truth = scores(5, 3, 40, 0.6, 0.55)
+    sampler = finish(cls(design(3, 40), seed=1), truth)
+    drawn = sampler.draws(sampler.leader())
+    if drawn.exhausted:
+        assert np.nanmean(sampler.scores_of(sampler.leader())) == truth[sampler.leader()].mean()
+    whole = [m for m in range(3) if sampler.n_read(m) == 40]
+    if len(whole) == 3:
+        assert truth[sampler.leader()].mean() == truth.mean(axis=1).max()
+
+
+def test_a_budget_that_is_too_small_names_the_smallest() -> None:
+    with pytest.raises(BudgetError, match="needs 21 readings"):
+        SuccessiveRejects(design(20, 50), budget=20)
+    with pytest.raises(BudgetError, match="needs 100 readings"):
+        SequentialHalving(design(20, 50), budget=99)
+    assert SuccessiveRejects(design(20, 50), budget=21).minimum_readings == 21
+    assert SequentialHalving(design(20, 50), budget=100).minimum_readings == 100
+    assert UCBE(design(20, 50), batch=64).minimum_readings == 20 * 50
+    assert UCBE(design(20, 50), batch=16).minimum_readings == 20 * 16
+
+
+@pytest.mark.parametrize("budget", [21, 55, 100, 400, 999])
+@pytest.mark.parametrize("cls", [SuccessiveRejects, SequentialHalving])
+def test_a_planned_budget_is_never_exceeded(cls: Any, budget: int) -> None:
+    budget = max(budget, cls(design(20, 50)).minimum_readings)
+    sampler = finish(cls(design(20, 50), budget=budget), scores(0, 20, 50))
+    assert 20 <= sampler.asked <= budget
+
+
+def test_a_model_added_late_catches_up_on_what_was_paid_for() -> None:
+    truth = scores(0, 4, 60)
+    first = UCBE(design(3, 60), batch=8, seed=2)
+    journal = play(first, 100, score=lambda c: truth[c.model, c.item])
+    later = UCBE(design(4, 60), batch=8, seed=2)
+    for reading in journal.readings:
+        later.tell([Reading(later.adopt(reading.request.cell), reading.value, reading.cost)])
+    assert later.asked == first.asked
+    more = play(later, 400, score=lambda c: truth[c.model, c.item])
+    new = [event.request.cell for event in more if event.reading is None]
+    assert [cell.model for cell in new[:8]] == [3] * 8
+    paid = {(r.request.cell.model, r.request.cell.item) for r in journal.readings}
+    assert paid.isdisjoint((cell.model, cell.item) for cell in new)
+    for model in range(3):
+        assert later.draws(model).item[:8].tolist() == first.draws(model).item[:8].tolist()
+
+
+def test_draws_stop_at_the_first_open_cell() -> None:
+    sampler = UCBE(design(2, 30), batch=10, seed=0)
+    requests = sampler.ask(20)
+    of_first = [request for request in requests if request.cell.model == 0]
+    sampler.tell(Reading(request, 1.0) for request in of_first if request is not of_first[3])
+    assert sampler.draws(0).value.tolist() == [1.0] * 3
+    assert sampler.n_read(0) == 9
+    assert np.isnan(sampler.scores_of(0)).sum() == 21
+    sampler.tell([Reading(of_first[3], 0.0)])
+    drawn = sampler.draws(0)
+    assert drawn.value.tolist() == [1.0] * 3 + [0.0] + [1.0] * 6
+    assert drawn.item.tolist() == [request.cell.item for request in of_first]
+    assert drawn.n_batches == 1
+    assert drawn.cost == 10
+
+
+def test_anchors_are_known_and_not_drawn() -> None:
+    n = 80
+    rng = np.random.default_rng(3)
+    V = np.column_stack([np.ones(n), rng.standard_normal(n)])
+    history = FactorModel.of_factors(V, design(1, n).items, rng.standard_normal((60, 2)))
+    sampler = finish(Race(design(5, n), predictor=history, anchors=6, seed=1), scores(0, 5, n), 200)
+    drawn = sampler.draws(sampler.leader())
+    assert drawn.known.size == drawn.known_item.size == 6
+    assert not set(drawn.known_item.tolist()) & set(drawn.item.tolist())
+    assert (drawn.unseen_prediction_sum_sq <= drawn.unseen_prediction_sum).all()
+
+
+@pytest.mark.parametrize(("models", "trusted"), [(47, False), (48, True)])
+def test_eight_models_of_history_for_each_anchor_or_no_anchors(models: int, trusted: bool) -> None:
+    n = 80
+    rng = np.random.default_rng(3)
+    V = np.column_stack([np.ones(n), 3.0 * rng.standard_normal(n)])
+    U = 1.0 + rng.standard_normal((models, 2))
+    history = FactorModel.of_factors(V, design(1, n).items, U)
+    truth = (rng.random((5, n)) < history.predict(U[:5])).astype(float)
+    sampler = finish(Race(design(5, n), predictor=history, anchors=6, seed=1), truth, 150)
+    assert sampler.predictor is not None
+    drawn = sampler.draws(sampler.leader())
+    assert drawn.known.size == (6 if trusted else 0)
+    if not trusted:
+        alone = finish(Race(design(5, n), seed=1), truth, 150)
+        assert drawn.item[:4].tolist() == alone.draws(sampler.leader()).item[:4].tolist()
+        assert not drawn.prediction[:4].any()
+        assert drawn.prediction[4:].all()
+
+
+def test_a_small_history_stands_in_for_what_is_not_read_and_no_more() -> None:
+    """By hand: scores read, predictions of the rest, and what the model scores above its predictions."""
+    n = 60
+    rng = np.random.default_rng(5)
+    V = np.column_stack([np.ones(n), 3.0 * rng.standard_normal(n)])
+    U = 1.0 + rng.standard_normal((20, 2))
+    history = FactorModel.of_factors(V, design(1, n).items, U)
+    truth = (rng.random((6, n)) < history.predict(U[:6])).astype(float)
+    sampler = finish(Race(design(6, n), predictor=history, first=12, seed=2), truth, 72)
+    sampler.leader()  # takes the step in
+    forecast = sampler._forecast
+    assert forecast is not None
+    sampler._effects.item[:] = 0.0
+    for model in range(6):
+        read = sampler.is_read(model, np.arange(n))
+        f = forecast.row(model)
+        effect = float(sampler._effects.model[model])
+        sampler._weigh()
+        expected = (truth[model, read].sum() + f[~read].sum() + (~read).sum() * effect) / n
+        assert sampler._mean[model] == pytest.approx(expected)
+        assert sampler._mean[model] != pytest.approx(float(forecast.mean[model]), abs=1e-6)
+
+
+def test_challengers_are_those_expected_to_beat_the_leader_by_most() -> None:
+    sampler = Race(design(4, 100), batch=1)
+    sampler._drawn[:] = 10
+    sampler._mean = np.array([0.70, 0.69, 0.50, 0.60])
+    sampler._variance = np.array([0.0001, 0.0001, 0.04, 0.01])
+    draws = np.random.default_rng(0).standard_normal((2, 400_000))
+    for model, promise in enumerate(sampler._promise(0)):
+        beats = sampler._mean[model] - sampler._mean[0]
+        spread = np.sqrt(sampler._variance[model] + sampler._variance[0])
+        assert promise == pytest.approx(np.maximum(beats + spread * draws[0], 0.0).mean(), abs=2e-4)
+    # the second one is nearest in standard deviations, the fourth promises most but for the third
+    assert sampler._promise(0).argsort()[::-1].tolist() == [2, 3, 0, 1]
+    models, counts = sampler._duels(np.arange(4))
+    assert (models.tolist(), counts.tolist()) == ([2], [1])
+
+
+def test_with_anchors_challengers_are_the_nearest_in_standard_deviations() -> None:
+    n = 80
+    rng = np.random.default_rng(3)
+    V = np.column_stack([np.ones(n), 3.0 * rng.standard_normal(n)])
+    U = 1.0 + rng.standard_normal((60, 2))
+    history = FactorModel.of_factors(V, design(1, n).items, U)
+    truth = (rng.random((4, n)) < history.predict(U[:4])).astype(float)
+    sampler = finish(Race(design(4, n), predictor=history, anchors=6, seed=1), truth, 24)
+    sampler.leader()
+    assert sampler._forecast is not None
+    sampler._mean = np.array([0.70, 0.67, 0.50, 0.60])
+    sampler._variance = np.array([0.0001, 0.0001, 0.04, 0.01])
+    behind = [0.0, 0.03 / 0.0002**0.5, 0.2 / 0.0401**0.5, 0.1 / 0.0101**0.5]
+    np.testing.assert_allclose(sampler._promise(0), -np.array(behind))
+    models, _ = sampler._duels(np.arange(4))
+    assert models[0] == 3
+
+
+def test_history_of_other_items_is_ignored_and_said() -> None:
+    history = FactorModel.of_factors(np.ones((30, 1)), tuple(f"other {j}" for j in range(30)))
+    sampler = Race(design(3, 30), predictor=history)
+    assert sampler.predictor is None
+    assert "ignored" in sampler.history_note
+    assert sampler.config["predictor"] is None
+    with pytest.raises(InvalidInputError, match="use race"):
+        Pulse(design(3, 30), predictor=history)
+    with pytest.raises(InvalidInputError, match="got no history"):
+        Pulse(design(3, 30))
+
+
+def test_scores_on_a_declared_range() -> None:
+    truth = scores(0, 3, 50)
+    plain = finish(UCBE(design(3, 50), batch=8), truth, 120)
+    scaled = finish(UCBE(design(3, 50), batch=8, score_range=(1.0, 11.0)), 1 + 10 * truth, 120)
+    for model in range(3):
+        np.testing.assert_allclose(plain.scores_of(model), scaled.scores_of(model))
+    with pytest.raises(InvalidInputError, match="declare the smallest and largest"):
+        finish(UCBE(design(3, 50), batch=8), 2 * truth, 120)
+    with pytest.raises(InvalidInputError, match="score range"):
+        UCBE(design(3, 50), score_range=(1.0, 1.0))
+
+
+def test_steps_and_requests_do_not_mix() -> None:
+    sampler = UniformRacing(design(2, 5))
+    sampler.ask(1)
+    with pytest.raises(SamplerError, match="another is unanswered"):
+        sampler.next_cells()
+    other = UniformRacing(design(2, 5))
+    cells = other.next_cells(3)
+    assert cells is not None
+    with pytest.raises(SamplerError, match="unanswered"):
+        other.next_cells()
+    other.learn(cells, np.ones(3))
+    with pytest.raises(SamplerError, match="did not give"):
+        other.learn(cells, np.ones(3))
+
+
+def test_an_adopted_cell_that_is_not_answered_holds_nobody_up() -> None:
+    sampler = UCBE(design(2, 30), batch=10, seed=0)
+    item = UCBE(design(2, 30), batch=10, seed=0).ask(1)[0].cell.item
+    request = sampler.adopt(Cell(model=0, item=item))
+    asked = sampler.ask(30)
+    assert len(asked) == 19
+    sampler.tell([Reading(request, None)])
+    assert not sampler.ask(1), "it is asked again before the others have come back"
+    sampler.tell(Reading(each, 1.0) for each in asked)
+    assert sampler.ask(1)[0].cell == Cell(model=0, item=item, epoch=1)
+
+
+def test_a_cell_is_adopted_once() -> None:
+    sampler = UCBE(design(2, 5), batch=2)
+    request = sampler.adopt(Cell(model=1, item=3))
+    sampler.tell([Reading(request, 1.0)])
+    with pytest.raises(InvalidInputError, match="was asked before"):
+        sampler.adopt(Cell(model=1, item=3, epoch=1))
+
+
+@pytest.mark.parametrize("bad", [{"batch": 0}, {"first": 0}, {"delta": 0.0}, {"anchors": 0}])
+def test_options_out_of_range_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError, match=next(iter(bad))):
+        Race(design(2, 5), **bad)

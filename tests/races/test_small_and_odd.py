@@ -1,0 +1,132 @@
+"""Races that are hardly races: one item, two items, equal scores, the same model twice, another benchmark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.races.worlds import MODELS, history, new_race, play
+
+from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.races.config import RaceConfig
+from evalbudget.races.leaderboard import Leaderboard, leaderboard_of
+from evalbudget.races.race import Race
+from evalbudget.races.verdict import Finding, Status
+from evalbudget.statistics.bounds import FloatArray
+
+READ_ALL = ("race", "paired-eprocess", "uniform", "lucb", "ucb-e", "pulse")
+"""Those that read everything of models they cannot tell apart."""
+BATCH = {"race": 4, "lucb": 4, "ucb-e": 4, "pulse": 4}
+
+
+def finish(scores: FloatArray, sampler: str, budget: int | None = None, **options: Any) -> Leaderboard:
+    if sampler in BATCH:
+        options = {"batch": BATCH[sampler], **options}
+    race = new_race(scores, budget or scores.size, sampler, 0, **options)
+    for _ in play(race, scores):
+        pass
+    return leaderboard_of(race)
+
+
+@pytest.mark.parametrize("sampler", READ_ALL)
+@pytest.mark.parametrize("items", [1, 2])
+def test_one_item_and_two(items: int, sampler: str) -> None:
+    board = finish(np.vstack([np.ones(items), np.zeros(items)]), sampler)
+    assert board.sentence.startswith("lab/model-a is best: ")
+    assert board.proof.startswith("exact")
+    for standing in board.standings:
+        assert (standing.lower, standing.upper) == (None, None)
+        assert "an interval needs 3 or more" in str(standing.no_interval)
+        assert standing.stderr is None
+    same = finish(np.ones((2, items)), sampler)
+    assert same.outcome == Finding.TIE
+    assert same.sentence.endswith(f"the same mean over all {items} items; none is better.")
+
+
+@pytest.mark.parametrize("sampler", READ_ALL)
+def test_all_scores_equal(sampler: str) -> None:
+    board = finish(np.full((3, 12), 0.5), sampler)
+    assert set(board.named(Status.TIE)) == set(MODELS[:3])
+    for standing in board.standings:
+        assert standing.stderr is None
+        assert standing.lower is not None
+        assert standing.upper is not None
+        assert standing.lower < 0.5 < standing.upper  # the items are a sample of items like them
+
+
+@pytest.mark.parametrize("sampler", [*READ_ALL, "successive-rejects", "sequential-halving"])
+def test_the_same_model_twice_is_never_told_apart(sampler: str) -> None:
+    row = np.random.default_rng(2).random(30).round(1)
+    scores = np.vstack([row, row, 0.1 * row])
+    for budget in (50, 80, 90):
+        board = finish(scores, sampler, budget)
+        assert board.outcome in (Finding.UNDECIDED, Finding.TIE)
+        assert {"lab/model-a", "lab/model-b"} <= set(
+            board.named(Status.LEADS, Status.POSSIBLE) or board.named(Status.TIE)
+        )
+    if sampler == "uniform":
+        assert board.outcome == Finding.TIE
+
+
+@pytest.mark.parametrize("sampler", ["race", "uniform"])
+def test_a_range_that_scores_leave(sampler: str) -> None:
+    scores = np.full((2, 8), 4.0)
+    scores[1, 3] = 11.0
+    with pytest.raises(
+        InvalidInputError, match=r"the score 11 of model 'lab/model-b', item 'i3'.*score_range"
+    ):
+        finish(scores, sampler, score_range="1..10")
+
+
+def test_a_history_of_another_benchmark_is_left_aside() -> None:
+    scores = (np.random.default_rng(1).random((3, 20)) < [[0.9], [0.5], [0.2]]).astype(float)
+    config = RaceConfig.of(budget=40, sampler="race", batch=4)
+    renamed = replace(history(20, 0), items=tuple(f"other-{k}" for k in range(20)))
+    items = [f"i{k}" for k in range(20)]
+    race = Race(config, MODELS[:3], items, widths=[20] * 3, predictor=renamed)
+    for _ in play(race, scores):
+        pass
+    board = leaderboard_of(race)
+    (note,) = board.notes
+    assert "0 of the 20 items" in note
+    plain = new_race(scores, 40, "race", 0, batch=4)
+    for _ in play(plain, scores):
+        pass
+    assert leaderboard_of(plain).standings == board.standings
+
+
+def test_a_race_until_proved_needs_no_budget_and_one_without_does() -> None:
+    with pytest.raises(BudgetError, match=r"needs a budget.*--until-proved"):
+        RaceConfig.of()
+    with pytest.raises(BudgetError, match="above zero"):
+        RaceConfig.of(budget=0, until_proved=True)
+    scores = (np.random.default_rng(1).random((3, 40)) < [[0.95], [0.4], [0.2]]).astype(float)
+    config = RaceConfig.of(until_proved=True)
+    race = Race(config, MODELS[:3], [f"i{k}" for k in range(40)], widths=[40] * 3)
+    assert race.budget.amount == race.grid == 120
+    for _ in play(race, scores):
+        pass
+    board = leaderboard_of(race)
+    assert board.outcome == Finding.BEST
+    assert board.spent < 120
+    assert board.until_proved
+    assert board.sentence == "lab/model-a is best, with 95% confidence."
+    assert "of the budget" not in board.table(width=200)
+
+
+def test_a_cap_is_said_and_kept() -> None:
+    scores = (np.random.default_rng(1).random((2, 60)) < [[0.6], [0.5]]).astype(float)
+    board = finish(scores, "race", 30, until_proved=True)
+    assert board.spent == 30
+    assert board.outcome == Finding.UNDECIDED
+    words = " ".join(board.table(width=80).split())
+    assert f"{board.unread} more evaluations decide it at the latest" in words
+    assert words.endswith("Raise --budget.")
+
+
+def test_small_grids_with_retries_have_a_cap_that_covers_the_first_readings() -> None:
+    config = RaceConfig.of(until_proved=True)
+    race = Race(config, MODELS[:2], ["i0"], attempts=3)
+    assert race.budget.amount == 4

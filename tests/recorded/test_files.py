@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evalbudget.backtest import RecordedScores
+from evalbudget.errors import InvalidInputError
+from evalbudget.hooks.plugins import Plugins
+from evalbudget.recorded.files import open_scores
+
+
+def csv(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "scores.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_csv_against_the_array_it_was_written_from(small: RecordedScores, tmp_path: Path) -> None:
+    lines = ["comment,Model,item,rater,repeat,score"]
+    for (m, i, r, j), score in np.ndenumerate(small.scores):
+        text = "" if np.isnan(score) else f"{score:g}"
+        lines.append(f'"a, b",{small.models[m]},{small.items[i]},{small.raters[r]},{j},{text}')
+    table = open_scores(csv(tmp_path, "\ufeff" + "\n".join(lines) + "\n\n"))
+    assert table is not None
+    np.testing.assert_array_equal(table.scores, small.scores)
+    assert (table.models, table.items, table.raters) == (small.models, small.items, small.raters)
+
+
+def test_csv_without_optional_columns(tmp_path: Path) -> None:
+    table = open_scores(csv(tmp_path, "score,item\n1,x\n2,x\nnan,y\n3,y\n"))
+    assert table is not None
+    assert (table.models, table.raters, table.items) == (("model",), ("rater",), ("x", "y"))
+    assert table.counts.ravel().tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prompt,value\n1,2\n", r"no column item and no column score \(found: prompt, value\)"),
+        ("item;score\na;1\n", r"found: item;score.*separated by commas"),
+        ("", "found: an empty file"),
+        ("item,score,score\na,1,2\n", "2 columns named score"),
+        ("item,score\n", "a header but no rows"),
+        ("item,score\na,1\nb,good\n", "line 3: score 'good' is not a number"),
+        ("item,score\na,1\nb,inf\n", "line 3: score 'inf' is infinite"),
+        ('item,score\n"a\nb",1\nb,1,2\n', "line 4: 3 fields, the header has 2"),
+        ("item,score\na,1\n ,1\n", "line 3: the item is empty"),
+        (
+            "item,score,repeat\na,1,0\nb,1,0\na,1,0\n",
+            "line 4: the same item, model, rater and repeat as line 2",
+        ),
+        ('item,score\n"a,1\n', "line"),
+        ("item,score\na,\n", "all 1 scores are NaN"),
+    ],
+)
+def test_broken_csv_names_file_line_and_remedy(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"(?s)scores\.csv.*" + message):
+        open_scores(csv(tmp_path, text))
+
+
+def test_csv_of_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes("item,score\ncafé,1\n".encode("latin-1"))
+    with pytest.raises(InvalidInputError, match="not UTF-8"):
+        open_scores(path)
+
+
+def test_foreign_formats_are_left_to_others(tmp_path: Path) -> None:
+    log = tmp_path / "log.eval"
+    with zipfile.ZipFile(log, "w") as archive:
+        archive.writestr("header.json", "{}")
+    text = tmp_path / "notes.txt"
+    text.write_text("hello")
+    assert open_scores(log) is None
+    assert open_scores(text) is None
+    assert open_scores(tmp_path) is None
+    with pytest.raises(InvalidInputError, match="not recorded scores that any installed plugin can read"):
+        Plugins(disabled="1").open_scores(text)
+
+
+def test_an_archive_is_known_by_its_content(small: RecordedScores, tmp_path: Path) -> None:
+    small.save(tmp_path / "scores")
+    opened = open_scores(tmp_path / "scores")
+    assert opened is not None
+    assert opened.models == small.models
+
+
+def test_a_truncated_archive_is_broken_not_foreign(small: RecordedScores, tmp_path: Path) -> None:
+    path = tmp_path / "scores.npz"
+    small.save(path)
+    path.write_bytes(path.read_bytes()[:300])
+    with pytest.raises(InvalidInputError, match="truncated"):
+        open_scores(path)

@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from tests.repeats.estimates.test_readings_and_items import ROWS, of
+
+from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.estimate import Estimate, Random, Validity
+from evalbudget.repeats.estimates import (
+    ItemReadings,
+    anytime_mean_over_fixed_items,
+    mean_over_fixed_items,
+    mean_over_sampled_items,
+)
+from evalbudget.sampler import Allocation
+from evalbudget.statistics import betting_intervals
+
+BOTH = [mean_over_fixed_items, mean_over_sampled_items]
+
+
+def moments(rows: list[list[float]]) -> list[tuple[int, float, float]]:
+    return [(len(r), float(np.mean(r)), float(np.var(r, ddof=1)) if len(r) > 1 else math.nan) for r in rows]
+
+
+def test_fixed_items_against_brute_force() -> None:
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=n).tolist() for n in (2, 5, 3, 9)]
+    found = mean_over_fixed_items(of(rows), allocation=Allocation.FIXED)
+    parts = [s2 / n / 16 for n, _, s2 in moments(rows)]
+    assert found.value == pytest.approx(np.mean([np.mean(r) for r in rows]))
+    assert found.standard_error == pytest.approx(sum(parts) ** 0.5)
+    df = sum(parts) ** 2 / sum(p * p / (len(r) - 1) for p, r in zip(parts, rows, strict=True))
+    half = stats.t.ppf(0.95, df) * found.standard_error
+    assert found.confidence_interval(0.9).half_width == pytest.approx(half)
+    assert found.random == {Random.REPEATS}
+    assert found.n == 19
+
+
+def test_two_items_against_scipy_welch() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=6), 3 * rng.normal(size=4)
+    found = mean_over_fixed_items(
+        of([a.tolist(), b.tolist()]), allocation=Allocation.FIXED
+    ).confidence_interval(0.95)
+    welch = stats.ttest_ind(a, -b, equal_var=False).confidence_interval(0.95)
+    assert (2 * found.low, 2 * found.high) == pytest.approx((welch.low, welch.high))
+
+
+def test_sampled_items_against_scipy() -> None:
+    rows = np.random.default_rng(2).random((12, 3))
+    found = mean_over_sampled_items(of(rows.tolist()), allocation=Allocation.FIXED)
+    expected = stats.t.interval(0.95, 11, rows.mean(), stats.sem(rows.mean(axis=1)))
+    interval = found.confidence_interval()
+    assert (interval.low, interval.high) == pytest.approx(expected)
+    assert found.random == {Random.ITEMS, Random.REPEATS}
+
+
+def weighted_rows(seed: int) -> tuple[ItemReadings, list[list[float]], list[list[float]]]:
+    """Five items of 3 to 7 readings, the held-out one anywhere; scores and shares per item."""
+    rng = np.random.default_rng(seed)
+    rows, shares = [], []
+    told: list[float] = []
+    for i, n in enumerate((3, 6, 4, 7, 3)):
+        rows.append((rng.normal(size=n) * (1 + i)).tolist())
+        parts = rng.random(n)
+        shares.append((parts / parts.sum()).tolist())
+        weight = list(shares[-1])
+        weight[int(rng.integers(n))] = math.nan
+        told += weight
+    plain = of(rows)
+    return ItemReadings.of(plain.item, plain.epoch, plain.value, weight=told), rows, shares
+
+
+def test_one_reading_that_weighs_nearly_all_leaves_a_degree_of_freedom() -> None:
+    rows, weight = [[0.0, 1.0], [1.0, 0.0]], [math.nan, 1e-9, math.nan, 1e-9]
+    plain = of(rows)
+    readings = ItemReadings.of(plain.item, plain.epoch, plain.value, weight=weight)
+    found = mean_over_fixed_items(readings, allocation=Allocation.WEIGHTED, fixed_repeats=2)
+    half = found.confidence_interval(0.95).half_width
+    assert half == pytest.approx(stats.t.ppf(0.975, 2) * found.standard_error, rel=1e-6)
+
+
+@pytest.mark.parametrize("score", [0.1, 0.3, 0.7, 1.0])
+@pytest.mark.parametrize("K", [3, 10, 40])
+def test_equal_scores_are_no_spread_however_they_round(score: float, K: int) -> None:
+    """Item means that are the same score, added up with other weights: betting, not a t interval."""
+    rng = np.random.default_rng(K)
+    rows = [[score] * int(n) for n in rng.integers(3, 30, K)]
+    told = []
+    for row in rows:
+        parts = rng.random(len(row))
+        told += [math.nan, *(parts[1:] / parts.sum())]
+    plain = of(rows)
+    readings = ItemReadings.of(plain.item, plain.epoch, plain.value, weight=told)
+    options: dict[str, Any] = {"allocation": Allocation.WEIGHTED, "fixed_repeats": 2, "bounds": (0.0, 1.0)}
+    found = mean_over_sampled_items(readings, **options)
+    expected = betting_intervals(np.full(K, score), [K], 0.95, bounds=(0.0, 1.0))
+    interval = found.confidence_interval(0.95)
+    assert (interval.low, interval.high) == pytest.approx((expected.low[0], expected.high[0]), abs=1e-9)
+    assert found.standard_error == 0.0
+
+
+def test_a_second_scorers_weights_count_only_if_they_are_a_samplers() -> None:
+    """Where the driving scorer gave no score its weight was given again: the copies add up to more than 1."""
+    rows = [[0.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.0]]
+    plain = of(rows)
+
+    def mean(weight: list[float]) -> float:
+        readings = ItemReadings.of(plain.item, plain.epoch, plain.value, weight=weight * 3)
+        found = mean_over_fixed_items(readings, allocation=Allocation.WEIGHTED, fixed_repeats=2)
+        assert readings.lost_weights == ("weighted" not in found.method)
+        return found.value
+
+    assert mean([math.nan, 0.2, 0.3, 0.4]) == pytest.approx((0.9 + 0.5 + 0.3) / 3)
+    for none in ([math.nan, 0.5, 0.5, 0.4], [math.nan, math.nan, 0.3, 0.4]):
+        assert mean(none) == pytest.approx((0.5 + 0.5 + 1.0) / 3)  # the first two readings of each
+
+
+@pytest.mark.parametrize("fixed", [2, 3])
+def test_weighted_against_brute_force(fixed: int) -> None:
+    readings, rows, shares = weighted_rows(3)
+    found = mean_over_fixed_items(readings, allocation=Allocation.WEIGHTED, fixed_repeats=fixed)
+    K = len(rows)
+    means = [sum(w * x for w, x in zip(ws, xs, strict=True)) for ws, xs in zip(shares, rows, strict=True)]
+    # how far the pool's m is known, of what was bought whatever the scores
+    s2 = [float(np.var(row[:fixed], ddof=1)) for row in rows]
+    nu = fixed - 1
+    m = sum(s2) / K
+    spread = sum((s - m) ** 2 for s in s2) / (K - 1) / K
+    parts, degrees = [], []
+    for row, ws in zip(rows, shares, strict=True):
+        n, middle = len(row), float(np.mean(row))
+        own = sum(w * w * (x - middle) ** 2 for w, x in zip(ws, row, strict=True)) * n / (n - 1)
+        parts.append(own / K**2)
+        # Q = x' M diag(w^2) M x with the centring matrix M: 2 (E Q)^2 / Var Q for normal x
+        form = (np.eye(n) - 1 / n) @ np.diag(np.square(ws)) @ (np.eye(n) - 1 / n)
+        degrees.append(np.trace(form) ** 2 / np.trace(form @ form))
+    variance = sum(parts)
+    df = variance**2 / sum(p * p / d for p, d in zip(parts, degrees, strict=True))
+    most = min(2 * m**2 / spread, K * nu)
+    assert found.value == pytest.approx(np.mean(means))
+    assert found.standard_error == pytest.approx(variance**0.5)
+    half = stats.t.ppf(0.975, max(1, min(df, most))) * variance**0.5
+    assert found.confidence_interval(0.95).half_width == pytest.approx(half)
+    assert found.details["readings_unused"] == 0
+    assert found.n == 23
+    assert "weighted" in found.method
+    sampled = mean_over_sampled_items(readings, allocation=Allocation.WEIGHTED, fixed_repeats=fixed)
+    assert sampled.value == pytest.approx(np.mean(means))
+    assert sampled.standard_error == pytest.approx(stats.sem(means))
+
+
+def test_weights_count_under_weighted_only() -> None:
+    readings, rows, _ = weighted_rows(4)
+    plain = mean_over_fixed_items(readings, allocation=Allocation.FIXED)
+    assert plain.value == pytest.approx(np.mean([np.mean(row) for row in rows]))
+    other = mean_over_fixed_items(of(rows), allocation=Allocation.FIXED)
+    assert plain.standard_error == other.standard_error
+    first = mean_over_fixed_items(readings, allocation=Allocation.ADAPTIVE, fixed_repeats=3)
+    assert first.value == pytest.approx(np.mean([np.mean(row[:3]) for row in rows]))
+
+
+def test_degrees_of_the_pools_variance_by_its_spread() -> None:
+    """The first readings know the pool's variance by 4.6 degrees, though an item has 51 in all."""
+    rng = np.random.default_rng(1)
+    rows = [[0.0, 1.0 if i < 2 else 0.0, *rng.normal(size=50)] for i in range(20)]
+    found = mean_over_fixed_items(of(rows), allocation=Allocation.WEIGHTED, fixed_repeats=2)
+    s2 = [0.5] * 2 + [0.0] * 18
+    degrees = 2 * np.mean(s2) ** 2 * 20 / np.var(s2, ddof=1)
+    half = stats.t.ppf(0.975, degrees) * found.standard_error
+    assert 4 < degrees < 5
+    assert found.confidence_interval(0.95).half_width == pytest.approx(half)
+
+
+def test_where_the_first_readings_agree_the_later_ones_give_the_pools_variance() -> None:
+    rows = [[1.0, 1.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 0.5, 1.0]]
+    found = mean_over_fixed_items(of(rows), allocation=Allocation.WEIGHTED, fixed_repeats=2)
+    same = mean_over_fixed_items(of(rows), allocation=Allocation.WEIGHTED, fixed_repeats=4)
+    assert found.standard_error == same.standard_error > 0
+    assert found.confidence_interval(0.95).half_width == same.confidence_interval(0.95).half_width > 0
+
+
+@pytest.mark.parametrize("estimator", BOTH)
+def test_adaptive_readings_beyond_the_fixed_ones_are_not_used(estimator: Callable[..., Estimate]) -> None:
+    rows = [[0.0, 1.0, 1.0, 1.0], [1.0, 0.0], [0.0, 0.5, 0.5]]
+    found = estimator(of(rows), allocation=Allocation.ADAPTIVE, fixed_repeats=2)
+    expected = estimator(of([row[:2] for row in rows]), allocation=Allocation.FIXED)
+    assert (found.value, found.standard_error, found.n) == (expected.value, expected.standard_error, 6)
+    assert "first 2 readings" in found.method
+    assert found.details["readings_unused"] == 3
+    assert found.cost == 9
+    with pytest.raises(InvalidInferenceError, match="fixed_repeats is 0; pass"):
+        estimator(of(rows), allocation=Allocation.ADAPTIVE)
+
+
+def test_single_readings_take_the_pooled_variance() -> None:
+    rows = [[0.0, 1.0], [0.0, 0.4], [0.7]]
+    found = mean_over_fixed_items(of(rows), allocation=Allocation.FIXED)
+    s2 = [np.var(r, ddof=1) for r in rows[:2]]
+    assert found.standard_error == pytest.approx((s2[0] / 2 + s2[1] / 2 + sum(s2) / 2) ** 0.5 / 3)
+    assert found.details["single"] == 1
+    once = mean_over_fixed_items(of([[0.0], [1.0]]), allocation=Allocation.FIXED)
+    assert once.value == 0.5
+    assert math.isnan(once.standard_error)
+    assert math.isnan(once.confidence_interval().low)
+    assert mean_over_sampled_items(of([[0.0], [1.0]]), allocation=Allocation.FIXED).standard_error == 0.5
+
+
+@pytest.mark.parametrize("estimator", BOTH)
+def test_items_never_read_are_left_out_and_named(estimator: Callable[..., Estimate]) -> None:
+    found = estimator(of([[0.0, 1.0], [], [1.0, 1.0]]), allocation=Allocation.FIXED)
+    assert found.value == 0.75
+    assert "2 items that were read (of 3)" in found.target
+    assert found.details["items_missing"] == 1
+    nothing = estimator(of([[], []]), bounds=(0, 1), allocation=Allocation.FIXED)
+    assert math.isnan(nothing.value)
+    assert math.isnan(nothing.standard_error)
+    assert math.isnan(nothing.confidence_interval().low)
+    assert nothing.n == 0
+
+
+def test_no_variation_claims_no_interval_without_a_declared_range() -> None:
+    readings = of([[1.0] * 3] * 4)
+    for estimator in BOTH:
+        found = estimator(readings, allocation=Allocation.FIXED)
+        assert found.standard_error == 0.0
+        assert math.isnan(found.confidence_interval().low)
+    fixed = mean_over_fixed_items(readings, bounds=(0, 1), allocation=Allocation.FIXED).confidence_interval(
+        0.95
+    )
+    assert fixed.low == pytest.approx(1 - math.sqrt(math.log(40) / 2 / 12))
+    assert fixed.high == 1.0
+    sampled = mean_over_sampled_items(
+        readings, bounds=(0, 1), allocation=Allocation.FIXED
+    ).confidence_interval(0.95)
+    expected = betting_intervals([1.0] * 4, [4])
+    assert (sampled.low, sampled.high) == (expected.low[0], expected.high[0])
+    one = mean_over_sampled_items(of([[0.0, 1.0]]), allocation=Allocation.FIXED)
+    assert math.isnan(one.standard_error)
+    assert math.isnan(one.confidence_interval().low)
+
+
+@pytest.mark.parametrize("estimator", BOTH)
+def test_scores_outside_the_declared_range_are_named(estimator: Callable[..., Estimate]) -> None:
+    with pytest.raises(InvalidInputError, match="score 4 is outside bounds"):
+        estimator(of([[4.0, 1.0]]), bounds=(0, 1), allocation=Allocation.FIXED)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, st.sampled_from(list(Allocation)), st.sampled_from([None, (0.0, 1.0)]))
+def test_partial_data_never_crashes(
+    rows: list[list[float]], allocation: Allocation, bounds: tuple[float, float] | None
+) -> None:
+    for estimator in BOTH:
+        found = estimator(of(rows), allocation=allocation, fixed_repeats=2, bounds=bounds)
+        interval = found.confidence_interval(0.9)
+        assert math.isnan(interval.low) or interval.low <= found.value <= interval.high or bounds is not None
+        assert math.isnan(interval.low) or interval.low <= interval.high
+    anytime_mean_over_fixed_items(of(rows)).confidence_interval(0.9)
+
+
+def test_anytime_mean_against_brute_force() -> None:
+    rows = np.random.default_rng(5).integers(0, 5, (4, 15)).astype(float)
+    ragged = rows.tolist()
+    ragged[1].append(4.0)  # beyond the last complete round
+    found = anytime_mean_over_fixed_items(of(ragged), bounds=(0, 4))
+    v = 0.0
+    seen: list[float] = []
+    for r in range(15):
+        for i in range(4):
+            overall = (0.5 + sum(seen)) / (len(seen) + 1)
+            guess = (overall + sum(rows[i, :r]) / 4) / (r + 1)
+            v += (rows[i, r] / 4 - guess) ** 2
+            seen.append(rows[i, r] / 4)
+    bets = [0.5**k for k in range(1, 17)]
+
+    def capital(s: float) -> float:
+        return sum(math.exp(b * s - v * (-math.log(1 - b) - b)) for b in bets) / 16
+
+    half = found.confidence_interval(0.5).half_width
+    assert found.value == pytest.approx(rows.mean())
+    assert capital(half / 4 * 60) == pytest.approx(4.0, rel=1e-6)
+    assert (found.n, found.details["readings_unused"], found.validity) == (60, 1, Validity.ANYTIME)
+    assert found.standard_error == pytest.approx(
+        mean_over_fixed_items(of(rows.tolist()), allocation=Allocation.FIXED).standard_error
+    )
+
+
+def test_anytime_mean_without_a_complete_round_is_the_whole_range() -> None:
+    found = anytime_mean_over_fixed_items(of([[1.0, 1.0], []]))
+    assert math.isnan(found.value)
+    assert (found.confidence_interval().low, found.confidence_interval().high) == (0, 1)

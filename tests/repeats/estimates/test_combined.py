@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.claims import binomial_claim, pinned, replications
+from tests.repeats.estimates.test_readings_and_items import of
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.estimate import Estimate, Random
+from evalbudget.repeats.estimates import mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.repeats.estimates.combined import degrees_of_freedom, weighted_mean
+from evalbudget.sampler import Allocation
+
+FIXED = Allocation.FIXED
+
+
+def sampled(rows: list[list[float]], bounds: tuple[float, float] | None = None) -> Estimate:
+    return mean_over_sampled_items(of(rows), allocation=FIXED, bounds=bounds)
+
+
+def test_against_satterthwaite_by_hand() -> None:
+    rng = np.random.default_rng(0)
+    tasks = [[[float(x)] for x in rng.normal(size=n)] for n in (4, 9, 15)]
+    weights = (4, 9, 3)
+    found = weighted_mean([sampled(rows) for rows in tasks], weights)
+    share = np.array(weights) / 16
+    means = [np.mean(rows) for rows in tasks]
+    parts = share**2 * np.array([np.var(rows, ddof=1) / len(rows) for rows in tasks])
+    freedom = parts.sum() ** 2 / (parts**2 / np.array([3, 8, 14])).sum()
+    assert found.value == pytest.approx(float(share @ means))
+    assert found.standard_error == pytest.approx(parts.sum() ** 0.5)
+    interval = found.confidence_interval(0.9)
+    assert interval.half_width == pytest.approx(stats.t.ppf(0.95, freedom) * found.standard_error)
+    assert (interval.low + interval.high) / 2 == pytest.approx(found.value)
+    assert found.random == {Random.ITEMS, Random.REPEATS}
+    assert found.n == 28
+
+
+def test_two_equal_weights_are_welch() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=6), 3 * rng.normal(size=4)
+    both = [sampled([[float(x)] for x in rows]) for rows in (a, b)]
+    found = weighted_mean(both, [7, 7]).confidence_interval()
+    welch = stats.ttest_ind(a, -b, equal_var=False).confidence_interval(0.95)
+    assert (2 * found.low, 2 * found.high) == pytest.approx((welch.low, welch.high))
+
+
+def test_one_estimate_stays_what_it_is() -> None:
+    alone = mean_over_fixed_items(of([[0.0, 1.0, 1.0], [0.5, 0.0]]), allocation=FIXED)
+    found = weighted_mean([alone], [3])
+    assert (found.value, found.standard_error) == pytest.approx((alone.value, alone.standard_error))
+    ours, theirs = found.confidence_interval(0.8), alone.confidence_interval(0.8)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high))
+    assert found.random == {Random.REPEATS}
+
+
+@pytest.mark.parametrize("degrees", [1.0, 2.0, 3.7, 40.0, 5000.0])
+def test_degrees_are_read_off_the_interval(degrees: float) -> None:
+    n = int(degrees) + 1
+    if degrees == int(degrees) and n < 100:
+        rows = np.random.default_rng(2).normal(size=(n, 1)).tolist()
+        assert degrees_of_freedom(sampled(rows)) == pytest.approx(degrees, rel=1e-6)
+        return
+    half = float(stats.t.ppf(0.975, degrees))
+    rows = [[0.0, 1.0], [0.0, 2.0]]
+    template = mean_over_fixed_items(of(rows), allocation=FIXED)
+    made = replace(
+        template,
+        standard_error=2.0,
+        interval=lambda _level: type(template.confidence_interval())(1.0 - 2 * half, 1.0 + 2 * half),
+    )
+    assert degrees_of_freedom(made) == pytest.approx(degrees, rel=1e-5)
+
+
+def test_equal_scores_add_nothing_to_the_error() -> None:
+    varied, equal = [[0.0], [1.0], [1.0], [0.0], [1.0]], [[1.0]] * 4
+    alone = sampled(varied)
+    found = weighted_mean([alone, sampled(equal)], [1, 3])
+    assert found.value == pytest.approx(0.25 * 0.6 + 0.75)
+    assert found.standard_error == pytest.approx(alone.standard_error / 4)
+    assert found.confidence_interval().half_width == pytest.approx(alone.confidence_interval().half_width / 4)
+
+
+def test_where_nothing_varies_half_widths_add_in_squares() -> None:
+    ones, zeros = [[1.0]] * 4, [[0.0]] * 8
+    assert math.isnan(weighted_mean([sampled(ones), sampled(zeros)], [1, 1]).confidence_interval().low)
+    parts = [sampled(rows, (0.0, 1.0)) for rows in (ones, zeros)]
+    found = weighted_mean(parts, [1, 2])
+    assert found.standard_error == 0.0
+    high = parts[1].confidence_interval().high
+    low = parts[0].confidence_interval().low
+    interval = found.confidence_interval()
+    assert interval.high - found.value == pytest.approx(2 / 3 * high)
+    assert found.value - interval.low == pytest.approx((1 - low) / 3)
+
+
+def test_an_error_that_is_unknown_stays_unknown() -> None:
+    single = sampled([[0.5]])
+    found = weighted_mean([single, sampled([[0.0], [1.0], [0.5]])], [1, 1])
+    assert found.value == 0.5
+    assert math.isnan(found.standard_error)
+    assert math.isnan(found.confidence_interval().low)
+
+
+@pytest.mark.parametrize("weights", [[], [1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan], [1.0, 2.0, 3.0]])
+def test_weights_that_are_none(weights: list[float]) -> None:
+    both = [sampled([[0.0], [1.0], [0.5]])] * 2
+    with pytest.raises(InvalidInputError, match="one positive weight"):
+        weighted_mean(both, weights)
+
+
+def test_nothing_to_weigh() -> None:
+    with pytest.raises(InvalidInputError, match="at least one"):
+        weighted_mean([], [])
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize("weighs_size", [True, False])
+def test_intervals_of_groups_cover(weighs_size: bool) -> None:
+    """Tasks of 4 to 40 pass/fail documents, some of which nearly always pass: about 95% cover the truth."""
+    rng = np.random.default_rng(int(weighs_size))
+    sizes = np.array([4, 6, 8, 10, 12, 15, 20, 25, 30, 40])
+    alpha, beta = np.array([3, 9, 2, 1, 6, 3, 9, 2, 5, 4.0]), np.array([1, 1, 2, 1, 2, 3, 1, 1, 5, 2.0])
+    weights = sizes if weighs_size else np.ones(len(sizes))
+    truth = float(weights @ (alpha / (alpha + beta)) / weights.sum())
+    missed, trials = 0, replications(150, 10_000)
+    for _ in range(trials):
+        tasks = []
+        for n, a, b in zip(sizes, alpha, beta, strict=True):
+            p = rng.beta(a, b, size=n)
+            tasks.append(sampled((rng.random((n, 3)) < p[:, None]).astype(float).tolist()))
+        interval = weighted_mean(tasks, weights.tolist()).confidence_interval()
+        missed += not interval.low <= truth <= interval.high
+    binomial_claim(missed, trials, at_most=0.06)
+    pinned(missed, {True: 8, False: 6}[weighs_size])

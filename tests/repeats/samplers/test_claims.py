@@ -1,0 +1,142 @@
+"""By simulation: with weights fixed before each score the mean is unbiased, its interval honest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.claims import binomial_claim, replications
+from tests.repeats.estimates import worlds
+
+from evalbudget import Allocation, Design, Reading
+from evalbudget.hooks.plugins import get_sampler
+from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
+
+pytestmark = pytest.mark.claim
+
+K = 100
+
+WORLDS: dict[str, Callable[[int, np.random.Generator], worlds.World]] = {
+    "mostly-pass": lambda K, rng: worlds.bernoulli(rng.beta(9, 1, K), rng),
+    "pass-or-not": lambda K, rng: worlds.bernoulli(rng.beta(2, 0.2, K), rng),
+    "ratings": worlds.ratings,
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One benchmark, bought by one sampler."""
+
+    readings: ItemReadings
+    allocation: Allocation
+    fixed_repeats: int
+    truth: float
+
+
+def bought(
+    name: str,
+    world: str,
+    times: int,
+    seed: int,
+    *,
+    n_items: int = K,
+    failing: float = 0.0,
+    stopped_at: float = 1.0,
+    **options: Any,
+) -> Run:
+    """A share ``stopped_at`` of a budget of ``times`` requests per item, asked one at a time."""
+    rng = np.random.default_rng([seed, times])
+    drawn = WORLDS[world](n_items, rng)
+    budget = times * n_items
+    sampler = get_sampler(name)(Design.of_items(n_items), seed=seed, budget=budget, **options)
+    scores = drawn.draw(4 * times)
+    items: list[int] = []
+    epochs: list[int] = []
+    values: list[float] = []
+    weights: list[float] = []
+    fails = (rng.random(budget) < failing).tolist()
+    rows = scores.tolist()
+    for fail in fails[: round(stopped_at * budget)]:
+        (request,) = sampler.ask(1)
+        _, item, epoch, _ = request.cell
+        if fail:
+            sampler.tell([Reading(request, None)])
+            continue
+        while epoch >= len(rows[item]):
+            more = drawn.draw(4 * times).tolist()
+            rows = [row + added for row, added in zip(rows, more, strict=True)]
+        value = rows[item][epoch]
+        sampler.tell([Reading(request, value)])
+        items.append(item)
+        epochs.append(epoch)
+        values.append(value)
+        weights.append(np.nan if request.weight is None else request.weight)
+    weighted = sampler.allocation is Allocation.WEIGHTED
+    readings = ItemReadings.of(items, epochs, values, n_items=n_items, weight=weights if weighted else None)
+    return Run(readings, sampler.allocation, sampler.fixed_repeats, float(drawn.mean.mean()))
+
+
+def misses(runs: list[Run]) -> tuple[int, float]:
+    """Of the repeats interval, and the bias in standard errors of the simulation."""
+    failed, errors = 0, []
+    for run in runs:
+        found = mean_over_fixed_items(
+            run.readings, allocation=run.allocation, fixed_repeats=run.fixed_repeats
+        )
+        interval = found.confidence_interval(0.95)
+        errors.append(found.value - run.truth)
+        failed += not interval.low <= run.truth <= interval.high
+    return failed, float(np.mean(errors) / np.std(errors, ddof=1) * np.sqrt(len(runs)))
+
+
+@pytest.mark.parametrize("times", [5, 10, 20])
+@pytest.mark.parametrize("world", sorted(WORLDS))
+@pytest.mark.parametrize("name", ["auto", "eb-bernstein"])
+def test_the_weighted_benchmark_mean(name: str, world: str, times: int) -> None:
+    # in a short simulation small benchmarks, the hardest, and coverage is checked roughly
+    R, n_items = replications(20, 2000), replications(30, 100)
+    failed, z = misses([bought(name, world, times, seed, n_items=n_items) for seed in range(R)])
+    assert abs(z) < 4
+    binomial_claim(failed, R, at_most=0.07)
+    binomial_claim(R - failed, R, at_most=0.97)
+
+
+@pytest.mark.parametrize(("failing", "stopped_at"), [(0.3, 1.0), (0.0, 0.6), (0.3, 0.6)])
+@pytest.mark.parametrize("world", sorted(WORLDS))
+def test_the_weighted_benchmark_mean_of_runs_that_fail_or_stop(
+    world: str, failing: float, stopped_at: float
+) -> None:
+    R, n_items = replications(20, 2000), replications(30, 100)
+    runs = [
+        bought("auto", world, 10, seed, n_items=n_items, failing=failing, stopped_at=stopped_at)
+        for seed in range(R)
+    ]
+    failed, z = misses(runs)
+    assert abs(z) < 4
+    binomial_claim(failed, R, at_most=0.07)
+
+
+@pytest.mark.parametrize("n_items", [15, 40, 300])
+def test_items_random_after_weighted_repeats(n_items: int) -> None:
+    R = replications(20, 1000)
+    failed = 0
+    for seed in range(R if n_items < 300 else R // 5):
+        run = bought("auto", "ratings", 5, seed, n_items=n_items)
+        found = mean_over_sampled_items(run.readings, allocation=run.allocation)
+        interval = found.confidence_interval(0.95)
+        failed += not interval.low <= 2.0 <= interval.high
+    binomial_claim(failed, R if n_items < 300 else R // 5, at_most=0.07)
+
+
+@pytest.mark.parametrize("name", ["eb-bernstein", "rating-kernel"])
+def test_without_holding_out_the_plain_benchmark_mean_is_biased(name: str) -> None:
+    # what the tests above would see
+    errors = []
+    for seed in range(replications(40, 500)):
+        run = bought(name, "mostly-pass", 6, seed, n_items=60, hold_out=False, objective="mean")
+        found = mean_over_fixed_items(run.readings, allocation=Allocation.FIXED)
+        errors.append(found.value - run.truth)
+    assert np.mean(errors) / np.std(errors) * np.sqrt(len(errors)) > 4

@@ -1,0 +1,120 @@
+"""What is claimed of intervals after the library's own samplers allocated the readings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.claims import binomial_claim, is_full, pinned, replications
+from tests.repeats.estimates import worlds
+
+from evalbudget.design import Design, Reading
+from evalbudget.hooks.plugins import plugins
+from evalbudget.repeats.estimates import ItemReadings, eb_t, eb_wilson
+from evalbudget.sampler import Allocation, Sampler
+from evalbudget.statistics import BettingSequences
+
+pytestmark = pytest.mark.claim
+ITEMS = 12
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+WORLDS: dict[str, Callable[[int, np.random.Generator], worlds.World]] = {
+    "bernoulli": lambda K, rng: worlds.bernoulli(rng.beta(0.7, 0.7, K), rng),
+    "coins": lambda K, rng: worlds.bernoulli(rng.random(K), rng),
+    "ratings": worlds.ratings,
+    "all-equal": lambda K, rng: worlds.World(np.ones(K), lambda n: np.ones((K, n))),
+}
+ADAPTIVE = [n for n in ("robin-hood", "eb-bernstein", "rating-kernel", "auto") if n in plugins().samplers]
+REPORTED = ["uniform", *(name for name in ADAPTIVE if name != "robin-hood")]
+
+# 30 per item take three times as long: by default only the two samplers that auto chooses between
+CASES = [(name, 10) for name in REPORTED] + [
+    (name, 30) for name in REPORTED if is_full() or name in ("eb-bernstein", "rating-kernel")
+]
+
+
+def build(name: str, n_items: int, seed: int) -> Sampler:
+    cls: Any = plugins().sampler(name)
+    sampler: Sampler = cls(Design.of_items(n_items), seed=seed)
+    return sampler
+
+
+def bought(world: worlds.World, sampler: Sampler, budget: int) -> ItemReadings:
+    scores = world.draw(budget)
+    items, epochs, values = [], [], []
+    for _ in range(budget):
+        (request,) = sampler.ask()
+        value = float(scores[request.cell.item, request.cell.epoch])
+        items.append(request.cell.item)
+        epochs.append(request.cell.epoch)
+        values.append(value)
+        sampler.tell([Reading(request, value)])
+    return ItemReadings.of(items, epochs, values, n_items=world.mean.size)
+
+
+def ever_missed(readings: list[ItemReadings], truth: Floats, top: float, alpha: float) -> Flags:
+    """In which runs any item's sequence missed its mean after any of its readings."""
+    counts = np.concatenate([run.counts for run in readings])
+    values = np.concatenate([run.value for run in readings])
+    starts = np.cumsum(counts) - counts
+    sequences = BettingSequences(counts.size, bounds=(0.0, top))
+    missed = np.zeros(counts.size, dtype=bool)
+    for t in range(int(counts.max())):
+        reading = np.flatnonzero(counts > t)
+        sequences.update(reading, values[starts[reading] + t])
+        missed |= ~sequences.intervals(1 - alpha).contains(truth)
+    return np.asarray(missed.reshape(len(readings), -1).any(axis=1))
+
+
+@pytest.mark.parametrize("sampler", ADAPTIVE)
+@pytest.mark.parametrize("world", ["bernoulli", "ratings", "all-equal"])
+def test_simultaneous_betting_holds_at_every_moment(world: str, sampler: str) -> None:
+    R, rng = replications(60, 2000), np.random.default_rng(30)
+    top = 4.0 if world == "ratings" else 1.0
+    failed = 0
+    for start in range(0, R, 50):
+        runs, truth = [], []
+        for seed in range(start, min(R, start + 50)):
+            drawn = WORLDS[world](ITEMS, rng)
+            built = build(sampler, ITEMS, seed)
+            runs.append(bought(drawn, built, 30 * ITEMS))
+            truth.append(drawn.mean)
+        means = np.concatenate(truth)
+        failed += int(ever_missed(runs, means, top, 0.05 / ITEMS).sum())
+    binomial_claim(failed, R, at_most=0.05)
+    pinned(failed, 0)
+
+
+def covered(method: str, world: str, sampler: str, per_item: int, R: int) -> float:
+    K, rng = 100, np.random.default_rng(31)
+    top = 4.0 if world == "ratings" else 1.0
+    shares = []
+    for seed in range(R):
+        drawn = WORLDS[world](K, rng)
+        built = build(sampler, K, seed)
+        readings = bought(drawn, built, per_item * K)
+        fixed = built.fixed_repeats if built.allocation is not Allocation.FIXED else None
+        found = (
+            eb_t(readings, fixed_repeats=fixed)
+            if method == "eb_t"
+            else eb_wilson(readings, bounds=(0.0, top), fixed_repeats=fixed)
+        )
+        shares.append(found.confidence_intervals(0.95).contains(drawn.mean).mean())
+    return float(np.mean(shares))
+
+
+@pytest.mark.parametrize(("sampler", "per_item"), CASES)
+def test_eb_t_averages_95_percent_on_spread_bernoulli_items(sampler: str, per_item: int) -> None:
+    margin = 0.01 if is_full() else 0.02  # the claim, and room for the error of a short simulation
+    average = covered("eb_t", "coins", sampler, per_item, replications(20, 500))
+    assert average == pytest.approx(0.95, abs=margin)
+
+
+@pytest.mark.parametrize(("sampler", "per_item"), CASES)
+@pytest.mark.parametrize("world", ["coins", "ratings"])
+def test_eb_wilson_averages_at_least_94_percent(world: str, sampler: str, per_item: int) -> None:
+    assert covered("eb_wilson", world, sampler, per_item, replications(20, 500)) >= 0.94

@@ -1,0 +1,224 @@
+"""Repeats under judges that take turns: the contract, and what is learned once judges are taken out."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from evalbudget import Cell, Design, Reading, Sampler
+from evalbudget.errors import InvalidInputError, SamplerError
+from evalbudget.hooks.plugins import get_sampler, plugins
+from evalbudget.judges.schedules import Cyclic
+from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler, Uniform
+from evalbudget.statistics.judge_effects import judge_effects
+from evalbudget.testing import SamplerContract
+from evalbudget.testing.play import gaussian, play
+
+
+def rotated(name: str, design: Design, seed: int = 0, **options: Any) -> RepeatSampler:
+    sampler: Any = get_sampler(name)(design, seed=seed, **options)
+    schedule = Cyclic(design.items, design.raters, epochs=8, seed=seed)
+    sampler.rotate(lambda item, epoch: schedule.judges_for(item, epoch)[0], rotation="cyclic")
+    assert isinstance(sampler, RepeatSampler)
+    return sampler
+
+
+class Rotated(SamplerContract):
+    n_raters: ClassVar[int] = 3
+    sampler: ClassVar[str]
+    options: ClassVar[dict[str, Any]] = {}
+
+    def make(self, design: Design, seed: int) -> Sampler:
+        return rotated(self.sampler, design, seed, **self.options)
+
+
+class TestUniformRotated(Rotated):
+    sampler = "uniform"
+
+
+class TestEBBernsteinRotated(Rotated):
+    sampler = "eb-bernstein"
+
+
+class TestEBBernsteinAdaptiveRotated(Rotated):
+    sampler = "eb-bernstein"
+    options: ClassVar[dict[str, Any]] = {"hold_out": False}
+
+
+class TestRobinHoodRotated(Rotated):
+    sampler = "robin-hood"
+    options: ClassVar[dict[str, Any]] = {"t0": 3}
+
+
+class TestRatingKernelAdaptiveRotated(Rotated):
+    sampler = "rating-kernel"
+    options: ClassVar[dict[str, Any]] = {"hold_out": False}
+
+
+class TestAutoRotated(Rotated):
+    sampler = "auto"
+
+
+REPEATS = [
+    name
+    for name, cls in plugins().samplers.items()
+    if issubclass(cls, RepeatSampler) and name != "robin"  # which is told the variances
+]
+
+
+def panel(n_items: int, n_judges: int = 3) -> Design:
+    return Design(
+        items=tuple(f"item {i}" for i in range(n_items)), raters=tuple(f"judge {j}" for j in range(n_judges))
+    )
+
+
+@pytest.mark.parametrize("hold_out", [False, True])
+@pytest.mark.parametrize("name", ["eb-bernstein", "rating-kernel"])
+def test_judges_that_only_differ_by_a_constant_change_no_decision(name: str, hold_out: bool) -> None:
+    # the biases are dyadic and the scores too, so that taking them out is exact
+    def score(cell: Cell) -> float:
+        return gaussian(cell._replace(rater=0))
+
+    def biased(cell: Cell) -> float:
+        return score(cell) + (-64.0, 0.0, 64.0)[cell.rater]
+
+    runs = [
+        [event.request.cell for event in play(rotated(name, panel(7), hold_out=hold_out), 140, score=s)]
+        for s in (score, biased)
+    ]
+    # the least-squares fit differs between the runs by its share of the noise, and in nothing else
+    counts = [Counter(cell.item for cell in run) for run in runs]
+    assert counts[0] == counts[1]
+
+
+def test_without_rotation_the_same_biases_pass_for_noise() -> None:
+    """What the test above would see."""
+
+    def biased(cell: Cell) -> float:
+        return gaussian(cell._replace(rater=0)) + (-64.0, 0.0, 64.0)[cell.epoch % 3]
+
+    plain = [
+        Counter(event.request.cell.item for event in play(EBBernstein(Design.of_items(7)), 140, score=s))
+        for s in (gaussian, biased)
+    ]
+    assert plain[0] != plain[1]
+
+
+@pytest.mark.parametrize("name", REPEATS)
+def test_frozen_deviations_are_the_least_squares_of_the_warm_up(name: str) -> None:
+    sampler = rotated(name, panel(9), seed=3)
+    n = sampler.minimum_readings
+    readings = []
+    for _ in range(n):
+        (request,) = sampler.ask(1)
+        readings.append(Reading(request, gaussian(request.cell) + request.cell.rater))
+        sampler.tell(readings[-1:])
+    play(sampler, n + 5)
+    readings = [r for r in readings if not sampler.holds_out(r.request.cell)]
+    cells = [r.request.cell for r in readings]
+    expected = judge_effects(
+        np.array([c.item for c in cells]),
+        np.array([c.rater for c in cells]),
+        np.array([r.value for r in readings]),
+        3,
+    ).gamma
+    assert np.allclose([g / 2**50 for g in sampler._gamma], expected, atol=1e-12)
+
+
+def test_effects_against_dense_least_squares() -> None:
+    rng = np.random.default_rng(0)
+    item, judge = rng.integers(12, size=90), rng.integers(4, size=90)
+    value = rng.normal(size=12)[item] + np.array([0.5, -1.0, 2.0, 0.0])[judge] + rng.normal(size=90)
+    X = np.hstack([np.eye(12)[item], np.eye(4)[judge]])
+    gamma = np.linalg.lstsq(X, value, rcond=None)[0][12:]
+    found = judge_effects(item, judge, value, 4)
+    assert found.connected
+    assert np.allclose(found.gamma, gamma - gamma.mean())
+
+
+def test_judges_that_never_meet_are_not_compared() -> None:
+    # judges 0 and 1 share items, 2 and 3 share items, but the pairs do not
+    item = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    judge = np.array([0, 1, 0, 1, 2, 3, 2, 3])
+    value = np.array([0.0, 1.0, 0.0, 1.0, 50.0, 54.0, 60.0, 64.0])
+    found = judge_effects(item, judge, value, 4)
+    assert not found.connected
+    assert np.allclose(found.gamma, [-0.5, 0.5, -2.0, 2.0])
+
+
+def test_nothing_scored_has_no_effects() -> None:
+    empty = np.zeros(0, dtype=np.int64)
+    assert judge_effects(empty, empty, np.zeros(0), 3).gamma.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_consecutive_readings_of_an_item_go_to_different_judges() -> None:
+    sampler = rotated("eb-bernstein", panel(5))
+    by_item: dict[int, list[int]] = {}
+    for event in play(sampler, 60):
+        if event.reading is not None:
+            cell = event.request.cell
+            by_item.setdefault(cell.item, []).append(cell.rater)
+    for raters in by_item.values():
+        assert set(raters[:3]) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("part", [1, 5, 17, 29])
+def test_judges_are_balanced_within_a_round_too(part: int) -> None:
+    sampler = rotated("uniform", panel(30))
+    calls = Counter(e.request.cell.rater for e in play(sampler, 30 + part) if e.reading is not None)
+    assert max(calls.values()) - min(calls[j] for j in range(3)) <= 1
+
+
+def test_one_judge_that_always_fails_closes_no_item() -> None:
+    def score(cell: Cell) -> float | None:
+        return None if cell.rater == 1 else gaussian(cell)
+
+    sampler = rotated("eb-bernstein", panel(6))
+    play(sampler, 120, score=score, concurrency=5, order=random.Random(2))
+    assert sampler.closed == ()
+    assert min(sampler.counts()) >= 3
+
+
+def test_an_item_that_every_judge_fails_on_closes() -> None:
+    def score(cell: Cell) -> float | None:
+        return None if cell.item == 2 else gaussian(cell)
+
+    sampler = rotated("eb-bernstein", panel(6))
+    play(sampler, 60, score=score)
+    assert sampler.closed == (Cell(item=2),)
+    assert sampler.counts()[2] == 0
+
+
+def test_huge_scores_stay_finite() -> None:
+    sampler = rotated("eb-bernstein", panel(4))
+    play(sampler, 40, score=lambda cell: 1e280 * gaussian(cell))
+    assert sum(sampler.counts()) == 40
+
+
+def test_several_raters_without_rotation_are_refused() -> None:
+    sampler = Uniform(panel(3))
+    with pytest.raises(InvalidInputError, match="does not know who scores what"):
+        sampler.ask(1)
+    with pytest.raises(InvalidInputError, match="does not know who scores what"):
+        Uniform(panel(3)).adopt(Cell(item=1))
+
+
+def test_rotation_of_one_judge_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="has the one rater 'rater'"):
+        Uniform(Design.of_items(3)).rotate(lambda item, epoch: 0)
+
+
+def test_rotation_after_asking_is_refused() -> None:
+    sampler = rotated("uniform", panel(3))
+    sampler.ask(1)
+    with pytest.raises(SamplerError, match="rotate first"):
+        sampler.rotate(lambda item, epoch: 0)
+
+
+def test_the_rotation_is_part_of_the_configuration() -> None:
+    assert rotated("rating-kernel", panel(3)).config["rotation"] == "cyclic"
+    assert "rotation" not in RatingKernel(Design.of_items(3)).config

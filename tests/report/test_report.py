@@ -1,0 +1,397 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pytest
+from tests.report.worlds import panel, recorded
+
+from evalbudget import Allocation
+from evalbudget.backtest import Purchase, RecordedScores
+from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
+from evalbudget.judges.estimates import (
+    JudgeScores,
+    judge_biases,
+    paired_difference,
+    panel_mean,
+    variance_components,
+)
+from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
+from evalbudget.report import SECTIONS, Section, Study, report
+from evalbudget.report.categories import Categories
+from evalbudget.report.components import Components
+from evalbudget.report.differences import Differences
+from evalbudget.report.judges import Judges
+from evalbudget.report.leaderboard import Leaderboard
+from evalbudget.report.reference import AgainstReference
+from evalbudget.report.self_preference import SelfPreferences
+from evalbudget.tables import NotedTable
+
+
+def one_rater(scores: np.ndarray) -> RecordedScores:
+    return recorded(scores, raters=("r",))
+
+
+def section(found: Any, cls: type[Any]) -> Any:
+    (one,) = [s for s in found.sections if isinstance(s, cls)]
+    return one
+
+
+def test_one_rater_against_the_estimator() -> None:
+    x = panel(judges=1, repeats=3)
+    x[1, 4, 0] = np.nan
+    x[2, 7, 0, 1:] = np.nan
+    board = section(report(one_rater(x), level=0.9), Leaderboard)
+    assert [row.model for row in board.rows] == ["m2", "m1", "m0"]
+    for row in board.rows:
+        item, epoch = np.nonzero(~np.isnan(x[int(row.model[1]), :, 0]))
+        readings = ItemReadings.of(item, epoch, x[int(row.model[1]), item, 0, epoch], n_items=40)
+        theirs = mean_over_sampled_items(readings, allocation=Allocation.FIXED)
+        own, everyone = theirs.confidence_interval(0.9), theirs.confidence_interval(1 - 0.1 / 3)
+        assert (row.estimate, row.standard_error) == pytest.approx((theirs.value, theirs.standard_error))
+        assert (row.low, row.high) == pytest.approx((own.low, own.high))
+        assert (row.all_low, row.all_high) == pytest.approx((everyone.low, everyone.high))
+        assert (row.items, row.readings) == (39 if row.model == "m1" else 40, readings.value.size)
+
+
+def test_differences_of_one_rater_are_paired_by_item() -> None:
+    x = panel(judges=1, repeats=2)
+    x[1, 4, 0] = np.nan
+    for against, comparisons, other in ((None, 3, 2), ("m0", 2, 0)):
+        found = section(report(one_rater(x), against=against), Differences)
+        assert (found.against, found.comparisons) == (f"m{other}", comparisons)
+        for row in found.rows:
+            difference = np.nanmean(x[int(row.model[1]), :, 0], axis=1) if row.model != "m1" else None
+            if difference is None:
+                difference = np.delete(x[1, :, 0].mean(axis=1), 4)
+                difference = difference - np.delete(x[other, :, 0].mean(axis=1), 4)
+            else:
+                difference = difference - x[other, :, 0].mean(axis=1)
+            n = difference.size
+            readings = ItemReadings.of(np.arange(n), np.zeros(n), difference)
+            theirs = mean_over_sampled_items(readings, allocation=Allocation.FIXED)
+            interval = theirs.confidence_interval(1 - 0.05 / comparisons)
+            assert (row.difference, row.standard_error) == pytest.approx(
+                (theirs.value, theirs.standard_error)
+            )
+            assert (row.low, row.high) == pytest.approx((interval.low, interval.high))
+            assert row.items == n
+
+
+def test_panel_against_the_estimators() -> None:
+    x = panel()
+    x[0, 3, 1] = np.nan
+    found = report(recorded(x))
+    table = [JudgeScores.from_table(x[m], judges=("j0", "j1", "j2", "j3")) for m in range(3)]
+    for row in section(found, Leaderboard).rows:
+        theirs = panel_mean(table[int(row.model[1])])
+        assert (row.estimate, row.standard_error) == pytest.approx((theirs.value, theirs.standard_error))
+    for row in section(found, Differences).rows:
+        theirs = paired_difference(table[int(row.model[1])], table[2])
+        interval = theirs.confidence_interval(1 - 0.05 / 3)
+        assert (row.low, row.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_judges_and_components_of_one_model_are_the_estimators() -> None:
+    x = panel(models=1)
+    found = report(recorded(x))
+    scores = JudgeScores.from_table(x[0], judges=("j0", "j1", "j2", "j3"))
+    biases = judge_biases(scores)
+    bounds = biases.confidence_intervals(0.95)
+    rows = {row.judge: row for row in section(found, Judges).rows}
+    for j, name in enumerate(biases.judges):
+        row = rows[name]
+        assert (row.bias, row.all_low, row.all_high) == pytest.approx(
+            (biases.value[j], bounds.low[j], bounds.high[j])
+        )
+        assert row.mean == pytest.approx(x[0, :, j].mean())
+    assert [row.judge for row in section(found, Judges).rows] == ["j3", "j2", "j1", "j0"]
+    components = variance_components(scores, bootstrap=200)
+    for row, component in zip(section(found, Components).rows, components.components, strict=True):
+        assert (row.source, row.variance) == (component.name, pytest.approx(component.value))
+        assert row.low < row.high
+    assert sum(row.share for row in section(found, Components).rows) == pytest.approx(1)
+    with pytest.raises(UnknownNameError, match=r"unknown section 'judge'. Did you mean 'judges'"):
+        found["judge"]
+    assert found["judges"] is section(found, Judges)
+
+
+def test_biases_over_models_are_not_moved_by_the_models_means() -> None:
+    x = panel(models=3)
+    apart = x + np.array([0.0, 50.0, -50.0])[:, None, None, None]
+    ours, theirs = (section(report(recorded(y)), Judges) for y in (x, apart))
+    for a, b in zip(ours.rows, theirs.rows, strict=True):
+        assert (a.bias, a.standard_error) == pytest.approx((b.bias, b.standard_error))
+    mean = x.mean(axis=(0, 1, 3))
+    assert {row.judge: row.bias for row in ours.rows} == pytest.approx(
+        {f"j{j}": mean[j] - mean.mean() for j in range(4)}
+    )
+
+
+def test_a_design_that_cannot_tell_sources_apart_says_so() -> None:
+    found = section(report(recorded(panel(repeats=1))), Components)
+    assert [row.identified for row in found.rows] == [False, False, True]
+    assert "not identified" in found.label
+    assert "item + generation" in [row.source for row in found.rows]
+
+
+def test_ranks_follow_from_the_differences() -> None:
+    rng = np.random.default_rng(1)
+    items = rng.normal(size=50)
+    noise = rng.normal(scale=0.1, size=(4, 50))
+    x = (items + np.array([0.0, 5.0, 5.0, 9.0])[:, None] + noise)[:, :, None, None]
+    rows = {row.model: row for row in section(report(one_rater(x)), Leaderboard).rows}
+    found = {model: (row.best_rank, row.worst_rank) for model, row in rows.items()}
+    assert found == {"m3": (1, 1), "m1": (2, 3), "m2": (2, 3), "m0": (4, 4)}
+
+
+def test_identical_models_and_constant_scores_claim_nothing() -> None:
+    x = np.ones((3, 10, 1, 1))
+    x[2, ::2] = 0.0
+    x[1] = x[0]
+    found = report(one_rater(x))
+    board, differences = section(found, Leaderboard), section(found, Differences)
+    assert [row.rank for row in board.rows] == [1, 1, 3]
+    assert math.isnan(board.rows[0].low)
+    assert [(r.best_rank, r.worst_rank) for r in board.rows] == [(1, 2), (1, 2), (3, 3)]
+    assert any("proves no interval" in note for note in board.notes)
+    assert differences.rows[0].verdict == "not told apart"
+    assert math.isnan(differences.rows[0].low)
+    assert json.loads(found.to_json())["leaderboard"]["rows"][0]["low"] is None
+
+
+def bought(x: np.ndarray, *purchases: Purchase, **options: Any) -> RecordedScores:
+    return recorded(x, purchases=purchases, **options)
+
+
+def test_readings_bought_because_of_scores_do_not_count() -> None:
+    x = panel(models=2, judges=1, repeats=6)
+    epochs = np.broadcast_to(np.arange(6)[::-1], x.shape)  # order of purchase, not of the array
+    adaptive = Purchase(Allocation.ADAPTIVE, 2, cost=300.0, usd=1.5)
+    source = bought(x, adaptive, Purchase(), epochs=epochs)
+    found = report(source)
+    rows = {row.model: row for row in section(found, Leaderboard).rows}
+    assert rows["m0"].estimate == pytest.approx(x[0, :, 0, 4:].mean())
+    assert rows["m1"].estimate == pytest.approx(x[1].mean())
+    assert (rows["m0"].readings, rows["m0"].readings_recorded, rows["m0"].cost) == (80, 240, 300.0)
+    (difference,) = section(found, Differences).rows
+    assert abs(difference.difference) == pytest.approx(abs(x[0, :, 0, 4:].mean() - x[1].mean()))
+    text = str(found.table())
+    assert "80 of 240 readings count, the first 2 of each item" in " ".join(text.split())
+    with pytest.raises(InvalidInferenceError, match="every reading of model 'm0' was bought because of"):
+        report(bought(x, Purchase(Allocation.ADAPTIVE, 0), Purchase(), epochs=epochs))
+
+
+def literal_weights(x: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of models x items x one judge x repeats: what was told (nan: held out), and the shares it makes."""
+    rng = np.random.default_rng(seed)
+    told, shares = np.full(x.shape, np.nan), np.full(x.shape, np.nan)
+    for cell in np.ndindex(x.shape[:3]):
+        read = np.flatnonzero(~np.isnan(x[cell]))
+        parts = rng.random(read.size)
+        shares[(*cell, read)] = parts / parts.sum()
+        told[(*cell, read[1:])] = shares[(*cell, read[1:])]
+    return told, shares
+
+
+def test_weighted_readings_all_count_with_their_weights() -> None:
+    x = panel(models=2, judges=1, repeats=5)
+    x[0, ::2, 0, 3:] = np.nan
+    told, shares = literal_weights(x, 1)
+    purchase = Purchase(Allocation.WEIGHTED, 2)
+    found = report(bought(x, purchase, purchase, weights=told))
+    rows = {row.model: row for row in section(found, Leaderboard).rows}
+    means = np.nansum(shares * x, axis=3)[:, :, 0]
+    for model in (0, 1):
+        row = rows[f"m{model}"]
+        assert row.estimate == pytest.approx(means[model].mean())
+        assert row.standard_error == pytest.approx(means[model].std(ddof=1) / np.sqrt(40))
+    assert rows["m0"].readings == int((~np.isnan(x[0])).sum())
+    (difference,) = section(found, Differences).rows
+    assert abs(difference.difference) == pytest.approx(abs((means[0] - means[1]).mean()))
+    assert abs(difference.difference) != pytest.approx(abs(np.nanmean(x[0], axis=2).mean() - x[1].mean()))
+
+
+@pytest.mark.parametrize("allocation", [Allocation.ADAPTIVE, Allocation.WEIGHTED])
+def test_panels_bought_because_of_scores(allocation: Allocation) -> None:
+    x = panel(models=2, repeats=4)
+    x[0, ::2, :, 2:] = np.nan
+    purchase = Purchase(allocation, 2)
+    found = report(bought(x, purchase, Purchase(), epochs=np.broadcast_to(np.arange(4), x.shape)))
+    names = ("j0", "j1", "j2", "j3")
+    scores = JudgeScores.from_table(x[0], judges=names)
+    theirs = panel_mean(scores, allocation=allocation, fixed_repeats=2)
+    rows = {row.model: row for row in section(found, Leaderboard).rows}
+    assert (rows["m0"].estimate, rows["m0"].standard_error) == pytest.approx(
+        (theirs.value, theirs.standard_error)
+    )
+    assert rows["m0"].readings == (320 if allocation is Allocation.ADAPTIVE else 480)
+    (difference,) = section(found, Differences).rows
+    assert difference.items == 40
+    if allocation is Allocation.ADAPTIVE:
+        fixed = JudgeScores.from_table(x[0, :, :, :2], judges=names)
+        theirs = paired_difference(fixed, JudgeScores.from_table(x[1], judges=names))
+        assert abs(difference.difference) == pytest.approx(abs(theirs.value))
+    judges = section(found, Judges)
+    assert sum(row.scores for row in judges.rows) == 320 + 640  # only what was bought whatever the scores
+
+
+def test_self_preference_shows_where_a_judge_is_a_model() -> None:
+    x = panel(models=4, repeats=1)
+    x[1, :, 1] += 2.0
+    judges = ("p/m0", "p/m1", "other", "else")
+    found = section(report(recorded(x, raters=judges)), SelfPreferences)
+    own = {row.judge: row for row in found.rows}
+    assert set(own) == {"p/m0", "p/m1"}
+    assert own["p/m1"].low > 1.0
+    assert own["p/m0"].high < own["p/m1"].low
+    assert not [s for s in report(recorded(x)).sections if isinstance(s, SelfPreferences)]
+
+
+def test_categories_against_their_items() -> None:
+    x = panel(judges=1)
+    labels = tuple("ab"[k % 2] for k in range(40))
+    found = section(report(recorded(x, raters=("r",), categories=labels)), Categories)
+    assert [(r.model, r.category) for r in found.rows] == [
+        (m, c) for m in ("m2", "m1", "m0") for c in ("a", "b")
+    ]
+    for row in found.rows:
+        at = "ab".index(row.category)
+        assert row.estimate == pytest.approx(x[int(row.model[1]), at::2].mean())
+        assert row.all_low < row.low < row.estimate < row.high < row.all_high
+    assert "all 6 means" in found.label
+    many = tuple(f"a long category {k % 9}" for k in range(40))
+    tables = section(report(recorded(x, raters=("r",), categories=many)), Categories).tables()
+    assert len(tables) > 1
+    assert all(len(line) <= 80 for t in tables for line in str(t).splitlines())
+
+
+def test_reference_bias_is_paired_and_clustered_by_item() -> None:
+    x = panel(models=2, repeats=1)
+    rng = np.random.default_rng(3)
+    truth = x.mean(axis=2) - 1.0 + 0.1 * rng.normal(size=(2, 40, 2))
+    truth[0, :5] = np.nan
+    found = section(report(recorded(x, reference=truth)), AgainstReference)
+    assert [row.judge for row in found.rows] == ["j0", "j1", "j2", "j3", "mean of the panel"]
+    assert not found.odd
+    difference = x[:, :, 2, 0] - np.nanmean(np.where(np.isnan(truth), 0, truth), axis=2)
+    difference[0, :5] = np.nan
+    per_item = np.nanmean(difference, axis=0)
+    assert found.rows[2].bias == pytest.approx(per_item.mean())
+    assert found.rows[2].standard_error == pytest.approx(per_item.std(ddof=1) / np.sqrt(40))
+    assert found.rows[4].low < 1.0 < found.rows[4].high
+    assert found.rows[4].correlation > 0.9
+    other = section(report(recorded(x, reference=truth * 100)), AgainstReference)
+    assert other.odd
+    assert "on another scale" in other.label
+
+
+def test_several_recordings_side_by_side() -> None:
+    x = panel(judges=1)
+    first = one_rater(x)
+    parts = {
+        "a.npz": first.select(model="m0"),
+        "b.npz": replace(
+            first.select(model="m2"), items=tuple(reversed(first.items)), scores=x[2:, ::-1].copy()
+        ),
+    }
+    found = report(parts)
+    whole = report(first, models=["m0", "m2"])
+    assert found.to_dict()["leaderboard"] == whole.to_dict()["leaderboard"]
+    assert found.to_dict()["differences"] == whole.to_dict()["differences"]
+    with pytest.raises(InvalidInputError, match=r"model 'm0' is in a and in b; give one of them"):
+        report({"a": first, "b": first})
+    others = replace(first, models=("x", "y", "z"), items=tuple(f"k{i}" for i in range(40)))
+    with pytest.raises(InvalidInputError, match="no items in common"):
+        report({"a": first, "b": others})
+    raters = replace(first, models=("x", "y", "z"), raters=("q",))
+    with pytest.raises(InvalidInputError, match="no raters in common"):
+        report({"a": first, "b": raters})
+    with pytest.raises(InvalidInputError, match="nothing to report on"):
+        report({})
+
+
+def test_different_scales_are_refused_or_rescaled() -> None:
+    x = panel()
+    x[:, :, 0] *= 10
+    with pytest.raises(InvalidInferenceError, match=r"--rater NAME.*--rescale"):
+        report(recorded(x))
+    rows = section(report(recorded(x), rescale=True), Leaderboard).rows
+    assert all(0 < row.estimate < 1 for row in rows)
+    assert section(report(recorded(x), rater="j0"), Leaderboard).raters == ("j0",)
+
+
+def test_bad_names_and_missing_scores() -> None:
+    x = panel()
+    with pytest.raises(UnknownNameError, match=r"unknown model in --against 'm'. Did you mean"):
+        report(recorded(x), against="m")
+    with pytest.raises(UnknownNameError, match="unknown model 'n0'"):
+        report(recorded(x), models=["n0"])
+    with pytest.raises(InvalidInputError, match="given twice"):
+        report(recorded(x), models=["m0", "m0"])
+    with pytest.raises(InvalidInputError, match="level 95"):
+        report(recorded(x), level=95)
+    x[1] = np.nan
+    with pytest.raises(
+        InvalidInferenceError, match=r"model 'm1' has no score by .*leave it out with --model"
+    ):
+        report(recorded(x))
+    y = panel()
+    y[1, :, 0] = np.nan
+    notes = section(report(recorded(y)), Leaderboard).notes
+    assert any("m1 was not scored by j0" in note for note in notes)
+
+
+def test_models_without_shared_items_have_no_difference() -> None:
+    x = panel(models=2, judges=1)
+    x[0, :20], x[1, 20:] = np.nan, np.nan
+    for scores in (one_rater(x), recorded(np.repeat(x, 2, axis=2))):
+        found = report(scores)
+        (row,) = section(found, Differences).rows
+        assert (row.items, row.verdict) == (0, "not told apart")
+        assert math.isnan(row.difference)
+        assert "-" in str(found.table())
+
+
+def test_labels_say_what_is_claimed() -> None:
+    found = report(recorded(panel()), level=0.9)
+    for name in ("leaderboard", "differences", "judges"):
+        label = found.to_dict()[name]["label"]
+        for part in ("Random: items", "repeats", "fixed-n", "asymptotic", "90%", "Bonferroni"):
+            assert part in label, (name, part)
+    assert "all 3 pairs, since the leader was found" in found.to_dict()["differences"]["label"]
+    chosen = report(recorded(panel()), against="m0").to_dict()["differences"]["label"]
+    assert "these 2 comparisons" in chosen
+    assert "no intervals" in found.to_dict()["components"]["label"]
+
+
+def test_tables_fit_80_columns_and_names_are_not_markup() -> None:
+    x = panel(models=2)
+    names = ("a/very-long-provider/and-a-very-long-model-name-2026-01-01", "[red]b[/red]")
+    text = str(report(recorded(x, models=names)).table())
+    assert "[red]b[/red]" in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+@dataclass(frozen=True)
+class Broken(Section):
+    name: ClassVar[str] = "broken"
+
+    @classmethod
+    def of(cls, study: Study) -> Self | None:
+        raise RuntimeError("no luck")
+
+    def tables(self) -> tuple[NotedTable, ...]:
+        return ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {}
+
+
+def test_a_section_that_breaks_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    found = report(recorded(panel()), sections=[*SECTIONS, Broken])
+    assert len(found.sections) == 4
+    assert "section 'broken' failed" in caplog.text
