@@ -10,8 +10,9 @@ from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget import Allocation
 from evalbudget.judges.estimates import JudgeScores, panel_mean
+from evalbudget.judges.panel import describe_panel
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
-from evalbudget.repeats.rows import describe_mean, describe_panel, item_columns, mean_estimates
+from evalbudget.repeats.rows import describe_mean, item_columns, mean_estimates
 
 FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
 INTERVALS = {"lower", "upper", "repeats_lower", "repeats_upper"}

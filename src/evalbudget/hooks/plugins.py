@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pluggy
 
-from evalbudget import builtin
 from evalbudget._version import __version__
 from evalbudget.errors import EvalbudgetError, InvalidInputError, PluginError, UnknownNameError
 from evalbudget.hooks import hookspecs
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from evalbudget.sampler import Sampler
 
 log = logging.getLogger(__name__)
+
+BUILTIN = "evalbudget.builtin"
+"""Loaded by name, as any plugin is."""
 
 DISABLE = "EVALBUDGET_DISABLE_PLUGINS"
 """Environment variable: ``1`` disables all but the built-ins, otherwise a comma-separated list of names."""
@@ -85,7 +88,7 @@ class Plugins:
         self.auditors: dict[str, type[Sampler]] = {}
         self.schedules: dict[str, type[JudgeSchedule]] = {}
         self.reports: dict[str, type[Section]] = {}
-        self._add(PluginInfo("builtin", "evalbudget", __version__, builtin.__name__), lambda: builtin)
+        self._add(PluginInfo("builtin", "evalbudget", __version__, BUILTIN), lambda: import_module(BUILTIN))
         off = {part.strip() for part in disabled.split(",") if part.strip()}
         found = _installed() if entry_points is None else entry_points
         for distribution, entry_point in found:

@@ -14,6 +14,7 @@ from rich.table import Table
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.estimate import check_level
+from evalbudget.hooks.plugins import get_schedule
 from evalbudget.judges.estimates import (
     JudgeScores,
     judge_mean_over_sampled_items,
@@ -312,9 +313,6 @@ def _amount(text: str | int | Budget, pool: _Pool, judges: tuple[str, ...]) -> i
 
 
 def _entrants(rotations: Sequence[str | type[JudgeSchedule]]) -> list[type[JudgeSchedule]]:
-    # the only place that needs the plugins, which in turn need this package to name the type of a recording
-    from evalbudget.hooks.plugins import get_schedule
-
     given = [rotations] if isinstance(rotations, str) else list(rotations)
     classes = [get_schedule(r) if isinstance(r, str) else r for r in given]
     if not classes:

@@ -9,9 +9,9 @@ import numpy as np
 
 from evalbudget.recorded.purchase import Purchase
 from evalbudget.recorded.scores import RecordedScores
-from evalbudget.repeats.estimates.readings import item_shares
 from evalbudget.sampler import Allocation
 from evalbudget.statistics.bounds import FloatArray
+from evalbudget.statistics.shares import item_shares
 
 
 @dataclass(frozen=True, slots=True)

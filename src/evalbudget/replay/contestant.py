@@ -5,12 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError, UnknownNameError, did_you_mean
-from evalbudget.repeats.backtest.pool import Pool
+from evalbudget.hooks.plugins import get_sampler
 from evalbudget.sampler import Kind, Sampler
+
+if TYPE_CHECKING:
+    from evalbudget.repeats.backtest.pool import Pool
 
 _OURS = ("design", "seed")
 
@@ -106,7 +109,4 @@ def _contestant(cls: type[Sampler], options: Mapping[str, Any]) -> Contestant:
 
 
 def _named(name: str, kind: Kind) -> type[Sampler]:
-    # the only place that needs the plugins, which in turn need this package to name the type of a recording
-    from evalbudget.hooks.plugins import get_sampler
-
     return get_sampler(name, kind)

@@ -5,8 +5,8 @@ import pytest
 
 from evalbudget import Allocation
 from evalbudget.judges.estimates import JudgeScores, judge_corrected, judge_corrected_generations, panel_mean
+from evalbudget.judges.panel import describe_panel
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
-from evalbudget.repeats.rows import describe_panel
 
 N_ITEMS, EPOCHS, JUDGES = 30, 6, ("a", "b", "c")
 

@@ -17,8 +17,8 @@ from evalbudget.audits.samplers import AuditSampler
 from evalbudget.design import Design, Reading
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded.scores import RecordedScores
-from evalbudget.repeats.backtest.engine import checked_seeds
 from evalbudget.replay.contestant import Contestant, contestants
+from evalbudget.replay.seeds import checked_seeds
 from evalbudget.replay.workers import Progress
 from evalbudget.sampler import Kind, Sampler
 from evalbudget.statistics.bounds import FloatArray

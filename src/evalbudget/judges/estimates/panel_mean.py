@@ -9,9 +9,10 @@ from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, 
 from evalbudget.judges.estimates.bias import bias_errors, how_compared, judge_moments, pooled_variance
 from evalbudget.judges.estimates.mixed import MixedFit
 from evalbudget.judges.estimates.scores import JudgeScores
-from evalbudget.repeats.estimates.readings import ItemReadings, are_of_one_sampler, item_shares
+from evalbudget.repeats.estimates.readings import ItemReadings
 from evalbudget.sampler import Allocation
 from evalbudget.statistics.bounds import FloatArray
+from evalbudget.statistics.shares import are_of_one_sampler, item_shares
 from evalbudget.statistics.shrinkage import t_quantile
 
 

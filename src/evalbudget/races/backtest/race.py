@@ -16,8 +16,8 @@ from evalbudget.races.backtest.race_replay import Grid, RaceOutcome, race_replay
 from evalbudget.races.backtest.race_result import RaceResult, RaceRow
 from evalbudget.races.prediction import FactorModel, match_items
 from evalbudget.recorded.scores import RecordedScores
-from evalbudget.repeats.backtest.engine import checked_seeds
 from evalbudget.replay.contestant import Contestant, contestants
+from evalbudget.replay.seeds import checked_seeds
 from evalbudget.replay.workers import Job, Progress, run_all
 from evalbudget.sampler import Kind, Sampler
 

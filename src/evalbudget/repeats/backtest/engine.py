@@ -18,6 +18,7 @@ from evalbudget.repeats.backtest.replay import Outcome, replay
 from evalbudget.repeats.backtest.result import RATIO_OF, Average, BacktestResult, PoolInfo, Row
 from evalbudget.repeats.samplers import Objective
 from evalbudget.replay.contestant import Contestant, contestants
+from evalbudget.replay.seeds import checked_seeds
 from evalbudget.replay.workers import Job, Progress, run_all
 from evalbudget.sampler import Sampler
 
@@ -221,15 +222,3 @@ def _groups(contestant: Contestant, amounts: Sequence[int]) -> list[tuple[int, .
     """Budgets that one run serves."""
     increasing = tuple(sorted(set(amounts)))
     return [(amount,) for amount in increasing] if contestant.plans_with_budget else [increasing]
-
-
-def checked_seeds(seeds: Iterable[int] | int) -> list[int]:
-    """The seeds of all replays; InvalidInputError if there are none, or not of the kind."""
-    if isinstance(seeds, int) and seeds < 1:
-        raise InvalidInputError(f"seeds is {seeds}; give at least 1")
-    result = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
-    if not result:
-        raise InvalidInputError("there are no seeds; give at least 1")
-    if min(result) < 0 or len(set(result)) != len(result):
-        raise InvalidInputError("seeds must be different integers of at least 0")
-    return result

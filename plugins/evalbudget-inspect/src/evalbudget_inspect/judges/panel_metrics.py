@@ -18,7 +18,8 @@ from evalbudget.judges.estimates import (
     judge_mean_over_sampled_items,
     panel_mean,
 )
-from evalbudget.repeats.rows import describe_panel, finite
+from evalbudget.judges.panel import describe_panel
+from evalbudget.repeats.rows import finite
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.values import in_range, known_range, score_to_float
 from evalbudget_inspect.judges.rotating import readings_of, was_asked

@@ -10,8 +10,9 @@ from inspect_ai.log import EvalSpec
 
 from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import judge_corrected
+from evalbudget.judges.panel import describe_panel
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget.repeats.rows import LEVEL, BenchmarkMean, describe_mean, describe_panel, item_columns
+from evalbudget.repeats.rows import LEVEL, BenchmarkMean, describe_mean, item_columns
 from evalbudget.repeats.summary import Outcome, Summary, summarize
 from evalbudget_inspect.judges.panel_metrics import Call, judge_scores, panel_estimate
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report

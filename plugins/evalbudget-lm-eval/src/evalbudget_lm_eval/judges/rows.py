@@ -17,7 +17,8 @@ from evalbudget.judges.estimates import (
     panel_mean,
     short_names,
 )
-from evalbudget.repeats.rows import BenchmarkMean, describe_panel
+from evalbudget.judges.panel import describe_panel
+from evalbudget.repeats.rows import BenchmarkMean
 from evalbudget_lm_eval.judges.readings import Judged, Readings, WeightOf, judge_scores
 from evalbudget_lm_eval.repeats.rows import ESTIMATE, REPEATS, UNKNOWN
 
