@@ -16,15 +16,15 @@ from importlib import import_module
 from pathlib import Path
 
 import click
-from repeats_sections.page import Entry, read_entries, write_docs
-from repeats_sections.replays import RECOMMENDED, REFERENCES
-from repeats_sections.section import Progress, Section, Setting
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.table import Table as RichTable
 
 from evalbudget import __version__
+from repeats_sections.page import Entry, read_entries, write_docs
+from repeats_sections.replays import RECOMMENDED, REFERENCES
+from repeats_sections.section import Progress, Section, Setting
 
 SECTIONS = ("judges", "table2", "bias", "sequences", "coverage", "speed")
 DOCS = Path(__file__).resolve().parents[1] / "docs"

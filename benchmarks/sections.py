@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from judges_sections.found import ROOT, Found, Target, data
 from rich.console import Console
 from rich.table import Table
+
+from judges_sections.found import ROOT, Found, Target, data
 
 
 @dataclass(frozen=True)

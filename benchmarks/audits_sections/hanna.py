@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from judges_sections.found import Found, Target, data
-
 from evalbudget.backtest import RecordedScores, backtest_audits
+from judges_sections.found import Found, Target, data
 
 SEEDS = 8
 

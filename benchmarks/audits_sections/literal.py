@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from judges_sections.found import Found, Target
 
 from audits_sections.play import PRICES, Played, lucb
 from audits_sections.worlds import SYSTEMS, paper
+from judges_sections.found import Found, Target
 
 GAPS = (0.05, 0.1, 0.15, 0.2)
 ALLOCATORS = ("uniform", "price-of-precision", "uncertainty-weighted", "neyman", "oracle")

@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from judges_sections.found import Floats
 
 from audits_sections.worlds import SYSTEMS, World
 from evalbudget.audits.policies import AuditConfig
 from evalbudget.audits.policies.lucb import CELLS, Allocator, LucbState
 from evalbudget.audits.policies.policy import AuditPolicy
+from judges_sections.found import Floats
 
 PRICES = (1.0, 20.0)
 Make = Callable[[int, float, np.random.Generator], World]

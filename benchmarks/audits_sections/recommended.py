@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from judges_sections.found import Found, Target
 from scipy.stats import binomtest
 
 from audits_sections.play import Played, audit, lucb
 from audits_sections.worlds import NULLS, WORLDS
+from judges_sections.found import Found, Target
 
 TRIALS = 500
 POOL = 6000

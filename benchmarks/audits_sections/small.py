@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from judges_sections.found import Found, Target
 from scipy.stats import binomtest
 
 from audits_sections.play import PRICES, audit, single
 from audits_sections.worlds import QUALITIES, SMALL_NULLS, World, leaderboard
+from judges_sections.found import Found, Target
 
 SYSTEMS, ITEMS = 24, 100
 TRIALS = 100

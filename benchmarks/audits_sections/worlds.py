@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from judges_sections.found import Floats
 from numpy.typing import NDArray
+
+from judges_sections.found import Floats
 
 SYSTEMS = 4
 SPREAD = 0.2

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from judges_sections.found import Found, Target
 
 from evalbudget.races.prediction.files import train_cached
+from judges_sections.found import Found, Target
 from racing_sections.leaderboard import first_reliable, grid_of, identified, leaderboard, with_gap
 
 DRAWS = (1, 2, 3, 4)

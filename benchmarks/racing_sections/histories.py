@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from judges_sections.found import Floats, Found, Target
 
 from evalbudget.races.prediction import FactorModel
+from judges_sections.found import Floats, Found, Target
 from racing_sections.leaderboard import grid_of, identified, leaderboard, with_gap
 
 RUNS = 12

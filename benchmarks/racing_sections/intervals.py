@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from judges_sections.found import Floats, Found, Target
 
 from evalbudget.races.draws import ModelDraws
-from evalbudget.races.estimates import benchmark_mean, pulse_mean
+from evalbudget.races.estimates import benchmark_mean
+from judges_sections.found import Floats, Found, Target
+from references.pulse import pulse_mean
 
 DRAWN = (64, 256, 1024, 4096)
 WORLDS: dict[str, Callable[[np.random.Generator, int], Floats]] = {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from judges_sections.found import Floats, Found, Target, data
 
 from evalbudget.races.backtest.race_replay import Grid, race_replay
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.prediction.files import train_cached
 from evalbudget.replay.contestant import contestants
 from evalbudget.sampler import Kind
+from judges_sections.found import Floats, Found, Target, data
 
 TEMPER = 2.0
 GAPS = (0.01, 0.02, 0.03)

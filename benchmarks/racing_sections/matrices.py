@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from judges_sections.found import Found, Target, data
-
 from evalbudget.backtest import RecordedScores, backtest_race
+from judges_sections.found import Found, Target, data
 
 SAMPLERS = ("uniform", "ucb-e", "lucb", "paired-eprocess", "successive-rejects", "sequential-halving", "race")
 BUDGETS = ("2%", "5%", "10%", "20%")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from judges_sections.found import Floats, Found, Target, data
 
 from evalbudget import Design
 from evalbudget.backtest import RecordedScores
 from evalbudget.races.samplers import LUCB, OutcomeKind, PairedEProcess, Race, RacingSampler
+from judges_sections.found import Floats, Found, Target, data
 
 SEEDS = 40
 RUNS = 1000

@@ -11,13 +11,13 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-from judges_sections.found import Found, Target
 
 from evalbudget.design import Design
 from evalbudget.hooks.plugins import get_sampler
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.sampler import Kind
+from judges_sections.found import Found, Target
 
 PAPER_SECONDS = 60.0
 NAMES = ("race", "pulse", "ucb-e", "naive-pooling", "uniform")

@@ -14,7 +14,8 @@ from evalbudget.hooks.plugins import get_sampler
 from evalbudget.repeats.backtest.pool import Pool
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.sampler import Sampler
-from evalbudget.statistics import BettingSequences, Bounds, EmpiricalBernsteinSequences
+from evalbudget.statistics import BettingSequences, Bounds
+from references.empirical_bernstein import EmpiricalBernsteinSequences
 from repeats_sections.distributions import all_equal, bernoulli, ratings
 from repeats_sections.readings import run_sampler
 from repeats_sections.replays import recommended

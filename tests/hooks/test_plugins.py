@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -226,34 +225,6 @@ def test_one_name_may_be_registered_once_per_kind(install: Install) -> None:
     assert found.found[-1].provides == {"samplers": ("mine",), "samplers of models": ("mine",)}
     with pytest.raises(PluginError, match="sampler of models 'mine' is registered twice"):
         Plugins([both, install("again", evalbudget_register_samplers=registers(of_models))])
-
-
-def test_observers_see_events_and_cannot_disturb(install: Install, caplog: pytest.LogCaptureFixture) -> None:
-    seen: list[Event] = []
-    calls: list[int] = []
-
-    @hookimpl
-    def sees(event: Event) -> None:
-        seen.append(event)
-
-    @hookimpl
-    def fails() -> None:
-        calls.append(1)
-        raise RuntimeError("boom")
-
-    found = Plugins(
-        [
-            install("sees", evalbudget_reading_recorded=sees),
-            install("fails", evalbudget_reading_recorded=fails),
-        ]
-    )
-    with caplog.at_level(logging.ERROR):
-        found.observe(EVENT)
-        found.observe(EVENT)
-    assert seen == [EVENT, EVENT]
-    assert calls == [1]
-    assert len(caplog.records) == 1
-    assert "'fails'" in caplog.text
 
 
 def test_commands_of_other_plugins_survive_one_that_fails(install: Install) -> None:

@@ -159,10 +159,9 @@ def test_two_runs_of_one_store_do_not_both_pay(folder: Path) -> None:
     with only_run(folder / "a.sqlite"):
         refusal = run()
         assert refusal.exit_code == 2
-        assert "another run (process" in refusal.stderr
+        assert "another run goes on" in refusal.stderr
         assert not calls(folder)
     assert run("-T", "items=3").exit_code == 3
-    assert not list(folder.glob(".a.sqlite*"))
 
 
 def test_the_audit_may_be_named_by_scorer_and_the_judge_by_role(folder: Path) -> None:

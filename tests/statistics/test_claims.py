@@ -7,14 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from tests.claims import binomial_claim, pinned, replications
 
-from evalbudget.statistics import (
-    BettingSequences,
-    Bounds,
-    betting_intervals,
-    empirical_bernstein_intervals,
-    without_replacement_intervals,
-)
-from evalbudget.statistics.empirical_bernstein import Kind
+from evalbudget.statistics import BettingSequences, Bounds, betting_intervals
+from references.empirical_bernstein import Kind, empirical_bernstein_intervals
+from references.without_replacement import without_replacement_intervals
 
 pytestmark = pytest.mark.claim
 ITEMS = 10

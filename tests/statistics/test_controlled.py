@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from evalbudget.statistics import empirical_bernstein_intervals, without_replacement_intervals
 from evalbudget.statistics.controlled import ControlledDraws, controlled_bernstein, controlled_betting
+from references.empirical_bernstein import empirical_bernstein_intervals
+from references.without_replacement import without_replacement_intervals
 
 Floats = NDArray[np.float64]
 

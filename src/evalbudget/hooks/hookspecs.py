@@ -23,7 +23,6 @@ import pluggy
 if TYPE_CHECKING:
     import click
 
-    from evalbudget.journal import Event
     from evalbudget.judges.schedules import JudgeSchedule
     from evalbudget.recorded.scores import RecordedScores
     from evalbudget.report.section import Section
@@ -63,8 +62,3 @@ def evalbudget_open_scores(path: Path) -> RecordedScores | None:
 @hookspec
 def evalbudget_add_commands(cli: click.Group) -> None:
     """Add commands to the ``evalbudget`` command line."""
-
-
-@hookspec
-def evalbudget_reading_recorded(event: Event) -> None:
-    """Observe one event of a running journal; whatever is returned or raised changes no decision."""

@@ -22,7 +22,6 @@ from evalbudget.sampler import Kind
 if TYPE_CHECKING:
     import click
 
-    from evalbudget.journal import Event
     from evalbudget.judges.schedules import JudgeSchedule
     from evalbudget.recorded.scores import RecordedScores
     from evalbudget.report.section import Section
@@ -81,7 +80,6 @@ class Plugins:
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._found: dict[str, PluginInfo] = {}
-        self._blind: set[str] = set()  # observers that failed
         self._owner: dict[tuple[str, str], str] = {}
         self.samplers: dict[str, type[Sampler]] = {}
         self.racers: dict[str, type[Sampler]] = {}
@@ -172,17 +170,6 @@ class Plugins:
                 implementation(cli)
             except Exception as ex:  # a third party's code: whatever it raises must not end the others
                 self._fail(plugin_name, ex)
-
-    def observe(self, event: Event) -> None:
-        """Show an event to every plugin that observes; one that fails is logged and not called again."""
-        for observer in self._manager.hook.evalbudget_reading_recorded.get_hookimpls():
-            if observer.plugin_name in self._blind:
-                continue
-            try:
-                observer.function(*(event for _ in observer.argnames))
-            except Exception:  # a third party's code: whatever it raises must not end the run
-                log.exception("plugin %r failed to observe an event; not called again", observer.plugin_name)
-                self._blind.add(observer.plugin_name)
 
     def _add(self, info: PluginInfo, load: Callable[[], object]) -> None:
         if info.name in self._found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalbudget import Budget, Cell, Design, Journal, Ledger, Reading, Request
@@ -103,7 +103,6 @@ class Race:
         attempts: how often the host runs one cell at most (1 + its retries on error): all of them cost.
         widths: cells each arm runs at once; None to watch it.
         predictor: learned from history.
-        observe: told every event; see the hook ``evalbudget_reading_recorded``.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -119,7 +118,6 @@ class Race:
         attempts: int = 1,
         widths: Sequence[int | None] | None = None,
         predictor: FactorModel | None = None,
-        observe: Callable[[Event], None] | None = None,
     ) -> None:
         self.config = config
         self.design = Design(items=tuple(items), models=tuple(arms))
@@ -127,7 +125,6 @@ class Race:
         self.ledger = Ledger(self.budget)
         self.journal = Journal()
         self.attempts = attempts
-        self._observe = observe
         self._index = {item: i for i, item in enumerate(items)}
         self._blocked: Lane | None = None  # the arm whose free hand the next cell waits for
         widths = widths or [None] * len(arms)
@@ -310,5 +307,3 @@ class Race:
 
     def _record(self, event: Event) -> None:
         self.journal.events.append(event)
-        if self._observe is not None:
-            self._observe(event)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
-from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
+
+from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from evalbudget.errors import EvalbudgetError
 from evalbudget.replay.contestant import Contestant
@@ -39,7 +35,7 @@ Found_co = TypeVar("Found_co", covariant=True)
 
 
 class Stage(Protocol[Found_co]):
-    """What all jobs share; sent to each worker once."""
+    """What all jobs share."""
 
     @property
     def contestants(self) -> Sequence[Contestant]:
@@ -63,7 +59,7 @@ def run_all(
     Raises:
         EvalbudgetError: a worker died.
     """
-    n = _number_of_workers(stage, jobs, workers)
+    n = _number_of_workers(jobs, workers)
     if n > 1:
         return _in_processes(stage, jobs, n, progress)
     results = []
@@ -77,68 +73,29 @@ def run_all(
 def _in_processes(
     stage: Stage[Found], jobs: Sequence[Job], workers: int, progress: Progress | None
 ) -> list[Found]:
-    executor = ProcessPoolExecutor(workers, get_context("spawn"), _enter, (stage,))
+    results: dict[int, Found] = {}
+    replays = Parallel(workers, return_as="generator_unordered")(
+        delayed(_numbered)(stage, index, job) for index, job in enumerate(jobs)
+    )
     try:
-        with _main_hidden():
-            futures: list[Future[Any]] = [executor.submit(_work, job) for job in jobs]
-        for done, future in enumerate(as_completed(futures), 1):
-            future.result()  # fail at once, not after all the others
+        for index, found in replays:
+            results[index] = found
             if progress is not None:
-                progress(done, len(jobs))
-        return [future.result() for future in futures]
-    except BrokenProcessPool as ex:
+                progress(len(results), len(jobs))
+    except TerminatedWorkerError as ex:
         raise EvalbudgetError(
             f"a worker process of the backtest died ({ex}); it may have run out of memory: use fewer "
             "workers, or workers=1 to run in this process"
         ) from ex
-    finally:
-        executor.shutdown(cancel_futures=True)
+    return [results[index] for index in range(len(jobs))]
 
 
-def _number_of_workers(stage: Stage[Any], jobs: Sequence[Job], workers: int | None) -> int:
-    if not all(_importable(contestant) for contestant in stage.contestants):
-        return 1
+def _numbered(stage: Stage[Found], index: int, job: Job) -> tuple[int, Found]:
+    return index, stage.run(job)
+
+
+def _number_of_workers(jobs: Sequence[Job], workers: int | None) -> int:
     if workers is None:
         small = sum(job.budgets[-1] for job in jobs) < _WORTH_A_PROCESS
         workers = 1 if small else os.cpu_count() or 1
     return min(workers, len(jobs))
-
-
-def _importable(contestant: Contestant) -> bool:
-    """Whether another process finds the class: not one of a script, a notebook or a function's body."""
-    cls = contestant.sampler
-    if cls.__module__ == "__main__" or "<locals>" in cls.__qualname__:
-        return False
-    try:
-        return importlib.util.find_spec(cls.__module__) is not None
-    except (ImportError, ValueError):
-        return False
-
-
-@contextmanager
-def _main_hidden() -> Iterator[None]:
-    """Keep new processes from importing the user's script again, which would run it (and us) again.
-
-    Scripts need no ``if __name__ == "__main__"`` guard then. Workers need nothing of it: classes defined
-    there are replayed in this process.
-    """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
-_stage: Stage[Any] | None = None
-
-
-def _enter(stage: Stage[Any]) -> None:
-    global _stage  # the initializer of a worker process has nowhere else to leave it
-    _stage = stage
-
-
-def _work(job: Job) -> Any:
-    if _stage is None:
-        raise EvalbudgetError("a worker of the backtest was not set up; use workers=1")
-    return _stage.run(job)

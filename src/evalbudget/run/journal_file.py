@@ -26,7 +26,7 @@ from evalbudget.run.lines import LinesFile, read_line, whole_lines
 class JournalFile:
     """A journal that is written to a file event by event.
 
-    Use :meth:`create` or :meth:`open`. One process at a time: a second one is refused (not on Windows).
+    Use :meth:`create` or :meth:`open`. One process at a time: a second one is refused.
     Events survive the process being killed; what the system had not written when it lost power does not.
 
     Attributes:

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
-from evalbudget.errors import JournalError
+from filelock import BaseFileLock
 
-if sys.platform != "win32":
-    import fcntl
+from evalbudget.errors import JournalError
+from evalbudget.run.lock import hold
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
 class LinesFile:
-    """A file of JSON lines that one process at a time appends to (a second one is refused; not on Windows).
+    """A file of JSON lines that one process at a time appends to; a second one is refused.
 
     Lines survive the process being killed; what the system had not written when it lost power does not.
 
@@ -30,9 +29,10 @@ class LinesFile:
         path: of the file.
     """
 
-    def __init__(self, path: Path, stream: IO[bytes]) -> None:
+    def __init__(self, path: Path, stream: IO[bytes], lock: BaseFileLock | None) -> None:
         self.path = path
         self._stream = stream
+        self._lock = lock
 
     @classmethod
     def create(cls, path: Path) -> Self:
@@ -47,8 +47,11 @@ class LinesFile:
             raise JournalError(f"{path} exists; continue it, or choose another path") from None
         except OSError as ex:
             raise JournalError(f"{path} cannot be written: {ex.strerror}") from ex
-        _lock(stream, path)
-        return cls(path, stream)
+        try:
+            return cls(path, stream, _held(path))
+        except BaseException:
+            stream.close()
+            raise
 
     @classmethod
     def open(cls, path: Path, read: Callable[[bytes, Path], tuple[T, int]]) -> tuple[Self, T]:
@@ -65,15 +68,18 @@ class LinesFile:
             stream = path.open("r+b")
         except OSError as ex:
             raise JournalError(f"{path} cannot be opened: {ex.strerror}") from ex
+        lock = None
         try:
-            _lock(stream, path)
+            lock = _held(path)
             content, whole = read(stream.read(), path)
             stream.seek(whole)
             stream.truncate()
         except BaseException:
             stream.close()
+            if lock is not None:
+                lock.release()
             raise
-        return cls(path, stream), content
+        return cls(path, stream, lock), content
 
     def append(self, entry: dict[str, Any], default: Callable[[Any], object] | None = None) -> None:
         """Write one line; it is in the file when this returns.
@@ -95,6 +101,8 @@ class LinesFile:
     def close(self) -> None:
         """Let the file go."""
         self._stream.close()
+        if self._lock is not None:
+            self._lock.release()
 
 
 def whole_lines(data: bytes, path: Path) -> tuple[list[bytes], int]:
@@ -124,13 +132,10 @@ def read_line(line: bytes, place: str, convert: Callable[[dict[str, Any]], T]) -
         raise JournalError(f"{place} is damaged: {ex}") from ex
 
 
-def _lock(stream: IO[bytes], path: Path) -> None:
-    if sys.platform == "win32":
-        return
+def _held(path: Path) -> BaseFileLock | None:
     try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return hold(path)
     except BlockingIOError:
-        stream.close()
         raise JournalError(f"{path} is being written by another process; wait for it to end") from None
-    except OSError as ex:  # a file system without locks
-        log.warning("%s cannot be locked (%s); make sure that only one process writes it", path, ex)
+    except OSError as ex:
+        raise JournalError(f"{path} cannot be written: {ex.strerror}") from ex

@@ -12,7 +12,15 @@ because the control variate has the conditional mean 0. So every bounded-mean te
 with r in place of S, its range moved to :math:`[-\beta_t(f_{high} - \bar f_{U_t}),\;
 1 + \beta_t (\bar f_{U_t} - f_{low})]`. beta_t is the regression slope of earlier scores on their predictions,
 shrunk towards 1 by 8 pseudo-draws: useless or adversarial predictions are soon ignored, and beta = 0 or
-constant predictions give :class:`~evalbudget.statistics.WithoutReplacementSequences` itself.
+constant predictions give the sequences without predictions.
+
+A candidate that is wrong by delta is wrong by delta N / (N - t) about what is left, so that the gaps bet on
+grow as the pool empties: with shares rho of the standard deviation sd, and g = rho sd N / (N - t),
+
+.. math:: \lambda = \frac{g}{sd^2 + g^2 - (\rho\, sd)^2}
+
+rises from rho / sd, the stake where no pool ends, and near its end is the one by which capital grows fastest
+at the gap g.
 
 An item that fails when drawn has no score; the mean is over those that do not fail. Then
 :math:`(S - \mu) 1_{\text{has a score}}` sums to 0 over the pool, and a failed draw enters with mu in place of
@@ -29,9 +37,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalbudget.statistics.betting import CAP
+from evalbudget.statistics.betting import CAP, RHO
 from evalbudget.statistics.bounds import FloatArray
-from evalbudget.statistics.without_replacement import late_bets
 
 _PSEUDO = 8.0
 _FINEST = 2.0**-16
@@ -159,6 +166,21 @@ class _Terms:
         )
 
 
+def late_bets(variance: FloatArray, emptied: FloatArray) -> FloatArray:
+    """Stakes that grow as the pool empties, before the cap.
+
+    Args:
+        variance: of the scores read before, shape (...).
+        emptied: N / (N - t) before the draw, same shape.
+
+    Returns:
+        Shape (RHO.size, ...).
+    """
+    at_first = RHO.reshape(-1, *[1] * variance.ndim) * np.sqrt(variance)
+    gap = at_first * emptied
+    return np.asarray(gap / (variance + gap * gap - at_first * at_first))
+
+
 def controlled_betting(
     draws: ControlledDraws, alpha: float, *, slopes: FloatArray | None = None
 ) -> tuple[float, float]:
@@ -246,8 +268,7 @@ def controlled_bernstein(
     """Predictable plug-in empirical Bernstein sequence for the mean of the pool, at its last draw.
 
     Closed form, O(1) per draw; wider than betting. Arguments and result as :func:`controlled_betting`,
-    formula as :mod:`evalbudget.statistics.empirical_bernstein` with scores divided by the width of their
-    range.
+    formula as theirs with scores divided by the width of their range.
     """
     if draws.exhausted:
         return _exact(draws)

@@ -17,12 +17,10 @@ from evalbudget.races.estimates import (
     model_means,
     model_ranks,
     paired_difference,
-    pulse_mean,
-    pulse_weighted,
-    sampled_items_mean,
 )
 from evalbudget.races.prediction import FactorModel
 from evalbudget.statistics.bounds import FloatArray, IntArray
+from references.pulse import pulse_mean, pulse_weighted
 
 pytestmark = pytest.mark.claim
 N = 240
@@ -121,16 +119,6 @@ def test_paired_difference_of_tied_models_against_theory() -> None:
         failed += misses(paired_difference(one, two), 0.0)
     binomial_claim(failed, R, at_most=0.05)
     pinned(failed, 7)
-
-
-def test_sampled_items_against_theory() -> None:
-    R = replications(300, 10_000)
-    failed = 0
-    for k in range(R):
-        scores = bernoulli(0.9, N, k)  # another benchmark each time
-        failed += misses(sampled_items_mean(draw(scores, P, N, n_anchors=0, seed=k)), 0.9)
-    binomial_claim(failed, R, at_most=0.05)
-    pinned(failed, 4)
 
 
 def test_simultaneous_after_an_adaptive_race_against_theory() -> None:

@@ -9,10 +9,12 @@ from tests.races.estimates.drawn import bernoulli, draw, with_failures
 
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.estimate import Coverage, Random, Validity
-from evalbudget.races.estimates import benchmark_mean, paired_difference, sampled_items_mean
+from evalbudget.races.estimates import benchmark_mean, paired_difference
+from evalbudget.races.estimates.means import drawn_items_interval
 from evalbudget.races.estimates.sequences import of_model
-from evalbudget.statistics import betting_intervals, without_replacement_intervals
+from evalbudget.statistics import betting_intervals
 from evalbudget.statistics.bounds import FloatArray, IntArray
+from references.without_replacement import without_replacement_intervals
 
 P = np.random.default_rng(8).beta(0.6, 0.6, 80)
 SCORES = bernoulli(P, 80, 9)
@@ -93,10 +95,9 @@ def test_what_it_says_of_itself() -> None:
 
 def test_simultaneous_is_bonferroni() -> None:
     draws = draw(SCORES, P, 30)
-    for estimate in (benchmark_mean, sampled_items_mean):
-        ten = estimate(draws, simultaneous=10).confidence_interval(0.9)
-        one = estimate(draws).confidence_interval(0.99)
-        assert (ten.low, ten.high) == pytest.approx((one.low, one.high))
+    ten = benchmark_mean(draws, simultaneous=10).confidence_interval(0.9)
+    one = benchmark_mean(draws).confidence_interval(0.99)
+    assert (ten.low, ten.high) == pytest.approx((one.low, one.high))
 
 
 def test_exhausted_model_is_exact() -> None:
@@ -108,8 +109,6 @@ def test_exhausted_model_is_exact() -> None:
     interval = estimate.confidence_interval()
     assert (estimate.value, interval.low, interval.high) == pytest.approx((mean, mean, mean), abs=1e-12)
     assert estimate.standard_error == 0.0
-    # of a sample of items the whole benchmark is still a sample
-    assert sampled_items_mean(draw(scores, refitted, 80)).confidence_interval().half_width > 0.05
 
 
 def test_nothing_drawn() -> None:
@@ -119,7 +118,7 @@ def test_nothing_drawn() -> None:
     interval = estimate.confidence_interval()
     assert interval.low == pytest.approx(draws.known.sum() / 80, abs=1e-9)
     assert interval.high == pytest.approx((draws.known.sum() + 70) / 80, abs=1e-9)
-    whole = sampled_items_mean(draw(SCORES, P, 0)).confidence_interval()
+    whole = drawn_items_interval(draw(SCORES, P, 0), 0.95)
     assert (whole.low, whole.high) == (0.0, 1.0)
 
 
@@ -129,23 +128,16 @@ def test_declared_range_maps_everything() -> None:
     assert ratings.value == pytest.approx(1 + 4 * unit.value)
     assert ratings.standard_error == pytest.approx(4 * unit.standard_error)
     assert ratings.confidence_interval().low == pytest.approx(1 + 4 * unit.confidence_interval().low)
-    assert sampled_items_mean(draws, bounds=(1, 5)).value == pytest.approx(1 + 4 * draws.value.mean())
 
 
 def test_sampled_items_against_the_kernel() -> None:
     draws = draw(with_failures(SCORES, 0.2, 1), P, 40)
     read = draws.value[~np.isnan(draws.value)]
-    estimate = sampled_items_mean(draws)
-    kernel = betting_intervals(read, [read.size])
-    interval = estimate.confidence_interval()
+    kernel = betting_intervals(read, [read.size], 0.9)
+    interval = drawn_items_interval(draws, 0.9)
     assert (interval.low, interval.high) == (kernel.low[0], kernel.high[0])
-    assert estimate.value == pytest.approx(read.mean())
-    assert estimate.random == {Random.ITEMS}
-
-
-def test_what_a_choice_of_anchors_left_over_is_no_sample() -> None:
-    with pytest.raises(InvalidInferenceError, match="use benchmark_mean, or race without history"):
-        sampled_items_mean(draw(SCORES, P, 40, n_anchors=5))
+    ratings = drawn_items_interval(draws, 0.9, bounds=(1, 5))
+    assert (ratings.low, ratings.high) == pytest.approx((1 + 4 * interval.low, 1 + 4 * interval.high))
 
 
 def test_range_of_predictions_covers_one_that_stands_out() -> None:

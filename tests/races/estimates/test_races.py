@@ -7,12 +7,13 @@ import pytest
 from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget.design import Design
-from evalbudget.races.estimates import model_means, model_ranks, pulse_mean
+from evalbudget.races.estimates import model_means, model_ranks
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers.base import RacingSampler
 from evalbudget.races.samplers.pulse import Pulse
 from evalbudget.races.samplers.ucb_e import UCBE
 from evalbudget.statistics.bounds import FloatArray
+from references.pulse import pulse_mean
 
 M, N = 8, 300
 

@@ -12,10 +12,9 @@ from scipy import stats
 from tests.repeats.estimates.test_readings_and_items import ROWS, of
 
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
-from evalbudget.estimate import Estimate, Random, Validity
+from evalbudget.estimate import Estimate, Random
 from evalbudget.repeats.estimates import (
     ItemReadings,
-    anytime_mean_over_fixed_items,
     mean_over_fixed_items,
     mean_over_sampled_items,
 )
@@ -263,37 +262,3 @@ def test_partial_data_never_crashes(
         interval = found.confidence_interval(0.9)
         assert math.isnan(interval.low) or interval.low <= found.value <= interval.high or bounds is not None
         assert math.isnan(interval.low) or interval.low <= interval.high
-    anytime_mean_over_fixed_items(of(rows)).confidence_interval(0.9)
-
-
-def test_anytime_mean_against_brute_force() -> None:
-    rows = np.random.default_rng(5).integers(0, 5, (4, 15)).astype(float)
-    ragged = rows.tolist()
-    ragged[1].append(4.0)  # beyond the last complete round
-    found = anytime_mean_over_fixed_items(of(ragged), bounds=(0, 4))
-    v = 0.0
-    seen: list[float] = []
-    for r in range(15):
-        for i in range(4):
-            overall = (0.5 + sum(seen)) / (len(seen) + 1)
-            guess = (overall + sum(rows[i, :r]) / 4) / (r + 1)
-            v += (rows[i, r] / 4 - guess) ** 2
-            seen.append(rows[i, r] / 4)
-    bets = [0.5**k for k in range(1, 17)]
-
-    def capital(s: float) -> float:
-        return sum(math.exp(b * s - v * (-math.log(1 - b) - b)) for b in bets) / 16
-
-    half = found.confidence_interval(0.5).half_width
-    assert found.value == pytest.approx(rows.mean())
-    assert capital(half / 4 * 60) == pytest.approx(4.0, rel=1e-6)
-    assert (found.n, found.details["readings_unused"], found.validity) == (60, 1, Validity.ANYTIME)
-    assert found.standard_error == pytest.approx(
-        mean_over_fixed_items(of(rows.tolist()), allocation=Allocation.FIXED).standard_error
-    )
-
-
-def test_anytime_mean_without_a_complete_round_is_the_whole_range() -> None:
-    found = anytime_mean_over_fixed_items(of([[1.0, 1.0], []]))
-    assert math.isnan(found.value)
-    assert (found.confidence_interval().low, found.confidence_interval().high) == (0, 1)

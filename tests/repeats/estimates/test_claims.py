@@ -11,7 +11,6 @@ from tests.repeats.estimates import worlds
 
 from evalbudget.estimate import Estimate
 from evalbudget.repeats.estimates import (
-    anytime_mean_over_fixed_items,
     betting,
     eb_t,
     eb_wilson,
@@ -179,13 +178,3 @@ def test_sampled_items(allocation: Allocation, K: int, at_most: float) -> None:
     )
     binomial_claim(failed, R, at_most=at_most)
     assert abs(bias) < 4
-
-
-@pytest.mark.parametrize("allocation", ["uniform", "adaptive"])
-def test_anytime_mean(allocation: str) -> None:
-    R = replications(150, 5000)
-    failed, _ = mean_failures(
-        lambda truth, _: anytime_mean_over_fixed_items(ALLOCATIONS[allocation](truth, 6)), skewed(50), R
-    )
-    binomial_claim(failed, R, at_most=0.05)
-    pinned(failed, 0)

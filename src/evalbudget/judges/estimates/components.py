@@ -114,14 +114,6 @@ class VarianceComponents:
         """
         return self.combine({Source(source): 1.0})
 
-    def is_identified(self, *sources: Source | str) -> bool:
-        """Whether the sum over these sources is identified."""
-        try:
-            self.combine({Source(source): 1.0 for source in sources})
-        except InvalidInferenceError:
-            return False
-        return True
-
     def combine(self, weight: Mapping[Source, float], *, truncated: bool = False) -> float:
         """Weighted sum over sources, for example the variance of some mean.
 

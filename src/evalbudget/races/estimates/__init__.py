@@ -2,8 +2,7 @@
 
 from evalbudget.races.estimates.as_sample import FEWEST_ITEMS, as_sample
 from evalbudget.races.estimates.leaderboard import ModelRanks, differences_from, model_means, model_ranks
-from evalbudget.races.estimates.means import benchmark_mean, paired_difference, sampled_items_mean
-from evalbudget.races.estimates.pulse import freedman_half_width, pulse_mean, pulse_weighted
+from evalbudget.races.estimates.means import benchmark_mean, paired_difference
 from evalbudget.races.estimates.winners import PossibleWinners, Rule, possible_winners
 from evalbudget.races.prediction.corrections import Corrections
 
@@ -16,12 +15,8 @@ __all__ = [
     "as_sample",
     "benchmark_mean",
     "differences_from",
-    "freedman_half_width",
     "model_means",
     "model_ranks",
     "paired_difference",
     "possible_winners",
-    "pulse_mean",
-    "pulse_weighted",
-    "sampled_items_mean",
 ]

@@ -23,7 +23,7 @@ from typing import Literal
 
 import numpy as np
 
-from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.races.draws import ModelDraws
 from evalbudget.races.estimates.sequences import of_model, of_pair
@@ -120,57 +120,6 @@ def paired_difference(
     target = f"mean difference over {n} items" + (" that failed for neither so far" if failed else "")
     return _finite(
         pair, coefficient, sequence, Scale(-width, width), simultaneous, target, a.cost + b.cost, " (paired)"
-    )
-
-
-def sampled_items_mean(
-    draws: ModelDraws, *, bounds: tuple[float, float] = (0.0, 1.0), simultaneous: int = 1
-) -> Estimate:
-    """Mean score over all items like those of the benchmark, which is taken for a random sample of them.
-
-    The drawn items then are independent. Beside chosen anchors they are not: they are what the choice left
-    over. Predictions are not used: their mean is known over the benchmark only, and a bound that uses it
-    would look ahead. An exhausted benchmark is still a sample: the interval keeps a width.
-
-    Args:
-        draws: of one model.
-        bounds: the declared range of the scores.
-        simultaneous: number of intervals that shall hold together.
-
-    Returns:
-        Estimate, anytime, not asymptotic (betting); nan and the whole range before the first draw.
-
-    Raises:
-        InvalidInferenceError: the model has anchors.
-        InvalidInputError: bounds or simultaneous cannot be used.
-    """
-    if draws.known.size:
-        raise InvalidInferenceError(
-            f"{draws.known.size} items were chosen as anchors, so the others are no random sample of all "
-            "items like them; use benchmark_mean, or race without history"
-        )
-    scale = Scale(float(bounds[0]), float(bounds[1]))
-    read = draws.value[~np.isnan(draws.value)]
-    t = read.size
-    share = _check_simultaneous(simultaneous)
-
-    def interval(level: float) -> ConfidenceInterval:
-        return drawn_items_interval(draws, 1.0 - (1.0 - level) / share, bounds=bounds)
-
-    failed = " that do not fail" if draws.n_failed else ""
-    return Estimate(
-        value=_map(scale, float(read.mean())) if t else float("nan"),
-        standard_error=_width(scale) * (float(read.std(ddof=1)) / np.sqrt(t) if t > 1 else float("nan")),
-        target=f"mean over all items like the {draws.n_items} of the benchmark{failed}",
-        method="mean of the random draws, betting",
-        random=frozenset({Random.ITEMS}),
-        validity=Validity.ANYTIME,
-        coverage=Coverage.SIMULTANEOUS if share > 1 else Coverage.EACH,
-        asymptotic=False,
-        n=t,
-        cost=draws.cost,
-        interval=interval,
-        details={"drawn": float(t), "failed": float(draws.n_failed)},
     )
 
 

@@ -19,7 +19,6 @@ from inspect_ai._control.max_tasks import effective_max_tasks, task_dispatcher_s
 from inspect_ai.dataset import Sample
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.hooks.plugins import plugins
 from evalbudget.races.config import RaceConfig
 from evalbudget.races.leaderboard import Leaderboard, Standing, leaderboard_of
 from evalbudget.races.prediction import FactorModel
@@ -241,7 +240,6 @@ class Coordinator:
             attempts=1 + (spec.config.retry_on_error or 0),
             widths=[self._width(identity) for identity in self._in_order],
             predictor=predictor,
-            observe=plugins().observe,
         )
         return race, absent
 

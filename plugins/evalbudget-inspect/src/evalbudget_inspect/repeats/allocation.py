@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalbudget import Allocation as HowAllocated
@@ -63,7 +63,6 @@ class Allocation:
         epochs: how many epochs of every sample the host starts with by itself.
         attempts: how often the host runs one cell at most (1 + its retries on error): all of them cost.
         width: how many samples the host runs at once; None to watch it.
-        observe: told every event; see the hook ``evalbudget_reading_recorded``.
         judge_of: index of the judge of an item and epoch (both from 0); None where they do not take turns.
 
     Raises:
@@ -78,7 +77,6 @@ class Allocation:
         epochs: int,
         attempts: int = 1,
         width: int | None = None,
-        observe: Callable[[Event], None] | None = None,
         judge_of: JudgeOf | None = None,
     ) -> None:
         self.config = config
@@ -102,7 +100,6 @@ class Allocation:
         self._width = width
         self._running = 0
         self._peak = 1
-        self._observe = observe
         self._stopped: str | None = "no budget given" if config.budget is None else None
         self._check_budget(len(items))
 
@@ -290,5 +287,3 @@ class Allocation:
 
     def _record(self, event: Event) -> None:
         self.journal.events.append(event)
-        if self._observe is not None:
-            self._observe(event)

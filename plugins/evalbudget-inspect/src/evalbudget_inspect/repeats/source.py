@@ -18,7 +18,6 @@ from inspect_ai.solver import TaskState
 
 from evalbudget import Allocation as HowAllocated
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.hooks.plugins import plugins
 from evalbudget.repeats.summary import Summary
 from evalbudget_inspect.host.context import Run, current_run, is_cancelled
 from evalbudget_inspect.host.shown import label
@@ -271,7 +270,6 @@ class BudgetedSource(SampleSource):
             epochs=epochs,
             attempts=1 + (spec.config.retry_on_error or 0),
             width=spec.config.max_samples,
-            observe=plugins().observe,
             judge_of=None if serving.rotation is None else serving.rotation.judge,
         )
         if serving.rotation is None:  # judges that take turns differ, whatever their temperature

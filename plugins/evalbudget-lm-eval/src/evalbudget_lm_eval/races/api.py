@@ -15,7 +15,6 @@ from lm_eval.evaluator_utils import get_sample_size
 from lm_eval.tasks import TaskManager
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
-from evalbudget.hooks.plugins import plugins
 from evalbudget.races.config import RaceConfig
 from evalbudget.races.leaderboard import leaderboard_of
 from evalbudget.races.race import Race
@@ -199,7 +198,6 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             items,
             widths=[len(items)] * len(order.arms),
             predictor=predictor,
-            observe=plugins().observe,
         )
         stable = Stable(
             list(order.arms),

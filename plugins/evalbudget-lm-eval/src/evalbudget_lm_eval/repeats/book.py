@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ class Book:
         scores: the key ``metric,filter`` that drives the sampler, by task.
         path: of the journal; it is continued if it exists. None to keep none.
         run: what else must be the same for a journal to be continued.
-        observe: told every event.
 
     Raises:
         JournalError: the journal is of another run, or cannot be read or written.
@@ -48,7 +47,6 @@ class Book:
         scores: dict[str, str],
         path: Path | None,
         run: dict[str, Any],
-        observe: Callable[[Event], object] = lambda _event: None,
     ) -> None:
         self.config = config
         self.scores = scores
@@ -64,7 +62,6 @@ class Book:
             budget=int(self.ledger.budget.amount * len(self._costs) / sum(self._costs)),
         )
         self._requests: dict[Asked, Request] = {}
-        self._observe = observe
         self._file: JournalFile | None = None
         self._answers: AnswersFile | None = None
         self.journal = Journal(Header.of(self.sampler, __version__))
@@ -211,7 +208,6 @@ class Book:
 
     def _record(self, event: Event) -> None:
         (self._file or self.journal).append(event)
-        self._observe(event)
 
     # what is known
 

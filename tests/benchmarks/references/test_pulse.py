@@ -8,8 +8,9 @@ from tests.races.estimates.drawn import bernoulli, draw
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Validity
-from evalbudget.races.estimates import benchmark_mean, freedman_half_width, pulse_mean, pulse_weighted
+from evalbudget.races.estimates import benchmark_mean
 from evalbudget.races.prediction.corrections import Corrections
+from references.pulse import freedman_half_width, pulse_mean, pulse_weighted
 
 P = np.random.default_rng(8).beta(0.6, 0.6, 80)
 SCORES = bernoulli(P, 80, 9)

@@ -1,0 +1,36 @@
+"""Keeps a second process away from a file that one process writes."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from filelock import BaseFileLock, FileLock, Timeout
+
+log = logging.getLogger(__name__)
+
+
+def hold(path: Path) -> BaseFileLock | None:
+    """Take the lock of a file; it ends with the process however that ends.
+
+    The lock is a hidden file beside it, which stays there: removing it would let two processes in.
+
+    Args:
+        path: of the file, which need not exist yet; its folder must.
+
+    Returns:
+        The lock, to be released; None, with a warning in the log, on a file system without locks.
+
+    Raises:
+        BlockingIOError: another process holds it.
+        OSError: the lock file cannot be written.
+    """
+    lock = FileLock(path.with_name(f".{path.name}.lock"), blocking=False, thread_local=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise BlockingIOError(f"{path} is held by another process") from None
+    except NotImplementedError as ex:
+        log.warning("%s cannot be locked (%s); make sure that only one process writes it", path, ex)
+        return None
+    return lock
