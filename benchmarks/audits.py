@@ -1,4 +1,4 @@
-"""Measures audits of a judge by few human labels; renders docs/audits.md.
+"""Measures audits of a judge by few human labels; renders docs/benchmarks/audits.md.
 
 Usage::
 
@@ -16,6 +16,7 @@ from audits_sections.small import one_system, small, small_nulls
 from sections import Page, command
 
 PAGE = Page(
+    script="audits",
     name="audits",
     title="Audits: labels to find the best system with a judge, and what the verdicts hold",
     sections={

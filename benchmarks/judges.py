@@ -1,4 +1,4 @@
-"""Measures judge rotation and the estimators behind it; renders docs/judges.md.
+"""Measures judge rotation and the estimators behind it; renders docs/benchmarks/judges.md.
 
 Usage::
 
@@ -17,6 +17,7 @@ from judges_sections.schedules import period, speed
 from sections import Page, command
 
 PAGE = Page(
+    script="judges",
     name="judges",
     title="Judges: what rotation reaches, and what the intervals hold",
     sections={

@@ -2,7 +2,7 @@
 
 Both run in this process, in turn, with the same samples, scorer and log settings:
 
-    python benchmarks/overhead.py --cells 2000 --repetitions 5 --json docs/overhead.json
+    python benchmarks/overhead.py --cells 2000 --repetitions 5 --json overhead.json
 """
 
 from __future__ import annotations

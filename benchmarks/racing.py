@@ -1,4 +1,4 @@
-"""Measures races of models and the intervals behind them; renders docs/racing.md.
+"""Measures races of models and the intervals behind them; renders docs/benchmarks/races.md.
 
 Usage::
 
@@ -19,7 +19,8 @@ from racing_sections.scale import scale
 from sections import Page, command
 
 PAGE = Page(
-    name="racing",
+    script="racing",
+    name="races",
     title="Racing models: evaluations to find the best, and what the intervals hold",
     sections={
         "identification": identification,

@@ -1,4 +1,4 @@
-"""Measures the repeats samplers and what is reported from them; renders docs/repeats.md.
+"""Measures the repeats samplers and what is reported from them; renders docs/benchmarks/repeats.md.
 
 Usage::
 
@@ -22,12 +22,12 @@ from rich.progress import Progress as Bar
 from rich.table import Table as RichTable
 
 from evalbudget import __version__
+from places import Places
 from repeats_sections.page import Entry, read_entries, write_docs
 from repeats_sections.replays import RECOMMENDED, REFERENCES
 from repeats_sections.section import Progress, Section, Setting
 
 SECTIONS = ("judges", "table2", "bias", "sequences", "coverage", "speed")
-DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -59,9 +59,13 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
     "--write-docs",
     "write_docs_",
     is_flag=True,
-    help="Update these sections of docs/repeats.json, and render docs/repeats.md.",
+    help="Update these sections of benchmarks/results/repeats.json, and render docs/benchmarks/repeats.md.",
 )
-@click.option("--docs", type=click.Path(path_type=Path), default=DOCS, help="Folder for --write-docs.")
+@click.option(
+    "--docs",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the page to this folder, and its data to the folder's results.",
+)
 def main(
     sections: tuple[str, ...],
     seeds: int | None,
@@ -71,19 +75,20 @@ def main(
     replays: Path | None,
     json_path: Path | None,
     write_docs_: bool,
-    docs: Path,
+    docs: Path | None,
 ) -> None:
     """Run SECTIONS (default: all) and print their tables."""
     chosen = SECTIONS if not sections or "all" in sections else tuple(dict.fromkeys(sections))
     out = Console(width=None if Console().is_terminal else 110, soft_wrap=False)
     entries: dict[str, Entry] = {}
+    places = Places.of(docs)
     with _bars() as progress:
         for name in chosen:
             section = _runner(name)(Setting(seeds, quick, workers, without, replays, progress))
             entries[name] = Entry(__version__, _command(name, seeds, quick, without), section)
             _show(out, section)
             if write_docs_ and not section.absent:
-                write_docs(docs, {**read_entries(docs), name: entries[name]})
+                write_docs(places, {**read_entries(places), name: entries[name]})
     if json_path is not None:
         text = json.dumps({name: asdict(entry) for name, entry in entries.items()}, indent=1)
         json_path.write_text(text + "\n", encoding="utf-8")

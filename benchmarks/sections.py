@@ -13,7 +13,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from judges_sections.found import ROOT, Found, Target, data
+from judges_sections.found import Found, Target, data
+from places import Places
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,14 @@ class Page:
     """A benchmark.
 
     Attributes:
-        name: of its script, and of its page in docs/.
+        script: that measures it, without the ending.
+        name: of its page in docs/benchmarks/ and of its data in benchmarks/results/.
         title: of the page.
         sections: functions of ``quick`` and, if they take it, ``seeds``.
         need_data: sections that read recorded scores.
     """
 
+    script: str
     name: str
     title: str
     sections: Mapping[str, Callable[..., Found]]
@@ -34,17 +37,26 @@ class Page:
 
 
 def command(page: Page) -> click.Command:
-    """``python benchmarks/NAME.py [SECTIONS] [--quick] [--write-docs]``."""
+    """``python benchmarks/SCRIPT.py [SECTIONS] [--quick] [--write-docs]``."""
 
     @click.command(context_settings={"help_option_names": ["-h", "--help"]})
     @click.argument("sections", nargs=-1, type=click.Choice([*page.sections, "all"]))
     @click.option("--quick", is_flag=True, help="Tiny sizes: shows that everything runs, measures nothing.")
     @click.option("--seeds", type=click.IntRange(min=2), help="Replications; each section's own otherwise.")
     @click.option(
-        "--write-docs", "write", is_flag=True, help=f"Update these sections of docs/{page.name}.md."
+        "--write-docs",
+        "write",
+        is_flag=True,
+        help=f"Update these sections of docs/benchmarks/{page.name}.md.",
     )
-    @click.option("--docs", type=click.Path(path_type=Path), default=ROOT / "docs", help="Where to write.")
-    def main(sections: tuple[str, ...], quick: bool, seeds: int | None, write: bool, docs: Path) -> None:
+    @click.option(
+        "--docs",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Write the page to this folder, and its data to the folder's results.",
+    )
+    def main(
+        sections: tuple[str, ...], quick: bool, seeds: int | None, write: bool, docs: Path | None
+    ) -> None:
         """Run SECTIONS (default: all) and print their tables."""
         chosen = list(page.sections) if not sections or "all" in sections else list(dict.fromkeys(sections))
         out = Console(width=None if Console().is_terminal else 130)
@@ -60,7 +72,9 @@ def command(page: Page) -> click.Command:
             _print(out, name, found)
             if write:
                 options += " --quick" if quick else ""
-                _write(page, docs, name, f"python benchmarks/{page.name}.py {name}{options}", found)
+                _keep(
+                    page, Places.of(docs), name, f"python benchmarks/{page.script}.py {name}{options}", found
+                )
 
     return main
 
@@ -83,14 +97,30 @@ def _told(target: Target) -> str:
     return f"{target.text}: {'reached' if target.reached else missed} ({target.measured})"
 
 
-def _write(page: Page, docs: Path, name: str, told: str, found: Found) -> None:
-    """Keep the figures as JSON, and render all of them."""
-    docs.mkdir(parents=True, exist_ok=True)
-    file = docs / f"{page.name}.json"
+def _keep(page: Page, places: Places, name: str, told: str, found: Found) -> None:
+    """Keep the figures of one section as JSON, and write the page anew."""
+    places.make()
+    file = places.results / f"{page.name}.json"
     kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     kept[name] = {"command": told, **asdict(found)}
     kept = {section: kept[section] for section in page.sections if section in kept}
     file.write_text(json.dumps(kept, indent=1, ensure_ascii=False, default=bool) + "\n", encoding="utf-8")
+    write_page(page, places)
+
+
+def write_page(page: Page, places: Places) -> None:
+    """Render the page from its data, without running anything."""
+    kept = json.loads((places.results / f"{page.name}.json").read_text(encoding="utf-8"))
+    (places.pages / f"{page.name}.md").write_text(render(page, kept), encoding="utf-8")
+
+
+def render(page: Page, kept: Mapping[str, Any]) -> str:
+    """The page, as Markdown.
+
+    Args:
+        page: the benchmark.
+        kept: its sections as they stand in the data.
+    """
     parts = [
         f"# {page.title}\n",
         "Rendered by the commands below; every figure is one they printed. Nothing here is edited by hand.\n",
@@ -101,4 +131,4 @@ def _write(page: Page, docs: Path, name: str, told: str, found: Found) -> None:
         parts.append("\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n")
         parts.extend(f"{note}\n" for note in entry["notes"])
         parts.append("\n".join(f"- {_told(Target(**target))}" for target in entry["targets"]) + "\n")
-    (docs / f"{page.name}.md").write_text("\n".join(parts), encoding="utf-8")
+    return "\n".join(parts)

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from places import ROOT
+
 Floats = NDArray[np.float64]
-ROOT = Path(__file__).resolve().parents[2]
 PAPER_F = {"Qwen": 638.0, "Llama": 446.0, "GPT": 602.0}
 
 

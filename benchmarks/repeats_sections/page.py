@@ -1,12 +1,12 @@
-"""docs/repeats.md, rendered from docs/repeats.json: nothing on the page is written by hand."""
+"""The page docs/benchmarks/repeats.md, rendered from its data: nothing on it is written by hand."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
+from places import Places
 from repeats_sections.plot import write_plot
 from repeats_sections.section import Section, Table
 
@@ -16,7 +16,7 @@ JSON, PAGE, PLOT = "repeats.json", "repeats.md", "repeats.png"
 _HEAD = """\
 # Repeats: what the samplers reach, and what the intervals hold
 
-Rendered from `{json}` by the commands below; every figure is one that they printed.
+Rendered from `benchmarks/results/{json}` by the commands below; every figure is one that they printed.
 """
 
 
@@ -29,9 +29,9 @@ class Entry:
     section: Section
 
 
-def read_entries(folder: Path) -> dict[str, Entry]:
+def read_entries(places: Places) -> dict[str, Entry]:
     """The sections written so far, by name."""
-    path = folder / JSON
+    path = places.results / JSON
     if not path.is_file():
         return {}
     found = json.loads(path.read_text(encoding="utf-8"))
@@ -41,14 +41,20 @@ def read_entries(folder: Path) -> dict[str, Entry]:
     }
 
 
-def write_docs(folder: Path, entries: Mapping[str, Entry]) -> None:
+def write_docs(places: Places, entries: Mapping[str, Entry]) -> None:
     """Write the figures, the plot (if matplotlib is installed) and the page."""
-    folder.mkdir(parents=True, exist_ok=True)
+    places.make()
     ordered = {name: entries[name] for name in ORDER if name in entries}
     text = json.dumps({name: asdict(entry) for name, entry in ordered.items()}, indent=1)
-    (folder / JSON).write_text(text + "\n", encoding="utf-8")
-    write_plot(folder / PLOT, {name: entry.section for name, entry in ordered.items()})
-    (folder / PAGE).write_text(render(ordered, plotted=(folder / PLOT).is_file()), encoding="utf-8")
+    (places.results / JSON).write_text(text + "\n", encoding="utf-8")
+    write_plot(places.pages / PLOT, {name: entry.section for name, entry in ordered.items()})
+    write_page(places)
+
+
+def write_page(places: Places) -> None:
+    """Render the page from its data and the plot that is there, without running anything."""
+    page = render(read_entries(places), plotted=(places.pages / PLOT).is_file())
+    (places.pages / PAGE).write_text(page, encoding="utf-8")
 
 
 def render(entries: Mapping[str, Entry], *, plotted: bool) -> str:

@@ -51,7 +51,7 @@ SECTIONS = ("components", "interaction", "predictions", "real", "prices", "repea
 def test_a_section_runs_and_is_rendered(section: str, tmp_path: Path) -> None:
     result = invoke(section, "--quick", "--write-docs", "--docs", str(tmp_path))
     assert result.exit_code == 0
-    found = json.loads((tmp_path / "judges.json").read_text(encoding="utf-8"))[section]
+    found = json.loads((tmp_path / "results" / "judges.json").read_text(encoding="utf-8"))[section]
     assert found["rows"]
     assert all(len(row) == len(found["columns"]) for row in found["rows"])
     assert "reached" in result.output

@@ -58,10 +58,10 @@ def invoke(*arguments: str) -> Result:
 def test_a_section_runs_and_is_rendered(section: str, tmp_path: Path) -> None:
     result = invoke(section, "--quick", "--write-docs", "--docs", str(tmp_path))
     assert result.exit_code == 0
-    found = json.loads((tmp_path / "racing.json").read_text(encoding="utf-8"))[section]
+    found = json.loads((tmp_path / "results" / "races.json").read_text(encoding="utf-8"))[section]
     assert found["rows"]
     assert all(len(row) == len(found["columns"]) for row in found["rows"])
-    page = (tmp_path / "racing.md").read_text(encoding="utf-8")
+    page = (tmp_path / "races.md").read_text(encoding="utf-8")
     for row in found["rows"]:
         assert "| " + " | ".join(row) + " |" in page
 

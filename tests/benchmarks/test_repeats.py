@@ -58,7 +58,7 @@ def test_the_page_shows_the_printed_figures(tmp_path: Path, monkeypatch: pytest.
     docs = tmp_path / "docs"
     result = invoke("judges", "--quick", "--seeds", "3", "--write-docs", "--docs", str(docs))
     page = (docs / "repeats.md").read_text(encoding="utf-8")
-    entry = json.loads((docs / "repeats.json").read_text(encoding="utf-8"))["judges"]
+    entry = json.loads((docs / "results" / "repeats.json").read_text(encoding="utf-8"))["judges"]
     assert entry["command"] == "python benchmarks/repeats.py judges --seeds 3 --quick --write-docs"
     assert entry["command"] in page
     for table in entry["section"]["tables"]:
@@ -72,7 +72,7 @@ def test_the_page_shows_the_printed_figures(tmp_path: Path, monkeypatch: pytest.
 def test_writing_one_section_keeps_the_others(tmp_path: Path) -> None:
     for section in ("sequences", "table2"):
         invoke(section, "--quick", "--seeds", "1", "--write-docs", "--docs", str(tmp_path))
-    written = json.loads((tmp_path / "repeats.json").read_text(encoding="utf-8"))
+    written = json.loads((tmp_path / "results" / "repeats.json").read_text(encoding="utf-8"))
     assert list(written) == ["table2", "sequences"]
 
 
