@@ -8,7 +8,7 @@ from evalbudget.statistics.bounds import FloatArray, IntArray
 
 
 def are_of_one_sampler(item: IntArray, weight: FloatArray, n_items: int) -> bool:
-    """Whether these can be weights that a sampler gave: one held out at most, for which they leave a share.
+    """Whether these can be weights that a sampler gave: some, and they leave what is held out a share.
 
     Args:
         item: of each reading, shape (n_readings,).
@@ -16,9 +16,11 @@ def are_of_one_sampler(item: IntArray, weight: FloatArray, n_items: int) -> bool
         n_items: of the benchmark.
     """
     held = np.isnan(weight)
+    if held.all():  # an item has one reading held out, or the several of one answer
+        return int(np.bincount(item, minlength=n_items).max(initial=0)) <= 1
     n_held = np.bincount(item, held, n_items)
     given = np.bincount(item, np.where(held, 0.0, weight), n_items)
-    return bool(((n_held == 0) | ((n_held == 1) & (given <= 1.0 + 1e-9))).all())
+    return bool(((n_held == 0) | (given <= 1.0 + 1e-9)).all())
 
 
 def item_shares(item: IntArray, weight: FloatArray | None, n_items: int) -> FloatArray:

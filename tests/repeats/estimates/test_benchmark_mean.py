@@ -118,7 +118,8 @@ def test_a_second_scorers_weights_count_only_if_they_are_a_samplers() -> None:
         return found.value
 
     assert mean([math.nan, 0.2, 0.3, 0.4]) == pytest.approx((0.9 + 0.5 + 0.3) / 3)
-    for none in ([math.nan, 0.5, 0.5, 0.4], [math.nan, math.nan, 0.3, 0.4]):
+    assert mean([math.nan, math.nan, 0.3, 0.5]) == pytest.approx((0.9 + 0.6 + 0.2) / 3)
+    for none in ([math.nan, 0.5, 0.5, 0.4], [math.nan] * 4):
         assert mean(none) == pytest.approx((0.5 + 0.5 + 1.0) / 3)  # the first two readings of each
 
 
