@@ -50,7 +50,7 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
 
 
 @hookimpl
-def evalbudget_register_scorers() -> Sequence[type[JudgeSchedule]]:
+def evalbudget_register_schedules() -> Sequence[type[JudgeSchedule]]:
     """The judge schedules."""
     return [All, Random, Cyclic, Priced, Single]
 

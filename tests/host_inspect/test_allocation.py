@@ -133,21 +133,21 @@ def test_any_host_spends_at_most_the_budget_and_tells_all_once(seed: int) -> Non
         while host.step():
             steps += 1
             assert host.paid <= budget
-            assert allocation.ledger.spent + allocation.ledger.promised <= budget + 1e-9
+            assert allocation.purchase.ledger.spent + allocation.purchase.ledger.promised <= budget + 1e-9
             assert steps < 20 * budget, "the run does not end"
             if steps == stop:
                 break  # kill -9: cells that ran are lost, and so cost nothing that anybody knows of
         paid = host.paid
-    assert allocation.finished
+    assert allocation.purchase.finished
     assert not allocation.sampler.pending
-    told = [event.request.id for event in allocation.journal if event.reading is not None]
+    told = [event.request.id for event in allocation.purchase.journal if event.reading is not None]
     assert len(told) == len(set(told)) == allocation.sampler.asked
-    assert allocation.ledger.spent == sum(cell.calls for cell in log.values())
-    assert allocation.ledger.spent == paid <= budget
-    assert allocation.ledger.promised == 0
-    cells = [event.request.cell for event in allocation.journal if event.reading is None]
+    assert allocation.purchase.ledger.spent == sum(cell.calls for cell in log.values())
+    assert allocation.purchase.ledger.spent == paid <= budget
+    assert allocation.purchase.ledger.promised == 0
+    cells = [event.request.cell for event in allocation.purchase.journal if event.reading is None]
     assert len(cells) == len(set(cells))
-    assert allocation.tally.readings == sum(cell.value is not None for cell in log.values())
+    assert allocation.purchase.tally.readings == sum(cell.value is not None for cell in log.values())
     _check_shares(allocation, log)
     if host.failing == 0 and host.abandoning == 0 and kills == 0:
         assert paid > budget - attempts
@@ -170,7 +170,7 @@ def _check_shares(allocation: Allocation, log: dict[Key, _Recorded]) -> None:
         assert len(own) - len(given) == 1 or failed or not own
     known = {
         (allocation.sampler.design.items[r.request.cell.item], r.request.cell.epoch + 1): r.request.weight
-        for r in allocation.journal.readings
+        for r in allocation.purchase.journal.readings
         if r.value is not None
     }
     assert known == {key: cell.share["weight"] for key, cell in scored.items()}
@@ -182,10 +182,10 @@ def test_a_cell_that_an_operator_has_run_again_is_counted() -> None:
     for item in "ab":
         allocation.completed((item, 1), 1.0)
     allocation.completed(("a", 1), 0.0, attempts=2)
-    assert allocation.ledger.spent == 3
-    assert allocation.tally.readings == 2
+    assert allocation.purchase.ledger.spent == 3
+    assert allocation.purchase.tally.readings == 2
     allocation.completed(("not in this run", 1), 0.0)
-    assert allocation.ledger.spent == 3
+    assert allocation.purchase.ledger.spent == 3
 
 
 def test_width_follows_what_the_host_runs_at_once() -> None:
@@ -208,13 +208,13 @@ def test_width_follows_what_the_host_runs_at_once() -> None:
 def test_stopped_allocation_asks_nothing_more() -> None:
     allocation = Allocation(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
     allocation.begin()
-    allocation.stop("drained by the operator")
+    allocation.purchase.stop("drained by the operator")
     allocation.completed(("a", 1), 1.0)
     assert allocation.wanted() == []
     allocation.abandoned(("b", 1))
     assert allocation.wanted() == []
-    assert allocation.finished
-    assert allocation.stop_reason == "drained by the operator"
+    assert allocation.purchase.finished
+    assert allocation.purchase.stop_reason == "drained by the operator"
 
 
 WARMUP = Config.of(budget=99).fixed_repeats

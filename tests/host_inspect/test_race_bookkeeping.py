@@ -29,7 +29,7 @@ def _play(race: Race, seed: int, *, fail: float = 0.0) -> list[Asked]:
     done: list[Asked] = []
     open_cells = race.wanted()
     while open_cells:
-        assert race.ledger.spent + race.ledger.promised <= race.budget.amount + 1e-9
+        assert race.purchase.ledger.spent + race.purchase.ledger.promised <= race.budget.amount + 1e-9
         asked = open_cells.pop(int(rng.integers(len(open_cells))))
         attempts = int(rng.integers(1, race.attempts + 1))
         value = None if rng.random() < fail else _score(asked)
@@ -47,8 +47,8 @@ def test_the_budget_is_used_up_and_not_exceeded(attempts: int, fail: float) -> N
         race = _race(40, attempts=attempts)
         _play(race, seed, fail=fail)
         assert race.finished
-        assert 40 - attempts < race.ledger.spent <= 40
-        assert race.ledger.spent == sum(lane.spent for lane in race.lanes)
+        assert 40 - attempts < race.purchase.ledger.spent <= 40
+        assert race.purchase.ledger.spent == sum(lane.tally.spent for lane in race.lanes)
 
 
 def test_what_is_bought_does_not_depend_on_the_order_of_completion() -> None:
@@ -63,14 +63,14 @@ def test_an_arm_that_leaves_does_not_hold_up_the_others() -> None:
     running = [asked for asked in first if asked.arm == 1]
     race.started(*_of(running[0]))
     race.leave(1, "its task ended early")
-    assert race.lanes[1].spent == 1  # what ran may have been billed, what only waited was not
+    assert race.lanes[1].tally.spent == 1  # what ran may have been billed, what only waited was not
     for asked in first:
         if asked.arm != 1:
             race.completed(asked.arm, asked.key, _score(asked))
     rest = _play(race, 0)
     assert rest
     assert {asked.arm for asked in rest} == {0, 2}
-    assert race.ledger.spent == 40 or race.sampler.stop_reason
+    assert race.purchase.ledger.spent == 40 or race.sampler.stop_reason
     race.leave(0, "gone")
     race.leave(2, "gone")
     assert race.finished
@@ -86,7 +86,7 @@ def test_known_cells_lead_to_the_same_race() -> None:
     resumed = _race(40)
     known = {arm: [KnownCell(a.key, _score(a), 1) for a in half if a.arm == arm] for arm in range(len(ARMS))}
     resumed.replay(known)
-    assert resumed.ledger.spent == 17
+    assert resumed.purchase.ledger.spent == 17
     rest = _play(resumed, 2)
     assert sorted(map(_of, half + rest)) == sorted(map(_of, whole))
 
@@ -96,14 +96,14 @@ def test_known_failures_cost_and_cancelled_cells_run_again() -> None:
     race = _race(30, sampler="uniform")
     failed = KnownCell((first, 1), None, 2, error="TimeoutError")
     race.replay({0: [failed, KnownCell((second, 1), None, 1, again=True)]})
-    assert race.ledger.spent == 2
-    assert race.ledger.promised == 2
-    assert race.lanes[0].errors == {"TimeoutError": 1}
+    assert race.purchase.ledger.spent == 2
+    assert race.purchase.ledger.promised == 2
+    assert race.lanes[0].tally.errors == {"TimeoutError": 1}
     asked = race.wanted()
     assert (0, (first, 2)) in [_of(a) for a in asked]  # asked again as the next epoch
     assert (second, 1) not in [a.key for a in asked if a.arm == 0]  # the host has it already
     race.completed(0, (second, 1), 1.0, attempts=2)
-    assert race.ledger.spent == 4
+    assert race.purchase.ledger.spent == 4
 
 
 def test_an_absent_arm_counts_until_it_is_asked_for() -> None:

@@ -325,7 +325,7 @@ def test_whom_the_proof_merely_lost_sight_of_may_still_be_the_best(sampler: str)
     scores = np.vstack([table([0.75, 0.7], 60, 1), table([0.1], 60, 2)])
     race = new_race(scores, scores.size, sampler, 3)
     for _ in play(race, scores):
-        if race.lanes[0].readings >= 20:
+        if race.lanes[0].tally.readings >= 20:
             race.lanes[0].absent = True
     assert 0 in race.sampler.lost
     assert 0 not in race.sampler.proved_worse

@@ -41,7 +41,7 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:  # type: ignore[e
 
 
 @hookspec
-def evalbudget_register_scorers() -> Sequence[type[JudgeSchedule]]:  # type: ignore[empty-body]
+def evalbudget_register_schedules() -> Sequence[type[JudgeSchedule]]:  # type: ignore[empty-body]
     """Judge schedules (which judge scores which generation), each with a unique ``name``."""
 
 

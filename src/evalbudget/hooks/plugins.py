@@ -185,7 +185,9 @@ class Plugins:
             self._manager.check_pending()
             provides = {
                 **self._register_samplers(info, plugin),
-                "scorers": self._register(info, self._classes(plugin, "scorers"), "scorer", self.schedules),
+                "schedules": self._register(
+                    info, self._classes(plugin, "schedules"), "schedule", self.schedules
+                ),
                 "reports": self._register(info, self._classes(plugin, "reports"), "report", self.reports),
             }
         except PluginError:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
+from evalbudget.races.board import Board, Standing
 from evalbudget.races.draws import ModelDraws
 from evalbudget.races.estimates import (
     FEWEST_ITEMS,
@@ -23,144 +22,20 @@ from evalbudget.races.estimates import (
 )
 from evalbudget.races.race import Race
 from evalbudget.races.samplers import RacingSampler
-from evalbudget.races.verdict import Status, verdict_of
+from evalbudget.races.table import render
+from evalbudget.races.verdict import verdict_of
 from evalbudget.statistics.bounds import FloatArray
 
 LEVEL = 0.95
 _SILENT = 8  # failures without any score: the sampler may not have got round to giving the model up
 
 
-@dataclass(frozen=True)
-class Standing:
-    """One model of a race.
-
-    Attributes:
-        name: of the model or setting.
-        status: how it came out.
-        rank: by estimate, from 1; None without an estimate.
-        rank_best: the best rank that ``all_lower`` and ``all_upper`` of all models allow.
-        rank_worst: the worst one.
-        estimate: of its mean score over the benchmark; None without scores.
-        stderr: of the estimate, items and repeats random; None where the scores do not show it.
-        lower: of its 95% interval, items and repeats random; None where there is none.
-        upper: of the same.
-        no_interval: why there is no ``lower`` and ``upper``; None if there is.
-        all_lower: of its interval for the mean over the benchmark, which holds for all models at once and at
-            every moment.
-        all_upper: of the same.
-        readings: its scores.
-        failed: its failed readings.
-        unread: items it has not answered and that have not failed for good.
-        evaluations: what it cost, retries included.
-        dropped_at: evaluations of all models together when the sampler asked it nothing more; None if it
-            did not drop it.
-        errors: how often each kind of failure occurred.
-        left: why its task ended early.
-        behind: how much the leader is better on the items both read; None where models read other items.
-        behind_all_lower: of its interval, which holds for all pairs of models at once and at every moment.
-        behind_all_upper: of the same.
-    """
-
-    name: str
-    status: Status
-    rank: int | None
-    rank_best: int
-    rank_worst: int
-    estimate: float | None
-    stderr: float | None
-    lower: float | None
-    upper: float | None
-    no_interval: str | None
-    all_lower: float
-    all_upper: float
-    readings: int
-    failed: int
-    unread: int
-    evaluations: int
-    dropped_at: int | None
-    errors: dict[str, int]
-    left: str | None
-    behind: float | None = None
-    behind_all_lower: float | None = None
-    behind_all_upper: float | None = None
-
-
-@dataclass(frozen=True)
-class Leaderboard:
-    """One race.
-
-    Attributes:
-        standings: of the models, best first.
-        sentence: what came out, in words.
-        proof: what that rests on, in words; empty if nothing is decided.
-        outcome: best, tie, undecided or nothing: what the scores read say, whatever the sampler planned.
-        sampler: who decided whom to ask.
-        seed: of the sampler.
-        options: of the sampler.
-        budget: in evaluations; the whole grid where a race goes on until it is proved and no cap was given.
-        spent: evaluations paid for.
-        grid: evaluations of every model on every item.
-        items: of the benchmark.
-        unread: evaluations not made of models that may still be the best; making them decides the race.
-        until_proved: the sampler was told to go on until the best is proved.
-        stop_reason: why nothing more was asked.
-        level: of the intervals, and of what is proved.
-        interval: what ``all_lower`` and ``all_upper`` are.
-        target: what they speak of.
-        notes: what to know besides.
-    """
-
-    standings: tuple[Standing, ...]
-    sentence: str
-    proof: str
-    outcome: str
-    sampler: str
-    seed: int
-    options: dict[str, Any]
-    budget: int
-    spent: int
-    grid: int
-    items: int
-    unread: int
-    until_proved: bool
-    stop_reason: str
-    level: float
-    interval: str
-    target: str
-    notes: tuple[str, ...]
-
-    @cached_property
-    def as_json(self) -> dict[str, Any]:
-        """As JSON values; not to be changed."""
-        return asdict(self) | {
-            "standings": [asdict(s) | {"status": s.status.value} for s in self.standings],
-            "notes": list(self.notes),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Leaderboard:
-        """What :attr:`as_json` gave."""
-        standings = tuple(Standing(**{**s, "status": Status(s["status"])}) for s in data["standings"])
-        return cls(**{**data, "standings": standings, "notes": tuple(data["notes"])})
+class Leaderboard(Board):
+    """One race, as a table too."""
 
     def table(self, *, width: int | None = None) -> str:
-        """As text for a terminal: the sentence, the table, and what it cost."""
-        from evalbudget.races.table import render
-
+        """As text, ``width`` columns wide; None: as wide as the terminal."""
         return render(self, width=width)
-
-    def of(self, name: str) -> Standing:
-        """The standing of a model."""
-        return next(s for s in self.standings if s.name == name)
-
-    @property
-    def leader(self) -> Standing:
-        """The first one."""
-        return self.standings[0]
-
-    def named(self, *statuses: Status) -> list[str]:
-        """Names of the models that came out so, best first."""
-        return [s.name for s in self.standings if s.status in statuses]
 
 
 def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
@@ -188,7 +63,7 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
         found,
         leader,
         lost=lost,
-        scored={m for m in models if race.lanes[m].readings},
+        scored={m for m in models if race.lanes[m].tally.readings},
         n_items=race.design.n_items,
         n_unread=sum(unread[m] for m in models if m not in lost),
         has_failures=any(
@@ -211,12 +86,12 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
             **_as_sample(samples[m]),
             all_lower=_or(float(ranks.low[m]), bounds[0]),  # nothing can be known of one that always fails
             all_upper=_or(float(ranks.high[m]), bounds[1]),
-            readings=race.lanes[m].readings,
-            failed=race.lanes[m].failed,
+            readings=race.lanes[m].tally.readings,
+            failed=race.lanes[m].tally.failed,
             unread=unread[m],
-            evaluations=int(race.lanes[m].spent),
+            evaluations=int(race.lanes[m].tally.spent),
             dropped_at=eliminated.get(m),
-            errors=dict(race.lanes[m].errors),
+            errors=dict(race.lanes[m].tally.errors),
             left=race.lanes[m].left if m in eliminated and not race.lanes[m].absent else None,
             **_behind(differences if m != leader else (), m, level),
         )
@@ -232,7 +107,7 @@ def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
         seed=sampler.seed,
         options={k: list(v) if isinstance(v, tuple) else v for k, v in sampler.options.items()},
         budget=int(race.budget.amount),
-        spent=int(race.ledger.spent),
+        spent=int(race.purchase.ledger.spent),
         grid=race.grid,
         items=race.design.n_items,
         unread=0 if verdict.is_decided else sum(unread[m] for m in found.models),
@@ -273,7 +148,7 @@ def _leader(race: Race, found: PossibleWinners, lost: Collection[int], value: Fl
 
 def _is_lost(race: Race, model: int) -> bool:
     lane = race.lanes[model]
-    silent = lane.readings == 0 and lane.failed >= _SILENT
+    silent = lane.tally.readings == 0 and lane.tally.failed >= _SILENT
     return not lane.absent and (lane.left is not None or model in race.sampler.lost or silent)
 
 

@@ -48,7 +48,7 @@ class RaceProgress:
         models, items = race.design.n_models, race.design.n_items
         cap = min(int(race.budget.amount), race.grid)
         until = ", until the best is proved" if race.config.until_proved else ""
-        known = f"; {int(race.ledger.spent):,} are known" if race.ledger.spent else ""
+        known = f"; {int(race.purchase.ledger.spent):,} are known" if race.purchase.ledger.spent else ""
         self._line(
             f"race: {models:,} models x {items:,} items = {race.grid:,} evaluations; at most {cap:,} of "
             f"them{until}{known}"
@@ -56,7 +56,7 @@ class RaceProgress:
 
     def __call__(self, race: Race) -> None:
         """Show what changed, if it is time."""
-        spent = int(race.ledger.spent)
+        spent = int(race.purchase.ledger.spent)
         self.so_far = f" after {spent:,} evaluations"
         if self._console.is_terminal:
             if self._clock() >= self._next:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evalbudget import Budget, Cell, Design, Journal, Ledger, Reading, Request
+from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.journal import Event
 from evalbudget.races.config import RaceConfig
 from evalbudget.races.prediction import FactorModel
+from evalbudget.run import Flight, Purchase, Tally
 
 Key = tuple[str, int]
 """Item id, and epoch as hosts count, from 1."""
@@ -44,10 +44,7 @@ class Lane:
         name: of the arm.
         width: cells to keep with the host at once; None to watch it.
         running: cells the host works on.
-        readings: scores so far.
-        failed: failed readings so far.
-        spent: attempts so far.
-        errors: how often each kind of failure occurred.
+        tally: its scores, failures and attempts so far.
         left: why nothing more can be asked of it from outside; None while it takes part.
         absent: it does not run this time; what it answered earlier is known.
     """
@@ -55,13 +52,10 @@ class Lane:
     name: str
     width: int | None = None
     running: int = 0
-    readings: int = 0
-    failed: int = 0
-    spent: float = 0.0
-    errors: dict[str, int] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
     left: str | None = None
     absent: bool = False
-    flights: dict[Key, _Flight] = field(default_factory=dict)
+    flights: dict[Key, Flight] = field(default_factory=dict)
     peak: int = 1
 
     @property
@@ -71,13 +65,6 @@ class Lane:
             return 0
         width = self.width or max(_WIDTH, self.peak + max(1, self.peak // 8))
         return max(0, width - len(self.flights))
-
-
-@dataclass(slots=True)
-class _Flight:
-    request: Request
-    promised: float
-    started: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +109,6 @@ class Race:
         self.config = config
         self.design = Design(items=tuple(items), models=tuple(arms))
         self.budget: Budget = config.resolve_budget(len(items), len(arms))
-        self.ledger = Ledger(self.budget)
-        self.journal = Journal()
         self.attempts = attempts
         self._index = {item: i for i, item in enumerate(items)}
         self._blocked: Lane | None = None  # the arm whose free hand the next cell waits for
@@ -135,13 +120,13 @@ class Race:
         minimum = self.sampler.minimum_readings + attempts - 1
         if config.budget is None and self.budget.amount < minimum:  # retries of a small grid
             self.budget = Budget(minimum)
-            self.ledger = Ledger(self.budget)
         if self.budget.amount < minimum:
             raise BudgetError(
                 f"budget of {self.budget} is below the minimum of {minimum} here: {config.sampler} reads "
                 f"{self.sampler.minimum_readings} cells of the {len(arms)} models before it chooses. Raise "
                 f"--budget to {minimum} or more, give a smaller --batch, or race fewer models"
             )
+        self.purchase = Purchase(self.sampler, self.budget, cost=attempts)
 
     @property
     def grid(self) -> int:
@@ -159,20 +144,16 @@ class Race:
 
     def _replay(self, arm: int, cell: KnownCell) -> None:
         lane = self.lanes[arm]
+        promised = float(cell.attempts + self.attempts * cell.again)
         try:
-            request = self.sampler.adopt(Cell(arm, self._index[cell.key[0]], cell.key[1] - 1))
+            flight = self.purchase.adopt(Cell(arm, self._index[cell.key[0]], cell.key[1] - 1), promised)
         except InvalidInputError:  # an operator had a cell run again: it is paid for, and nothing follows
-            self.ledger.spent += cell.attempts
-            lane.spent += cell.attempts
+            self._pay(lane, cell.attempts)
             return
-        self._record(Event(request, adopted=True))
         if cell.again:
-            promised = float(cell.attempts + self.attempts)
-            self.ledger.promised += promised
-            lane.flights[cell.key] = _Flight(request, promised)
-            return
-        self.ledger.spent += cell.attempts
-        self._tell(lane, Reading(request, cell.value, float(cell.attempts), cell.error))
+            lane.flights[cell.key] = flight
+        else:
+            self._tell(lane, Reading(flight.request, cell.value, float(cell.attempts), cell.error))
 
     def started(self, arm: int, key: Key) -> None:
         """The host works on this cell now."""
@@ -192,10 +173,8 @@ class Race:
         if flight is None:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back
-            self.ledger.settle(0.0, 1.0)
-            lane.spent += 1.0
+            self._pay(lane, 1.0)
             return
-        self.ledger.settle(flight.promised, float(attempts))
         self._tell(lane, Reading(flight.request, value, float(attempts), error))
 
     def abandoned(self, arm: int, key: Key) -> None:
@@ -203,8 +182,7 @@ class Race:
         lane = self.lanes[arm]
         flight = self._land(lane, key)
         if flight is not None:
-            self.ledger.settle(flight.promised, 0.0)
-            self._tell(lane, Reading(flight.request, None, 0.0, "abandoned by the host"))
+            self.purchase.abandon(flight.request)
 
     def leave(self, arm: int, reason: str) -> None:
         """Ask an arm nothing more: its task has ended. What it was running counts as paid."""
@@ -226,25 +204,22 @@ class Race:
         anyway: so what a budget buys does not depend on who is faster.
         """
         asked: list[Asked] = []
-        while self.ledger.affordable(self.attempts) > 0:
+        while self.purchase.affordable > 0:
             if self._blocked is not None and not self._blocked.room:
                 return asked
             self._blocked = None
-            requests = self.sampler.ask(1, eligible=self._eligible)
+            requests = self.purchase.buy(eligible=self._eligible)
             if requests:
-                asked.append(self._promise(requests[0]))
+                asked.append(self._handed(requests[0]))
             elif not self._withdraw_absent():
                 break
-        if not self.outstanding:
+        if not self.purchase.outstanding:
             self.sampler.ask(1, eligible=lambda cell: False)  # what is read may have decided the race
         return asked
 
-    def _promise(self, request: Request) -> Asked:
-        self.ledger.promise(self.attempts)
-        lane = self.lanes[request.cell.model]
+    def _handed(self, request: Request) -> Asked:
         key = (self.design.items[request.cell.item], request.cell.epoch + 1)
-        lane.flights[key] = _Flight(request, self.attempts)
-        self._record(Event(request, restricted=True))
+        self.lanes[request.cell.model].flights[key] = self.purchase.flights[request.id]
         return Asked(request.cell.model, key)
 
     def _eligible(self, cell: Cell) -> bool:
@@ -263,47 +238,35 @@ class Race:
     # what is known
 
     @property
-    def outstanding(self) -> int:
-        """Cells asked and not yet complete."""
-        return sum(len(lane.flights) for lane in self.lanes)
-
-    @property
     def finished(self) -> bool:
         """Nothing is running and nothing more will be asked."""
-        return not self.outstanding and (
-            self.sampler.stop_reason is not None
-            or self.ledger.affordable(self.attempts) == 0
-            or all(lane.left is not None for lane in self.lanes)
-        )
+        return self.purchase.finished or (not self.purchase.outstanding and self._all_left)
 
     @property
     def stop_reason(self) -> str:
         """Why nothing more is asked."""
-        if self.sampler.stop_reason is not None:
-            return self.sampler.stop_reason
-        if all(lane.left is not None for lane in self.lanes):
+        if self.sampler.stop_reason is None and self._all_left:
             return "every model has left"
-        return "budget used up" if self.finished else "not finished"
+        return self.purchase.stop_reason
+
+    @property
+    def _all_left(self) -> bool:
+        return all(lane.left is not None for lane in self.lanes)
 
     # bookkeeping
 
-    def _land(self, lane: Lane, key: Key) -> _Flight | None:
+    def _land(self, lane: Lane, key: Key) -> Flight | None:
         flight = lane.flights.pop(key, None)
         if flight is not None and flight.started:
             lane.running -= 1
         return flight
 
     def _tell(self, lane: Lane, reading: Reading) -> None:
-        lane.spent += reading.cost
-        if reading.value is not None:
-            lane.readings += 1
-        elif reading.cost > 0:
-            lane.failed += 1
-            kind = reading.error or "failed"
-            lane.errors[kind] = lane.errors.get(kind, 0) + 1
+        lane.tally.count(reading)
+        if reading.value is None and reading.cost > 0:
             self._blocked = None  # what failed is asked again first
-        self._record(Event(reading.request, reading))
-        self.sampler.tell([reading])
+        self.purchase.tell(reading)
 
-    def _record(self, event: Event) -> None:
-        self.journal.events.append(event)
+    def _pay(self, lane: Lane, cost: float) -> None:
+        lane.tally.spent += cost
+        self.purchase.pay(cost)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from evalbudget.races.leaderboard import Leaderboard
+from evalbudget.races.board import Board
 from evalbudget.races.verdict import Finding, Status, listed
 
 
-def closing_lines(board: Leaderboard) -> list[tuple[str, str]]:
+def closing_lines(board: Board) -> list[tuple[str, str]]:
     """Labels and sentences, in the order to read them."""
     lines = [("Spent", _spent(board)), ("Stopped", _sentence(_stopped(board)))]
     if board.proof:
@@ -21,12 +21,12 @@ def closing_lines(board: Leaderboard) -> list[tuple[str, str]]:
     return lines + [("Note", _sentence(note)) for note in board.notes]
 
 
-def decimals_of(board: Leaderboard) -> int:
+def decimals_of(board: Board) -> int:
     """Enough to tell scores on 0 to 1 apart; fewer on wider scales."""
     return 3 if max(abs(s.all_upper) for s in board.standings) < 10 else 2
 
 
-def _spent(board: Leaderboard) -> str:
+def _spent(board: Board) -> str:
     grid = f"{board.grid:,} ({len(board.standings)} models x {board.items:,} items)"
     share = f"{board.spent / board.grid:.0%} of the whole grid of {grid}"
     if board.budget >= board.grid:
@@ -34,7 +34,7 @@ def _spent(board: Leaderboard) -> str:
     return f"{board.spent:,} of the budget of {board.budget:,} evaluations; {share}."
 
 
-def _stopped(board: Leaderboard) -> str:
+def _stopped(board: Board) -> str:
     kind = board.stop_reason.removeprefix("decided: ")
     if kind == board.stop_reason:
         return "the budget is used up" if kind == "budget used up" else kind
@@ -48,7 +48,7 @@ def _stopped(board: Leaderboard) -> str:
     return f"by its own bounds {board.sampler} {held}"
 
 
-def _ahead(board: Leaderboard) -> str:
+def _ahead(board: Board) -> str:
     """How clear it is, beside the nearest rival."""
     rivals = [s for s in board.standings[1:] if s.status is Status.BEHIND and s.behind is not None]
     if not rivals or board.outcome != Finding.BEST:
@@ -60,7 +60,7 @@ def _ahead(board: Leaderboard) -> str:
     return f"; {board.leader.name} is {margin} ahead of {nearest.name} on the items both read"
 
 
-def _score(board: Leaderboard) -> str:
+def _score(board: Board) -> str:
     """Of the best model, with its interval as an ordinary evaluation would give it."""
     first, d = board.leader, decimals_of(board)
     if board.outcome == Finding.NOTHING or first.estimate is None:
@@ -73,7 +73,7 @@ def _score(board: Leaderboard) -> str:
     return f"{text}, 95% interval {first.lower:.{d}f} to {first.upper:.{d}f} for items like these."
 
 
-def _next(board: Leaderboard) -> str:
+def _next(board: Board) -> str:
     if board.outcome == Finding.TIE:
         return "choose by price or speed: these items cannot tell them apart."
     if board.outcome == Finding.BEST and board.leader.unread:
@@ -91,7 +91,7 @@ def _next(board: Leaderboard) -> str:
     return f"{text} Raise --budget."
 
 
-def _why_lost(board: Leaderboard) -> list[str]:
+def _why_lost(board: Board) -> list[str]:
     lines = []
     for standing in board.standings:
         if standing.status is Status.LOST:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from evalbudget.races.leaderboard import Leaderboard, Standing
+from evalbudget.races.board import Board, Standing
 from evalbudget.races.names import wrapped
 from evalbudget.races.summary import closing_lines, decimals_of
 
@@ -17,7 +17,7 @@ _LEFT = ("all_lower to\nall_upper", "status")
 _SHORTEST_NAME = 12
 
 
-def render(board: Leaderboard, *, width: int | None = None) -> str:
+def render(board: Board, *, width: int | None = None) -> str:
     """The leaderboard as text.
 
     Args:
@@ -35,7 +35,7 @@ def render(board: Leaderboard, *, width: int | None = None) -> str:
     return f"{paragraphs[0]}\n\n{_table(board, width)}\n\n" + "\n".join(paragraphs[1:]) + "\n"
 
 
-def _table(board: Leaderboard, width: int) -> str:
+def _table(board: Board, width: int) -> str:
     decimals = decimals_of(board)
     dropped = any(s.dropped_at is not None for s in board.standings)
     failed = any(s.failed for s in board.standings)

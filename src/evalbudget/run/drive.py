@@ -7,16 +7,18 @@ import logging
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import anyio
 
 from evalbudget._version import __version__
-from evalbudget.budget import Budget, Ledger, Unit
+from evalbudget.budget import Budget, Unit
 from evalbudget.design import Reading, Request
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, SamplerError
-from evalbudget.journal import Event, Header, Journal
+from evalbudget.journal import Event, Header, Journal, resume
 from evalbudget.run.journal_file import JournalFile
+from evalbudget.run.purchase import Purchase
 from evalbudget.sampler import Sampler
 
 log = logging.getLogger(__name__)
@@ -36,10 +38,14 @@ async def drive(
     budget: Budget | str | float,
     concurrency: int = 10,
     cost: Cost = 1.0,
-    journal: Journal | JournalFile | None = None,
+    journal: Journal | JournalFile | str | Path | None = None,
     on_event: Observer | None = None,
 ) -> Journal:
-    """Buy scores until the budget is used up or the sampler stops; runs on asyncio and trio.
+    """Buy scores until the budget is used up or the sampler stops: the way in without a host.
+
+    Runs on asyncio and trio::
+
+        journal = await drive(sampler, judge, budget="20x", journal="run.jsonl")
 
     A request is asked only when a slot is free and its highest cost can be promised, so that the budget is
     never exceeded, requests in flight included. Readings are told in the order in which they come back.
@@ -48,8 +54,9 @@ async def drive(
     mistake of the caller and ends the run. However the run ends (cancelled, killed, an error), everything
     that was asked and read until then is in the journal: pass one if you want to continue.
 
-    To continue, build the same sampler, ``resume(sampler, journal)``, and drive it with that journal: its
-    readings count against the budget, its unanswered requests are answered first.
+    To continue, build the same sampler and drive it with the same path. (With a Journal of your own,
+    ``resume(sampler, journal)`` first.) Its readings count against the budget, its unanswered requests are
+    answered first.
 
     Args:
         sampler: fresh, or resumed from ``journal``.
@@ -57,7 +64,8 @@ async def drive(
         budget: what the whole journal may cost; text as for :meth:`Budget.parse`.
         concurrency: how many requests may be in flight.
         cost: the highest cost of one request in units of the budget, or of a given request.
-        journal: where to record; a new Journal if None.
+        journal: where to record; a new Journal if None. A path is a file that is begun, or continued if it
+            exists.
         on_event: called with every event; what it raises is logged once and otherwise ignored.
 
     Returns:
@@ -73,18 +81,21 @@ async def drive(
     """
     if concurrency < 1:
         raise InvalidInputError(f"concurrency is {concurrency}; it must be 1 or more")
+    total = Budget.parse(budget, n_items=sampler.design.n_items)
     if journal is None:
         journal = Journal(Header.of(sampler, __version__))
-    run = _Run(
-        sampler,
-        answer,
-        Ledger(Budget.parse(budget, n_items=sampler.design.n_items)),
-        cost,
-        journal,
-        on_event,
-    )
-    await run.until_done(concurrency)
-    return run.journal
+    if not isinstance(journal, str | Path):
+        return await _Run(sampler, answer, total, cost, journal, on_event).until_done(concurrency)
+    path = Path(journal)
+    if path.exists():
+        file = JournalFile.open(path)
+    else:
+        file = JournalFile.create(path, Header.of(sampler, __version__))
+    try:
+        resume(sampler, file.journal)
+        return await _Run(sampler, answer, total, cost, file, on_event).until_done(concurrency)
+    finally:
+        file.close()
 
 
 class _Run:
@@ -94,7 +105,7 @@ class _Run:
         self,
         sampler: Sampler,
         answer: Answer,
-        ledger: Ledger,
+        budget: Budget,
         cost: Cost,
         journal: Journal | JournalFile,
         on_event: Observer | None,
@@ -109,18 +120,15 @@ class _Run:
                 "fresh sampler with an empty journal, or one resumed from this journal"
             )
         least = sampler.minimum_readings
-        if not recorded and ledger.budget.unit is Unit.SCORES and ledger.budget.amount < least:
+        if not recorded and budget.unit is Unit.SCORES and budget.amount < least:
             raise BudgetError(
-                f"budget of {ledger.budget} is below the {least} that {sampler.name} needs before it can "
+                f"budget of {budget} is below the {least} that {sampler.name} needs before it can "
                 f"choose; give {least} or more"
             )
-        if isinstance(journal, Journal) and journal.header is None:
-            journal.header = Header.of(sampler, __version__)
-        self._append = journal.append
+        highest = 1.0 if callable(cost) else cost
+        self._purchase = Purchase(sampler, budget, cost=highest, journal=journal)
         self._sampler = sampler
         self._answer = answer
-        self._ledger = ledger
-        self._ledger.spent = self.journal.spent
         self._cost = cost
         self._on_event = on_event
         self._waiting = deque(sampler.pending)  # asked, not yet sent
@@ -128,7 +136,7 @@ class _Run:
         self._error: Exception | None = None
         self._changed = anyio.Event()
 
-    async def until_done(self, concurrency: int) -> None:
+    async def until_done(self, concurrency: int) -> Journal:
         async with anyio.create_task_group() as group:
             while self._error is None:
                 try:
@@ -147,13 +155,14 @@ class _Run:
         lost = len(self._sampler.pending) - len(self._waiting)
         if lost:
             raise SamplerError(f"{lost} requests were sent and never answered; resume from the journal")
+        return self.journal
 
     def _send(self, start: Callable[..., object], concurrency: int) -> None:
         """Fill the free slots as far as the budget allows."""
         while self._in_flight < concurrency and (self._waiting or self._ask()):
             request = self._waiting[0]
             promised = self._highest(request)
-            if not self._ledger.promise(promised):
+            if not self._purchase.promise(request, promised):
                 return  # until something in flight turns out cheaper, or for good
             self._waiting.popleft()
             self._in_flight += 1
@@ -161,12 +170,12 @@ class _Run:
 
     def _ask(self) -> bool:
         # a request is recorded once it is asked, so with a known cost none is asked that cannot be paid
-        if not callable(self._cost) and not self._ledger.affordable(self._cost):
+        if not callable(self._cost) and not self._purchase.affordable:
             return False
-        requests = self._sampler.ask(1)
+        requests = self._purchase.ask()
+        self._waiting.extend(requests)
         for request in requests:
-            self._waiting.append(request)
-            self._record(Event(request))
+            self._show(Event(request))
         return bool(requests)
 
     def _highest(self, request: Request) -> float:
@@ -194,17 +203,15 @@ class _Run:
             self._changed.set()
 
     def _take_in(self, reading: Reading, promised: float) -> None:
-        self._ledger.settle(promised, reading.cost)
-        self._record(Event(reading.request, reading))
-        self._sampler.tell([reading])
+        self._purchase.tell(reading)
+        self._show(Event(reading.request, reading))
         if reading.cost > promised + 1e-9:
             raise BudgetError(
                 f"request {reading.request.id} cost {reading.cost:g}, but at most {promised:g} was promised "
                 "for it; give drive() the highest cost of one request"
             )
 
-    def _record(self, event: Event) -> None:
-        self._append(event)
+    def _show(self, event: Event) -> None:
         if self._on_event is not None:
             try:
                 self._on_event(event)

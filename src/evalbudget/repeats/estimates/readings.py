@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evalbudget.design import Reading
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics.bounds import FloatArray, IntArray
 from evalbudget.statistics.shares import are_of_one_sampler, item_shares
@@ -140,13 +142,30 @@ class ItemReadings:
             self.n_items, self.item[keep], self.epoch[keep], self.value[keep], self.cost, weight
         )
 
+    @classmethod
+    def of_bought(cls, bought: Iterable[Reading], n_items: int) -> ItemReadings:
+        """What was bought of one model, with the weights that were fixed for it; failures are left out.
+
+        Args:
+            bought: as in :attr:`~evalbudget.journal.Journal.readings`.
+            n_items: of the benchmark.
+        """
+        scored = [(r.request, r.value) for r in bought if r.value is not None]
+        return cls.of(
+            [request.cell.item for request, _ in scored],
+            [request.cell.epoch for request, _ in scored],
+            [value for _, value in scored],
+            n_items=n_items,
+            weight=[np.nan if request.weight is None else request.weight for request, _ in scored],
+        )
+
     @property
     def lost_weights(self) -> bool:
         """Whether the weights are not those that one sampler gave.
 
-        It holds one reading of an item out at most, and the others leave it a share. It is not so in a log
-        that was scored again, which says nothing of weights, nor for a second scorer that scored what the
-        first one did not: a reading without a score gives its weight back.
+        What they leave of an item's share falls to what is held out. A log that was scored again says nothing
+        of weights; and those of a second scorer that scored what the first one did not may add up to more
+        than the share, since a reading without a score gives its weight back.
         """
         if self.weight is None:
             return False

@@ -19,8 +19,9 @@ from inspect_ai._control.max_tasks import effective_max_tasks, task_dispatcher_s
 from inspect_ai.dataset import Sample
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.races.board import Standing
 from evalbudget.races.config import RaceConfig
-from evalbudget.races.leaderboard import Leaderboard, Standing, leaderboard_of
+from evalbudget.races.leaderboard import Leaderboard, leaderboard_of
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.progress import RaceProgress
 from evalbudget.races.race import KnownCell, Race
@@ -374,7 +375,7 @@ class Coordinator:
         """The leaderboard; a bit old while the race runs, exact once it is closed. None before it began."""
         if self.race is None:
             return None
-        told = sum(lane.readings + lane.failed for lane in self.race.lanes)
+        told = sum(lane.tally.readings + lane.tally.failed for lane in self.race.lanes)
         final = self.closed.is_set() or self._cancelled
         if self._board is None or self._board.is_stale(told, final=final):
             self._board = _Board(told, final, leaderboard_of(self.race, notes=self.notes))

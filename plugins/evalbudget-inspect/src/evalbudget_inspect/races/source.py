@@ -178,7 +178,7 @@ class RaceSource(SampleSource):
         race = coordinator.race
         assert race is not None
         lane = race.lanes[arm.index]
-        return not lane.flights and lane.readings + lane.failed >= len(arm.pool)
+        return not lane.flights and lane.tally.readings + lane.tally.failed >= len(arm.pool)
 
     def _read(self, coordinator: Coordinator, sample: EvalSample) -> tuple[float | None, str | None]:
         name, key = self.group.score

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalbudget import Allocation as HowAllocated
-from evalbudget import Budget, Cell, Design, Journal, Ledger, Reading, Request, Sampler
+from evalbudget import Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError
-from evalbudget.journal import Event
 from evalbudget.repeats.samplers import JudgeOf
+from evalbudget.run import Flight, Purchase
 from evalbudget_inspect.repeats.config import Config
 
 Key = tuple[str, int]  # (sample id, epoch as the host counts, from 1)
@@ -36,22 +36,6 @@ class PriorCell:
     errored: bool
     judge: str | None = None
     share: Mapping[str, float | None] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Flight:
-    request: Request
-    promised: float
-    started: bool = False
-
-
-@dataclass(slots=True)
-class Tally:
-    """Counts for the report."""
-
-    readings: int = 0
-    failed: int = 0
-    errors: dict[str, int] = field(default_factory=dict)
 
 
 class Allocation:
@@ -81,7 +65,6 @@ class Allocation:
     ) -> None:
         self.config = config
         self.budget: Budget = config.resolve_budget(len(items), without=_UNLIMITED)
-        self.ledger = Ledger(self.budget)
         self._judge_of = judge_of if config.corrects_judges else None
         design = Design(items=tuple(items))
         if self._judge_of is not None and config.panel is not None:
@@ -90,17 +73,17 @@ class Allocation:
         self.sampler: Sampler = config.make_sampler(
             design, warmup=epochs, budget=expected, judge_of=self._judge_of
         )
-        self.journal = Journal()
-        self.tally = Tally()
+        self.purchase = Purchase(self.sampler, self.budget, cost=attempts)
         self.epochs = epochs
         self._attempts = attempts
         self._index = {item: i for i, item in enumerate(items)}
-        self._flights: dict[Key, _Flight] = {}
+        self._flights: dict[Key, Flight] = {}
         self._refused_again: set[Key] = set()
         self._width = width
         self._running = 0
         self._peak = 1
-        self._stopped: str | None = "no budget given" if config.budget is None else None
+        if config.budget is None:
+            self.purchase.stop("no budget given")
         self._check_budget(len(items))
 
     def _check_budget(self, n_items: int) -> None:
@@ -145,11 +128,12 @@ class Allocation:
                 self._take_over(key, self._attempts if cell is None else float(cell.attempts))
         # what errored cost its attempts already, and may run again only if that is affordable on top
         sunk = sum(cell.attempts for cell in again)
-        self.ledger.promised += sunk
+        ledger = self.purchase.ledger
+        ledger.promised += sunk
         for cell in again:
-            self.ledger.promised -= cell.attempts
+            ledger.promised -= cell.attempts
             promise = float(cell.attempts + self._attempts)
-            affordable = promise <= self.ledger.free + 1e-9
+            affordable = promise <= ledger.free + 1e-9
             if not affordable:
                 self._refused_again.add(cell.key)
                 promise = float(cell.attempts)
@@ -172,24 +156,13 @@ class Allocation:
         self, key: Key, value: float | None, *, attempts: int = 1, error: str | None = None
     ) -> None:
         """The host is done with this cell, after so many paid attempts in this and earlier runs."""
-        flight = self._flights.pop(key, None)
-        if flight is None:
+        flight = self._land(key)
+        if flight is not None:
+            self.purchase.tell(Reading(flight.request, value, float(attempts), error))
+        elif key[0] in self._index:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back
-            if key[0] in self._index:
-                self.ledger.settle(0.0, 1.0)
-            return
-        if flight.started:
-            self._running -= 1
-        self.ledger.settle(flight.promised, float(attempts))
-        reading = Reading(flight.request, value, float(attempts), error)
-        self.tally.readings += reading.value is not None
-        if reading.value is None:
-            self.tally.failed += 1
-            reason = reading.error or "no score"
-            self.tally.errors[reason] = self.tally.errors.get(reason, 0) + 1
-        self._record(Event(flight.request, reading))
-        self.sampler.tell([reading])
+            self.purchase.pay(1.0)
 
     def share(self, key: Key) -> dict[str, float | None]:
         """For the score's metadata: which weight the reading was given before it was seen; None: held out."""
@@ -200,32 +173,16 @@ class Allocation:
 
     def abandoned(self, key: Key) -> None:
         """The host gave this cell up before it ran: it cost nothing and taught nothing."""
-        flight = self._flights.pop(key, None)
-        if flight is None:
-            return
-        if flight.started:
-            self._running -= 1
-        self.ledger.settle(flight.promised, 0.0)
-        reading = Reading(flight.request, None, 0.0, "abandoned by the host")
-        self._record(Event(flight.request, reading))
-        self.sampler.tell([reading])
-
-    def stop(self, reason: str) -> None:
-        """Ask nothing more; what runs may still complete."""
-        self._stopped = reason
+        flight = self._land(key)
+        if flight is not None:
+            self.purchase.abandon(flight.request)
 
     def wanted(self) -> list[Key]:
         """Cells to run next: as many as the host has hands for and the budget pays for."""
-        if self._stopped is not None:
-            return []
-        room = self.width - len(self._flights)
         keys: list[Key] = []
-        affordable = self.ledger.affordable(self._attempts)
-        for request in self.sampler.ask(max(0, min(room, affordable))):
-            self.ledger.promise(self._attempts)
+        for request in self.purchase.buy(max(0, self.width - len(self._flights))):
             key = (self.sampler.design.items[request.cell.item], request.cell.epoch + 1)
-            self._flights[key] = _Flight(request, self._attempts)
-            self._record(Event(request))
+            self._flights[key] = self.purchase.flights[request.id]
             keys.append(key)
         return keys
 
@@ -246,44 +203,18 @@ class Allocation:
         """Items of this run."""
         return len(self._index)
 
-    @property
-    def outstanding(self) -> int:
-        """Cells asked and not yet complete."""
-        return len(self._flights)
-
-    @property
-    def finished(self) -> bool:
-        """Nothing is running and nothing more will be asked."""
-        return not self._flights and (
-            self._stopped is not None
-            or self.sampler.stop_reason is not None
-            or self.ledger.affordable(self._attempts) == 0
-        )
-
-    @property
-    def stop_reason(self) -> str:
-        """Why nothing more is asked."""
-        if self._stopped is not None:
-            return self._stopped
-        if self.sampler.stop_reason is not None:
-            return self.sampler.stop_reason
-        return "budget used up" if self.finished else "not finished"
-
     # bookkeeping
 
-    def _take_over(self, key: Key, promised: float) -> None:
-        self._flights[key] = self._adopt(key, promised)
+    def _land(self, key: Key) -> Flight | None:
+        flight = self._flights.pop(key, None)
+        if flight is not None and flight.started:
+            self._running -= 1
+        return flight
 
-    def _adopt(self, key: Key, promised: float) -> _Flight:
-        self.ledger.promised += promised
-        request = self.sampler.adopt(self._cell(key))
-        self._record(Event(request, adopted=True))
-        return _Flight(request, promised)
+    def _take_over(self, key: Key, promised: float) -> None:
+        self._flights[key] = self.purchase.adopt(self._cell(key), promised)
 
     def _cell(self, key: Key) -> Cell:
         item, epoch = self._index[key[0]], key[1] - 1
         rater = 0 if self._judge_of is None else self._judge_of(item, epoch)
         return Cell(item=item, epoch=epoch, rater=rater)
-
-    def _record(self, event: Event) -> None:
-        self.journal.events.append(event)

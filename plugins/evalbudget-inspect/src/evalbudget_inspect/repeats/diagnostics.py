@@ -40,16 +40,17 @@ def asked_for(config: Config, score: str) -> dict[str, Any]:
 def outcome(allocation: Allocation) -> dict[str, Any]:
     """Where the budget went."""
     items = allocation.sampler.design.items
-    failures = sorted(allocation.tally.errors.items(), key=lambda e: -e[1])
+    purchase = allocation.purchase
+    failures = sorted(purchase.tally.errors.items(), key=lambda e: -e[1])
     return {
         "budget_scores": None if allocation.config.budget is None else int(allocation.budget.amount),
-        "spent": allocation.ledger.spent,
-        "items": len({r.request.cell.item for r in allocation.journal.readings if r.value is not None}),
-        "readings": allocation.tally.readings,
-        "failed": allocation.tally.failed,
+        "spent": purchase.ledger.spent,
+        "items": len({r.request.cell.item for r in purchase.journal.readings if r.value is not None}),
+        "readings": purchase.tally.readings,
+        "failed": purchase.tally.failed,
         "failures": dict(failures[:5]),
         "closed_items": [items[cell.item] for cell in allocation.sampler.closed],
-        "stop_reason": allocation.stop_reason,
+        "stop_reason": purchase.stop_reason,
         "chosen": getattr(allocation.sampler, "chosen", None),
         "allocation": allocation.sampler.allocation.value,
         "fixed_repeats": allocation.sampler.fixed_repeats,
@@ -88,7 +89,7 @@ def _calls(allocation: Allocation, rotation: Rotation) -> list[Call]:
     # a cell that failed before its judge was asked is no failure of the judge
     cells = [
         (r.request, r.value)
-        for r in allocation.journal.readings
+        for r in allocation.purchase.journal.readings
         if r.value is not None or rotation.was_called(r.request.cell.item, r.request.cell.epoch)
     ]
     return [
@@ -109,14 +110,7 @@ def readings_of(allocation: Allocation, rotation: Rotation | None) -> ItemReadin
     if rotation is not None:
         scores = judge_scores(_calls(allocation, rotation), rotation.panel.judges, kept=False, n=n_items)
         return judge_corrected(scores)
-    readings = [r for r in allocation.journal.readings if r.value is not None]
-    return ItemReadings.of(
-        [r.request.cell.item for r in readings],
-        [r.request.cell.epoch for r in readings],
-        [r.value for r in readings if r.value is not None],
-        n_items=n_items,
-        weight=[math.nan if r.request.weight is None else r.request.weight for r in readings],
-    )
+    return ItemReadings.of_bought(allocation.purchase.journal.readings, n_items)
 
 
 def benchmark_mean(
@@ -200,10 +194,10 @@ def summary_of(
             columns=per_item(allocation, rotation, bounds),
             mean=benchmark_mean(allocation, rotation, bounds),
             budget=None if allocation.config.budget is None else allocation.budget.amount,
-            spent=allocation.ledger.spent,
-            failures=allocation.tally.errors,
+            spent=allocation.purchase.ledger.spent,
+            failures=allocation.purchase.tally.errors,
             closed=[names[cell.item] for cell in allocation.sampler.closed],
-            stop_reason=allocation.stop_reason if allocation.finished else "interrupted",
+            stop_reason=allocation.purchase.stop_reason if allocation.purchase.finished else "interrupted",
             bounds=bounds,
             judges=judges,
             judged=bool(spec.model_roles) and rotation is None,

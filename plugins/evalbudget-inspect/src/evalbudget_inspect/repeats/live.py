@@ -29,11 +29,11 @@ class LiveMetadata(dict[str, Any]):
         if allocation is not None and self._drives:
             copy |= outcome(allocation)
             rotation = self._source.rotation
-            if allocation.finished:
+            if allocation.purchase.finished:
                 copy["per_item"] = per_item(allocation, rotation, self._source.bounds)
-            if allocation.finished and rotation is not None:
+            if allocation.purchase.finished and rotation is not None:
                 copy["panel"] = panel_outcome(allocation, rotation)
-            summary = self._source.summary if allocation.finished else None
+            summary = self._source.summary if allocation.purchase.finished else None
             if summary is not None:
                 copy["summary"] = {"text": str(summary), **summary.as_json()}
         return copy

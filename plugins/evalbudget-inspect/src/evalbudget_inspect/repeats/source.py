@@ -136,7 +136,7 @@ class BudgetedSource(SampleSource):
             return  # it is refused when the first sample starts
         label(run.spec, n_items, cells)
         serving = self._servings.setdefault(run.spec.eval_id, _Serving())
-        expect(cells, lambda: serving.allocation is not None and serving.allocation.finished)
+        expect(cells, lambda: serving.allocation is not None and serving.allocation.purchase.finished)
 
     # inspect's SampleSource
 
@@ -307,7 +307,7 @@ class BudgetedSource(SampleSource):
         """Give the host what the sampler wants next; False if that is nothing."""
         allocation, run = _allocation(serving), current_run()
         if run is not None and is_cancelled(run):
-            allocation.stop("cancelled by the operator")
+            allocation.purchase.stop("cancelled by the operator")
         keys = allocation.wanted()
         self._enqueue(serving, keys)
         return bool(keys)
@@ -368,10 +368,11 @@ class BudgetedSource(SampleSource):
         return in_range(value, self.config.score_range)
 
     def _warn_if_identical(self, serving: _Serving, allocation: Allocation) -> None:
-        if serving.warned or allocation.outstanding or allocation.tally.readings < 2 * allocation.n_items:
+        purchase = allocation.purchase
+        if serving.warned or purchase.outstanding or purchase.tally.readings < 2 * allocation.n_items:
             return
         serving.warned = True
-        warning = repeats_were_identical(allocation.journal.readings, self.config.repeat)
+        warning = repeats_were_identical(purchase.journal.readings, self.config.repeat)
         if warning is not None:
             logger.warning(warning)
 

@@ -210,8 +210,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             order.keep,
         )
         run = RaceRun(race, stable, metric, progress)
-        if race.ledger.spent:
-            known = f"{int(race.ledger.spent):,} evaluations were known"
+        if race.purchase.ledger.spent:
+            known = f"{int(race.purchase.ledger.spent):,} evaluations were known"
             notes.append(f"{known} from {record.path}; delete it to ask anew.")
         run.until_done()
         if run.calls != run.answers:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget import __version__
-from evalbudget.races.leaderboard import Leaderboard, Standing
+from evalbudget.races.board import Standing
+from evalbudget.races.leaderboard import Leaderboard
 from evalbudget.races.race import Race
 from evalbudget_lm_eval.races.arms import folder_of
 from evalbudget_lm_eval.races.host import Entrant, Stable
@@ -41,7 +42,7 @@ def results_of(stable: Stable, race: Race, board: Leaderboard, metric: str) -> d
     """The host's results of each arm that answered anything, samples included, with our block in them."""
     found = {}
     for entrant, lane in zip(stable.entrants, race.lanes, strict=True):
-        if lane.readings:
+        if lane.tally.readings:
             primed = stable.opened(entrant)
             found[entrant.arm.name] = {
                 **primed.results(),

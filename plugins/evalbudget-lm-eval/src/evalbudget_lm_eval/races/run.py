@@ -144,7 +144,7 @@ class RaceRun:
     def _is_silent(self, arm: int) -> bool:
         """Whether a model that never answered has failed so often that it leaves."""
         lane = self.race.lanes[arm]
-        if lane.readings == 0 and lane.failed >= _GIVE_UP:
+        if lane.tally.readings == 0 and lane.tally.failed >= _GIVE_UP:
             self.race.leave(arm, "it answered nothing")
         return lane.left is not None
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalbudget import Design, Journal, Ledger, Reading, Request, Sampler, __version__, resume
+from evalbudget import Design, Reading, Request, Sampler, __version__, resume
 from evalbudget.errors import JournalError
-from evalbudget.journal import Event, Header
-from evalbudget.run import JournalFile
+from evalbudget.journal import Header
+from evalbudget.run import JournalFile, Purchase
 from evalbudget_lm_eval.host.answered import Answered, Asked
 from evalbudget_lm_eval.host.seam import PrimedTasks
 from evalbudget_lm_eval.judges.filter import revived
@@ -56,17 +56,21 @@ class Book:
             (name, doc) for name in primed.names for doc in primed.documents(name)
         ]
         self._costs = [float(primed.cost(*document)) for document in self.documents]
-        self.ledger = Ledger(config.resolve_budget(int(sum(self._costs))))
+        budget = config.resolve_budget(int(sum(self._costs)))
         self.sampler: Sampler = config.make_sampler(
             Design(items=tuple(f"{name}:{doc}" for name, doc in self.documents)),
-            budget=int(self.ledger.budget.amount * len(self._costs) / sum(self._costs)),
+            budget=int(budget.amount * len(self._costs) / sum(self._costs)),
         )
         self._requests: dict[Asked, Request] = {}
         self._file: JournalFile | None = None
         self._answers: AnswersFile | None = None
-        self.journal = Journal(Header.of(self.sampler, __version__))
         if path is not None:
             self._open(path, run)
+        self.purchase = Purchase(self.sampler, budget, cost=max(self._costs), journal=self._file)
+        for request in self.sampler.pending:
+            self.purchase.promise(request, self.cost(request))
+        for event in self.purchase.journal:
+            self._requests[self.asked(event.request)] = event.request
 
     # the files
 
@@ -78,28 +82,23 @@ class Book:
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._file = JournalFile.create(path, Header.of(self.sampler, __version__))
-            self.journal = self._file.journal
+            journal = self._file.journal
             if answers.exists():
                 self._answers = AnswersFile.open(answers, run)
-            elif not len(self.journal):
+            elif not len(journal):
                 self._answers = AnswersFile.create(answers, run)
             else:
                 raise JournalError(
                     f"{path} has the scores alone: {answers.name} is missing beside it, which has what the "
                     "model said. Put it back, or start a new --journal"
                 )
-            resume(self.sampler, self.journal)
+            resume(self.sampler, journal)
         except OSError as ex:
             self.close()
             raise JournalError(f"{path} cannot be written: {ex.strerror}") from ex
         except BaseException:
             self.close()
             raise
-        self.ledger.spent = self.journal.spent
-        for request in self.sampler.pending:
-            self.ledger.promise(self.cost(request))
-        for event in self.journal:
-            self._requests[self.asked(event.request)] = event.request
 
     def catch_up(self) -> None:
         """Take over what an earlier run paid for: what was scored, and what the model said."""
@@ -130,7 +129,7 @@ class Book:
         """Up to n calls may have been under way when an earlier run was killed: count them as paid."""
         if self._answers is None or self._answers.content.stopped:
             return
-        failed = Counter(r.request.cell.item for r in self.journal.readings if r.value is None)
+        failed = Counter(r.request.cell.item for r in self.purchase.journal.readings if r.value is None)
         pending = sorted(self.sampler.pending, key=lambda request: failed[request.cell.item])
         self.fail(pending[:n], "under way when the run was broken off")
 
@@ -152,27 +151,14 @@ class Book:
 
     def ask(self, n: int) -> list[Request]:
         """Up to n requests the budget pays for; none if it is used up or the sampler stops."""
-        highest = max(self._costs)
-        requests = self.sampler.ask(min(n, self.ledger.affordable(highest)))
-        if requests:
-            for request in requests:
-                self._ask(Event(request))
-            return list(requests)
-        if self.ledger.free and not self.ledger.affordable(highest):  # what is cheaper may still fit
-            requests = self.sampler.ask(
-                1, eligible=lambda cell: self._costs[cell.item] <= self.ledger.free + 1e-9
-            )
-            for request in requests:
-                self._ask(Event(request, restricted=True))
+        requests = self.purchase.ask(min(n, self.purchase.affordable))
+        free = self.purchase.ledger.free
+        if not requests and free and not self.purchase.affordable:  # what is cheaper may still fit
+            requests = self.purchase.ask(1, eligible=lambda cell: self._costs[cell.item] <= free + 1e-9)
+        for request in requests:
+            self.purchase.promise(request, self.cost(request))
+            self._requests[self.asked(request)] = request
         return list(requests)
-
-    def _ask(self, event: Event) -> None:
-        chosen = getattr(self.sampler, "chosen", None)
-        if chosen is not None and self._file is not None:
-            self._file.note("chosen", chosen)
-        self.ledger.promise(self.cost(event.request))
-        self._requests[self.asked(event.request)] = event.request
-        self._record(event)
 
     def received(self, asked: Asked, number: int, response: Any) -> None:
         """The model answered one of a document's requests."""
@@ -194,20 +180,12 @@ class Book:
                 low, high = self.config.score_range
                 if not low <= value <= high:
                     value, error = None, f"score {value:g} is outside {low:g}..{high:g}"
-            self._tell(Reading(request, value, float(answer.requests), error))
+            self.purchase.tell(Reading(request, value, float(answer.requests), error))
 
     def fail(self, requests: Sequence[Request], error: str) -> None:
         """These could not be answered; the calls may have been paid for."""
         for request in requests:
-            self._tell(Reading(request, None, self.cost(request), error))
-
-    def _tell(self, reading: Reading) -> None:
-        self.ledger.settle(self.cost(reading.request), reading.cost)
-        self._record(Event(reading.request, reading))
-        self.sampler.tell([reading])
-
-    def _record(self, event: Event) -> None:
-        (self._file or self.journal).append(event)
+            self.purchase.tell(Reading(request, None, self.cost(request), error))
 
     # what is known
 

@@ -115,7 +115,7 @@ def _closed(book: Book) -> list[str]:
 
 def _failures(book: Book) -> dict[str, int]:
     found: dict[str, int] = {}
-    for reading in book.journal.readings:
+    for reading in book.purchase.journal.readings:
         if reading.value is None:
             reason = reading.error or "no score"
             found[reason] = found.get(reason, 0) + 1
@@ -125,7 +125,7 @@ def _failures(book: Book) -> dict[str, int]:
 def _block(
     book: Book, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
 ) -> dict[str, Any]:
-    config, sampler, readings = book.config, book.sampler, book.journal.readings
+    config, sampler, readings = book.config, book.sampler, book.purchase.journal.readings
     means = {**groups, **{name: own.means for name, own in totals.items()}}
     block: dict[str, Any] = {
         "version": __version__,
@@ -133,10 +133,10 @@ def _block(
         "seed": config.seed,
         "options": dict(config.options),
         "budget": config.budget,
-        "budget_scores": int(book.ledger.budget.amount),
+        "budget_scores": int(book.purchase.ledger.budget.amount),
         "score": dict(book.scores),
         "score_range": list(config.score_range) if config.score_range else None,
-        "spent": book.ledger.spent,
+        "spent": book.purchase.ledger.spent,
         "readings": sum(r.value is not None for r in readings),
         "failed": sum(r.value is None for r in readings),
         "failures": dict(list(_failures(book).items())[:_REASONS]),
@@ -189,7 +189,7 @@ def _summary(
         found = share_budget(
             [_outcome(book, own, of=f" of {name}") for name, own in sorted(totals.items())],
             groups={name: next(iter(means.values())) for name, means in groups.items()},
-            spent=book.ledger.spent,
+            spent=book.purchase.ledger.spent,
             failures=_failures(book),
             closed=_closed(book),
         )
@@ -210,8 +210,8 @@ def _outcome(book: Book, own: TaskTotals, *, of: str = "") -> Outcome:
         table=own.table,
         columns=own.columns,
         mean=own.mean,
-        budget=book.ledger.budget.amount,
-        spent=book.ledger.spent,
+        budget=book.purchase.ledger.budget.amount,
+        spent=book.purchase.ledger.spent,
         failures=_failures(book),
         closed=_closed(book),
         stop_reason=book.stop_reason,

@@ -86,7 +86,7 @@ class _Run:
         self._error: Exception | None = None
         self._scored_before = 0
         self._judged = {name for name in book.primed.names if panel_of(book.primed.task(name)) is not None}
-        self._progress = Progress(book.ledger.budget.amount)
+        self._progress = Progress(book.purchase.ledger.budget.amount)
 
     def until_done(self) -> dict[str, Any]:
         reason = None
@@ -94,13 +94,15 @@ class _Run:
         try:
             book.catch_up()
             book.count_cut_off(in_flight(book.primed.lm))
-            self._scored_before = sum(r.value is not None for r in book.journal.readings)
+            self._scored_before = sum(r.value is not None for r in book.purchase.journal.readings)
             if self._scored_before:
                 log.warning(
-                    "evalbudget continues %s: %s calls are spent", book.path, f"{book.ledger.spent:,.0f}"
+                    "evalbudget continues %s: %s calls are spent",
+                    book.path,
+                    f"{book.purchase.ledger.spent:,.0f}",
                 )
             book.primed.hides_bars = tells_calls(book.primed.lm)
-            self._progress.start(book.ledger.spent)
+            self._progress.start(book.purchase.ledger.spent)
             try:
                 self._loop()
             finally:
@@ -114,8 +116,8 @@ class _Run:
                 log.warning(
                     "evalbudget: %s of %s calls are spent and kept in %s; run the same command with "
                     "--journal %s to continue",
-                    f"{book.ledger.spent:,.0f}",
-                    f"{book.ledger.budget.amount:,.0f}",
+                    f"{book.purchase.ledger.spent:,.0f}",
+                    f"{book.purchase.ledger.budget.amount:,.0f}",
                     book.path,
                     book.path,
                 )
@@ -134,12 +136,14 @@ class _Run:
             if not requests:
                 if not self._suspects:
                     return
-                if self._error is not None and not any(r.value is not None for r in book.journal.readings):
+                if self._error is not None and not any(
+                    r.value is not None for r in book.purchase.journal.readings
+                ):
                     raise self._error  # nothing ever worked
                 self._give_up_suspects()
                 continue
             self._round(requests)
-            self._progress.spent(book.ledger.spent)
+            self._progress.spent(book.purchase.ledger.spent)
             requests = []
 
     def _next_size(self) -> int:

@@ -67,7 +67,7 @@ def totals_of(book: Book) -> dict[str, TaskTotals]:
     """Every task of a run."""
     scored: dict[str, list[Scored]] = {name: [] for name in book.primed.names}
     weights = book.weights
-    for reading in book.journal.readings:
+    for reading in book.purchase.journal.readings:
         if reading.value is not None:
             one = book.asked(reading.request)
             scored[one.task].append(Scored(one.doc_id, one.epoch, reading.value, weights[one]))
