@@ -296,7 +296,7 @@ def test_unknown_names_are_suggested() -> None:
 def test_registered_through_the_hook() -> None:
     plugins = Plugins([])
     assert plugins.schedules == {cls.name: cls for cls in EVERY}
-    assert plugins.found[0].provides["scorers"] == tuple(cls.name for cls in EVERY)
+    assert plugins.found[0].provides["schedules"] == tuple(cls.name for cls in EVERY)
     assert plugins.schedule("cyclic") is Cyclic
 
 
