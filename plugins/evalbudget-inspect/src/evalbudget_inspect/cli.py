@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
-from inspect_ai._cli.main import inspect as host
-from inspect_ai._cli.main import main as host_main
-from inspect_ai._util.dotenv import init_dotenv
-from inspect_ai._util.error import PrerequisiteError
 
 from evalbudget.audits.store.weighing import POLICIES
 from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
 from evalbudget.races.config import is_racer
 from evalbudget.repeats.options import parse_option
+from evalbudget_inspect.host.private import PrerequisiteError, host_main, init_dotenv
+from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.host.rewrite import host_arguments
 from evalbudget_inspect.judges.judges import judges_text, read_judges

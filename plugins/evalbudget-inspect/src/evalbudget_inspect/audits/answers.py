@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from inspect_ai._util.error import is_cancellation_message
 from inspect_ai.log import EvalSample, list_eval_logs, read_eval_log
 
 from evalbudget.audits.store import Answer, AuditStore
 from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.values import score_to_float
 from evalbudget_inspect.repeats.task import driving_score
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from inspect_ai._cli.main import inspect as host
-from inspect_ai._util.config import parse_cli_args
 
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store.one_run import only_run
@@ -21,6 +19,8 @@ from evalbudget_inspect.audits import entry
 from evalbudget_inspect.audits.answers import read_answers, require_bounds
 from evalbudget_inspect.audits.by_scorer import label_by_scorer
 from evalbudget_inspect.audits.settings import AuditSettings
+from evalbudget_inspect.host.private import host_cli as host
+from evalbudget_inspect.host.private import parse_cli_args
 from evalbudget_inspect.host.rewrite import host_arguments, parse
 from evalbudget_inspect.repeats.entry import PREFIX, named_tasks
 

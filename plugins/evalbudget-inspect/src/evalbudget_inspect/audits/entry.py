@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inspect_ai import Task, task
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import get_model, model_roles
-from inspect_ai.model._model import ModelName
 from rich.text import Text
 
 from evalbudget.audits.store import AuditStore
@@ -20,6 +18,7 @@ from evalbudget_inspect.audits.answers import JUDGE, TAG
 from evalbudget_inspect.audits.by_scorer import without_scorer
 from evalbudget_inspect.audits.judge import find_judge
 from evalbudget_inspect.audits.settings import DEFAULT_SAMPLER, AuditSettings
+from evalbudget_inspect.host.private import ModelName, PrerequisiteError
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.repeats.entry import PREFIX, load_one, split_arguments
 from evalbudget_inspect.repeats.task import check_task

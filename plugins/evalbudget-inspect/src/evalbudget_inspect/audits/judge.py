@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Sequence
 
-from inspect_ai._util.registry import registry_info, registry_lookup, registry_params
 from inspect_ai.scorer import Scorer
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_inspect.host.private import registry_info, registry_lookup, registry_params
 from evalbudget_inspect.host.scoring import scorer_names
 from evalbudget_inspect.repeats.task import driving_score
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inspect_ai._util.registry import (
+from inspect_ai.scorer import Metric, SampleScore, Value
+
+from evalbudget_inspect.host.private import (
     RegistryInfo,
+    metric_create,
     registry_add,
     registry_info,
     registry_log_name,
     registry_params,
     registry_tag,
 )
-from inspect_ai.scorer import Metric, SampleScore, Value
-from inspect_ai.scorer._metric import metric_create
 
 PREFIX = "eb/"
 """Short, for the host puts four tables side by side; also an entry point, so that logs find the metrics."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from inspect_ai import Task
-from inspect_ai._control.eval_state import get_eval_state
 from inspect_ai.hooks import Hooks, RunEnd, RunStart, TaskStart, hooks
 from inspect_ai.log import EvalSpec
 from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import TaskState
 
 from evalbudget_inspect.host.callers import held_by_caller
+from evalbudget_inspect.host.private import get_eval_state
 from evalbudget_inspect.host.scoring import rotates
 
 

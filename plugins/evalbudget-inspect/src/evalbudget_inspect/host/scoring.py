@@ -6,17 +6,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
-from inspect_ai._util.registry import (
+from inspect_ai.scorer import Metric, Score, Scorer, Target
+from inspect_ai.solver import TaskState
+from inspect_ai.util import RegistryInfo
+
+from evalbudget_inspect.host.private import (
+    SCORER_METRICS,
     registry_info,
     registry_log_name,
     registry_params,
+    scorer_metrics,
     set_registry_info,
     set_registry_params,
+    unique_scorer_name,
 )
-from inspect_ai.scorer import Metric, Score, Scorer, Target
-from inspect_ai.scorer._scorer import SCORER_METRICS, scorer_metrics, unique_scorer_name
-from inspect_ai.solver import TaskState
-from inspect_ai.util import RegistryInfo
 
 METADATA = "evalbudget"
 """Key of our entries in a host's metadata."""

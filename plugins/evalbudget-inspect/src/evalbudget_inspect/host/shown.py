@@ -8,10 +8,10 @@ from typing import Any
 from inspect_ai import Task
 from inspect_ai.log import EvalSpec, HeadlineMetric
 from inspect_ai.scorer import Scorer
-from inspect_ai.scorer._scorer import scorer_metrics
 from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesView, ViewerConfig
 
 from evalbudget_inspect.host.by_key import PREFIX
+from evalbudget_inspect.host.private import scorer_metrics
 
 _LABEL = "budgeted: "
 _HEADLINE = "estimate"

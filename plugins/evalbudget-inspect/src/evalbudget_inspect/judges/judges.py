@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import GenerateConfig, Model, get_model
 from pydantic import ValidationError
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_inspect.host.private import PrerequisiteError
 
 Judges = str | Mapping[str, Any] | Sequence[str | Model | Mapping[str, Any]]
 

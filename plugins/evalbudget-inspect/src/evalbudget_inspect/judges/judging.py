@@ -8,12 +8,8 @@ from functools import partial
 from typing import Any
 
 import anyio
-from inspect_ai._util.error import PrerequisiteError
-from inspect_ai._util.exception import TerminateSampleError
-from inspect_ai._util.registry import is_registry_object, registry_name, registry_tag
 from inspect_ai.model import Model
 from inspect_ai.scorer import Score, Scorer, Target, model_graded_fact, model_graded_qa
-from inspect_ai.scorer._scorer import SCORER_METRICS, scorer_metrics, scorer_register
 from inspect_ai.solver import TaskState
 from inspect_ai.util import LimitExceededError, RegistryInfo
 from rich.text import Text
@@ -21,6 +17,16 @@ from rich.text import Text
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget_inspect.host.by_key import by_row
 from evalbudget_inspect.host.context import current_run, scored_state
+from evalbudget_inspect.host.private import (
+    SCORER_METRICS,
+    PrerequisiteError,
+    TerminateSampleError,
+    is_registry_object,
+    registry_name,
+    registry_tag,
+    scorer_metrics,
+    scorer_register,
+)
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.scoring import METADATA, MetricList, mark_rotating, rotates, scorer_names, shaped
 from evalbudget_inspect.host.values import score_to_float

@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 from inspect_ai.log import EvalSample
 from inspect_ai.model import Model, ModelUsage, model_roles
-from inspect_ai.model._model import init_model_roles
 
 from evalbudget.errors import BudgetError
 from evalbudget.judges.schedules import Dealer, JudgeSchedule
+from evalbudget_inspect.host.private import init_model_roles
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.judges.panel import Panel
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inspect_ai.model import ModelOutput, ModelUsage
-from inspect_ai.solver._task_state import sample_state
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.context import scored_state
+from evalbudget_inspect.host.private import sample_state
 
 TEMPLATE = "RATING: {value:g}"
 UNPARSED = "I cannot rate this."

@@ -12,7 +12,6 @@ from time import monotonic
 from typing import Any
 
 import click
-from inspect_ai._cli.main import inspect as host
 from inspect_ai.log import list_eval_logs, read_eval_log
 from rich.console import Console
 
@@ -21,6 +20,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.races.config import RaceConfig
 from evalbudget.races.leaderboard import Leaderboard
 from evalbudget.races.progress import RaceProgress
+from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import host_arguments, parse
 from evalbudget_inspect.races.coordinator import report_to, take_boards
 from evalbudget_inspect.races.entry import check_arms, entry_of_arm

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 
 import anyio
 from inspect_ai import enqueue_sample
-from inspect_ai._control.eval_state import get_eval_state
-from inspect_ai._control.max_tasks import effective_max_tasks, task_dispatcher_stats
 from inspect_ai.dataset import Sample
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
@@ -26,6 +24,7 @@ from evalbudget.races.prediction import FactorModel
 from evalbudget.races.progress import RaceProgress
 from evalbudget.races.race import KnownCell, Race
 from evalbudget_inspect.host.context import Run, is_cancelled, watch
+from evalbudget_inspect.host.private import effective_max_tasks, get_eval_state, task_dispatcher_stats
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.races.history import Asking, load_history
 from evalbudget_inspect.races.prior import finished_elsewhere

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from inspect_ai import Task, task
-from inspect_ai._util.config import parse_cli_args
-from inspect_ai._util.error import PrerequisiteError
 from rich.text import Text
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.races.config import RaceConfig
+from evalbudget_inspect.host.private import PrerequisiteError, parse_cli_args
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.races.task import name_of_arm, one_arm
 from evalbudget_inspect.repeats.entry import load_one, split_arguments, take_spec

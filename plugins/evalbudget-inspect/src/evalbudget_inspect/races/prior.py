@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from inspect_ai._util.error import is_cancellation_message
 from inspect_ai.log import (
     EvalSampleSummary,
     list_eval_logs,
@@ -16,6 +15,7 @@ from inspect_ai.log import (
 
 from evalbudget.races.race import KnownCell
 from evalbudget_inspect.host.context import Run
+from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.values import in_range, score_to_float
 from evalbudget_inspect.repeats.prior import is_refused, prior_summaries
 

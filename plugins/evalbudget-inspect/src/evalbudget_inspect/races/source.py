@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import anyio
 from inspect_ai import SampleSource
-from inspect_ai._eval.task.util import slice_dataset
 from inspect_ai.dataset import Dataset, Sample
 from inspect_ai.log import EvalError, EvalSample
 from inspect_ai.scorer import Score
@@ -15,6 +14,7 @@ from inspect_ai.solver import TaskState
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget_inspect.host.context import Run, current_run
+from evalbudget_inspect.host.private import slice_dataset
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.values import in_range, score_to_float
 from evalbudget_inspect.races.coordinator import Arm, Coordinator, Group, coordinator_of

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from inspect_ai import Task, list_tasks, task
-from inspect_ai._eval.loader import load_task_spec
-from inspect_ai._util.error import PrerequisiteError
 from rich.text import Text
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget_inspect.host.private import PrerequisiteError, load_task_spec
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.repeats.task import budgeted
 

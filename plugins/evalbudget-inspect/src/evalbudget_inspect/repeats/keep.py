@@ -10,8 +10,8 @@ import anyio
 from inspect_ai.log import EvalSample, resolve_sample_attachments
 from inspect_ai.model import ChatMessage, ModelOutput
 from inspect_ai.solver import TaskState
-from inspect_ai.solver._task_state import Choices
 
+from evalbudget_inspect.host.private import Choices
 from evalbudget_inspect.repeats.prior import is_refused
 
 _PATIENCE = 30.0  # seconds

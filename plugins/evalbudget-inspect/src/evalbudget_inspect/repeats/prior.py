@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from inspect_ai._util.error import is_cancellation_message
 from inspect_ai.log import EvalSample, EvalSampleSummary, read_eval_log_sample_summaries_async
 from inspect_ai.scorer import Score
 
+from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.repeats.allocation import WEIGHT, PriorCell
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from inspect_ai._display.core.display import TaskDisplay, TaskProfile, TaskResult, TaskSuccess
-
 from evalbudget_inspect.host.callers import held_by_caller
+from evalbudget_inspect.host.private import TaskDisplay, TaskProfile, TaskResult, TaskSuccess
 
 
 def expect(cells: int, finished: Callable[[], bool]) -> None:
