@@ -192,9 +192,7 @@ def _dropped(race: Race) -> set[int]:
     order = race.sampler._order(0)
     table = np.stack([race.sampler.scores_of(arm) for arm in range(m)])
     closed = {(cell.model, cell.item) for cell in race.sampler.closed}
-    proof = BestProof(m, n, delta=0.05)
-    for arm in race.sampler.lost:
-        proof.leave(arm)
+    proof = BestProof(m, n, delta=0.05, among=set(range(m)) - race.sampler.lost)
     for item in order.tolist():
         if proof.decided or any(
             np.isnan(table[k, item]) and (k, item) not in closed for k in proof.contenders

@@ -11,7 +11,7 @@ import pytest
 
 from evalbudget import Request
 from evalbudget.design import Design
-from evalbudget.errors import InvalidInputError, JournalError
+from evalbudget.errors import BudgetError, InvalidInputError, JournalError
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.samplers import EBBernstein
 from evalbudget.run import JournalFile, drive
@@ -46,6 +46,9 @@ def test_a_journal_by_its_path_is_begun_and_continued(tmp_path: Path) -> None:
     def buy(budget: int) -> float:
         return anyio.run(lambda: drive(EBBernstein(DESIGN), answer, budget=budget, journal=path)).spent
 
+    with pytest.raises(BudgetError, match="below"):
+        buy(1)
+    assert not path.exists()
     assert buy(30) == len(asked) == 30
     with pytest.raises(InvalidInputError, match="mistake"):
         buy(100)

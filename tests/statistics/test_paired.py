@@ -244,14 +244,21 @@ def test_duplicate_and_lone_models_and_no_items() -> None:
     assert BestProof(2, 0, known=np.array([[1.0], [0.0]])).winner == 0
 
 
-def test_a_model_that_leaves() -> None:
-    proof = BestProof(3, 10)
-    proof.leave(1)
+def test_a_model_that_does_not_take_part() -> None:
+    proof = BestProof(3, 10, among=[2, 0])
     assert proof.contenders.tolist() == [0, 2]
     assert proof.dropped_at.tolist() == [-1, 0, -1]
-    proof.leave(1)
+    assert proof.evidence.tolist() == [1.0, 1.0, 1.0]
     proof.update(np.array([1.0, np.nan, 0.0]))
     assert proof.contenders.tolist() == [0, 2]
+
+
+def test_a_circle_drops_nobody_whoever_else_is_known() -> None:
+    """Each is behind another one on the items both answered: no order, with or without a fourth."""
+    known = np.array([[1.0, 0.0, np.nan], [np.nan, 1.0, 0.0], [0.0, np.nan, 1.0]])
+    assert BestProof(3, 0, known=known).contenders.tolist() == [0, 1, 2]
+    more = np.vstack([known, np.ones(3)])
+    assert BestProof(4, 0, known=more, among=range(3)).contenders.tolist() == [0, 1, 2]
 
 
 def test_refusals() -> None:

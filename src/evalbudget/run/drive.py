@@ -90,6 +90,7 @@ async def drive(
     if path.exists():
         file = JournalFile.open(path)
     else:
+        _Run(sampler, answer, total, cost, Journal(), on_event)  # what it refuses begins no file
         file = JournalFile.create(path, Header.of(sampler, __version__))
     try:
         resume(sampler, file.journal)

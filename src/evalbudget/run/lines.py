@@ -41,17 +41,16 @@ class LinesFile:
         Raises:
             JournalError: the file exists, or cannot be written.
         """
+        if path.exists():
+            raise JournalError(f"{path} exists; continue it, or choose another path")
+        lock = _held(path)
         try:
-            stream = path.open("xb")
-        except FileExistsError:
-            raise JournalError(f"{path} exists; continue it, or choose another path") from None
+            return cls(path, path.open("xb"), lock)
         except OSError as ex:
+            _release(lock)
+            if isinstance(ex, FileExistsError):
+                raise JournalError(f"{path} exists; continue it, or choose another path") from None
             raise JournalError(f"{path} cannot be written: {ex.strerror}") from ex
-        try:
-            return cls(path, stream, _held(path))
-        except BaseException:
-            stream.close()
-            raise
 
     @classmethod
     def open(cls, path: Path, read: Callable[[bytes, Path], tuple[T, int]]) -> tuple[Self, T]:
@@ -76,8 +75,7 @@ class LinesFile:
             stream.truncate()
         except BaseException:
             stream.close()
-            if lock is not None:
-                lock.release()
+            _release(lock)
             raise
         return cls(path, stream, lock), content
 
@@ -100,9 +98,10 @@ class LinesFile:
 
     def close(self) -> None:
         """Let the file go."""
-        self._stream.close()
-        if self._lock is not None:
-            self._lock.release()
+        try:
+            self._stream.close()
+        finally:
+            _release(self._lock)
 
 
 def whole_lines(data: bytes, path: Path) -> tuple[list[bytes], int]:
@@ -139,3 +138,8 @@ def _held(path: Path) -> BaseFileLock | None:
         raise JournalError(f"{path} is being written by another process; wait for it to end") from None
     except OSError as ex:
         raise JournalError(f"{path} cannot be written: {ex.strerror}") from ex
+
+
+def _release(lock: BaseFileLock | None) -> None:
+    if lock is not None:
+        lock.release()

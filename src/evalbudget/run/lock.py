@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from pathlib import Path
 
@@ -9,9 +10,12 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 log = logging.getLogger(__name__)
 
+_NO_LOCKS = frozenset({errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP})
+"""What file systems without locks answer, such as some that are mounted over a network."""
+
 
 def hold(path: Path) -> BaseFileLock | None:
-    """Take the lock of a file; it ends with the process however that ends.
+    """Take the lock of a file; it ends with the process, however that ends, where the system has locks.
 
     The lock is a hidden file beside it, which stays there: removing it would let two processes in.
 
@@ -25,12 +29,16 @@ def hold(path: Path) -> BaseFileLock | None:
         BlockingIOError: another process holds it.
         OSError: the lock file cannot be written.
     """
+    if not path.parent.is_dir():  # it would be created
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path.parent))
     lock = FileLock(path.with_name(f".{path.name}.lock"), blocking=False, thread_local=False)
     try:
         lock.acquire()
     except Timeout:
         raise BlockingIOError(f"{path} is held by another process") from None
-    except NotImplementedError as ex:
+    except (NotImplementedError, OSError) as ex:
+        if isinstance(ex, OSError) and ex.errno not in _NO_LOCKS:
+            raise
         log.warning("%s cannot be locked (%s); make sure that only one process writes it", path, ex)
         return None
     return lock

@@ -50,6 +50,7 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,6 +84,7 @@ class BestProof:
         pool: N, items in the random order.
         delta: probability that a model is named as the only best which is not.
         known: scores of items that are not in the pool, in [0, 1] or nan, shape (n_models, k).
+        among: models that take part; None for all. The others count as dropped from the start.
 
     Attributes:
         read: number of items taken in.
@@ -93,7 +95,13 @@ class BestProof:
     """
 
     def __init__(
-        self, n_models: int, pool: int, *, delta: float = 0.05, known: FloatArray | None = None
+        self,
+        n_models: int,
+        pool: int,
+        *,
+        delta: float = 0.05,
+        known: FloatArray | None = None,
+        among: Iterable[int] | None = None,
     ) -> None:
         if n_models < 1 or pool < 0:
             raise InvalidInputError(
@@ -105,15 +113,20 @@ class BestProof:
         self.dropped_at: IntArray = np.full(n_models, -1, dtype=np.int64)
         self._evidence: FloatArray = np.zeros(n_models)
         self._in: IntArray = np.arange(n_models)
-        self._log_capital: FloatArray = np.repeat(_LOG_WEIGHT[:, None], n_models, axis=1)
-        self._known: FloatArray = np.zeros((n_models, n_models))
+        if among is not None:
+            self._in = np.array(sorted(among), dtype=np.int64)
+            self.dropped_at[~np.isin(np.arange(n_models), self._in)] = 0
+        m = self._in.size
+        self._log_capital: FloatArray = np.repeat(_LOG_WEIGHT[:, None], m, axis=1)
+        self._known: FloatArray = np.zeros((m, m))
         if known is not None:
             if known.ndim != 2 or known.shape[0] != n_models:
                 raise InvalidInputError(f"known scores have shape {known.shape}; give ({n_models}, items)")
+            known = known[self._in]
             read, scores = (~np.isnan(known)).astype(np.float64), np.nan_to_num(known)
             self._known = (read @ scores.T - scores @ read.T) / 2.0
-        self._sum = np.zeros((n_models, n_models))  # of d over the pool, [i, j]
-        self._squares = np.zeros((n_models, n_models))  # of d about its running mean
+        self._sum = np.zeros((m, m))  # of d over the pool, [i, j]
+        self._squares = np.zeros((m, m))  # of d about its running mean
         self._drop(self._impossible())
 
     @property
@@ -183,12 +196,6 @@ class BestProof:
         log = np.logaddexp.reduce(self._log_capital, axis=0)
         self._evidence[self._in] = np.maximum(self._evidence[self._in], log)
         self._drop((log >= self._threshold) | self._impossible())
-
-    def leave(self, model: int) -> None:
-        """Take a model out for a reason that its scores have nothing to do with; it is no opponent then."""
-        which = self._in == model
-        if which.any():
-            self._remove(which)
 
     def _bet(self, d: FloatArray) -> None:
         spread = (_SPREAD + self._squares) / (self.read + 1.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications
 
-from evalbudget import Design
+from evalbudget import Cell, Design, Reading
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import OutcomeKind, PairedEProcess, ProvingSampler, Race, SequentialHalving
@@ -171,6 +171,45 @@ def test_a_history_that_predicts_worse_than_a_constant_is_dropped_and_said_so(an
         assert draws.known.size == (min(anchors, 4) if spoil else anchors)  # given up after four
         assert bool(draws.prediction.any()) != spoil
         assert truth.mean(axis=1).max() - truth.mean(axis=1)[sampler.leader()] < 0.05
+
+
+@pytest.mark.parametrize("until_proved", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_proof_from_known_anchors_goes_with_a_history_that_is_dropped(
+    seed: int, until_proved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All anchors are known from another race; the history seems good on 4 of them, and bad on 8."""
+    m, n = 12, 24
+    monkeypatch.setattr(
+        "evalbudget.races.samplers.race.losses",
+        lambda _predictor, item, _scores: (0.1, 0.2) if item.size == 4 else (0.3, 0.2),
+    )
+    rng = np.random.default_rng(seed)
+    items = tuple(f"i{k}" for k in range(n))
+    models = rng.normal(size=(200, 2))
+    predictor = FactorModel(items, rng.normal(size=(n, 2)), np.zeros(2), np.eye(2), models)
+    truth = (rng.random((m, n)) < 0.5).astype(float)
+    sampler = Race(
+        Design(items=items, models=tuple(f"m{k}" for k in range(m))),
+        predictor=predictor,
+        until_proved=until_proved,
+        seed=seed,
+    )
+    for model in range(m):
+        for item in sampler._order(0)[:16].tolist():
+            cell = Cell(model, item)
+            sampler.tell([Reading(sampler.adopt(cell), None if model == 3 else truth[model, item])])
+    while requests := sampler.ask(1):
+        cell = requests[0].cell
+        sampler.tell([Reading(requests[0], None if cell.model == 3 else truth[cell.model, cell.item])])
+    assert "history dropped" in sampler.history_note
+    proof = sampler.proof
+    assert proof is not None
+    assert proof.pool == n - sampler._n_anchors < n - 4
+    totals = np.delete(truth.sum(axis=1), 3)
+    best = {k for k in range(m) if k != 3 and truth[k].sum() == totals.max()}
+    if until_proved:
+        assert set(sampler.outcome.models) == best
 
 
 @pytest.mark.claim

@@ -23,7 +23,8 @@ class ProvingSampler(RacingSampler):
     it for good, whoever asked for it and why. So it may be looked at at any moment, and steering as one likes
     costs it nothing but cells. Models that it drops leave the race when the step is finished. When a model is
     lost, for reasons that its scores have nothing to do with, the proof begins anew with those left, on the
-    scores there are: whom only the lost one had ruled out is in the race again.
+    scores there are: whom only the lost one had ruled out is in the race again. ``delta`` then is of naming a
+    wrong one of those left.
 
     Args:
         design: the models and items.
@@ -108,8 +109,14 @@ class ProvingSampler(RacingSampler):
         if not self._in[model]:
             return
         super()._lose(model)
-        # the best of those that answer is to be found: the proof begins anew without the one that was lost
         self._lost |= self._gone
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Prove who is best of those that are left, from the scores there are.
+
+        Whom the proof had dropped is back in the race, unless the new one drops it as well.
+        """
         self._proof = None
         proof = self._advance()
         for other in set(self._eliminated) - self._lost:
@@ -156,10 +163,9 @@ class ProvingSampler(RacingSampler):
             if (~self._settled(self._remaining(), order[:k])).any():
                 return None
             known = np.stack([self.scores_of(model)[order[:k]] for model in range(self._n_models)])
-            known[list(self._lost)] = np.nan
-            self._proof = BestProof(self._n_models, self._n_items - k, delta=self.delta, known=known)
-            for model in self._lost:
-                self._proof.leave(model)
+            among = set(range(self._n_models)) - self._lost
+            pool = self._n_items - k
+            self._proof = BestProof(self._n_models, pool, delta=self.delta, known=known, among=among)
         proof = self._proof
         while not proof.decided:
             item = order[k + proof.read : k + proof.read + 1]

@@ -274,6 +274,7 @@ class Race(ProvingSampler):
         if self._n_anchors:
             self._n_anchors = self._first_items = item.size
             self._shared = np.concatenate([item, self._at_random[~np.isin(self._at_random, item)]])
+            self._begin_anew()  # anchors adopted from an earlier run may have begun it, in another order
 
     def _take_in(self, model: int) -> None:
         """Residuals of a model's new scores; of all its scores when its factors are refitted."""

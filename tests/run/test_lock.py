@@ -1,0 +1,71 @@
+"""One process at a time, and what becomes of it on file systems without locks."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from evalbudget.errors import JournalError
+from evalbudget.run.lines import LinesFile
+from evalbudget.run.lock import hold
+
+
+def test_a_second_one_is_refused_until_the_first_lets_go(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    lock = hold(path)
+    assert lock is not None
+    with pytest.raises(BlockingIOError, match="held by another"):
+        hold(path)
+    lock.release()
+    again = hold(path)
+    assert again is not None
+    again.release()
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOTSUP, errno.EINVAL])
+def test_without_locks_it_goes_on_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int
+) -> None:
+    def refused(_lock: FileLock) -> None:
+        raise OSError(number, "no locks here")
+
+    monkeypatch.setattr(FileLock, "acquire", refused)
+    with caplog.at_level(logging.WARNING):
+        lines = LinesFile.create(tmp_path / "a.jsonl")
+    assert "only one process" in caplog.text
+    lines.append({"a": 1})
+    lines.close()
+    assert (tmp_path / "a.jsonl").read_text() == '{"a":1}\n'
+
+
+def test_what_cannot_be_locked_is_refused_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_lock: FileLock) -> None:
+        raise OSError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(FileLock, "acquire", refused)
+    with pytest.raises(JournalError, match="cannot be written: Permission denied"):
+        LinesFile.create(tmp_path / "a.jsonl")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_keeps_no_lock(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    lines = LinesFile.create(path)
+
+    class Full:
+        def close(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    stream, lines._stream = lines._stream, Full()  # type: ignore[assignment]
+    with pytest.raises(OSError, match="No space"):
+        lines.close()
+    stream.close()
+    lock = hold(path)
+    assert lock is not None
+    lock.release()
