@@ -108,6 +108,7 @@ def _model(server: Server, **more: Any) -> Any:
 
 
 CHAT = {"apply_chat_template": True, "gen_kwargs": {"seed": None}}
+SMALLER: dict[str, Any] = {"sampler": "uniform", "round_size": 24, "journal": "j.jsonl"}
 
 
 @pytest.mark.parametrize("concurrent", [1, 4])
@@ -135,6 +136,27 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
     block = results["evalbudget"]
     assert (block["spent"], block["closed"]) == (60, [])
     assert block["readings"] == len(results["samples"]["numbers"]) == 60 - block["failed"]
+
+
+def test_a_smaller_budget_holds_for_what_was_asked_before(tmp_path: Path, server: Server) -> None:
+    """Of what an earlier run asked and did not get, only what the new budget pays is sent."""
+    folder = write_task(tmp_path / "tasks", n=8)
+    server.fail(500, after=18, times=math.inf)
+    with pytest.raises(Exception, match=r"500|RetryError"), budgeted(budget=60, **SMALLER):
+        simple_evaluate(folder, _model(server), **CHAT)
+    journal = read_journal("j.jsonl")
+    assert journal.spent == 18
+    assert len(journal.pending) > 2
+    server._failures.clear()
+    with budgeted(budget=20, **SMALLER):
+        block = simple_evaluate(folder, _model(server), **CHAT)["evalbudget"]
+    assert sum(one.status == 200 for one in server.served) <= 20 == block["spent"]
+    with budgeted(budget=60, **SMALLER):  # and the others are not lost
+        block = simple_evaluate(folder, _model(server), **CHAT)["evalbudget"]
+    assert sum(one.status == 200 for one in server.served) <= 60 == block["spent"]
+    journal = read_journal("j.jsonl")
+    assert journal.pending == ()
+    assert len({reading.request.cell for reading in journal.readings}) == 60
 
 
 def test_calls_that_a_failed_round_cut_off_count(tmp_path: Path, server: Server) -> None:

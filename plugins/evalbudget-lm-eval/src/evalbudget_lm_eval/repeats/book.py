@@ -189,6 +189,11 @@ class Book:
 
     # what is known
 
+    @property
+    def outstanding(self) -> list[Request]:
+        """Asked by an earlier run and not answered; only what this run's budget pays."""
+        return [request for request in self.sampler.pending if request.id in self.purchase.flights]
+
     def cost(self, request: Request) -> float:
         """Calls of the model this request takes."""
         return self._costs[request.cell.item]

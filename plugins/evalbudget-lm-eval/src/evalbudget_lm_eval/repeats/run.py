@@ -129,7 +129,7 @@ class _Run:
 
     def _loop(self) -> None:
         book = self.book
-        requests = list(book.sampler.pending)
+        requests = book.outstanding
         while True:
             if not requests:
                 requests = book.ask(self._next_size())
