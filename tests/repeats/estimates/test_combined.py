@@ -22,6 +22,13 @@ def sampled(rows: list[list[float]], bounds: tuple[float, float] | None = None) 
     return mean_over_sampled_items(of(rows), allocation=FIXED, bounds=bounds)
 
 
+def test_errors_so_small_that_their_squares_vanish() -> None:
+    """Tasks whose scores are equal but for rounding."""
+    tiny = replace(sampled([[0.0], [1.0], [0.5]]), standard_error=1e-85)
+    interval = weighted_mean([tiny, tiny], (1, 1)).confidence_interval(0.95)
+    assert (interval.low, interval.high) == pytest.approx((0.5, 0.5))
+
+
 def test_against_satterthwaite_by_hand() -> None:
     rng = np.random.default_rng(0)
     tasks = [[[float(x)] for x in rng.normal(size=n)] for n in (4, 9, 15)]
