@@ -27,7 +27,7 @@ def hanna(quick: bool, seeds: int | None = None) -> Found:
                     score_range=(1.0, 5.0),
                     judge_range=(0.0, 5.0),
                     margin=margin,
-                    epsilon=0.05,
+                    top=0.05,
                 )
                 full = len(found.models) * found.items
                 for row in found.rows:

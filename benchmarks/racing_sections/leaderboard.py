@@ -60,7 +60,7 @@ def identified(grid: Grid, name: str, factors: FactorModel | None, budgets: list
             budgets=budgets,
             batch=None if name == "race" else 64,
             predictor=factors,
-            epsilon=0.0,
+            top=0.0,
             level=0.95,
             intervals=False,
         )

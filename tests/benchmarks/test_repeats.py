@@ -107,5 +107,5 @@ def test_fixed_allocations_against_a_replay(name: str) -> None:
     distributions: Any = importlib.import_module("repeats_sections.distributions")
     pool, (entrant,) = distributions.fitted_to_table_2(30), contestants([name], {})
     short_cut = replays.fixed_errors(pool, entrant, (60, 300), 1)
-    outcomes = replay(pool, entrant, seed=0, budgets=(60, 300), objective="worst-item", batch=1)
+    outcomes = replay(pool, entrant, seed=0, budgets=(60, 300), objective="worst-item", in_flight=1)
     assert short_cut[0] == pytest.approx([outcome.worst_item_error for outcome in outcomes])

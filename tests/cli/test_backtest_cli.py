@@ -138,4 +138,25 @@ def test_help_has_examples() -> None:
     result = run("--help")
     assert result.exit_code == 0
     assert "evalbudget backtest scores.npz" in result.stdout
-    assert max(len(line) for line in result.stdout.splitlines()) <= 85
+    assert max(len(line) for line in result.stdout.splitlines()) <= 86
+
+
+@pytest.mark.parametrize(
+    ("options", "command"),
+    [
+        (["--sampler", "ucb-e,uniform"], "races"),
+        (["--sampler=race"], "races"),
+        (["--rotation", "cyclic"], "judges"),
+        (["--sampler", "uniform,audit-eprocess"], "audits"),
+        (["--sampler", "uniform"], "repeats"),
+    ],
+)
+def test_without_a_command_it_is_what_the_samplers_are_for(options: list[str], command: str) -> None:
+    told = run("scores.npz", *options, "--help")
+    assert told.exit_code == 0
+    assert f"backtest {command}" in told.stdout
+
+
+def test_misspelt_commands_and_files() -> None:
+    refused(run("repaets", "scores.npz"), "no such command 'repaets'. Did you mean 'repeats'")
+    refused(run("nowhere.npz"), "nowhere.npz does not exist")

@@ -24,7 +24,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(cli, ["backtest", *map(str, arguments)])
+    return CliRunner().invoke(cli, ["backtest", "races", *map(str, arguments)])
 
 
 def test_a_racing_sampler_races(models: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_racing_sampler_races(models: Path) -> None:
     assert max(map(len, result.output.splitlines())) <= 80
 
 
-def test_a_share_of_the_grid_makes_it_a_race(models: Path) -> None:
+def test_a_share_of_the_grid(models: Path) -> None:
     result = invoke(models, "--sampler", "uniform", "--budget", "20%", "--seeds", 2, "--json", "-")
     (row,) = json.loads(result.output)
     assert (row["sampler"], row["budget"], row["evaluations"]) == ("uniform", 60, 60)
@@ -66,8 +66,8 @@ def test_history(models: Path, tmp_path: Path) -> None:
     ("options", "says"),
     [
         (("--sampler", "ucb-e,eb-bernstein"), "unknown sampler of models 'eb-bernstein'"),
-        (("--sampler", "ucb-e", "--objective", "mean"), "--objective has no effect with a race"),
-        (("--sampler", "eb-bernstein", "--epsilon", "0.1"), "unknown sampler of models 'eb-bernstein'"),
+        (("--sampler", "ucb-e", "--objective", "mean"), "--objective is an option of the sampler"),
+        (("--sampler", "ucb-e", "--epsilon", "0.1"), "--epsilon is --margin now; in backtests, --top"),
         (("--sampler", "ucb-e", "--score-range", "high"), "is not a range"),
         (("--sampler", "ucb-e", "--history", "nowhere.npz"), "nowhere.npz does not exist"),
         (("--sampler", "ucb-e", "--budget", "1%"), "is too small for ucb-e"),

@@ -35,7 +35,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["backtest", *map(str, arguments)])
+    return CliRunner().invoke(cli, ["backtest", "judges", *map(str, arguments)])
 
 
 def test_rows_have_the_keys_and_order_asked_for(file: Path) -> None:
@@ -51,7 +51,15 @@ def test_rows_have_the_keys_and_order_asked_for(file: Path) -> None:
 
 def test_table_and_prices(file: Path) -> None:
     result = run(
-        file, "--rotation", "cyclic,priced", "--model", "m1", "--prices", "a=1,b=2,c=5,d=30", "--seeds", "3"
+        file,
+        "--rotation",
+        "cyclic,priced",
+        "--model",
+        "m1",
+        "--judge-prices",
+        "a=1,b=2,c=5,d=30",
+        "--seeds",
+        "3",
     )
     assert result.exit_code == 0, result.output
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
@@ -105,11 +113,10 @@ def test_replays_without_an_interval_are_told() -> None:
         (["--rotation", "all", "--budget", "7"], "too small for 4 judges on model 'm0'"),
         (["--rotation", "all", "--budget", "$3"], "write a number of judge calls"),
         (["--rotation", "all", "--model", "m7"], "unknown model 'm7'"),
-        (["--rotation", "all", "--rater", "a"], "--rater has no effect with --rotation"),
-        (["--rotation", "all", "--sampler", "uniform"], "--sampler has no effect with --rotation"),
-        (["--rotation", "all", "--prices", "z=1"], "unknown judge in --prices 'z'"),
-        (["--prices", "a=1"], "--prices needs --rotation"),
-        (["--rescale"], "--rescale needs --rotation"),
+        (["--rotation", "all", "--rater", "a"], "No such option '--rater"),
+        (["--rotation", "all", "--sampler", "uniform"], "No such option '--sampler"),
+        (["--prices", "a=1"], "--prices is --judge-prices now"),
+        (["--rotation", "all", "--judge-prices", "z=1"], "unknown judge in --judge-prices 'z'"),
     ],
 )
 def test_bad_options_exit_with_2(file: Path, arguments: list[str], message: str) -> None:
@@ -120,7 +127,7 @@ def test_bad_options_exit_with_2(file: Path, arguments: list[str], message: str)
 
 
 def test_one_file_one_judge_mixed_scales(file: Path) -> None:
-    assert "takes one FILE, not 2" in run(file, file, "--rotation", "all").stderr
+    assert "unexpected extra argument" in run(file, file, "--rotation", "all").stderr
     recorded = panel(models=1)
     with pytest.raises(InvalidInputError, match="only the judge 'a'"):
         backtest_rotation(recorded.select(rater="a"))

@@ -62,7 +62,7 @@ def test_prints_components_and_a_plan_per_rotation(pilot: Path) -> None:
 
 def test_json_has_plans_and_components(pilot: Path, tmp_path: Path) -> None:
     out = tmp_path / "plan.json"
-    prices = ("--prices", "gpt=5,haiku=1,mini=0.5", "--generation-price", "0.1")
+    prices = ("--judge-prices", "gpt=5,haiku=1,mini=0.5", "--generation-price", "0.1")
     result = run(pilot, "--usd", "500", *prices, "--level", ".9", "--max-items", "400", "--json", out)
     assert result.exit_code == 0, result.output
     found = json.loads(out.read_text())
@@ -110,14 +110,14 @@ def test_a_silent_judge_is_told_and_needs_no_price(tmp_path: Path) -> None:
     x[:, :, 2] = np.nan
     silent = save(tmp_path / "silent.npz", x)
     for prices in ("gpt=1,haiku=2,mini=3", "gpt=1,haiku=2"):
-        result = run(silent, "--usd", "500", "--prices", prices)
+        result = run(silent, "--usd", "500", "--judge-prices", prices)
         assert result.exit_code == 0, result.output
         assert "no score by mini" in result.stdout
     assert json.loads(run(silent, "--usd", "500", "--json", "-").stdout)["judges_silent"] == ["mini"]
 
 
 def test_priced_as_deals_the_planned_shares(pilot: Path) -> None:
-    prices = ("--prices", "gpt=5,haiku=1,mini=0.5", "--generation-price", "0.4")
+    prices = ("--judge-prices", "gpt=5,haiku=1,mini=0.5", "--generation-price", "0.4")
     found = json.loads(run(pilot, "--usd", "5000", *prices, "--json", "-").stdout)
     plan = found["plans"][3]
     schedule = Priced([str(i) for i in range(plan["items"])], found["judges"], prices=found["priced_as"])
@@ -141,12 +141,13 @@ def test_bad_input_exits_with_2(pilot: Path, tmp_path: Path) -> None:
     refused(run(pilot, "--usd", "0"), "money to spend is 0")
     refused(run(pilot, "--half-width", "1", "--level", "95"), "level 95")
     refused(
-        run(pilot, "--usd", "5", "--prices", "gtp=1"), "unknown judge in --prices 'gtp'. Did you mean 'gpt'"
+        run(pilot, "--usd", "5", "--judge-prices", "gtp=1"),
+        "unknown judge in --judge-prices 'gtp'. Did you mean 'gpt'",
     )
-    refused(run(pilot, "--usd", "5", "--prices", "gpt:1"), "'gpt:1'; write JUDGE=PRICE")
-    refused(run(pilot, "--usd", "5", "--prices", "gpt=1,gpt=2"), "twice")
-    refused(run(pilot, "--usd", "5", "--prices", "gpt=1"), "no entry for judge 'haiku'")
-    refused(run(pilot, "--usd", "5", "--prices", "gpt=1,haiku=0,mini=1"), "must be above zero")
+    refused(run(pilot, "--usd", "5", "--judge-prices", "gpt:1"), "'gpt:1'; write JUDGE=PRICE")
+    refused(run(pilot, "--usd", "5", "--judge-prices", "gpt=1,gpt=2"), "twice")
+    refused(run(pilot, "--usd", "5", "--judge-prices", "gpt=1"), "no entry for judge 'haiku'")
+    refused(run(pilot, "--usd", "5", "--judge-prices", "gpt=1,haiku=0,mini=1"), "must be above zero")
     refused(run(pilot, "--usd", "5", "--generation-price", "-1"), "price of a generation is -1")
     refused(run(pilot, "--usd", "1"), "does not support a plan", "does not buy enough")
     refused(run(pilot, "--half-width", "1", "--model", "m9"), "unknown model 'm9'")

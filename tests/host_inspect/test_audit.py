@@ -34,12 +34,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(
-    *options: str, models: str = MODELS, name: str = "eval", score_range: str = "1..10", task: str = "stories"
-) -> Result:
-    common = [f"stories.py@{task}", "--model", models, "--audit", "a.sqlite", "--score-range", score_range]
-    small = ["--sampler-option", "pilot=12", "--batch", "25"]
-    return CliRunner().invoke(cli, ["inspect", name, *common, *small, *options])
+def run(*options: str, models: str = MODELS, score_range: str = "1..10", task: str = "stories") -> Result:
+    common = ["a.sqlite", f"stories.py@{task}", "--model", models, "--score-range", score_range]
+    small = ["--sampler-option", "pilot=12", "--labels-per-batch", "25"]
+    return CliRunner().invoke(cli, ["inspect", "audit", *common, *small, *options])
 
 
 def calls(folder: Path) -> Counter[str]:
@@ -72,7 +70,7 @@ def test_the_same_command_goes_on_until_the_verdict(folder: Path) -> None:
     with AuditStore.open("a.sqlite") as store:
         assert store.design.models == ("mockllm/good", "mockllm/bad")
         assert store.design.items[:2] == ("story-0", "story-1")
-        assert store.command.startswith("evalbudget inspect eval --audit a.sqlite")
+        assert store.command.startswith("evalbudget inspect audit a.sqlite --score-range 1..10")
         assert "stories.py@stories" in store.command
         draws = store.draws.all()
         assert Counter(f"{store.design.models[d.model]} {store.design.items[d.item]}" for d in draws) == paid
@@ -82,7 +80,7 @@ def test_the_same_command_goes_on_until_the_verdict(folder: Path) -> None:
         opinion = store.draws.opinion(task.draw)
         assert opinion.reason == f"Reasons for {opinion.score:g}"
 
-    refusal = run("--delta", "0.2")
+    refusal = run("--sampler-option", "delta=0.2")
     assert refusal.exit_code == 2
     assert "delta: 0.2 here, 0.05 there" in refusal.stderr
     refusal = run(models="mockllm/good,mockllm/ugly")
@@ -164,20 +162,23 @@ def test_two_runs_of_one_store_do_not_both_pay(folder: Path) -> None:
     assert run("-T", "items=3").exit_code == 3
 
 
-def test_the_audit_may_be_named_by_scorer_and_the_judge_by_role(folder: Path) -> None:
+def test_a_policy_audits_by_eval_and_the_judge_may_be_named_by_role(folder: Path) -> None:
     common = ["inspect", "eval", "stories.py@paneled", "--model", MODELS, "--score-range", "1..10"]
-    common += ["-T", "items=8", "--sampler", "audit-eprocess", "--audit", "panel"]
-    done = CliRunner().invoke(cli, [*common, "--judge", "gradre", "--model-role", "grader=mockllm/model"])
+    common += ["-T", "items=8", "--sampler", "audit-eprocess", "--sampler-option", "labels_from=panel"]
+    common += ["--model-role", "grader=mockllm/model", "--sampler-option"]
+    done = CliRunner().invoke(cli, [*common, "judge=gradre"])
     assert done.exit_code == 2
     assert "Did you mean 'grader'" in done.stderr
     assert not calls(folder)
-    done = CliRunner().invoke(cli, [*common, "--judge", "grader", "--model-role", "grader=mockllm/model"])
+    done = CliRunner().invoke(cli, [*common, "judge=grader"])
     assert done.exit_code in (0, 1), done.output
     with AuditStore.open(folder / "logs" / "audit.sqlite") as store:
         assert set(store.progress().by) == {"scorer panel"}
         assert all(draw.judge == draw.judge for draw in store.draws.all())
-    both = CliRunner().invoke(cli, [*common, "--auditor", "panel"])
-    assert "both name a scorer" in both.stderr
+    for extra in (["judge=grader", "--judges", "a,b"], ["judge=grader", "--budget", "9"]):
+        refused = CliRunner().invoke(cli, [*common, *extra])
+        assert refused.exit_code == 2
+        assert extra[1] in refused.stderr
 
 
 def test_a_pool_used_up_is_labelled_again_without_asking_any_model_twice(folder: Path) -> None:
@@ -200,7 +201,7 @@ def test_a_pool_used_up_is_labelled_again_without_asking_any_model_twice(folder:
 
 
 def test_humans_alone_may_be_a_scorer_and_need_no_judge(folder: Path) -> None:
-    done = run("--sampler", "human-only", "--auditor", "rating", "-T", "items=4")
+    done = run("--sampler", "human-only", "--labels-from", "rating", "-T", "items=4")
     assert done.exit_code in (0, 1), done.output
     with AuditStore.open("a.sqlite") as store:
         assert store.progress().labelled == store.progress().wanted == 8
@@ -210,29 +211,31 @@ def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(
     for options, message in (
         (("--limit", "5"), "--sampler-option items=N"),
         (("--epochs", "2"), "each item once"),
-        (("--budget", "100"), "max_labels=N"),
+        (("--budget", "100"), "--max-labels N"),
         (("--judges", "a,b"), "--judges has no meaning in an audit"),
         (("--sampler", "pp-lucb"), "audit-eprocess or human-only"),
         (("--sampler-option", "pilto=3"), "Did you mean 'pilot'"),
         (("--judge", "ratign"), "Did you mean 'rating'"),
-        (("--auditor", "rating"), "the task's only scorer"),
-        (("--auditor", "panle"), "no scorer of the task"),
-        (("--auditor", "rating", "--judge", "rating"), "cannot check itself"),
+        (("--labels-from", "rating"), "the task's only scorer"),
+        (("--labels-from", "panle"), "no scorer of the task"),
+        (("--labels-from", "rating", "--judge", "rating"), "cannot check itself"),
         (("--detach",), "into the background"),
         (("--no-log-samples",), "reads the answers"),
-        (("--delta", "7"), "delta is 7"),
+        (("--sampler-option", "delta=7"), "delta is 7"),
+        (("--epsilon", "0.1"), "--epsilon is --margin now"),
     ):
         done = run(*options)
         assert done.exit_code == 2, (options, done.output)
         assert message in " ".join(done.stderr.split()), options
-    assert run(name="eval-set").exit_code == 2
+    command = ["stories.py", "--model", MODELS, "--sampler", "audit-eprocess"]
+    assert CliRunner().invoke(cli, ["inspect", "eval-set", *command]).exit_code == 2
     assert run(models="mockllm/good").exit_code == 2
     alone = CliRunner().invoke(cli, ["inspect", "eval", "stories.py", "--judge", "rating", "--model", "m"])
-    assert "add --audit STORE" in alone.stderr
+    assert "--judge is for audits; use evalbudget inspect audit STORE" in alone.stderr
     for sampler in ("audit-eprocess", "human-only"):
         alone = CliRunner().invoke(cli, ["inspect", "eval", "stories.py", "--sampler", sampler])
         assert alone.exit_code == 2
-        assert f"--sampler {sampler} needs --audit" in alone.stderr
+        assert "which models?" in alone.stderr
     assert not calls(folder)
     assert not (folder / "a.sqlite").exists()
 
@@ -249,19 +252,19 @@ def test_an_auditor_that_fails_is_said_and_its_other_labels_are_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AUDITED_SILENT", "story-1")
-    done = run("--auditor", "panel", "-T", "items=6", task="paneled")
+    done = run("--labels-from", "panel", "-T", "items=6", task="paneled")
     assert done.exit_code == 2, done.output
     assert "the auditor 'panel' gave no score to 'story-1'" in " ".join(done.stderr.split())
     with AuditStore.open("a.sqlite") as store:
         assert store.progress().labelled >= store.progress().wanted - 2
     monkeypatch.delenv("AUDITED_SILENT")
-    assert run("--auditor", "panel", "-T", "items=6", task="paneled").exit_code in (0, 1)
+    assert run("--labels-from", "panel", "-T", "items=6", task="paneled").exit_code in (0, 1)
     answers = {line: n for line, n in calls(folder).items() if not line.startswith("panel")}
     assert max(answers.values()) == 1
 
 
 def test_a_scorer_of_the_task_labels_what_the_coins_ask_for_and_nothing_else(folder: Path) -> None:
-    done = run("--auditor", "panel", "-T", "items=200", task="paneled")
+    done = run("--labels-from", "panel", "-T", "items=200", task="paneled")
     assert done.exit_code == 0, done.output
     assert "Mockllm/good is the best" in done.output
     audited = Counter(line for line in calls(folder).elements() if line.startswith("panel"))

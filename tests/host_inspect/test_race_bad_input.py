@@ -141,13 +141,6 @@ def test_settings_are_checked() -> None:
     )
 
 
-def _flags(*args: str, arms: tuple[str, ...] = (), **ours: Any) -> None:
-    def never(arguments: list[str]) -> int:
-        raise AssertionError(arguments)
-
-    run_race("eval", list(args), {"budget": "60", **ours}, arms, None, never)
-
-
 @pytest.mark.parametrize(
     ("args", "arms", "part"),
     [
@@ -159,11 +152,17 @@ def _flags(*args: str, arms: tuple[str, ...] = (), **ours: Any) -> None:
         (("--model", "a"), ("x=1",), "two models or settings"),
     ],
 )
-def test_flags_are_checked_before_inspect_starts(args: Any, arms: Any, part: str, tmp_path: Path) -> None:
+def test_flags_are_checked_before_inspect_starts(
+    args: Any, arms: Any, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(arguments: list[str]) -> int:
+        raise AssertionError(arguments)
+
+    monkeypatch.setattr("evalbudget_inspect.races.command.run_host", never)
     file = tmp_path / "quiz.py"
     file.write_text("from inspect_ai import task\n")
     with pytest.raises(InvalidInputError) as caught:
-        _flags(str(file), *args, arms=arms)
+        run_race("eval", [str(file), *args], {"budget": "60"}, arms)
     assert part in str(caught.value)
 
 

@@ -14,7 +14,7 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from tests.host_inspect.race_tasks import attempts, board, run
 
 from evalbudget.cli.main import cli
-from evalbudget_inspect.races.command import leaderboard_command
+from evalbudget_inspect.cli.leaderboard import leaderboard
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"
@@ -47,7 +47,7 @@ def test_by_flag_and_by_registry(tmp_path: Path) -> None:
     common = [*MODELS, "--limit", "30", "--display", "none", "--no-log-realtime"]
     done = _command(
         EVALBUDGET,
-        *("inspect", "eval", str(QUIZ), "--sampler", "ucb-e", "--batch", "4", "--budget", "45"),
+        *("inspect", "race", str(QUIZ), "--sampler", "ucb-e", "--batch", "4", "--budget", "45"),
         *("--json", str(tmp_path / "board.json"), "--log-dir", str(flag), *common),
     )
     assert done.returncode == 0, done.stderr
@@ -70,7 +70,7 @@ def test_by_flag_and_by_registry(tmp_path: Path) -> None:
     assert found["sentence"] in words
     for name in ("alder", "elm", "ginkgo"):
         assert f"simulated/{name}" in done.stdout
-    again = CliRunner().invoke(leaderboard_command, [str(entry)])
+    again = CliRunner().invoke(leaderboard, [str(entry)])
     assert again.exit_code == 0
     assert found["sentence"] in " ".join(again.output.split())
 
@@ -106,7 +106,19 @@ def test_settings_by_flag(tmp_path: Path) -> None:
 
 def test_refusals_exit_with_2(tmp_path: Path) -> None:
     refused = CliRunner().invoke(
-        cli, ["inspect", "eval", str(QUIZ), "--race", "--budget", "9", *MODELS, "--log-dir", str(tmp_path)]
+        cli,
+        [
+            "inspect",
+            "eval",
+            str(QUIZ),
+            "--sampler",
+            "race",
+            "--budget",
+            "9",
+            *MODELS,
+            "--log-dir",
+            str(tmp_path),
+        ],
     )
     assert refused.exit_code == 2
     assert "minimum" in refused.output

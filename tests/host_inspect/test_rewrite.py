@@ -83,7 +83,9 @@ def test_commands_of_the_host_pass_through() -> None:
 
 def test_without_a_budget_the_command_is_stock(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[list[str]] = []
-    monkeypatch.setattr("evalbudget_inspect.cli._run_host", lambda arguments: given.append(arguments) or 0)
+    monkeypatch.setattr(
+        "evalbudget_inspect.host.run_host.run_host", lambda arguments: given.append(arguments) or 0
+    )
     result = CliRunner().invoke(cli, ["inspect", "eval", "a.py", "--model", "m", "-T", "budget=3"])
     assert result.exit_code == 0
     assert given == [["eval", "a.py", "--model", "m", "-T", "budget=3"]]

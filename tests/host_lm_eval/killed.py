@@ -30,7 +30,7 @@ def main() -> None:
     SlowModel.seconds = float(seconds)
     lm = SlowModel(noise=False, log=log)
     try:
-        with budgeted(sampler="eb-bernstein", budget=int(budget), round_size=10):
+        with budgeted(sampler="eb-bernstein", budget=int(budget), in_flight=10):
             results = simple_evaluate(Path(folder), lm)
     except KeyboardInterrupt:
         restored = lm_eval.evaluator.evaluate is stock

@@ -38,7 +38,7 @@ def test_the_default_prints_hardly_larger_errors_than_equal_repeats(
     yaml.write_text(yaml.read_text() + "process_results: !function own.process\n")
     rows: dict[str | None, dict[str, Any]] = {}
     for sampler in (None, "uniform"):
-        with budgeted(sampler=sampler, budget=BUDGET, journal="none", round_size=8):
+        with budgeted(sampler=sampler, budget=BUDGET, journal="none", in_flight=8):
             results = simple_evaluate(folder, RatingModel())
         rows[sampler] = results["results"]["numbers"]
         assert results["evalbudget"]["spent"] == BUDGET

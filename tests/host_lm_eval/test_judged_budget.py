@@ -53,7 +53,7 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
     folder = write_judged(tmp_path, judges, n=8, gen_kwargs={"temperature": 1}, generation=GREEDY)
     server.fail(500, model="b", after=2, times=2)
     out = tmp_path / "out"
-    with budgeted(budget=40, sampler="eb-bernstein", journal=tmp_path / "run.jsonl", round_size=2):
+    with budgeted(budget=40, sampler="eb-bernstein", journal=tmp_path / "run.jsonl", in_flight=2):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     said = [(d, e, *map_back(r)) for d, e, r in parsed(out)]
     weights = weights_of(out)

@@ -83,7 +83,7 @@ def test_arms_as_users_write_them() -> None:
         ("numbers", {"budget": 50, "sampler": "lucb", "batch": 30}, "minimum of 60"),
         ("numbers", {"sampler": "eb-bernstein"}, "unknown sampler"),
         ("numbers", {"sampler_options": {"batsh": 3}}, "Did you mean 'batch'"),
-        ("numbers", {"delta": 2.0}, "delta=2 is no probability of error"),
+        ("numbers", {"sampler_options": {"delta": 2.0}}, "delta=2 is no probability of error"),
         ("numbers", {"keep": 0}, "--keep is 0"),
         ("numbers", {"limmit": 3}, "Did you mean 'limit'"),
         ("numbers", {"predict_only": True}, "predict_only is not for races"),

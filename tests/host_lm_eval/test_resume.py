@@ -86,7 +86,7 @@ def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path)
     assert told["evalbudget"]["journal"] == str(journal)
 
     # scores of this model depend on the document alone, so the same was bought as without interruption
-    with budgeted(sampler="eb-bernstein", budget=100, round_size=10, journal="whole.jsonl"):
+    with budgeted(sampler="eb-bernstein", budget=100, in_flight=10, journal="whole.jsonl"):
         whole = simple_evaluate(folder, CoinModel(noise=False))
     assert [e.request for e in read_journal("whole.jsonl")] == [e.request for e in read_journal(journal)]
     for part in ("results", "evalbudget"):
@@ -108,7 +108,7 @@ def _model(server: Server, **more: Any) -> Any:
 
 
 CHAT = {"apply_chat_template": True, "gen_kwargs": {"seed": None}}
-SMALLER: dict[str, Any] = {"sampler": "uniform", "round_size": 24, "journal": "j.jsonl"}
+SMALLER: dict[str, Any] = {"sampler": "uniform", "in_flight": 24, "journal": "j.jsonl"}
 
 
 @pytest.mark.parametrize("concurrent", [1, 4])
@@ -119,7 +119,7 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
     server.fail(500, after=21, times=math.inf)
     with (
         pytest.raises(Exception, match=r"500|RetryError"),
-        budgeted(sampler="uniform", budget=60, round_size=24, journal="j.jsonl"),
+        budgeted(sampler="uniform", budget=60, in_flight=24, journal="j.jsonl"),
     ):
         simple_evaluate(folder, _model(server, num_concurrent=concurrent), **CHAT)
     assert lm_eval.evaluator.evaluate is STOCK
@@ -130,7 +130,7 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
     assert 0 <= before - answered <= (2 * concurrent if concurrent > 1 else 0)  # two rounds failed
 
     server._failures.clear()
-    with budgeted(sampler="uniform", budget=60, round_size=24, journal="j.jsonl"):
+    with budgeted(sampler="uniform", budget=60, in_flight=24, journal="j.jsonl"):
         results = simple_evaluate(folder, _model(server, num_concurrent=concurrent), **CHAT)
     assert sum(one.status == 200 for one in server.served) == answered + 60 - before
     block = results["evalbudget"]
@@ -163,7 +163,7 @@ def test_calls_that_a_failed_round_cut_off_count(tmp_path: Path, server: Server)
     folder = write_task(tmp_path / "tasks", n=24)
     server.answer = lambda asked: time.sleep(0.05) or "7"
     server.fail(400, times=math.inf, when=lambda body: "say 15 " in body["messages"][-1]["content"])
-    with budgeted(sampler="uniform", budget=96, round_size=24):
+    with budgeted(sampler="uniform", budget=96, in_flight=24):
         results = simple_evaluate(folder, _model(server, num_concurrent=8), **CHAT)
     block = results["evalbudget"]
     answered = sum(one.status == 200 for one in server.served)
@@ -219,7 +219,7 @@ def test_a_document_that_cannot_be_answered_costs_its_tries_and_no_more(
 ) -> None:
     folder = write_task(tmp_path / "tasks", n=8)
     server.fail(500, times=math.inf, when=lambda body: "say 5 " in body["messages"][-1]["content"])
-    with budgeted(sampler="uniform", budget=40, round_size=8):
+    with budgeted(sampler="uniform", budget=40, in_flight=8):
         results = simple_evaluate(folder, _model(server), **CHAT)
     block = results["evalbudget"]
     assert block["closed"] == ["numbers:5"]

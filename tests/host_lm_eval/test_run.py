@@ -198,7 +198,7 @@ def test_documents_that_take_several_calls_cost_them(folder: Path, tmp_path: Pat
 
 
 def test_a_score_outside_of_the_range_has_failed(folder: Path) -> None:
-    with budgeted(sampler="uniform", budget=48, score_range="0..0.5", round_size=1):
+    with budgeted(sampler="uniform", budget=48, score_range="0..0.5", in_flight=1):
         results = simple_evaluate(folder, CoinModel(noise=False), limit=6)
     block = results["evalbudget"]
     # all but the multiples of 3 are said rightly, score 1, and close after three failures

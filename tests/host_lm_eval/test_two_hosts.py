@@ -113,7 +113,7 @@ def _on_lm_eval(
     yaml.write_text(yaml.read_text() + "process_results: !function own.process\n")
     journal = folder / "journal.jsonl"
     with budgeted_lm_eval(
-        budget=BUDGET, score_range="0..1", round_size=1, vary_seed=True, journal=journal, **options
+        budget=BUDGET, score_range="0..1", in_flight=1, vary_seed=True, journal=journal, **options
     ):
         results = simple_evaluate(tasks, PlayedModel(recorded))
     order = [(e.request.cell.item, e.request.cell.epoch) for e in read_journal(journal) if e.reading is None]

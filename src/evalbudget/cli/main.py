@@ -15,6 +15,7 @@ from evalbudget.cli.plugins import plugins_command
 from evalbudget.cli.report import report
 from evalbudget.cli.suggest import SuggestingGroup
 from evalbudget.errors import EvalbudgetError
+from evalbudget.flags import renamed
 from evalbudget.hooks.plugins import plugins
 
 EXAMPLES = """\b
@@ -62,6 +63,11 @@ class _Group(SuggestingGroup):
             return super().invoke(ctx)
         except EvalbudgetError as ex:
             raise Refusal(str(ex)) from ex
+        except click.NoSuchOption as ex:
+            told = renamed(ex.option_name)
+            if told:
+                raise click.UsageError(f"{ex.option_name} {told}", ex.ctx) from None
+            raise
 
 
 class Refusal(click.ClickException):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   evalbudget plan pilot.npz --half-width 0.1
-  evalbudget plan pilot.npz --usd 50 --prices gpt=0.004,haiku=0.001 --generation-price 0.002
+  evalbudget plan pilot.npz --usd 50 --judge-prices gpt=0.004,haiku=0.001 --generation-price 0.002
   evalbudget plan logs/ --half-width 0.02 --model my-model --max-items 500 --json plan.json
 
 \b
@@ -38,7 +38,7 @@ Prices per call are in dollars; without them every judge call costs 1, and --usd
 @click.argument("pilot", type=click.Path(path_type=Path))
 @click.option("--half-width", type=float, metavar="H", help="Wanted half-width of the interval.")
 @click.option("--usd", type=float, metavar="X", help="Money to spend.")
-@click.option("--prices", metavar="JUDGE=P,...", default="", help="Price of one call of each judge.")
+@click.option("--judge-prices", metavar="A=1,B=5,...", default="", help="Price of one call of each judge.")
 @click.option(
     "--generation-price",
     type=float,
@@ -67,7 +67,7 @@ def plan(
     pilot: Path,
     half_width: float | None,
     usd: float | None,
-    prices: str,
+    judge_prices: str,
     generation_price: float,
     level: float,
     model: str | None,
@@ -98,7 +98,7 @@ def plan(
         )
     except EvalbudgetError as ex:
         raise InvalidInferenceError(f"{pilot}: {ex}") from ex
-    priced = Prices(_prices(prices, scores, found), generation_price)
+    priced = Prices(_prices(judge_prices, scores, found), generation_price)
     if usd is not None:
         plans = plan_for_money(found, usd, priced, level=level, max_items=max_items)
     elif half_width is not None:

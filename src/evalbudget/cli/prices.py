@@ -1,4 +1,4 @@
-"""``--prices judge=price,...``: what one call of each judge costs."""
+"""``--judge-prices judge=price,...``: what one call of each judge costs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def parse_prices(text: str, judges: tuple[str, ...]) -> FloatArray:
             price = float(number)
         except ValueError:
             raise InvalidInputError(
-                f"--prices has {part!r}; write JUDGE=PRICE, separated by commas, for example gpt=0.004"
+                f"--judge-prices has {part!r}; write JUDGE=PRICE, separated by commas, for example gpt=0.004"
             ) from None
         if name not in judges:
-            raise UnknownNameError("judge in --prices", name, judges)
+            raise UnknownNameError("judge in --judge-prices", name, judges)
         if name in given:
-            raise InvalidInputError(f"--prices has judge {name!r} twice; give each once")
+            raise InvalidInputError(f"--judge-prices has judge {name!r} twice; give each once")
         given[name] = price
-    return per_judge("--prices", given or None, judges)
+    return per_judge("--judge-prices", given or None, judges)

@@ -39,10 +39,10 @@ def _stopped(board: Board) -> str:
     if kind == board.stop_reason:
         return "the budget is used up" if kind == "budget used up" else kind
     # a sampler's own criterion, which is not the one of the sentence above
-    epsilon = board.options.get("epsilon") or 0.0
+    margin = board.options.get("margin") or 0.0
     held = f"holds {board.leader.name} for the best"
     if kind == "equivalent":
-        held = f"holds the models left for within {epsilon:g} of the best, on scores in [0, 1]"
+        held = f"holds the models left for within {margin:g} of the best, on scores in [0, 1]"
     elif kind == "tie":
         held = "holds the models left for equal"
     return f"by its own bounds {board.sampler} {held}"

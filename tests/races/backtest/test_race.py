@@ -115,13 +115,11 @@ def test_a_model_without_any_score_is_never_the_best() -> None:
 def test_the_score_range_scales_regret_and_epsilon() -> None:
     recorded = recording()
     wide = RecordedScores(10 * recorded.scores, recorded.models, recorded.items, recorded.raters)
-    one = backtest_race(recorded, ["ucb-e"], ["30%"], seeds=5, batch=8, epsilon=0.2).rows[0]
-    ten = backtest_race(
-        wide, ["ucb-e"], ["30%"], seeds=5, batch=8, epsilon=0.2, score_range=(0.0, 10.0)
-    ).rows[0]
+    one = backtest_race(recorded, ["ucb-e"], ["30%"], seeds=5, batch=8, top=0.2).rows[0]
+    ten = backtest_race(wide, ["ucb-e"], ["30%"], seeds=5, batch=8, top=0.2, score_range=(0.0, 10.0)).rows[0]
     assert ten.simple_regret == pytest.approx(10 * one.simple_regret)
     assert ten.half_width == pytest.approx(10 * one.half_width)
-    assert (ten.p_top, ten.epsilon) == (one.p_top, 2.0)
+    assert (ten.p_top, ten.top) == (one.p_top, 2.0)
 
 
 def test_json_has_the_keys_of_the_issue() -> None:
@@ -182,8 +180,8 @@ def test_what_cannot_be_raced_is_refused() -> None:
         backtest_race(wide, ["ucb-e"])
     with pytest.raises(InvalidInputError, match="pulse predicts"):
         backtest_race(recorded, ["pulse"], ["90%"])
-    with pytest.raises(InvalidInputError, match="epsilon"):
-        backtest_race(recorded, ["ucb-e"], epsilon=-0.1)
+    with pytest.raises(InvalidInputError, match="top"):
+        backtest_race(recorded, ["ucb-e"], top=-0.1)
     panel = RecordedScores(
         np.concatenate([recorded.scores, recorded.scores], axis=2),
         recorded.models,

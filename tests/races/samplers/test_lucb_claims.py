@@ -1,4 +1,4 @@
-"""By simulation: what LUCB decides is wrong, by more than epsilon, with a probability of at most delta."""
+"""By simulation: what LUCB decides is wrong, by more than margin, with a probability of at most delta."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ class Hasty(LUCB):
         return middle - radius, middle + radius
 
 
-def errors(cls: type[LUCB], passed: tuple[int, ...], epsilon: float, R: int) -> int:
+def errors(cls: type[LUCB], passed: tuple[int, ...], margin: float, R: int) -> int:
     """Races, each in an order of its own, in which anything that was said is wrong."""
     design = Design(tuple(f"i{j}" for j in range(N)), tuple(f"m{i}" for i in range(len(passed))))
     wrong = 0
     for seed in range(R):
         rng = np.random.default_rng([seed, len(passed)])
         scores = np.stack([rng.permutation(np.arange(N) < k) for k in passed]).astype(float)
-        sampler = cls(design, delta=DELTA, epsilon=epsilon, batch=10, seed=seed)
+        sampler = cls(design, delta=DELTA, margin=margin, batch=10, seed=seed)
         while (cells := sampler.next_cells()) is not None:
             sampler.learn(cells, scores[cells.model, cells.item])
         outcome, truth = sampler.outcome, scores.mean(axis=1)
         best = set(np.flatnonzero(truth == truth.max()).tolist())
         said = set(outcome.models)
         assert outcome.kind is not OutcomeKind.UNDECIDED
-        if outcome.kind is OutcomeKind.BEST:  # another may be better, by epsilon
-            ok = truth[outcome.models[0]] >= truth.max() - epsilon
+        if outcome.kind is OutcomeKind.BEST:  # another may be better, by margin
+            ok = truth[outcome.models[0]] >= truth.max() - margin
         else:
             ok = best <= said if outcome.kind is OutcomeKind.TIE else bool(best & said)
         wrong += not ok or best <= set(sampler.eliminated)
@@ -53,12 +53,12 @@ def errors(cls: type[LUCB], passed: tuple[int, ...], epsilon: float, R: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("world", "epsilon"), [("near-ties", 0.0), ("near-ties", 0.02), ("ties", 0.0), ("crowd", 0.01)]
+    ("world", "margin"), [("near-ties", 0.0), ("near-ties", 0.02), ("ties", 0.0), ("crowd", 0.01)]
 )
-def test_wrong_with_probability_delta_at_most(world: str, epsilon: float) -> None:
+def test_wrong_with_probability_delta_at_most(world: str, margin: float) -> None:
     # 60 races find an error rate of .34 nineteen times in twenty
     R = replications(60, 3000)
-    wrong = errors(LUCB, WORLDS[world], epsilon, R)
+    wrong = errors(LUCB, WORLDS[world], margin, R)
     binomial_claim(wrong, R, at_most=DELTA)
     pinned(wrong, 0)
 

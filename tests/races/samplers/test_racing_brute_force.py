@@ -147,9 +147,9 @@ def test_sequential_halving(truth: FloatArray, budget: int) -> None:
 
 
 @pytest.mark.parametrize("truth", TRUTHS)
-@pytest.mark.parametrize("epsilon", [0.0, 0.2])
-def test_lucb(truth: FloatArray, epsilon: float) -> None:
-    sampler = LUCB(design(), batch=5, delta=0.3, epsilon=epsilon, seed=4)
+@pytest.mark.parametrize("margin", [0.0, 0.2])
+def test_lucb(truth: FloatArray, margin: float) -> None:
+    sampler = LUCB(design(), batch=5, delta=0.3, margin=margin, seed=4)
     seen: dict[int, list[float]] = {}
     rounds = 0
 
@@ -176,11 +176,11 @@ def test_lucb(truth: FloatArray, epsilon: float) -> None:
         leader, challenger = duel()
         gap = bounds(challenger)[1] - bounds(leader)[0]
         out |= {i for i in seen if bounds(i)[1] < bounds(leader)[0] - 1e-12}
-    assert gap <= epsilon + 1e-12
+    assert gap <= margin + 1e-12
     best = truth.mean(axis=1).max()
     kind, models = sampler.outcome
     assert kind != "undecided"
-    assert all(truth[i].mean() >= best - max(epsilon, 1e-9) for i in models if kind != "equivalent")
+    assert all(truth[i].mean() >= best - max(margin, 1e-9) for i in models if kind != "equivalent")
     assert leader in models
 
 

@@ -93,7 +93,7 @@ def test_the_smallest_difference_is_none_to_round_away() -> None:
 
 def test_models_within_the_margin_are_equivalent() -> None:
     truth = scores(3, 2, 3000, 0.6, 0.6)
-    lucb = finish(LUCB(design(2, 3000), epsilon=0.2, seed=1), truth)
+    lucb = finish(LUCB(design(2, 3000), margin=0.2, seed=1), truth)
     assert lucb.asked < 6000
     assert lucb.outcome == (OutcomeKind.EQUIVALENT, (0, 1))
 

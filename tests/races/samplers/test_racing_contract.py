@@ -90,7 +90,7 @@ class TestLUCB(RacingContract):
 
 class TestLUCBWithMargin(RacingContract):
     sampler = LUCB
-    options: ClassVar[dict[str, Any]] = {"batch": 5, "delta": 0.5, "epsilon": 0.8}
+    options: ClassVar[dict[str, Any]] = {"batch": 5, "delta": 0.5, "margin": 0.8}
 
 
 class TestNaivePooling(WithHistory):

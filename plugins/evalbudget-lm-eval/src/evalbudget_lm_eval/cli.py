@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -82,10 +83,25 @@ def _pass_through(name: str) -> click.Command:
         context_settings={"ignore_unknown_options": True, "help_option_names": []},
     )
     @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-    def command(args: tuple[str, ...]) -> None:
+    @click.pass_context
+    def command(ctx: click.Context, args: tuple[str, ...]) -> None:
+        if name == "run" and _is_race(args):
+            from evalbudget_lm_eval.races.command import race_command
+
+            sys.exit(race_command.main(list(args), prog_name=ctx.command_path, standalone_mode=False))
         sys.exit(run_host([name, *args]))
 
     return command
+
+
+def _is_race(arguments: Sequence[str]) -> bool:
+    """Whether arms are given, and a sampler that races them."""
+    from evalbudget.races.config import is_racer
+
+    following = [value for flag, value in pairwise(arguments) if flag == "--sampler"]
+    samplers = following + [a.partition("=")[2] for a in arguments if a.startswith("--sampler=")]
+    has_arms = any(a == "--arm" or a.startswith("--arm=") for a in arguments)
+    return has_arms and any(is_racer(name) for name in samplers)
 
 
 def run_host(arguments: Sequence[str]) -> int:

@@ -113,7 +113,7 @@ def backtest_audits(
     prices: tuple[float, float] = (1.0, 20.0),
     delta: float = 0.05,
     margin: float = 0.0,
-    epsilon: float = 0.01,
+    top: float = 0.01,
     sampler_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     progress: Progress | None = None,
 ) -> AuditResult:
@@ -133,7 +133,7 @@ def backtest_audits(
         prices: of a judge's score and of a label.
         delta: probability of error.
         margin: share of the range; within it of the best a system is good enough.
-        epsilon: how far below the best still counts as top, as a share of the range.
+        top: how far below the best still counts as top, as a share of the range.
         sampler_options: further arguments by sampler.
         progress: called with (replays finished, replays in all).
 
@@ -144,8 +144,8 @@ def backtest_audits(
     data = Judged.of(recorded, rater, score_range, judge_range)
     if len(data.models) < 2:
         raise InvalidInputError("one system has nothing to be compared with; record two or more")
-    if not 0.0 <= epsilon <= 1.0:
-        raise InvalidInputError(f"epsilon is {epsilon:g}; it is a share of the score range, in 0 to 1")
+    if not 0.0 <= top <= 1.0:
+        raise InvalidInputError(f"top is {top:g}; it is a share of the score range, in 0 to 1")
     entrants = contestants(samplers, sampler_options, Kind.AUDITS)
     seed_list = checked_seeds(seeds)
     span = data.score_range[1] - data.score_range[0]
@@ -168,7 +168,7 @@ def backtest_audits(
             found.append(_replay(data, contestant, {**known, "allocator": allocator}, seed))
             if progress is not None:
                 progress(number * len(seed_list) + at + 1, len(jobs) * len(seed_list))
-        rows.append(_row(contestant.name, allocator, found, data, epsilon * span, margin * span, delta))
+        rows.append(_row(contestant.name, allocator, found, data, top * span, margin * span, delta))
     means, judges = data.means, np.nanmean(data.judge, axis=1)
     first = int(np.argmax(judges))
     return AuditResult(
@@ -177,7 +177,7 @@ def backtest_audits(
         items=len(data.items),
         best=data.models[int(np.argmax(means))],
         judge_best=data.models[first],
-        epsilon=epsilon * span,
+        top=top * span,
         behind=float(means.max() - means[first]),
         prices=prices,
     )
@@ -222,7 +222,7 @@ def _row(
     allocator: str,
     found: Sequence[tuple[Verdict, int]],
     data: Judged,
-    epsilon: float,
+    top: float,
     margin: float,
     delta: float,
 ) -> AuditRow:
@@ -239,7 +239,7 @@ def _row(
         sampler=name,
         allocator=allocator,
         correct=float(np.mean([b <= 1e-9 for b in named])),
-        top=float(np.mean([b <= epsilon + 1e-9 for b in named])),
+        top=float(np.mean([b <= top + 1e-9 for b in named])),
         decided=float(np.mean(decided)),
         wrong=float(np.mean(wrong)),
         pulls=float(np.mean([draws for _, draws in found])),

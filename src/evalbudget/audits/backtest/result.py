@@ -18,7 +18,7 @@ class AuditRow:
         sampler: its name.
         allocator: of audits; ``-`` for samplers that choose themselves.
         correct: share of replays that name a best system: the winner, or who leads where nothing was decided.
-        top: share that name a system within epsilon of the best.
+        top: share that name a system near enough to the best.
         decided: share of replays that end with a winner, with equivalent systems, or with an exact tie.
         wrong: share that declare a winner that is not best, or equivalent and is worse by the margin.
         pulls: answers drawn, that is pairs of system and item.
@@ -55,7 +55,7 @@ class AuditResult:
         items: how many there are.
         best: the system with the highest mean reference.
         judge_best: the one with the highest mean judge score over all items; nan scores left out.
-        epsilon: how far below the best counts as top, in units of the scores.
+        top: how far below the best counts as top, in units of the scores.
         behind: how far the judge's choice is below the best, in units of the scores.
         prices: of a judge's score and of a label.
     """
@@ -65,7 +65,7 @@ class AuditResult:
     items: int
     best: str
     judge_best: str
-    epsilon: float
+    top: float
     behind: float
     prices: tuple[float, float]
 
@@ -108,7 +108,7 @@ class AuditResult:
             f"{len(self.models)} systems x {self.items:,} items, {self.rows[0].seeds} seeds, delta "
             f"{self.rows[0].delta:g}; labelling everything takes {full:,} labels. A judge's score "
             f"costs {self.prices[0]:g}, a label {self.prices[1]:g}. correct: the system named (winner, else "
-            f"leader) has the highest mean reference; top: within {self.epsilon:g} of it. "
+            f"leader) has the highest mean reference; top: within {self.top:g} of it. "
             f"The judge alone, on all items, names {self.judge_best}: {right}."
         )
 

@@ -32,7 +32,7 @@ def backtest_race(
     score_range: tuple[float, float] | None = None,
     batch: int | None = None,
     history: FactorModel | None = None,
-    epsilon: float = 0.01,
+    top: float = 0.01,
     level: float = 0.95,
     intervals: bool = True,
     sampler_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
@@ -55,7 +55,7 @@ def backtest_race(
         score_range: the smallest and the largest possible score; None for 0 and 1.
         batch: items per decision, for samplers that take it; None for their own.
         history: learned from earlier models; matched by item id, and ignored if it knows too few of them.
-        epsilon: how far below the best still counts as the top, as a share of the score range.
+        top: how far below the best still counts as the top, as a share of the score range.
         level: of the intervals, for all models together.
         intervals: whether to compute them; they take longer than the races.
         sampler_options: further arguments by sampler, for example ``{"ucb-e": {"a": 0.25}}``.
@@ -73,8 +73,8 @@ def backtest_race(
             does not have, or an argument out of range.
     """
     check_level(level)
-    if not 0.0 <= epsilon <= 1.0:
-        raise InvalidInputError(f"epsilon is {epsilon:g}; it is a share of the score range, in 0 to 1")
+    if not 0.0 <= top <= 1.0:
+        raise InvalidInputError(f"top is {top:g}; it is a share of the score range, in 0 to 1")
     if workers is not None and workers < 1:
         raise InvalidInputError(f"workers is {workers}; it must be 1 or more, or None to choose")
     if batch is not None and batch < 1:
@@ -89,7 +89,7 @@ def backtest_race(
         entrants,
         batch,
         None if match is None else match.model,
-        epsilon * (grid.bounds[1] - grid.bounds[0]),
+        top * (grid.bounds[1] - grid.bounds[0]),
         level,
         intervals,
     )
@@ -125,7 +125,7 @@ class _Stage:
     contestants: tuple[Contestant, ...]
     batch: int | None
     predictor: FactorModel | None
-    epsilon: float
+    top: float
     level: float
     intervals: bool
 
@@ -137,7 +137,7 @@ class _Stage:
             budgets=job.budgets,
             batch=self.batch,
             predictor=self.predictor,
-            epsilon=self.epsilon,
+            top=self.top,
             level=self.level,
             intervals=self.intervals,
         )
@@ -197,7 +197,7 @@ def _row(
         half_width=mean("half_width"),
         seconds=mean("seconds"),
         seeds=len(found),
-        epsilon=stage.epsilon,
+        top=stage.top,
         level=stage.level,
         budget_asked=f"{text.amount:.0f}" if isinstance(text, Budget) else str(text).strip(),
     )

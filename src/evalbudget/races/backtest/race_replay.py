@@ -24,7 +24,7 @@ class RaceOutcome:
 
     Attributes:
         best: whether the model named has the highest mean of all (an exact tie counts).
-        top: whether its mean is within epsilon of the highest.
+        top: whether its mean is near enough to the highest.
         regret: how far below the highest it is.
         evaluations: scores bought, at most the budget.
         covered: share of the models whose interval holds their mean; nan without intervals.
@@ -118,7 +118,7 @@ def race_replay(
     budgets: Sequence[int],
     batch: int | None,
     predictor: FactorModel | None,
-    epsilon: float,
+    top: float,
     level: float,
     intervals: bool,
 ) -> tuple[RaceOutcome, ...]:
@@ -131,7 +131,7 @@ def race_replay(
         budgets: numbers of evaluations, increasing.
         batch: for samplers that take one; None for their own.
         predictor: learned from history, for samplers that take one.
-        epsilon: how far below the best still counts as ``top``, in units of the scores.
+        top: how far below the best still counts as ``top``, in units of the scores.
         level: of the intervals, simultaneous over models.
         intervals: whether to compute them.
     """
@@ -166,7 +166,7 @@ def race_replay(
         found.append(
             RaceOutcome(
                 best=regret <= 0.0,
-                top=regret <= epsilon + 1e-12,
+                top=regret <= top + 1e-12,
                 regret=regret,
                 evaluations=sampler.asked,
                 covered=covered,

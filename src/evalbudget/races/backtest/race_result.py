@@ -19,7 +19,7 @@ class RaceRow:
         sampler: its name.
         budget: evaluations.
         p_best: share of replays that name a best model (exact ties count).
-        p_top: share that name a model within ``epsilon`` of the best.
+        p_top: share that name a model within ``top`` of the best.
         simple_regret: how far the model named is below the best, in units of the scores.
         evaluations: bought; fewer than the budget where the sampler stopped.
         coverage: share of replays and models whose interval holds the mean; the intervals are anytime and
@@ -28,7 +28,7 @@ class RaceRow:
         half_width: of these intervals, mean.
         seconds: per replay, of decisions and bookkeeping.
         seeds: replays.
-        epsilon: in units of the scores.
+        top: in units of the scores.
         level: of the intervals.
         budget_asked: as written, for example ``5%``.
     """
@@ -43,7 +43,7 @@ class RaceRow:
     half_width: float
     seconds: float
     seeds: int
-    epsilon: float
+    top: float
     level: float
     budget_asked: str
 
@@ -103,7 +103,7 @@ class RaceResult:
         first = self.rows[0]
         parts = [
             f"{self.models} models x {self.items:,} items, {first.seeds} seeds. "
-            f"p(top): the model named is within {first.epsilon:g} of the best."
+            f"p(top): the model named is within {first.top:g} of the best."
         ]
         if self.missing:
             parts.append(f"{self.missing:,} cells have no recorded score: they fail and cost.")

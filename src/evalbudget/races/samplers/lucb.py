@@ -21,20 +21,20 @@ class LUCB(RacingSampler):
     has the largest mean and the challenger l the largest :math:`\bar S_l + \beta_l` of the others. It stops
     when :math:`\bar S_l + \beta_l - (\bar S_h - \beta_h) \le \epsilon`. A model that has read all its items
     is known exactly; models that then differ by rounding only are tied. The outcome is wrong, by more than
-    epsilon, with a probability of at most delta; models that are worse than the leader by these bounds are
+    margin, with a probability of at most delta; models that are worse than the leader by these bounds are
     listed as eliminated.
 
     Args:
         design: the models and items.
         delta: probability of a wrong answer.
-        epsilon: models this close to the best, on scores in [0, 1], count as equivalent to it.
+        margin: models this close to the best, on scores in [0, 1], count as equivalent to it.
         batch: items of each of the two per round.
         score_range: smallest and largest possible score.
         seed: of the order of items, and of ties.
         max_failures: see Sampler.
 
     Raises:
-        InvalidInputError: delta is no probability, epsilon is negative; see also RacingSampler.
+        InvalidInputError: delta is no probability, margin is negative; see also RacingSampler.
 
     References:
         Kalyanakrishnan, Tewari, Auer & Stone (2012), PAC subset selection in stochastic multi-armed bandits,
@@ -48,7 +48,7 @@ class LUCB(RacingSampler):
         design: Design,
         *,
         delta: float = 0.05,
-        epsilon: float = 0.0,
+        margin: float = 0.0,
         batch: int = 64,
         score_range: tuple[float, float] = (0.0, 1.0),
         seed: int = 0,
@@ -56,17 +56,17 @@ class LUCB(RacingSampler):
     ) -> None:
         if not 0.0 < delta < 1.0:
             raise InvalidInputError(f"lucb got delta={delta}; give a probability, for example 0.05")
-        if not (math.isfinite(epsilon) and epsilon >= 0):
-            raise InvalidInputError(f"lucb got epsilon={epsilon}; give 0 or more")
+        if not (math.isfinite(margin) and margin >= 0):
+            raise InvalidInputError(f"lucb got margin={margin}; give 0 or more")
         super().__init__(
             design,
             batch=batch,
             score_range=score_range,
             seed=seed,
             max_failures=max_failures,
-            options={"delta": delta, "epsilon": epsilon},
+            options={"delta": delta, "margin": margin},
         )
-        self.delta, self.epsilon = delta, epsilon
+        self.delta, self.margin = delta, margin
         self._outcome: Outcome | None = None
 
     @property
@@ -100,7 +100,7 @@ class LUCB(RacingSampler):
         below, above = self._bounds()
         lower, upper = below[leader], above
         gap = upper[challenger] - lower
-        if gap <= self.epsilon + _TOLERANCE:
+        if gap <= self.margin + _TOLERANCE:
             close = [m for m in remaining.tolist() if m == leader or upper[m] > lower + _TOLERANCE]
             kind = OutcomeKind.EQUIVALENT
             if len(close) == 1:

@@ -35,7 +35,7 @@ def backtest(
     model: str | None = None,
     rater: str | None = None,
     min_repeats: int = 2,
-    batch: int = 1,
+    in_flight: int = 1,
     sampler_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     workers: int | None = None,
     progress: Progress | None = None,
@@ -59,7 +59,7 @@ def backtest(
         rater: only this rater's pools; None for all.
         min_repeats: items with fewer recorded repeats are dropped, and counted in the result. A cell with few
             recorded repeats looks less noisy than it is.
-        batch: readings asked before any of them is told; 1 is fully sequential.
+        in_flight: readings asked before any of them is told; 1 is fully sequential.
         sampler_options: further arguments by sampler, for example ``{"eb-bernstein": {"warmup": 4}}``.
         workers: processes; 1 for this one. None for one per processor, or this one if the work is small.
         progress: called with (replays finished, replays in all).
@@ -78,8 +78,8 @@ def backtest(
     recordings = (recorded,) if isinstance(recorded, RecordedScores) else tuple(recorded)
     entrants = contestants((samplers,) if isinstance(samplers, str) else samplers, sampler_options)
     seed_list = checked_seeds(seeds)
-    if batch < 1:
-        raise InvalidInputError(f"batch is {batch}; it must be 1 or more")
+    if in_flight < 1:
+        raise InvalidInputError(f"in_flight is {in_flight}; it must be 1 or more")
     if workers is not None and workers < 1:
         raise InvalidInputError(f"workers is {workers}; it must be 1 or more, or None to choose")
     found = pools_of(recordings, model=model, rater=rater, min_repeats=min_repeats)
@@ -102,7 +102,7 @@ def backtest(
         for seed in seed_list
         for group in _groups(contestant, [n for b, n in enumerate(amounts[p]) if reasons[b][c] is None])
     ]
-    stage = ReplayStage(pools, entrants, target.value, batch)
+    stage = ReplayStage(pools, entrants, target.value, in_flight)
     outcomes: dict[tuple[int, int, int, int], Outcome] = {}
     for job, result in zip(jobs, run_all(stage, jobs, workers=workers, progress=progress), strict=True):
         for amount, outcome in zip(job.budgets, result, strict=True):
@@ -133,7 +133,7 @@ class ReplayStage:
     pools: tuple[Pool, ...]
     contestants: tuple[Contestant, ...]
     objective: str
-    batch: int
+    in_flight: int
 
     def run(self, job: Job) -> tuple[Outcome, ...]:
         """Do one job."""
@@ -143,7 +143,7 @@ class ReplayStage:
             seed=job.seed,
             budgets=job.budgets,
             objective=self.objective,
-            batch=self.batch,
+            in_flight=self.in_flight,
         )
 
 

@@ -38,7 +38,7 @@ class Outcome:
 
 
 def replay(
-    pool: Pool, contestant: Contestant, *, seed: int, budgets: Sequence[int], objective: str, batch: int
+    pool: Pool, contestant: Contestant, *, seed: int, budgets: Sequence[int], objective: str, in_flight: int
 ) -> tuple[Outcome, ...]:
     """Run to the last budget and look at the readings so far at each of them.
 
@@ -48,7 +48,7 @@ def replay(
         seed: of the draws, which are the same for all samplers, and of the sampler's own choices.
         budgets: numbers of readings, increasing.
         objective: for samplers that take one.
-        batch: how many readings are asked before any of them is told.
+        in_flight: how many readings are asked before any of them is told.
 
     Raises:
         BudgetError: an item is left without a reading.
@@ -66,8 +66,8 @@ def replay(
     asked, going = 0, True
     for budget in budgets:
         while going and asked < budget:
-            # batches run across the smaller budgets, so that these see what a run of their own would
-            requests = ask(min(batch, last - asked))
+            # asked across the smaller budgets, so that these see what a run of their own would
+            requests = ask(min(in_flight, last - asked))
             readings: list[Reading] = []
             for request in requests:
                 _, item, epoch, _ = request.cell

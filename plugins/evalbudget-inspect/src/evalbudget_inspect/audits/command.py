@@ -1,28 +1,33 @@
-"""``evalbudget inspect eval ... --audit STORE``: batch after batch until labels are wanted."""
+"""Goes on with an audit: batch after batch until labels are wanted."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from evalbudget.audits.flags import FLAGS
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store.one_run import only_run
 from evalbudget.audits.store.run import AuditRun
 from evalbudget.audits.store.standing import Stage, Standing
 from evalbudget.audits.store.weighing import weigh
 from evalbudget.errors import InvalidInputError
+from evalbudget.flags import SAMPLER_OPTION, names_of
 from evalbudget_inspect.audits import entry
+from evalbudget_inspect.audits.again import shown
 from evalbudget_inspect.audits.answers import read_answers, require_bounds
 from evalbudget_inspect.audits.by_scorer import label_by_scorer
 from evalbudget_inspect.audits.settings import AuditSettings
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.private import parse_cli_args
 from evalbudget_inspect.host.rewrite import host_arguments, parse
+from evalbudget_inspect.host.run_host import run_host
 from evalbudget_inspect.repeats.entry import PREFIX, named_tasks
+from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
 
 ENTRY = "evalbudget_inspect/audited"
 _CODES = {Stage.VERDICT: 0, Stage.OVER: 1, Stage.LABELS: 3, Stage.DRAW: 4}
@@ -38,16 +43,14 @@ _REFUSED = {
 def run_audit(
     args: Sequence[str],
     ours: Mapping[str, Any],
-    again: str,
-    run_host: Callable[[list[str]], int],
+    again: Sequence[str],
 ) -> int:
     """Go on with an audit: answer and judge what it wants now, then say who has to do what.
 
     Args:
-        args: what the user typed after ``eval``, without our flags.
-        ours: our arguments; None where not given.
+        args: what the user typed after the command, without our flags and the store.
+        ours: our arguments, those that were given, the store among them.
         again: the command as typed, to show to people.
-        run_host: runs the host's command line and returns its exit code.
 
     Returns:
         0 with a verdict, 1 without one, 3 if labels are wanted; the host's own if it failed.
@@ -60,14 +63,43 @@ def run_audit(
     if not models:
         raise InvalidInputError("which models? Name those to compare: --model a,b")
     folder = str(parsed.get("log_dir") or "./logs")
-    given = {name: value for name, value in ours.items() if value is not None}
-    given |= _where(given.pop("audit"), given.get("auditor"), folder)
+    given = dict(ours)
     settings = AuditSettings.of(models=models, **given)
     given["store"] = str(settings.store.resolve())
     if parsed.get("log_buffer") is None and "://" not in folder:
         args = [*args, "--log-buffer", "1"]  # what is answered is in the log before a kill can lose it
     with only_run(settings.store):
-        return _go_on(settings, folder, args, given, again, run_host)
+        return _go_on(settings, folder, args, given, shown(again))
+
+
+def run_audit_beside_logs(name: str, args: Sequence[str], ours: Mapping[str, Any]) -> int:
+    """As :func:`run_audit`, with the store ``audit.sqlite`` in the folder of the logs.
+
+    Raises:
+        InvalidInputError: it cannot be there, or something is asked for that audits do not have.
+    """
+    if name != "eval":
+        raise InvalidInputError(f"an audit works with inspect eval; {name} has retries of its own")
+    known = names_of(FLAGS)
+    for each in names_of(REPEATS):
+        if each in ours and each not in known:
+            remedy = "; the labels it may ask for: --sampler-option max_labels=N" if each == "budget" else ""
+            raise InvalidInputError(f"--{each.replace('_', '-')} has no meaning in an audit{remedy}; drop it")
+    folder = str(parse(host.commands["eval"], args).get("log_dir") or "./logs")
+    if "://" in folder:
+        raise InvalidInputError(
+            f"--sampler {ours['sampler']} would keep the audit's store in {folder}, and a store is a local "
+            "file; use evalbudget inspect audit FILE.sqlite"
+        )
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    store = str(Path(folder) / "audit.sqlite")
+    spelled = {flag.name: flag.option for flag in REPEATS}
+    again = ["evalbudget", "inspect", "eval"]
+    for each, value in ours.items():
+        again += (
+            [spelled[each], str(value)] if each in spelled else [SAMPLER_OPTION.option, f"{each}={value}"]
+        )
+    return run_audit(args, {**ours, "store": store}, [*again, *args])
 
 
 def _go_on(
@@ -76,14 +108,13 @@ def _go_on(
     args: Sequence[str],
     given: Mapping[str, Any],
     again: str,
-    run_host: Callable[[list[str]], int],
 ) -> int:
     """Batch after batch until somebody else has to do something."""
     command = host.commands["eval"]
     before: object = None
     while True:
         missing = _missing(settings, folder)
-        if isinstance(missing, Standing) and missing.wanted and settings.auditor is not None:
+        if isinstance(missing, Standing) and missing.wanted and settings.labels_from is not None:
             _label(settings, folder, parse(command, args))
             continue
         if isinstance(missing, Standing):
@@ -96,29 +127,10 @@ def _go_on(
             )
         before = missing
         entry.plan = entry.Plan(again, missing.answered)
-        code = _run(command, args, given, missing.models, settings.models, run_host)
+        code = _run(command, args, given, missing.models, settings.models)
         if code:
             _missing(settings, folder)  # what was answered is recorded all the same
             return code
-
-
-def _where(audit: str, auditor: str | None, folder: str) -> dict[str, str]:
-    """The store and, if there is one, the auditor: ``--audit`` may name a scorer of the task as well."""
-    path = Path(audit)
-    if path.is_file() or path.suffix.lower() in (".sqlite", ".db") or any(sign in audit for sign in "/\\"):
-        return {"store": audit}
-    if auditor is not None:
-        raise InvalidInputError(
-            f"--audit {audit} and --auditor {auditor} both name a scorer; for a store write "
-            f"--audit {audit}.sqlite"
-        )
-    if "://" in folder:
-        raise InvalidInputError(
-            f"--audit {audit} would keep its store in {folder}, and a store is a local file; give "
-            f"--audit FILE.sqlite --auditor {audit}"
-        )
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    return {"store": str(Path(folder) / "audit.sqlite"), "auditor": audit}
 
 
 class _Missing:
@@ -178,11 +190,11 @@ def _label(settings: AuditSettings, folder: str, parsed: Mapping[str, Any]) -> N
     if len(specs) != 1:
         raise InvalidInputError("an audit is of one task; name it: my_task.py@name")
     args = parse_cli_args(parsed.get("t") or ())
-    if settings.auditor is None:
+    if settings.labels_from is None:
         return
     with AuditStore.open(settings.store) as store:
         found = read_answers(folder, store, settings.judge)
-        label_by_scorer(store, found, specs[0], args, settings.auditor)
+        label_by_scorer(store, found, specs[0], args, settings.labels_from)
 
 
 def _run(
@@ -191,7 +203,6 @@ def _run(
     given: Mapping[str, Any],
     models: Sequence[str],
     everyone: Sequence[str],
-    run_host: Callable[[list[str]], int],
 ) -> int:
     arguments = {**given, "models": ",".join(everyone)}
     rewritten = host_arguments(command, [*args, "--model", ",".join(models)], arguments, PREFIX, [ENTRY])

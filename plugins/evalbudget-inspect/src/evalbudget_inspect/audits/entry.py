@@ -42,7 +42,7 @@ plan = Plan()
 
 @task(name="audited")
 def audited_entry(**args: Any) -> Task:
-    """One batch of an audit of any task; ``evalbudget inspect eval --audit STORE`` runs it.
+    """One batch of an audit of any task; ``evalbudget inspect audit STORE`` runs it.
 
     Args:
         args: all prefixed with ``evalbudget.``: ``task``, ``store``, ``models`` and what the audit is set to;
@@ -55,7 +55,9 @@ def audited_entry(**args: Any) -> Task:
             if isinstance(ours.get(name), list):  # the host splits values at commas, paths may hold one
                 ours[name] = ",".join(str(part) for part in ours[name])
             if not ours.get(name):
-                raise InvalidInputError(f"an audit needs -T {PREFIX}{name}; evalbudget inspect eval gives it")
+                raise InvalidInputError(
+                    f"an audit needs -T {PREFIX}{name}; run it by evalbudget inspect audit"
+                )
         spec = ours.pop("task")
         settings = AuditSettings.of(models=models if isinstance(models, list) else [models], **ours)
         return _batch(load_one(spec, inner), settings)
@@ -66,13 +68,13 @@ def audited_entry(**args: Any) -> Task:
 
 def _batch(loaded: Task, settings: AuditSettings) -> Task:
     scorers = check_task(loaded, "audited")
-    if settings.auditor is not None:
-        scorers = loaded.scorer = without_scorer(scorers, settings.auditor)
+    if settings.labels_from is not None:
+        scorers = loaded.scorer = without_scorer(scorers, settings.labels_from)
     asks_judge = settings.policy == DEFAULT_SAMPLER
     if asks_judge and not scorers:
         raise InvalidInputError(
-            f"{settings.auditor!r} is the task's only scorer; an audit needs another one as its judge, or "
-            "--sampler human-only, which asks none"
+            f"{settings.labels_from!r} is the task's only scorer; an audit needs another one as its judge, "
+            "or --sampler human-only, which asks none"
         )
     roles = {*(loaded.model_roles or {}), *model_roles()}
     judge = find_judge(settings.judge, scorers, roles) if asks_judge else None

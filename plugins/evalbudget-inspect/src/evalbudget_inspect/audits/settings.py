@@ -13,7 +13,7 @@ from evalbudget.audits.store.weighing import POLICIES
 from evalbudget.errors import InvalidInputError
 
 DEFAULT_SAMPLER = POLICIES[0]
-_RENAMED = {"epsilon": "margin"}
+_RENAMED = {"label_price": "price_label", "labels_per_batch": "batch"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class AuditSettings:
             it asks; None for the first.
         scale: of judge and labels.
         items: only the first so many items; None for all.
-        auditor: scorer of the task that labels; None for humans.
+        labels_from: scorer of the task that labels; None for humans.
         options: of ``AuditConfig``.
     """
 
@@ -36,7 +36,7 @@ class AuditSettings:
     judge: str | None
     scale: Scale
     items: int | None
-    auditor: str | None
+    labels_from: str | None
     options: Mapping[str, Any]
 
     @property
@@ -54,7 +54,7 @@ class AuditSettings:
         judge: str | None = None,
         score_range: str | None = None,
         items: int | None = None,
-        auditor: str | None = None,
+        labels_from: str | None = None,
         **options: Any,
     ) -> AuditSettings:
         """Settings as typed, None where not given.
@@ -64,19 +64,17 @@ class AuditSettings:
         """
         sampler = sampler or DEFAULT_SAMPLER
         if sampler not in POLICIES:
+            raise InvalidInputError(f"--sampler {sampler} keeps no audit store; use {' or '.join(POLICIES)}")
+        if labels_from is not None and labels_from == judge:
             raise InvalidInputError(
-                f"--sampler {sampler} keeps no audit store; use {' or '.join(POLICIES)} with --audit"
-            )
-        if auditor is not None and auditor == judge:
-            raise InvalidInputError(
-                f"{judge!r} cannot check itself; name another scorer as the auditor or as the judge"
+                f"{judge!r} cannot check itself; name another scorer as the labels_from or as the judge"
             )
         if items is not None and items < 1:
             raise InvalidInputError(f"items is {items}; give 1 or more")
         given = {_RENAMED.get(k, k): v for k, v in options.items() if v is not None}
         given["use_judge"] = sampler == DEFAULT_SAMPLER
         scale = Scale.parse(score_range or "0..1")
-        settings = cls(Path(store), tuple(models), judge, scale, items, auditor, given)
+        settings = cls(Path(store), tuple(models), judge, scale, items, labels_from, given)
         settings.config(items or 1_000)  # refuse bad values before the host starts
         return settings
 

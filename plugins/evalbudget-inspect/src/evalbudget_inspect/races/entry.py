@@ -10,7 +10,9 @@ from inspect_ai import Task, task
 from rich.text import Text
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.flags import names_of
 from evalbudget.races.config import RaceConfig
+from evalbudget.races.flags import FLAGS
 from evalbudget_inspect.host.private import PrerequisiteError, parse_cli_args
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.races.task import name_of_arm, one_arm
@@ -19,7 +21,7 @@ from evalbudget_inspect.repeats.entry import load_one, split_arguments, take_spe
 MOST_ARMS = 64
 """Settings of one race by command: inspect knows a task by its name, so that each setting needs one."""
 
-_OURS = ("task", "sampler", "budget", "score", "seed", "score_range", "history", "until_proved")
+_OURS = ("task", *names_of(FLAGS))
 
 
 @task(name="race")
@@ -28,8 +30,8 @@ def race_entry(**args: Any) -> Task:
 
     Args:
         args: ``task`` (file, file@name or registered name) and ``budget`` or ``until_proved`` are needed;
-            ``sampler``, ``score``, ``seed``, ``score_range`` and ``history`` as in
-            :func:`~evalbudget_inspect.race`; options of the sampler as ``evalbudget.batch`` and the like.
+            ``sampler``, ``score``, ``seed``, ``score_range``, ``batch``, ``margin`` and ``history`` as in
+            :func:`~evalbudget_inspect.race`; options of the sampler as ``evalbudget.delta`` and the like.
             Everything else goes to the inner task; where a name clashes, prefix ours.
     """
     return _arm(None, args)

@@ -64,7 +64,7 @@ def race(
             the same items: predictions make intervals shorter and the search faster.
         until_proved: go on until the best model is proved; the budget is then a cap, by default the whole
             grid.
-        options: further arguments of the sampler, for example ``batch=16``, ``delta=.05``, ``epsilon=.01``.
+        options: further arguments of the sampler, for example ``batch=16``, ``margin=.01``, ``delta=.05``.
 
     Returns:
         The task; a list of tasks where several were given.

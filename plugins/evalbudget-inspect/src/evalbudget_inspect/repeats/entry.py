@@ -10,17 +10,16 @@ from inspect_ai import Task, list_tasks, task
 from rich.text import Text
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.flags import names_of
 from evalbudget_inspect.host.private import PrerequisiteError, load_task_spec
 from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.repeats.flags import FLAGS
 from evalbudget_inspect.repeats.task import budgeted
 
 PREFIX = "evalbudget."
 """With any ``-T evalbudget.x=``, only prefixed arguments are ours and all others are the task's own."""
 
-_OURS = (
-    *("task", "sampler", "budget", "repeat", "score", "seed", "score_range", "objective"),
-    *("judges", "rotation", "judge_prices", "judge_role"),
-)
+_OURS = ("task", *names_of(FLAGS))
 
 
 @task(name="budgeted")
@@ -29,9 +28,9 @@ def budgeted_entry(**args: Any) -> Task:
 
     Args:
         args: ``task`` (file, file@name or registered name) and ``budget`` are needed; ``sampler``,
-            ``repeat``, ``score``, ``seed``, ``score_range``, ``objective``, ``judges``, ``rotation``,
-            ``judge_prices`` and ``judge_role`` as in :func:`~evalbudget_inspect.budgeted`; further options of
-            the sampler as ``evalbudget.<option>``. Everything else goes to the inner task; where a name
+            ``repeat``, ``score``, ``seed``, ``score_range``, ``judges``, ``rotation``, ``judge_prices`` and
+            ``judge_role`` as in :func:`~evalbudget_inspect.budgeted`; options of the sampler as
+            ``evalbudget.objective`` and the like. Everything else goes to the inner task; where a name
             clashes, prefix ours: ``-T evalbudget.task=my.py -T evalbudget.budget=500 -T
             budget=the-tasks-own``.
     """

@@ -19,12 +19,12 @@ from inspect_ai.solver import TaskState
 from evalbudget import Allocation as HowAllocated
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats.summary import Summary
+from evalbudget_inspect.host.closing import note
 from evalbudget_inspect.host.context import Run, current_run, is_cancelled
 from evalbudget_inspect.host.shown import label
 from evalbudget_inspect.host.values import Seen, in_range, score_to_float
 from evalbudget_inspect.judges.rotating import Rotation, Seat, Turn
 from evalbudget_inspect.repeats.allocation import Allocation, Key
-from evalbudget_inspect.repeats.closing import note
 from evalbudget_inspect.repeats.config import Config, Repeat
 from evalbudget_inspect.repeats.diagnostics import summary_of
 from evalbudget_inspect.repeats.keep import KeptGenerations

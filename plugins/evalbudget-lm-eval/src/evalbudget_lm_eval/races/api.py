@@ -89,8 +89,7 @@ def race(
     score_range: str | Sequence[float] | None = None,
     history: str | Path | None = None,
     batch: int | None = None,
-    delta: float | None = None,
-    epsilon: float | None = None,
+    margin: float | None = None,
     sampler_options: Mapping[str, Any] | None = None,
     keep: int | None = None,
     output_path: str | Path | None = None,
@@ -118,9 +117,8 @@ def race(
         history: a folder of earlier output of the host, a file of recorded scores or of factors, of other
             models on the same documents.
         batch: documents a model is given at a time; large for local models, which are loaded anew each time.
-        delta: probability of a wrong answer; default .05.
-        epsilon: models this close count as equivalent.
-        sampler_options: further options of the sampler.
+        margin: with ``lucb``, models this close count as equivalent.
+        sampler_options: further options of the sampler, for example ``{"delta": .01}``.
         keep: models loaded at once; default all if all are APIs or objects, otherwise one.
         output_path: folder for each arm's ``results_*.json`` and ``samples_*.jsonl``.
         journal: file that records every answer, by which a race goes on; default one in
@@ -150,8 +148,7 @@ def race(
         history=None if history is None else str(history),
         **{
             "batch": batch,
-            "delta": delta,
-            "epsilon": epsilon,
+            "margin": margin,
             "until_proved": until_proved,
             **(sampler_options or {}),
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -9,8 +10,14 @@ from typing import Any
 import click
 from rich.console import Console
 
+from evalbudget.cli.flags import options_of
 from evalbudget.cli.output import check_target, write_text
-from evalbudget.repeats.options import parse_option
+from evalbudget.flags import SAMPLER_OPTION, Flag, refuse_elsewhere, refuse_renamed
+from evalbudget.flags import sampler_options as read_options
+from evalbudget.races.flags import FLAGS as OF_RACES
+from evalbudget_lm_eval.host.spelling import as_spelled, spelled
+from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
+from evalbudget_lm_eval.repeats.flags import JOURNAL
 
 EXAMPLES = """\b
 Examples:
@@ -33,62 +40,36 @@ Exit codes: 0 the race ran; 1 no arm could be evaluated; 2 bad input.
 """
 
 
+_KEEP = Flag(
+    "keep",
+    "Models loaded at once; switching loads weights anew.  [default: all where all are APIs, else 1]",
+    "N",
+    int,
+)
+_OF_HOST: dict[str, dict[str, Any]] = {
+    "arms": {
+        "help": "A model that races the others: lm-eval's --model and --model_args. Give it several times.",
+        "metavar": "NAME=MODEL:ARGS",
+    },
+    "score": {"help": "What decides; needed if the task has several.", "metavar": "METRIC[,FILTER]"},
+}
+FLAGS = (*(replace(flag, **_OF_HOST.get(flag.name, {})) for flag in OF_RACES), _KEEP, JOURNAL)
+
+
+class _RaceCommand(click.Command):
+    """Understands our flags with hyphens, too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, as_spelled(args, FLAGS))
+
+
 @click.command(
     name="race",
+    cls=_RaceCommand,
     context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
     epilog=EXAMPLES,
 )
-@click.option(
-    "--arm",
-    "arms",
-    multiple=True,
-    metavar="NAME=MODEL:ARGS",
-    help="A model that races the others: lm-eval's --model and --model_args. Give it several times.",
-)
-@click.option("--budget", help="Evaluations of all arms together: 2000, 20x for 20 per document, or 5%.")
-@click.option(
-    "--until-proved",
-    "--until_proved",
-    is_flag=True,
-    help="Go on until the best is proved; --budget is then a cap, by default the whole grid.",
-)
-@click.option("--sampler", help="Registered sampler of models; default race.")
-@click.option(
-    "--score", "--metric", "score", help="METRIC or METRIC,FILTER that decides; needed if there are several."
-)
-@click.option("--batch", type=int, help="Documents an arm is given at a time; large for local models.")
-@click.option("--delta", type=float, help="Probability of a wrong answer; default 0.05.")
-@click.option("--epsilon", type=float, help="With --sampler lucb: arms this close count as equivalent.")
-@click.option(
-    "--history", metavar="PATH", help="Earlier output of lm-eval, recorded scores or factors of other models."
-)
-@click.option(
-    "--keep",
-    type=int,
-    help="Models loaded at once; default all where all are APIs, otherwise 1. Switching loads weights anew.",
-)
-@click.option(
-    "--score-range",
-    "--score_range",
-    metavar="LOW..HIGH",
-    help="Smallest and largest possible score; default 0..1.",
-)
-@click.option("--sampler-seed", "--sampler_seed", type=int, help="Seed of the sampler; default 0.")
-@click.option(
-    "--sampler-option",
-    "--sampler_option",
-    "sampler_options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Further option of the sampler; may be given several times.",
-)
-@click.option("--json", "json_path", metavar="PATH", help="Write the leaderboard there.")
-@click.option(
-    "--journal",
-    metavar="PATH",
-    help="File that records every answer, by which a race goes on (default: one below "
-    "evalbudget-journals, in --output_path; none for none).",
-)
+@options_of(FLAGS, spelled)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[LM-EVAL'S FLAGS]...")
 @click.pass_context
 def race_command(ctx: click.Context, /, **given: Any) -> None:
@@ -104,43 +85,25 @@ def race_command(ctx: click.Context, /, **given: Any) -> None:
 def _run(
     *,
     arms: tuple[str, ...],
-    budget: str | None,
-    until_proved: bool,
-    sampler: str | None,
-    score: str | None,
-    batch: int | None,
-    delta: float | None,
-    epsilon: float | None,
-    history: str | None,
     keep: int | None,
-    score_range: str | None,
-    sampler_seed: int | None,
-    sampler_options: tuple[str, ...],
     json_path: str | None,
     journal: str | None,
+    sampler_options: tuple[str, ...],
     args: tuple[str, ...],
+    **given: Any,
 ) -> int:
     if json_path is not None:
         check_target(Path(json_path))
+    names = {flag.name for flag in FLAGS}
+    of_repeats = [flag for flag in OF_REPEATS if flag.name not in names]
+    refuse_elsewhere(args, of_repeats, "is of evalbudget lm-eval run; drop it, or use that command")
+    refuse_renamed(args, "lm-eval")
     from evalbudget.races.config import RaceConfig
     from evalbudget.races.progress import RaceProgress
     from evalbudget.races.verdict import Status
 
-    config = RaceConfig.of(
-        budget=budget,
-        sampler=sampler,
-        score=score,
-        seed=sampler_seed,
-        score_range=score_range,
-        history=history,
-        **{
-            **dict(parse_option(text) for text in sampler_options),
-            "batch": batch,
-            "delta": delta,
-            "epsilon": epsilon,
-            "until_proved": until_proved or None,
-        },
-    )
+    options = read_options(sampler_options, FLAGS, spelled(SAMPLER_OPTION))
+    config = RaceConfig.of(**{**given, "until_proved": given["until_proved"] or None}, **options)
     from evalbudget_lm_eval.races.api import Order, run_order
     from evalbudget_lm_eval.races.arms import check_arms, parse_arm
     from evalbudget_lm_eval.races.flags import read_flags

@@ -26,7 +26,7 @@ class Config(RepeatConfig):
         score_range: the smallest and the largest possible score; None if not declared.
         options: further arguments of the sampler.
         journal: path of the journal; None to choose one, ``none`` for no journal.
-        round_size: documents given to the host at a time; None for 32, or what the model takes at once if
+        in_flight: documents given to the host at a time; None for 32, or what the model takes at once if
             that is more.
         vary_seed: have every repeat send its own seed.
 
@@ -37,7 +37,7 @@ class Config(RepeatConfig):
     """
 
     journal: str | None = None
-    round_size: int | None = None
+    in_flight: int | None = None
     vary_seed: bool = False
 
     def __post_init__(self) -> None:
@@ -50,8 +50,8 @@ class Config(RepeatConfig):
                 f"--arm name=model:args ..., or --sampler {DEFAULT_SAMPLER}"
             )
         super().__post_init__()
-        if self.round_size is not None and self.round_size < 1:
-            raise InvalidInputError(f"--round_size is {self.round_size}; it must be 1 or more")
+        if self.in_flight is not None and self.in_flight < 1:
+            raise InvalidInputError(f"--in_flight is {self.in_flight}; it must be 1 or more")
 
     @classmethod
     def of(
@@ -63,7 +63,7 @@ class Config(RepeatConfig):
         seed: int | None = None,
         score_range: str | Sequence[float] | None = None,
         journal: str | None = None,
-        round_size: int | None = None,
+        in_flight: int | None = None,
         vary_seed: bool | None = None,
         **options: Any,
     ) -> Config:
@@ -81,7 +81,7 @@ class Config(RepeatConfig):
             score_range=None if score_range is None else parse_range(score_range),
             options={k: v for k, v in options.items() if v is not None},
             journal=None if journal is None else str(journal),
-            round_size=round_size,
+            in_flight=in_flight,
             vary_seed=bool(vary_seed),
         )
 

@@ -3,68 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.repeats.config import DEFAULT_SAMPLER
-from evalbudget.repeats.options import parse_option
+from evalbudget.errors import BudgetError
+from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
+from evalbudget.races.flags import FLAGS as OF_RACES
+from evalbudget.repeats.flags import BUDGET, SAMPLER
 from evalbudget.repeats.summary import Summary
 from evalbudget_lm_eval.host.identity import telling_args
+from evalbudget_lm_eval.host.spelling import as_spelled, is_one_of, spelled
 from evalbudget_lm_eval.repeats.config import Config
+from evalbudget_lm_eval.repeats.flags import FLAGS
 from evalbudget_lm_eval.repeats.wrapping import evaluate_replaced
 
 _PREFIX = "evalbudget_"
-
-_FLAGS: dict[str, dict[str, Any]] = {
-    "budget": {
-        "metavar": "<n>",
-        "help": "Calls of the model to buy: 2000, or 20x for 20 answers per document. Never exceeded.",
-    },
-    "sampler": {
-        "metavar": "<name>",
-        "help": f"Registered sampler (default: {DEFAULT_SAMPLER}, which is rating-kernel or eb-bernstein by "
-        "what the warm-up shows); see evalbudget plugins.",
-    },
-    "score": {
-        "metavar": "<metric>",
-        "help": "Metric that drives the sampler, metric or metric,filter (default: each task's first).",
-    },
-    "score_range": {
-        "metavar": "<low..high>",
-        "help": "Smallest and largest possible score, 0..1: gives every document a guaranteed interval.",
-    },
-    "objective": {"metavar": "<name>", "help": "worst-item (default), mse or mean."},
-    "sampler_seed": {"type": int, "metavar": "<n>", "help": "Seed of the sampler (default: 0)."},
-    "sampler_option": {
-        "action": "append",
-        "metavar": "<name=value>",
-        "help": "Further option of the sampler; may be given several times.",
-    },
-    "journal": {
-        "metavar": "<path>",
-        "help": "File that keeps what was paid for; continued if it exists, also with a higher budget "
-        "(default: one below evalbudget-journals, in --output_path; none for none).",
-    },
-    "round_size": {
-        "type": int,
-        "metavar": "<n>",
-        "help": "Documents given to the model at a time (default: 32, or num_concurrent or batch_size).",
-    },
-    "vary_seed": {
-        "action": "store_true",
-        "help": "Have every repeat send its own seed: API models send the same one with every request.",
-    },
-}
 
 
 def execute(arguments: Sequence[str]) -> None:
     """Run the host's command line on these arguments, which are in ``sys.argv`` too."""
     asks_help = arguments[:1] == ["run"] and any(a in ("-h", "--help") for a in arguments)
-    if not asks_help and not any(_is_ours(argument) for argument in arguments):
+    if not asks_help and not any(is_one_of(a, [*FLAGS, *OF_RACES]) for a in arguments):
         from lm_eval.__main__ import cli_evaluate
 
         cli_evaluate()
@@ -75,7 +38,13 @@ def execute(arguments: Sequence[str]) -> None:
 
     setup_logging()
     cli = HarnessCLI()
-    _add_flags(cli._subparsers.choices["run"])
+    run = cli._subparsers.choices["run"]
+    refuse_renamed(arguments, "lm-eval")
+    names = {flag.name for flag in FLAGS}
+    of_races = [flag for flag in OF_RACES if flag.name not in names]
+    refuse_elsewhere(arguments, of_races, "is of evalbudget lm-eval race; drop it, or use that command")
+    _add_flags(run)
+    sys.argv[1:] = as_spelled(arguments, FLAGS)
     parsed = cli.parse_args()
     config = _take(parsed)
     told: list[Summary] = []
@@ -87,24 +56,18 @@ def execute(arguments: Sequence[str]) -> None:
         click.echo(f"{summary}\n")
 
 
-def _names(flag: str) -> list[str]:
-    spellings = [f"--{flag}"]
-    if "_" in flag:
-        spellings.append(f"--{flag.replace('_', '-')}")
-    return spellings
-
-
-def _is_ours(argument: str) -> bool:
-    name = argument.split("=", 1)[0]
-    return any(name in _names(flag) for flag in _FLAGS)
-
-
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "evalbudget", "buy repeats where they teach most, within a budget; needs --budget"
     )
-    for flag, settings in _FLAGS.items():
-        group.add_argument(*_names(flag), dest=_PREFIX + flag, default=None, **settings)
+    for flag in FLAGS:
+        settings: dict[str, Any] = {"dest": _PREFIX + flag.name, "default": None, "help": flag.help}
+        if flag.switch:
+            settings["action"] = "store_true"
+        else:
+            settings |= {"type": flag.type, "metavar": flag.metavar}
+            settings["action"] = "append" if flag.repeated else "store"
+        group.add_argument(spelled(flag), **settings)
 
 
 def _take(parsed: argparse.Namespace) -> Config:
@@ -114,24 +77,15 @@ def _take(parsed: argparse.Namespace) -> Config:
         BudgetError: flags of ours without a budget.
         EvalbudgetError: a flag's value is no good.
     """
-    given = {flag: vars(parsed).pop(_PREFIX + flag, None) for flag in _FLAGS}
+    given = {flag: vars(parsed).pop(_PREFIX + flag.name, None) for flag in FLAGS}
     used = [flag for flag, value in given.items() if value is not None]
-    if given["budget"] is None:
+    if given[BUDGET] is None:
+        shown = spelled((used or [SAMPLER])[0])
         raise BudgetError(
-            f"--{used[0] if used else 'sampler'} needs a --budget; write a number of scores (2000) or scores "
-            "per item (20x)"
+            f"{shown} needs a --budget; write a number of scores (2000) or scores per item (20x)"
         )
-    options: dict[str, Any] = {}
-    for text in given.pop("sampler_option") or ():
-        name, value = parse_option(text, "--sampler_option")
-        if name in options:
-            raise InvalidInputError(f"--sampler_option {name} is given twice")
-        options[name] = value
-    if given["objective"] is not None:
-        options["objective"] = given["objective"]
-    del given["objective"]
-    seed = given.pop("sampler_seed")
-    return Config.of(seed=seed, **given, **options)
+    options = sampler_options(given.pop(SAMPLER_OPTION) or (), FLAGS, spelled(SAMPLER_OPTION))
+    return Config.of(**{flag.name: value for flag, value in given.items()}, **options)
 
 
 def _folder(parsed: argparse.Namespace) -> Path:

@@ -80,7 +80,7 @@ class _Run:
         self.book = book
         self._told = told
         self.rounds = 0
-        self._size = book.config.round_size or max(DEFAULT_ROUND, at_once(book.primed.lm))
+        self._size = book.config.in_flight or max(DEFAULT_ROUND, at_once(book.primed.lm))
         self._suspects: list[tuple[Request, str]] = []
         self._doubtful: set[int] = set()  # documents that may break a round off again: asked by themselves
         self._error: Exception | None = None
@@ -152,7 +152,7 @@ class _Run:
             return self._size
         sampler = self.book.sampler
         warmup = len(self.book.documents) * max(sampler.fixed_repeats, 1) - sampler.asked
-        if self.book.config.round_size is None and warmup > self._size:
+        if self.book.config.in_flight is None and warmup > self._size:
             return min(warmup, self._size * _WARMUP_ROUNDS)
         return self._size
 

@@ -29,7 +29,7 @@ def budgeted(
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
     journal: str | Path | None = None,
-    round_size: int | None = None,
+    in_flight: int | None = None,
     vary_seed: bool = False,
     **options: Any,
 ) -> Iterator[None]:
@@ -45,7 +45,7 @@ def budgeted(
             guaranteed interval, and a score outside counts as failed.
         journal: file that keeps what was paid for; it is continued if it exists. Default: one below
             ``evalbudget-journals``; ``"none"`` for none.
-        round_size: documents given to the host at a time; default 32, or what the model takes at once.
+        in_flight: documents given to the host at a time; default 32, or what the model takes at once.
         vary_seed: have every repeat send its own seed (API models).
         options: further arguments of the sampler, for example ``objective="mean"``.
 
@@ -65,7 +65,7 @@ def budgeted(
         seed=seed,
         score_range=score_range,
         journal=None if journal is None else str(journal),
-        round_size=round_size,
+        in_flight=in_flight,
         vary_seed=vary_seed,
         **options,
     )

@@ -1,0 +1,83 @@
+"""``evalbudget inspect ...``: inspect's own command line, with a sampler in front of the task."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from evalbudget.errors import did_you_mean
+from evalbudget_inspect.cli.audit import audit
+from evalbudget_inspect.cli.budgeted import budgeted_command
+from evalbudget_inspect.cli.leaderboard import leaderboard
+from evalbudget_inspect.cli.race import race
+
+EXAMPLES = """\b
+Examples:
+  evalbudget inspect eval my_task.py --model openai/gpt-5 --budget 2000
+  evalbudget inspect race my_task.py --model openai/a,openai/b,openai/c --budget 5000
+  evalbudget inspect audit audit.sqlite my_task.py --model a,b --score-range 1..10
+  evalbudget inspect eval-retry logs/2026-01-01_my-task.eval
+  evalbudget inspect view
+"""
+
+
+class _HostGroup(click.Group):
+    """Our commands first; every other subcommand is the host's, unchanged. The host takes long to import."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from evalbudget_inspect.host.private import host_cli
+
+        return sorted({*super().list_commands(ctx), *host_cli.list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        ours = super().get_command(ctx, cmd_name)
+        if ours is not None:
+            return ours
+        from evalbudget_inspect.host.private import host_cli
+
+        theirs = host_cli.get_command(ctx, cmd_name)
+        return None if theirs is None else _pass_through(cmd_name, theirs)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            hint = did_you_mean(args[0], self.list_commands(ctx))
+            raise click.UsageError(f"inspect has no command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    name="inspect",
+    cls=_HostGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXAMPLES,
+)
+def inspect_command() -> None:
+    """Run inspect-ai with a sampler deciding what is asked next.
+
+    ``eval`` and ``eval-set`` decide which item to ask again, ``race`` which model to ask next, ``audit``
+    which answer a human should label. All else is passed on to inspect unchanged.
+    """
+
+
+for _command in (budgeted_command("eval"), budgeted_command("eval-set"), race, audit, leaderboard):
+    inspect_command.add_command(_command)
+
+
+def _pass_through(name: str, command: click.Command) -> click.Command:
+    @click.command(
+        name=name,
+        help=command.help,
+        short_help=command.get_short_help_str(),
+        context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    )
+    @click.argument("args", nargs=-1, type=click.UNPROCESSED)
+    def run(args: tuple[str, ...], **_: Any) -> None:
+        from evalbudget_inspect.host.run_host import run_host
+
+        sys.exit(run_host([name, *args]))
+
+    return run

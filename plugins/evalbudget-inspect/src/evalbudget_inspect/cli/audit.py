@@ -1,0 +1,59 @@
+"""``evalbudget inspect audit``: which answers should a human label, and what do the labels prove?"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from evalbudget.audits.flags import FLAGS
+from evalbudget.cli.flags import options_of
+from evalbudget.flags import sampler_options
+from evalbudget.races.flags import FLAGS as RACES
+from evalbudget.repeats.flags import BUDGET
+from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
+from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
+
+_EXAMPLES = """\b
+Examples:
+  evalbudget inspect audit audit.sqlite my_task.py --model a,b --score-range 1..10
+  evalbudget audit serve audit.sqlite
+  evalbudget inspect audit audit.sqlite my_task.py --model a,b --score-range 1..10
+  evalbudget inspect audit audit.sqlite my_task.py --model a,b \\
+      --judge cheap_grader --labels-from careful_grader
+
+Every other flag is inspect's own: see inspect eval --help.
+
+Exit codes: 0 a verdict; 1 over without one; 2 bad input; 3 labels are wanted.
+"""
+
+
+@click.command(name="audit", context_settings=PASSED_ON, epilog=_EXAMPLES)
+@options_of(FLAGS)
+@click.argument("store", metavar="STORE")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[TASK] [INSPECT'S FLAGS]...")
+def audit(store: str, args: tuple[str, ...], **given: Any) -> None:
+    """Compare models by a judge, and have humans label the few answers that it is checked by.
+
+    STORE, a .sqlite file, keeps draws and labels; evalbudget audit serves them to people. The same command
+    goes on when labels are in.
+    """
+    from evalbudget_inspect.audits.command import run_audit
+    from evalbudget_inspect.host.private import init_dotenv
+
+    init_dotenv()  # models and log folder may stand in .env: known to us as they will be to inspect
+    refuse_misplaced(
+        args,
+        FLAGS,
+        ((BUDGET,), "has no meaning in an audit; the labels it may ask for: --max-labels N; drop it"),
+        ((*REPEATS, *RACES), "has no meaning in an audit; drop it"),
+    )
+    again = ["evalbudget", "inspect", "audit", store]
+    for flag in FLAGS:
+        values = given[flag.name] if flag.repeated else (given[flag.name],)
+        for value in values:
+            again += [] if value is None else [flag.option, str(value)]
+    options = sampler_options(given.pop("sampler_options"), FLAGS)
+    typed = {name: value for name, value in given.items() if value is not None}
+    sys.exit(run_audit(args, {"store": store, **typed, **options}, [*again, *args]))

@@ -1,0 +1,118 @@
+"""``evalbudget inspect eval`` and ``eval-set``: what the sampler is for, by default repeats."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from evalbudget.audits.flags import FLAGS as AUDITS
+from evalbudget.cli.flags import options_of
+from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.flags import sampler_options
+from evalbudget.judges.flags import FLAGS as JUDGES
+from evalbudget.races.flags import FLAGS as RACES
+from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
+from evalbudget_inspect.repeats.flags import FLAGS, REPEAT
+
+_EXAMPLES = """\b
+Examples:
+  evalbudget inspect {name} my_task.py --model openai/gpt-5 --budget 2000
+  evalbudget inspect {name} my_task.py@one --model a,b --sampler uniform --budget 20x
+  evalbudget inspect {name} my_task.py --model m --budget 500 --repeat judge \\
+      --score model_graded_qa --max-samples 20 -T difficulty=hard
+  evalbudget inspect {name} my_task.py --model m \\
+      --judges openai/gpt-5,anthropic/claude-opus-4,google/gemini-3-pro
+  evalbudget inspect {name} my_task.py --model a,b,c --sampler pulse --budget 5000
+
+Every other flag is inspect's own: see inspect {name} --help.
+"""
+
+
+def budgeted_command(name: str) -> click.Command:
+    """The host's command of that name, under a budget."""
+
+    @click.command(
+        name=name,
+        context_settings=PASSED_ON,
+        epilog=_EXAMPLES.format(name=name),
+        help=f"inspect {name} under a budget: a sampler decides how often each item is asked.",
+    )
+    @options_of(FLAGS)
+    @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[TASK] [INSPECT'S FLAGS]...")
+    def command(args: tuple[str, ...], **given: Any) -> None:
+        sys.exit(_run(name, args, **given))
+
+    return command
+
+
+def _run(name: str, args: Sequence[str], **given: Any) -> int:
+    from evalbudget_inspect.host.private import init_dotenv
+    from evalbudget_inspect.host.run_host import run_host
+
+    init_dotenv()  # models and log folder may stand in .env: known to us as they will be to inspect
+    refuse_misplaced(
+        args,
+        FLAGS,
+        (RACES, f"is for races; use evalbudget inspect race in the place of {name}"),
+        (AUDITS, f"is for audits; use evalbudget inspect audit STORE in the place of {name}"),
+    )
+    options = sampler_options(given.pop("sampler_options"), FLAGS)
+    typed = {name: value for name, value in given.items() if value is not None}
+    ours = {**typed, **options}
+    if not ours:
+        return run_host([name, *args])
+    other = _of_another_kind(name, args, given["sampler"], ours)
+    return _repeat(name, args, ours) if other is None else other
+
+
+def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: dict[str, Any]) -> int | None:
+    """What a sampler does that repeats nothing; None if it repeats items."""
+    from evalbudget.hooks.plugins import plugins
+    from evalbudget.races.config import is_racer
+
+    if sampler is None:
+        return None
+    what = "races" if is_racer(sampler) else "audits" if sampler in plugins().auditors else None
+    if what is None:
+        return None
+    for flag in (REPEAT, *JUDGES):
+        if flag.name in ours:
+            raise InvalidInputError(
+                f"{flag.option} is for repeats of one model's items, not for {what}; drop it"
+            )
+    if what == "races":
+        from evalbudget_inspect.races.command import run_race
+
+        return run_race(name, args, ours)
+    from evalbudget_inspect.audits.command import run_audit_beside_logs
+
+    return run_audit_beside_logs(name, args, ours)
+
+
+def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
+    from evalbudget_inspect.host.private import host_cli
+    from evalbudget_inspect.host.rewrite import host_arguments
+    from evalbudget_inspect.host.run_host import run_host
+    from evalbudget_inspect.judges.judges import judges_text, read_judges
+    from evalbudget_inspect.repeats.config import DEFAULT_SAMPLER_OF_PANELS, Config
+    from evalbudget_inspect.repeats.entry import PREFIX
+
+    if "judges" in ours:
+        ours = {**ours, "judges": judges_text(read_judges(ours["judges"]))}
+    if "budget" not in ours and not (
+        "judges" in ours and ours.get("sampler") in (None, DEFAULT_SAMPLER_OF_PANELS)
+    ):
+        flag = next(iter(ours)).replace("_", "-")
+        raise BudgetError(
+            f"--{flag} needs a --budget; write a number of scores (2000) or scores per item (20x)"
+        )
+    Config.of(**{"budget": None, **ours})  # refuse bad values before inspect starts
+    codes = []
+    for rewritten in host_arguments(host_cli.commands[name], args, ours, PREFIX):
+        click.echo(f"+ inspect {shlex.join([name, *rewritten])}", err=True)
+        codes.append(run_host([name, *rewritten]))
+    return max(codes)

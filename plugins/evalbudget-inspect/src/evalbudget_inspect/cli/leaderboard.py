@@ -1,0 +1,33 @@
+"""``evalbudget inspect leaderboard``: the leaderboard of a race, from its logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalbudget.cli.flags import options_of
+from evalbudget.cli.output import check_target
+from evalbudget.flags import JSON
+
+
+@click.command(name="leaderboard")
+@click.argument("logs", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@options_of((JSON,))
+def leaderboard(logs: tuple[Path, ...], json_path: str | None) -> None:
+    """Print the leaderboard of a race from its logs.
+
+    LOGS are .eval files or folders of them.
+    """
+    if json_path is not None:
+        check_target(Path(json_path))
+    from inspect_ai.log import list_eval_logs, read_eval_log
+
+    from evalbudget_inspect.races.command import write_boards
+    from evalbudget_inspect.races.leaderboard import leaderboard
+
+    read = [read_eval_log(log, header_only=True) for path in logs for log in list_eval_logs(str(path))]
+    board = leaderboard(read)
+    click.echo(board.table())
+    if json_path is not None:
+        write_boards(Path(json_path), [board])

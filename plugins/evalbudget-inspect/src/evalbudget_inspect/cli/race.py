@@ -1,0 +1,57 @@
+"""``evalbudget inspect race``: which model, or which setting, is best?"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalbudget.audits.flags import FLAGS as AUDITS
+from evalbudget.cli.flags import options_of
+from evalbudget.cli.output import check_target
+from evalbudget.flags import sampler_options
+from evalbudget.races.flags import ARM, FLAGS
+from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
+from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
+
+_EXAMPLES = """\b
+Examples:
+  evalbudget inspect race my_task.py --model openai/a,openai/b,openai/c --budget 5000
+  evalbudget inspect race my_task.py --model openai/a,openai/b --until-proved
+  evalbudget inspect race my_task.py --model m --budget 800 \\
+      --arm prompt=short.txt --arm prompt=long.txt
+
+Every other flag is inspect's own: see inspect eval --help.
+"""
+
+_SETTING = replace(
+    ARM,
+    help="A setting of the task's arguments that races the others; give it several times.",
+    metavar="NAME=VALUE,...",
+)
+
+
+@click.command(name="race", context_settings=PASSED_ON, epilog=_EXAMPLES)
+@options_of(_SETTING if flag is ARM else flag for flag in FLAGS)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[TASK] [INSPECT'S FLAGS]...")
+def race(args: tuple[str, ...], arms: tuple[str, ...], json_path: str | None, **given: Any) -> None:
+    """Race models, or settings of a task, on its items: which is best, for part of all evaluations."""
+    if json_path is not None:
+        check_target(Path(json_path))
+    from evalbudget_inspect.host.private import init_dotenv
+    from evalbudget_inspect.races.command import run_race
+
+    init_dotenv()  # models and log folder may stand in .env: known to us as they will be to inspect
+    refuse_misplaced(
+        args,
+        FLAGS,
+        (REPEATS, "is for repeats of one model's items, not for races; drop it"),
+        (AUDITS, "is for audits; use evalbudget inspect audit STORE in the place of race"),
+    )
+    options = sampler_options(given.pop("sampler_options"), FLAGS)
+    given["until_proved"] = given["until_proved"] or None
+    typed = {name: value for name, value in given.items() if value is not None}
+    sys.exit(run_race("eval", args, {**typed, **options}, arms, json_path))

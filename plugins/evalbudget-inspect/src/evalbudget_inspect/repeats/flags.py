@@ -1,0 +1,13 @@
+"""What a user can say of repeats on inspect; what a repeat repeats, and judges, come on top."""
+
+from evalbudget.flags import Flag
+from evalbudget.judges.flags import FLAGS as JUDGES
+from evalbudget.repeats.flags import FLAGS as REPEATS
+
+REPEAT = Flag(
+    "repeat",
+    "generation: a fresh epoch; judge: the first generation, scored again.  [default: generation]",
+    "WHAT",
+)
+
+FLAGS = (*REPEATS[:-2], REPEAT, *JUDGES, *REPEATS[-2:])

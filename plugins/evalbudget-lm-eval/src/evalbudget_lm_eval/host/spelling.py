@@ -1,0 +1,28 @@
+"""Our flags as lm-eval spells its own: with underscores; hyphens are understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from evalbudget.flags import Flag
+
+
+def spelled(flag: Flag) -> str:
+    """As it is shown and typed."""
+    return "--" + flag.option.removeprefix("--").replace("-", "_")
+
+
+def as_spelled(arguments: Sequence[str], flags: Iterable[Flag]) -> list[str]:
+    """The arguments, those of our flags with underscores; all others unchanged."""
+    ours = {flag.option: spelled(flag) for flag in flags}
+    changed = []
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        changed.append(f"{ours.get(name, name)}{equals}{value}")
+    return changed
+
+
+def is_one_of(argument: str, flags: Iterable[Flag]) -> bool:
+    """Whether a word of the command line is one of these flags."""
+    name = argument.partition("=")[0]
+    return any(name in (flag.option, spelled(flag)) for flag in flags)

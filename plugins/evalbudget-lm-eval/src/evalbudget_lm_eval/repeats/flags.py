@@ -1,0 +1,30 @@
+"""What a user can say of repeats on lm-eval: as anywhere, and where what was paid for is kept."""
+
+from dataclasses import replace
+
+from evalbudget.flags import Flag
+from evalbudget.repeats.flags import FLAGS as REPEATS
+from evalbudget.repeats.flags import SCORE
+
+JOURNAL = Flag(
+    "journal",
+    "File that keeps what was paid for; continued if it exists, also with a higher budget.  [default: one "
+    "below evalbudget-journals, in --output_path; none for none]",
+    "PATH",
+)
+IN_FLIGHT = Flag(
+    "in_flight",
+    "Documents given to the model at a time.  [default: 32, or num_concurrent or batch_size]",
+    "N",
+    int,
+)
+VARY_SEED = Flag(
+    "vary_seed",
+    "Have every repeat send its own seed: API models send the same one with every request.",
+    switch=True,
+)
+
+FLAGS = (
+    *(replace(flag, metavar="METRIC[,FILTER]") if flag is SCORE else flag for flag in REPEATS),
+    *(JOURNAL, IN_FLIGHT, VARY_SEED),
+)

@@ -1,0 +1,69 @@
+"""``evalbudget backtest``: what a sampler would have saved on recorded scores, one file per question."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import click
+
+from evalbudget.cli.backtest.audits import audits
+from evalbudget.cli.backtest.judges import judges
+from evalbudget.cli.backtest.races import races
+from evalbudget.cli.backtest.repeats import repeats
+from evalbudget.cli.backtest.shared import listed
+from evalbudget.cli.suggest import SuggestingGroup
+from evalbudget.hooks.plugins import plugins
+
+EXAMPLES = """\b
+Examples:
+  evalbudget backtest scores.npz
+  evalbudget backtest repeats scores.csv --sampler uniform,auto --budget 10x,5000
+  evalbudget backtest judges scores.npz --rotation cyclic,random,single --budget 500
+  evalbudget backtest races models.npz --sampler uniform,ucb-e,race --budget 5%,10%
+  evalbudget backtest audits labelled.npz --sampler audit-eprocess --label-price 20
+
+\b
+Without a command it is what the samplers are for: repeats, if none is named.
+A .csv has the columns item and score and, optionally, model, rater and repeat.
+"""
+
+
+class _Backtest(SuggestingGroup):
+    """A file in the place of a command: the command is the one that the samplers are for."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in ctx.help_option_names and _is_file_or_option(args[0]):
+            args = [_question(args), *args]
+        return super().parse_args(ctx, args)
+
+
+def _is_file_or_option(text: str) -> bool:
+    return text.startswith("-") or "/" in text or bool(Path(text).suffix) or Path(text).exists()
+
+
+def _question(args: list[str]) -> str:
+    """The command whose samplers are named."""
+    if _values(args, "--rotation"):
+        return "judges"
+    known = plugins()
+    names = listed(tuple(_values(args, "--sampler")))
+    if any(name in known.auditors for name in names):
+        return "audits"
+    if any(name in known.racers and name not in known.samplers for name in names):
+        return "races"
+    return "repeats"
+
+
+def _values(args: list[str], option: str) -> list[str]:
+    following = [value for name, value in pairwise(args) if name == option]
+    return following + [arg.partition("=")[2] for arg in args if arg.startswith(f"{option}=")]
+
+
+@click.group(name="backtest", cls=_Backtest, epilog=EXAMPLES)
+def backtest() -> None:
+    """Replay recorded scores: which sampler gets how close with how many readings?"""
+
+
+for _command in (repeats, judges, races, audits):
+    backtest.add_command(_command)

@@ -1,0 +1,147 @@
+"""What a user can say of a run: each thing once, for every command line, inspect's ``-T`` and Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalbudget.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One thing to say, with one name everywhere.
+
+    Attributes:
+        name: in Python and after inspect's ``-T``; with hyphens on a command line, unless ``spelled``.
+        help: one sentence.
+        metavar: stands for the value in help.
+        type: of the value.
+        repeated: may be given several times.
+        switch: has no value.
+        spelled: on a command line, where hosts have a flag of that name already.
+    """
+
+    name: str
+    help: str
+    metavar: str | None = None
+    type: type[str | int | float] = str
+    repeated: bool = False
+    switch: bool = False
+    spelled: str = ""
+
+    @property
+    def option(self) -> str:
+        """As it is typed."""
+        return "--" + (self.spelled or self.name).replace("_", "-")
+
+
+SAMPLER_SEED = Flag("seed", "Seed of the sampler.  [default: 0]", "N", int, spelled="sampler_seed")
+SAMPLER_OPTION = Flag(
+    "sampler_options",
+    "Further option of the sampler; may be given several times.",
+    "NAME=VALUE",
+    repeated=True,
+    spelled="sampler_option",
+)
+JSON = Flag("json_path", "Write the leaderboard there.", "PATH", spelled="json")
+
+
+def names_of(flags: Iterable[Flag]) -> tuple[str, ...]:
+    """Names that are arguments of a task as well: all but what is read from several flags, and files."""
+    return tuple(flag.name for flag in flags if not flag.repeated and flag is not JSON)
+
+
+_RENAMED = {
+    "--race": "is a command now: evalbudget {host} race",
+    "--audit": "is a command now: evalbudget {host} audit STORE",
+    "--auditor": "is --labels-from now, of evalbudget {host} audit",
+    "--epsilon": "is --margin now; in backtests, --top",
+    "--metric": "is --score now",
+    "--delta": "is an option of the sampler: --sampler-option delta=0.05",
+    "--objective": "is an option of the sampler: --sampler-option objective=mean",
+    "--round-size": "is --in-flight now",
+    "--prices": "is --judge-prices now, and --label-price for human labels",
+}
+
+
+def refuse_renamed(arguments: Sequence[str], host: str) -> None:
+    """Say where the flags of earlier versions have gone.
+
+    Args:
+        arguments: what is about to go to the host, which knows none of them.
+        host: ``inspect`` or ``lm-eval``.
+
+    Raises:
+        InvalidInputError: one of them is among the arguments.
+    """
+    for argument in arguments:
+        name = argument.partition("=")[0]
+        told = renamed(name, host)
+        if told:
+            raise InvalidInputError(f"{name} {told}")
+
+
+def renamed(option: str, host: str = "inspect") -> str:
+    """What an option of an earlier version is now; empty if there was none."""
+    return _RENAMED.get(option.replace("_", "-"), "").format(host=host)
+
+
+def refuse_elsewhere(arguments: Sequence[str], flags: Iterable[Flag], why: str) -> None:
+    """Refuse flags of another command of ours, which the host would not know.
+
+    Args:
+        arguments: what is about to go to the host.
+        flags: of the other command.
+        why: ends the sentence that begins with the flag.
+
+    Raises:
+        InvalidInputError: one of them is among the arguments.
+    """
+    known = {flag.option for flag in flags}
+    for argument in arguments:
+        name = argument.partition("=")[0]
+        if name.replace("_", "-") in known:
+            raise InvalidInputError(f"{name} {why}")
+
+
+def sampler_options(
+    texts: Iterable[str], own: Iterable[Flag], flag: str = SAMPLER_OPTION.option
+) -> dict[str, Any]:
+    """Read ``bonus=2.0``, one text per option.
+
+    Args:
+        texts: NAME=VALUE each.
+        own: what has a flag of its own.
+        flag: as it is spelled here.
+
+    Raises:
+        InvalidInputError: one is not NAME=VALUE, is given twice, or has a flag of its own.
+    """
+    flags: Mapping[str, Flag] = {each.name: each for each in own}
+    options: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.replace("-", "_")
+        if not equals or not name:
+            raise InvalidInputError(f"{flag} {text!r} is not NAME=VALUE; for example bonus=2.0")
+        if name in flags:
+            raise InvalidInputError(
+                f"{name} is not an option of the sampler; give it by {flags[name].option}"
+            )
+        if name in options:
+            raise InvalidInputError(f"{flag} {name} is given twice; give it once")
+        options[name] = _value(value)
+    return options
+
+
+def _value(text: str) -> int | float | bool | str:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,26 @@
+"""What a user can say of a race."""
+
+from evalbudget.flags import JSON, SAMPLER_OPTION, SAMPLER_SEED, Flag
+
+ARM = Flag("arms", "Who races; give it several times.", "NAME=...", repeated=True, spelled="arm")
+BUDGET = Flag(
+    "budget",
+    "Evaluations of all models together: 5000, 20x for 20 per item, 5% of models x items.",
+    "N|Nx|N%",
+)
+UNTIL_PROVED = Flag(
+    "until_proved",
+    "Go on until the best is proved; --budget is then a cap, by default the whole grid.",
+    switch=True,
+)
+SAMPLER = Flag("sampler", "Registered sampler of models.  [default: race]", "NAME")
+SCORE = Flag("score", "Score that decides.  [default: the task's first]", "NAME")
+SCORE_RANGE = Flag("score_range", "Smallest and largest possible score.  [default: 0..1]", "LOW..HIGH")
+BATCH = Flag("batch", "Items a model is given at a time.", "N", int)
+MARGIN = Flag("margin", "With --sampler lucb: models this close count as equivalent.", "E", float)
+HISTORY = Flag("history", "Earlier logs, recorded scores or factors of other models on these items.", "PATH")
+
+FLAGS = (
+    *(ARM, BUDGET, UNTIL_PROVED, SAMPLER, SCORE, SCORE_RANGE),
+    *(BATCH, MARGIN, HISTORY, SAMPLER_SEED, SAMPLER_OPTION, JSON),
+)

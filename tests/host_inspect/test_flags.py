@@ -1,0 +1,58 @@
+"""Flags, inspect's ``-T`` and Python know the same names."""
+
+from __future__ import annotations
+
+from inspect import signature
+
+import pytest
+
+from evalbudget.audits.flags import FLAGS as AUDITS
+from evalbudget.errors import InvalidInputError
+from evalbudget.flags import names_of, refuse_renamed, renamed, sampler_options
+from evalbudget.races.flags import FLAGS as RACES
+from evalbudget_inspect import budgeted, race
+from evalbudget_inspect.audits.settings import AuditSettings
+from evalbudget_inspect.cli import inspect_command
+from evalbudget_inspect.races.task import race as race_of_tasks
+from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
+
+
+def test_python_takes_what_flags_say() -> None:
+    assert set(names_of(REPEATS)) == set(signature(budgeted).parameters) - {"task", "options"}
+    # batch and margin are options of samplers, which Python takes by name
+    assert set(names_of(RACES)) - {"batch", "margin"} == set(signature(race).parameters) - {"task", "options"}
+    assert race is race_of_tasks
+    given = {**dict.fromkeys(names_of(AUDITS)), "labels_per_batch": 7, "label_price": 3.0}
+    settings = AuditSettings.of(store="a.sqlite", models=["a", "b"], **given)
+    assert (settings.config(10).batch, settings.config(10).price_label) == (7, 3.0)
+
+
+def test_the_help_of_eval_shows_repeats_and_judges_alone() -> None:
+    shown = {param.name for param in inspect_command.commands["eval"].params}
+    assert shown == {*names_of(REPEATS), "sampler_options", "args"}
+    assert len(REPEATS) <= 12
+
+
+def test_options_of_samplers() -> None:
+    assert sampler_options(["bonus=2.0", "n-first=3", "shared=true", "name=x=y"], ()) == {
+        "bonus": 2.0,
+        "n_first": 3,
+        "shared": True,
+        "name": "x=y",
+    }
+    for text, message in (
+        ("bonus", "is not NAME=VALUE"),
+        ("=3", "is not NAME=VALUE"),
+        ("seed=3", "give it by --sampler-seed"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            sampler_options([text], REPEATS)
+    with pytest.raises(InvalidInputError, match="given twice"):
+        sampler_options(["a=1", "a=2"], ())
+
+
+def test_names_of_earlier_versions() -> None:
+    assert renamed("--race", "inspect") == "is a command now: evalbudget inspect race"
+    assert renamed("--budget") == ""
+    with pytest.raises(InvalidInputError, match="--round_size is --in-flight now"):
+        refuse_renamed(["--tasks", "a", "--round_size=3"], "lm-eval")
