@@ -18,9 +18,9 @@ from evalbudget.judges.estimates import JudgeScores, judge_biases, judge_correct
 from evalbudget.judges.schedules import Cyclic
 from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.host.reader import open_scores
 from evalbudget_lm_eval.judges.asking import Asking
 from evalbudget_lm_eval.judges.spec import forget_judges
+from evalbudget_lm_eval.reader import open_scores
 
 NAMES = ["a", "b", "c"]
 GREEDY = {"until": ["\n"], "do_sample": False, "temperature": 0.0}

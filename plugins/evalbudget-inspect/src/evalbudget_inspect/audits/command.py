@@ -22,7 +22,8 @@ from evalbudget_inspect.audits.settings import AuditSettings
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.private import parse_cli_args
 from evalbudget_inspect.host.rewrite import host_arguments, parse
-from evalbudget_inspect.repeats.entry import PREFIX, named_tasks
+from evalbudget_inspect.host.tasks import named_tasks
+from evalbudget_inspect.repeats.entry import PREFIX
 
 ENTRY = "evalbudget_inspect/audited"
 _CODES = {Stage.VERDICT: 0, Stage.OVER: 1, Stage.LABELS: 3, Stage.DRAW: 4}

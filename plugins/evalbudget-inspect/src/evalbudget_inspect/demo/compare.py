@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from evalbudget import Allocation, Design, Reading
 from evalbudget.repeats.config import RepeatConfig
 from evalbudget.repeats.estimates import ItemReadings, eb_wilson
+from evalbudget_inspect.host.entries import WEIGHT, weight_of
 from evalbudget_inspect.host.scoring import METADATA
-from evalbudget_inspect.repeats.allocation import WEIGHT
-from evalbudget_inspect.repeats.metrics import weight_of
 
 _RUNS = 100
 

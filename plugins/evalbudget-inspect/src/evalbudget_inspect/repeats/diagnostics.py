@@ -8,13 +8,10 @@ from typing import Any
 
 from inspect_ai.log import EvalSpec
 
-from evalbudget.estimate import Estimate
-from evalbudget.judges.estimates import judge_corrected
-from evalbudget.judges.panel import describe_panel
+from evalbudget.judges.panel import Call, PanelRows
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.rows import LEVEL, BenchmarkMean, describe_mean, item_columns
 from evalbudget.repeats.summary import Outcome, Summary, summarize
-from evalbudget_inspect.judges.panel_metrics import Call, judge_scores, panel_estimate
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
 from evalbudget_inspect.judges.rotating import Rotation
 from evalbudget_inspect.repeats.allocation import Allocation
@@ -59,40 +56,27 @@ def outcome(allocation: Allocation) -> dict[str, Any]:
 
 def panel_outcome(allocation: Allocation, rotation: Rotation) -> dict[str, Any]:
     """What each judge was given, failed and used up; what the estimate speaks of, and what to beware of."""
-    panel = rotation.panel
-    calls = _calls(allocation, rotation)
-    scores = judge_scores(calls, panel.judges, kept=rotation.kept)
     unused = [] if rotation.unused is None else [rotation.unused]
     return panel_report(
-        panel,
-        scores,
+        rotation.panel,
+        _panel_rows(allocation, rotation),
         rotation.calls,
-        estimate=_panel_estimate(allocation, rotation, calls),
         usage=rotation.usage,
         notes=[*rotation.schedule.notes, *rotation.notes, *unused],
         one_scale=allocation.config.score_range is not None,
     )
 
 
-def _panel_estimate(allocation: Allocation, rotation: Rotation, calls: list[Call]) -> Estimate:
-    return panel_estimate(
-        calls,
-        rotation.panel.judges,
-        kept=rotation.kept,
-        weighs_judges=rotation.panel.weighs_judges,
-        allocation=allocation.sampler.allocation,
-        fixed_repeats=allocation.sampler.fixed_repeats,
-    )
-
-
-def _calls(allocation: Allocation, rotation: Rotation) -> list[Call]:
+def _panel_rows(
+    allocation: Allocation, rotation: Rotation, bounds: tuple[float, float] | None = None
+) -> PanelRows:
     # a cell that failed before its judge was asked is no failure of the judge
     cells = [
         (r.request, r.value)
         for r in allocation.purchase.journal.readings
         if r.value is not None or rotation.was_called(r.request.cell.item, r.request.cell.epoch)
     ]
-    return [
+    calls = [
         Call(
             request.cell.item,
             request.cell.epoch,
@@ -102,15 +86,24 @@ def _calls(allocation: Allocation, rotation: Rotation) -> list[Call]:
         )
         for request, value in cells
     ]
+    return PanelRows(
+        calls,
+        rotation.panel.judges,
+        n_items=len(allocation.sampler.design.items),
+        kept=rotation.kept,
+        weighs_judges=rotation.panel.weighs_judges,
+        allocation=allocation.sampler.allocation,
+        fixed_repeats=allocation.sampler.fixed_repeats,
+        bounds=bounds,
+    )
 
 
 def readings_of(allocation: Allocation, rotation: Rotation | None) -> ItemReadings:
     """Readings of all items; where judges take turns, with their deviations from the panel taken out."""
-    n_items = len(allocation.sampler.design.items)
     if rotation is not None:
-        scores = judge_scores(_calls(allocation, rotation), rotation.panel.judges, kept=False, n=n_items)
-        return judge_corrected(scores)
-    return ItemReadings.of_bought(allocation.purchase.journal.readings, n_items)
+        return _panel_rows(allocation, rotation).corrected
+    items = allocation.sampler.design.items
+    return ItemReadings.of_bought(allocation.purchase.journal.readings, len(items))
 
 
 def benchmark_mean(
@@ -123,19 +116,14 @@ def benchmark_mean(
         rotation: of its judges; None where they do not take turns.
         bounds: the smallest and the largest possible score, declared or known from the scorer.
     """
-    how: dict[str, Any] = {
-        "allocation": allocation.sampler.allocation,
-        "fixed_repeats": allocation.sampler.fixed_repeats,
-        "bounds": bounds,
-    }
-    if rotation is None:
-        table = readings_of(allocation, None)
-        return describe_mean(table if table.value.size else None, **how)
-    calls = _calls(allocation, rotation)
-    return describe_panel(
-        _panel_estimate(allocation, rotation, calls),
-        judge_scores(calls, rotation.panel.judges, kept=False),
-        **how,
+    if rotation is not None:
+        return _panel_rows(allocation, rotation, bounds).mean
+    table = readings_of(allocation, None)
+    return describe_mean(
+        table if table.value.size else None,
+        allocation=allocation.sampler.allocation,
+        fixed_repeats=allocation.sampler.fixed_repeats,
+        bounds=bounds,
     )
 
 
@@ -183,8 +171,7 @@ def summary_of(
     names = allocation.sampler.design.items
     judges: list[str] = []
     if rotation is not None and rotation.panel.weighs_judges:
-        found = judge_scores(_calls(allocation, rotation), rotation.panel.judges, kept=False)
-        judges = [name for name, n in zip(found.judges, found.counts.tolist(), strict=True) if n]
+        judges = list(_panel_rows(allocation, rotation).by_epoch.scoring_panel().judges)
     return summarize(
         Outcome(
             task=spec.task,

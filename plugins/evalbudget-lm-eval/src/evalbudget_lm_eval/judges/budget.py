@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from evalbudget import Allocation
-from evalbudget.judges.estimates import short_names
-from evalbudget_lm_eval.judges.readings import Judged, judge_scores
-from evalbudget_lm_eval.judges.rows import bias_of, known, missing_of, panel_estimate
+from evalbudget.judges.estimates import cost_rows, short_names
+from evalbudget.judges.panel import PanelRows
+from evalbudget_lm_eval.judges.rows import known
 
 
-def judged_rows(
-    score: str, values: Sequence[Judged], *, allocation: Allocation, fixed_repeats: int
-) -> dict[str, Any]:
+def judged_rows(score: str, found: PanelRows) -> dict[str, Any]:
     """Each judge's bias ``M_bias_<judge>`` with its ``_stderr``, and ``M_missing``.
 
     They take the place of the host's totals, which know nothing of repeats that were bought because of
@@ -21,30 +17,25 @@ def judged_rows(
 
     Args:
         score: the host's key ``metric,filter``.
-        values: one per document.
-        allocation: of the sampler.
-        fixed_repeats: responses every document got judged whatever its scores were.
+        found: what the judges said.
     """
     metric, _, chosen = score.partition(",")
     rows: dict[str, Any] = {}
-    scores = judge_scores(values)
-    if allocation is not Allocation.FIXED:
-        scores = scores.where(scores.epoch < fixed_repeats)
-    for judge, short in zip(scores.judges, short_names(scores.judges), strict=True):
-        rows[f"{metric}_bias_{short},{chosen}"] = known(bias_of(scores, judge))
-        rows[f"{metric}_bias_{short}_stderr,{chosen}"] = known(bias_of(scores, judge, error=True))
-    rows[f"{metric}_missing,{chosen}"] = missing_of(values)
+    for short, bias in zip(short_names(found.judges), found.biases(fixed=True).values(), strict=True):
+        rows[f"{metric}_bias_{short},{chosen}"] = known(bias.value)
+        rows[f"{metric}_bias_{short}_stderr,{chosen}"] = known(bias.standard_error)
+    rows[f"{metric}_missing,{chosen}"] = int(found.scores.failed.sum())
     return rows
 
 
-def judged_block(values: Sequence[Judged], *, allocation: Allocation, fixed_repeats: int) -> dict[str, Any]:
+def judged_block(found: PanelRows) -> dict[str, Any]:
     """What each judge was asked and failed, and what the estimate is of."""
-    scores = judge_scores(values)
-    found = panel_estimate(values, allocation=allocation, fixed_repeats=fixed_repeats)
-    counts = zip(scores.judges, scores.counts.tolist(), scores.failed.tolist(), strict=True)
     return {
-        "fixed_repeats": fixed_repeats,
-        "per_judge": {judge: {"scores": scored, "failed": failed} for judge, scored, failed in counts},
-        "target": found.target,
-        "method": found.method,
+        "fixed_repeats": found.fixed_repeats,
+        "per_judge": {
+            judge: {"scores": row["calls"] - row["failed"], "failed": row["failed"]}
+            for judge, row in cost_rows(found.scores).items()
+        },
+        "target": found.estimate.target,
+        "method": found.estimate.method,
     }

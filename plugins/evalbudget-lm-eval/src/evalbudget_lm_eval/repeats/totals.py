@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from evalbudget import Allocation
-from evalbudget.judges.estimates import judge_corrected
+from evalbudget.judges.panel import PanelRows
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.rows import BenchmarkMean, describe_mean, item_columns
 from evalbudget_lm_eval.host.answered import Asked
-from evalbudget_lm_eval.host.ranges import known_range
 from evalbudget_lm_eval.host.scores import is_mean
-from evalbudget_lm_eval.judges.readings import Judged, judge_scores
+from evalbudget_lm_eval.judges.readings import Judged
 from evalbudget_lm_eval.judges.rows import panel_rows
 from evalbudget_lm_eval.repeats.book import Book
-from evalbudget_lm_eval.repeats.rows import Scored, readings_of
+from evalbudget_lm_eval.repeats.ranges import known_range
+from evalbudget_lm_eval.repeats.scored import Scored, readings_of
 
 
 class _How(TypedDict):
@@ -40,8 +39,7 @@ class TaskTotals:
         allocation: how the sampler's counts depend on scores.
         fixed_repeats: readings every document got whatever its scores were; of judges, if they scored.
         others: the mean by other metrics and filters that the host averages, by its keys.
-        judged: one value per document where judges scored; empty where they did not.
-        judges: their names.
+        panel: what judges said; None where they did not score.
     """
 
     name: str
@@ -54,8 +52,7 @@ class TaskTotals:
     allocation: Allocation
     fixed_repeats: int
     others: Mapping[str, BenchmarkMean] = field(default_factory=dict)
-    judged: Sequence[Judged] = ()
-    judges: tuple[str, ...] = ()
+    panel: PanelRows | None = None
 
     @property
     def means(self) -> dict[str, BenchmarkMean]:
@@ -109,41 +106,25 @@ def _judged(
     responses: int,
 ) -> TaskTotals:
     """Of a task that judges score: their deviations are taken out of what is said of single documents."""
-    documents, answered, weights = book.primed.documents(name), book.primed.answered(name), book.weights
-    scored = Counter(
-        (item, reading.epoch // responses)
-        for item, value in enumerate(values)
-        for reading in value.readings
-        if reading.score is not None
-    )
-
-    def weight(item: int, epoch: int) -> float:
-        """Of one of the scores that make up an answer: several responses, or several judges of one."""
-        answer = epoch // responses
-        return weights[Asked(name, answered[item], answer)] / max(scored[item, answer], 1)
-
-    scores = judge_scores(values, weight)
+    documents, weights = book.primed.documents(name), book.weights
+    index = {document: i for i, document in enumerate(documents)}
     how: _How = {
         "allocation": book.sampler.allocation,
         "fixed_repeats": book.sampler.fixed_repeats * responses,
     }
-    corrected = judge_corrected(scores)
-    assert corrected.weight is not None
-    columns = (corrected.item, corrected.epoch, corrected.value, corrected.weight)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    table = readings_of([Scored(answered[item], *rest) for item, *rest in rows], documents)
-    return TaskTotals(
-        name,
-        book.scores[name],
-        documents,
-        table,
-        # corrected scores may leave the scale
-        item_columns(table, bounds=bounds if len(scores.judges) == 1 else None, **how),
-        panel_rows(values, bounds=bounds, weight=weight, **how),
-        bounds,
+    panel = panel_rows(
+        values,
+        items=[index[document] for document in book.primed.answered(name)],
+        n_items=len(documents),
+        weight=lambda item, answer: weights[Asked(name, documents[item], answer)],
+        responses=responses,
+        bounds=bounds,
         **how,
-        judged=values,
-        judges=scores.judges,
+    )
+    table = panel.corrected  # corrected scores may leave the scale
+    columns = item_columns(table, bounds=bounds if len(panel.judges) == 1 else None, **how)
+    return TaskTotals(
+        name, book.scores[name], documents, table, columns, panel.mean, bounds, **how, panel=panel
     )
 
 
