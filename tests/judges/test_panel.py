@@ -23,8 +23,9 @@ from evalbudget.judges.estimates import (
     panel_mean,
     short_names,
 )
-from evalbudget.judges.panel import Call, PanelRows, answer_score, share_weights
+from evalbudget.judges.panel import Call, PanelRows, share_weights
 from evalbudget.judges.schedules.panel import parse_prices
+from evalbudget.statistics.means import known_mean
 
 AB = ("a", "b")
 NAN = math.nan
@@ -166,9 +167,9 @@ def test_scores_of_one_answer_share_its_weight() -> None:
 
 
 def test_the_score_of_an_answer_is_the_mean_of_what_was_read() -> None:
-    assert answer_score([1.0, None, 4.0, NAN]) == 2.5
-    assert math.isnan(answer_score([None, NAN]))
-    assert math.isnan(answer_score([]))
+    assert known_mean([1.0, None, 4.0, NAN]) == 2.5
+    assert math.isnan(known_mean([None, NAN]))
+    assert math.isnan(known_mean([]))
 
 
 def test_costs_by_judge() -> None:

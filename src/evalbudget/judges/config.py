@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from evalbudget.errors import InvalidInputError
 from evalbudget.hooks.plugins import get_schedule
 from evalbudget.judges.schedules import JudgeSchedule
 
@@ -37,15 +39,8 @@ class PanelConfig:
         self, items: Sequence[str], *, categories: Sequence[str] | None = None, epochs: int = 1, seed: int = 0
     ) -> JudgeSchedule:
         """Who scores what, for these items."""
-        return build_schedule(
-            get_schedule(self.rotation),
-            items,
-            self.judges,
-            categories=categories,
-            epochs=epochs,
-            seed=seed,
-            prices=self.prices,
-        )
+        how: dict[str, Any] = {"categories": categories, "epochs": epochs, "seed": seed}
+        return build_schedule(get_schedule(self.rotation), items, self.judges, prices=self.prices, **how)
 
     @property
     def weighs_judges(self) -> bool:
@@ -58,16 +53,22 @@ class PanelConfig:
         return self.schedule(["any"]).calls_per_generation
 
 
+def check_seed(seed: object) -> int:
+    """Return the seed of a schedule; InvalidInputError unless it is a whole number of at least 0."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InvalidInputError(f"seed is {seed!r}; give a whole number, 0 or more")
+    return seed
+
+
 def build_schedule(
     cls: type[JudgeSchedule],
     items: Sequence[str],
     judges: Sequence[str],
     *,
-    categories: Sequence[str] | None = None,
-    epochs: int = 1,
-    seed: int = 0,
     prices: Sequence[float] | None = None,
+    **options: Any,
 ) -> JudgeSchedule:
-    """A schedule, told the prices of the judges if it goes by them; see :class:`JudgeSchedule`."""
-    more = {"prices": prices} if "prices" in inspect.signature(cls).parameters else {}
-    return cls(items, judges, categories=categories, epochs=epochs, seed=seed, **more)
+    """A schedule, told the prices of the judges if it goes by them; ``options`` as in its constructor."""
+    if "prices" in inspect.signature(cls).parameters:
+        options["prices"] = prices
+    return cls(items, judges, **options)

@@ -175,9 +175,3 @@ def share_weights(calls: Sequence[Call], *, epochs: int = 1) -> list[Call]:
     return [
         call._replace(weight=call.weight / max(scored[call.item, call.epoch // epochs], 1)) for call in calls
     ]
-
-
-def answer_score(readings: Iterable[float | None]) -> float:
-    """Score of an answer that several judges scored: the mean of theirs; nan if none gave one."""
-    scores = [read for read in readings if read is not None and not math.isnan(read)]
-    return math.fsum(scores) / len(scores) if scores else math.nan

@@ -16,8 +16,8 @@ from inspect_ai.util import LimitExceededError, RegistryInfo
 from rich.text import Text
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
-from evalbudget.judges.config import DEFAULT_ROTATION
-from evalbudget.judges.panel import answer_score
+from evalbudget.judges.config import DEFAULT_ROTATION, check_seed
+from evalbudget.statistics.means import known_mean
 from evalbudget_inspect.host.by_key import by_row
 from evalbudget_inspect.host.context import current_run, scored_state
 from evalbudget_inspect.host.private import (
@@ -111,7 +111,7 @@ def cyclic_judge(
     else:
         panel = _panel_of_scorers(scorers, names, rotation)
         scorers = dict(zip(panel.judges, scorers.values(), strict=True))
-    turns = Turns(panel.at(prices), name="cyclic_judge", seed=_whole(seed))
+    turns = Turns(panel.at(prices), name="cyclic_judge", seed=check_seed(seed))
     return _rotating(turns, list(scorers.values()), cyclic_judge, arguments)
 
 
@@ -144,7 +144,7 @@ def rotate(
     if found is None:
         raise InvalidInputError("rotate() takes scorers; for models use cyclic_judge()")
     panel = _panel_of_scorers(found, names, rotation).at(prices)
-    turns = Turns(panel, name="rotate", seed=_whole(seed))
+    turns = Turns(panel, name="rotate", seed=check_seed(seed))
     return _rotating(turns, list(found.values()), rotate, arguments)
 
 
@@ -249,7 +249,7 @@ async def _several(
     readings = {
         judge: None if result is None else score_to_float(result, judge) for judge, result in results.items()
     }
-    value = answer_score(readings.values())
+    value = known_mean(readings.values())
     return Score(
         value=value,
         reason="grader_failed" if math.isnan(value) else None,
@@ -327,12 +327,6 @@ def _names(names: Sequence[str] | None, judges: int) -> list[str] | None:
     if len(given) != judges:
         raise InvalidInputError(f"there are {len(given)} names for {judges} judges; give each judge one")
     return given
-
-
-def _whole(seed: object) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InvalidInputError(f"seed is {seed!r}; give a whole number, 0 or more")
-    return seed
 
 
 def _by_key(metrics: MetricList | dict[str, Any]) -> bool:

@@ -11,8 +11,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.judges.estimates import short_names
 from evalbudget.judges.panel import Call, PanelRows
 from evalbudget.repeats.rows import finite
-from evalbudget_inspect.host.entries import readings_of, was_asked, weight_of
-from evalbudget_inspect.host.rows import estimates_of, without_counts
+from evalbudget_inspect.host.readings import estimates_of, readings_of, was_asked, weight_of, without_counts
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.values import in_range, known_range, score_to_float
 

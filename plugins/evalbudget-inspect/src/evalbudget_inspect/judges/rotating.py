@@ -14,8 +14,8 @@ from inspect_ai.model import Model, ModelUsage, model_roles
 
 from evalbudget.errors import BudgetError
 from evalbudget.judges.schedules import Dealer, JudgeSchedule
-from evalbudget_inspect.host.entries import was_asked
 from evalbudget_inspect.host.private import init_model_roles
+from evalbudget_inspect.host.readings import was_asked
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.judges.panel import Panel
 

@@ -21,7 +21,7 @@ from evalbudget.judges.panel import Call, PanelRows
 from evalbudget.judges.schedules import Dealer
 from evalbudget_inspect.host.callers import held_by_caller
 from evalbudget_inspect.host.context import Run, current_run
-from evalbudget_inspect.host.entries import readings_of
+from evalbudget_inspect.host.readings import readings_of
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.values import score_to_float
 from evalbudget_inspect.judges.panel import Panel

@@ -10,7 +10,7 @@ from evalbudget import Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError
 from evalbudget.repeats.samplers import JudgeOf
 from evalbudget.run import Flight, Purchase
-from evalbudget_inspect.host.entries import WEIGHT
+from evalbudget_inspect.host.readings import WEIGHT
 from evalbudget_inspect.repeats.config import Config
 
 Key = tuple[str, int]  # (sample id, epoch as the host counts, from 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget import Allocation
-from evalbudget_inspect.host.rows import estimates_of
+from evalbudget_inspect.host.readings import estimates_of
 from evalbudget_inspect.host.values import known_range
 
 

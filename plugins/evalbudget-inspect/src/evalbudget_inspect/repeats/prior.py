@@ -8,8 +8,8 @@ from typing import Any
 from inspect_ai.log import EvalSample, EvalSampleSummary, read_eval_log_sample_summaries_async
 from inspect_ai.scorer import Score
 
-from evalbudget_inspect.host.entries import WEIGHT
 from evalbudget_inspect.host.private import is_cancellation_message
+from evalbudget_inspect.host.readings import WEIGHT
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.repeats.allocation import PriorCell
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.judges.config import DEFAULT_ROTATION, PanelConfig
+from evalbudget.judges.config import DEFAULT_ROTATION, PanelConfig, check_seed
 from evalbudget.judges.schedules import JudgeSchedule
 from evalbudget.judges.schedules.panel import per_judge
 from evalbudget_lm_eval.host.identity import telling_args
@@ -66,9 +66,7 @@ class JudgePanel(PanelConfig):
                 " ...] below function:"
             )
         specs = read_judges(given["judges"], given["gen_kwargs"])
-        seed = given["seed"]
-        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise InvalidInputError(f"seed is {seed!r}; give a whole number, 0 or more")
+        seed = check_seed(given["seed"])
         prices = given["prices"]
         names = tuple(spec.name for spec in specs)
         grading = Grading.of(given["prompt"], given["scale"], given["pattern"])

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalbudget.judges.panel import answer_score
+from evalbudget.statistics.means import known_mean
 
 ENTRY = "evalbudget_judge"
 """Key of the judge's name in ``filtered_resps`` of a ``samples_*.jsonl``."""
@@ -82,7 +82,7 @@ class Readings(list[Reading]):
     @property
     def mean(self) -> float:
         """Of the scores; nan without any."""
-        return answer_score(reading.score for reading in self)
+        return known_mean(reading.score for reading in self)
 
 
 def why_missing(answers: Iterable[object]) -> str | None:

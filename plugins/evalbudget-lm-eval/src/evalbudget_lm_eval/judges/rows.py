@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
-from evalbudget.judges.estimates import short_names
-from evalbudget.judges.panel import Call, PanelRows, share_weights
+from evalbudget.judges.estimates import cost_rows, short_names
+from evalbudget.judges.panel import Call, PanelRows
 from evalbudget_lm_eval.host.rows import ESTIMATE, REPEATS, UNKNOWN
 from evalbudget_lm_eval.judges.readings import Judged, Readings
 
@@ -18,9 +17,6 @@ log = logging.getLogger(__name__)
 
 NAME = "judged"
 _FIXED = {**ESTIMATE, "_missing": "missing"}
-
-WeightOf = Callable[[int, int], float]
-"""Weight, fixed before it was seen, of a document (by index) and answer; nan if it was held out."""
 
 
 def judged(*, references: object = None, predictions: Sequence[Readings], **_: object) -> dict[str, Judged]:
@@ -78,7 +74,7 @@ def panel(values: Sequence[Judged]) -> float | int | str:
         return int(found.scores.failed.sum())
     if what.startswith("bias"):
         bias = found.biases(fixed=True)[judge]
-        return known(bias.standard_error if what == "bias_stderr" else bias.value)
+        return _known(bias.standard_error if what == "bias_stderr" else bias.value)
     if what == "lower" and found.mean.no_interval is not None:
         log.warning("%s has no interval: %s", NAME, found.mean.no_interval)
     return found.mean.rows.get(what, math.nan if what == "estimate" else UNKNOWN)
@@ -87,55 +83,57 @@ def panel(values: Sequence[Judged]) -> float | int | str:
 panel.averages = True  # type: ignore[attr-defined]  # a budgeted run may allocate by it
 
 
-def panel_rows(
-    values: Sequence[Judged],
-    *,
-    items: Sequence[int] | None = None,
-    n_items: int | None = None,
-    weight: WeightOf | None = None,
-    responses: int = 1,
-    allocation: Allocation = Allocation.FIXED,
-    fixed_repeats: int = 1,
-    bounds: tuple[float, float] | None = None,
-) -> PanelRows:
-    """What the panel says, from one value per document.
-
-    Args:
-        values: as the host aggregates them.
-        items: index of each value's document; None for that of the value.
-        n_items: documents there are; None for one per value.
-        weight: of the answers; None if none was fixed.
-        responses: that make up an answer, each judged for itself.
-        allocation: how the sampler's counts depend on scores.
-        fixed_repeats: responses every document got judged whatever its scores were.
-        bounds: the smallest and the largest possible score; None for the judges' scale.
-    """
+def panel_rows(values: Sequence[Judged]) -> PanelRows:
+    """What the panel says, from one value per document as the host aggregates them."""
     judges = next((value.readings.judges for value in values if value.readings.judges), ("nobody",))
     number = {judge: i for i, judge in enumerate(judges)}
     calls = [
-        Call(
-            item,
-            reading.epoch,
-            number[reading.judge],
-            math.nan if reading.score is None else reading.score,
-            math.nan if weight is None else weight(item, reading.epoch // responses),
-        )
-        for item, value in zip(range(len(values)) if items is None else items, values, strict=True)
+        Call(item, reading.epoch, number[reading.judge], math.nan if reading.score is None else reading.score)
+        for item, value in enumerate(values)
         for reading in value.readings
     ]
-    scale = next((value.readings.scale for value in values if value.readings.scale is not None), None)
     return PanelRows(
-        calls if weight is None else share_weights(calls, epochs=responses),
+        calls,
         judges,
-        n_items=len(values) if n_items is None else n_items,
+        n_items=len(values),
         weighs_judges=all(value.readings.weighs_judges for value in values),
-        allocation=allocation,
-        fixed_repeats=fixed_repeats,
-        bounds=scale if bounds is None else bounds,
+        bounds=next((value.readings.scale for value in values if value.readings.scale is not None), None),
     )
 
 
-def known(value: float) -> float | str:
+def judged_rows(score: str, found: PanelRows) -> dict[str, Any]:
+    """Each judge's bias ``M_bias_<judge>`` with its ``_stderr``, and ``M_missing``.
+
+    They take the place of the host's totals, which know nothing of repeats that were bought because of
+    earlier scores.
+
+    Args:
+        score: the host's key ``metric,filter``.
+        found: what the judges said.
+    """
+    metric, _, chosen = score.partition(",")
+    rows: dict[str, Any] = {}
+    for short, bias in zip(short_names(found.judges), found.biases(fixed=True).values(), strict=True):
+        rows[f"{metric}_bias_{short},{chosen}"] = _known(bias.value)
+        rows[f"{metric}_bias_{short}_stderr,{chosen}"] = _known(bias.standard_error)
+    rows[f"{metric}_missing,{chosen}"] = int(found.scores.failed.sum())
+    return rows
+
+
+def judged_block(found: PanelRows) -> dict[str, Any]:
+    """What each judge was asked and failed, and what the estimate is of."""
+    return {
+        "fixed_repeats": found.fixed_repeats,
+        "per_judge": {
+            judge: {"scores": row["calls"] - row["failed"], "failed": row["failed"]}
+            for judge, row in cost_rows(found.scores).items()
+        },
+        "target": found.estimate.target,
+        "method": found.estimate.method,
+    }
+
+
+def _known(value: float) -> float | str:
     """The value, or what the host writes for one that is not defined."""
     return value if math.isfinite(value) else UNKNOWN
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypedDict
 
 from evalbudget import Allocation
-from evalbudget.judges.panel import PanelRows
+from evalbudget.judges.panel import PanelRows, share_weights
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.rows import BenchmarkMean, describe_mean, item_columns
 from evalbudget_lm_eval.host.answered import Asked
@@ -16,7 +16,22 @@ from evalbudget_lm_eval.judges.readings import Judged
 from evalbudget_lm_eval.judges.rows import panel_rows
 from evalbudget_lm_eval.repeats.book import Book
 from evalbudget_lm_eval.repeats.ranges import known_range
-from evalbudget_lm_eval.repeats.scored import Scored, readings_of
+
+
+class Scored(NamedTuple):
+    """One reading.
+
+    Attributes:
+        document: its id.
+        epoch: ordinal of the repeat, from 0.
+        value: the score.
+        weight: fixed before it was seen; nan if it was held out, or if none was fixed.
+    """
+
+    document: int
+    epoch: int
+    value: float
+    weight: float
 
 
 class _How(TypedDict):
@@ -71,6 +86,18 @@ def totals_of(book: Book) -> dict[str, TaskTotals]:
     return {name: _totals(book, name, own) for name, own in scored.items()}
 
 
+def readings_of(scored: Sequence[Scored], documents: Sequence[int]) -> ItemReadings:
+    """What was read of these documents, in their order."""
+    index = {document: i for i, document in enumerate(documents)}
+    return ItemReadings.of(
+        [index[one.document] for one in scored],
+        [one.epoch for one in scored],
+        [one.value for one in scored],
+        n_items=len(index),
+        weight=[one.weight for one in scored],
+    )
+
+
 def _totals(book: Book, name: str, scored: Sequence[Scored]) -> TaskTotals:
     primed, sampler, key = book.primed, book.sampler, book.scores[name]
     task, documents = primed.task(name), primed.documents(name)
@@ -106,19 +133,22 @@ def _judged(
     responses: int,
 ) -> TaskTotals:
     """Of a task that judges score: their deviations are taken out of what is said of single documents."""
-    documents, weights = book.primed.documents(name), book.weights
+    documents, answered = book.primed.documents(name), book.primed.answered(name)
+    weights = book.weights
     index = {document: i for i, document in enumerate(documents)}
     how: _How = {
         "allocation": book.sampler.allocation,
         "fixed_repeats": book.sampler.fixed_repeats * responses,
     }
-    panel = panel_rows(
-        values,
-        items=[index[document] for document in book.primed.answered(name)],
+    panel, calls = panel_rows(values), []
+    for call in panel.calls:
+        asked = Asked(name, answered[call.item], call.epoch // responses)
+        calls.append(call._replace(item=index[asked.doc_id], weight=weights[asked]))
+    panel = replace(
+        panel,
+        calls=share_weights(calls, epochs=responses),
         n_items=len(documents),
-        weight=lambda item, answer: weights[Asked(name, documents[item], answer)],
-        responses=responses,
-        bounds=bounds,
+        bounds=bounds or panel.bounds,
         **how,
     )
     table = panel.corrected  # corrected scores may leave the scale

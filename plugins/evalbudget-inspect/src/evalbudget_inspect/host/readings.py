@@ -1,9 +1,10 @@
-"""Our rows in the host's table, from the scores it hands to a metric."""
+"""Readings in a scorer's scores: who gave each, in which epoch, what it weighs; and our rows of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from inspect_ai.scorer import SampleScore
 
@@ -11,9 +12,30 @@ from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.rows import COUNTS, mean_estimates
-from evalbudget_inspect.host.entries import weight_of
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.values import in_range, score_to_float
+
+WEIGHT = "weight"
+"""Of a reading."""
+
+
+def weight_of(entry: Mapping[str, Any]) -> float:
+    """Weight of the reading; nan if it was held out or has none."""
+    weight = entry.get(WEIGHT)
+    return math.nan if weight is None else float(weight)
+
+
+def was_asked(entry: Mapping[str, Any] | None) -> bool:
+    """Whether the entry says that a judge gave the score."""
+    return entry is not None and bool(readings_of(entry)) and bool(entry.get("asked", True))
+
+
+def readings_of(entry: Mapping[str, Any], value: float = math.nan) -> dict[str, float]:
+    """Who read what: the score's own value by one judge, or one reading each of all judges (nan: failed)."""
+    if "judge" in entry:
+        return {str(entry["judge"]): value}
+    readings = entry.get("readings") or {}
+    return {str(name): math.nan if read is None else float(read) for name, read in readings.items()}
 
 
 def estimates_of(
