@@ -81,6 +81,7 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
     )
     how = Allocation(block["allocation"])
     estimate = panel_mean(scores, allocation=how, fixed_repeats=block["fixed_repeats"])
+    assert block["judges"]["essays"]["method"] == estimate.method
     row = found["results"]["essays"]
     again = mean_over_fixed_items(
         judge_corrected(scores), allocation=how, fixed_repeats=block["fixed_repeats"]
