@@ -1,6 +1,9 @@
-"""No module imports another in a circle, imports for types alone included."""
+"""No module imports another in a circle or against its layer, imports for types alone included."""
 
 from __future__ import annotations
+
+from configparser import ConfigParser
+from pathlib import Path
 
 import grimp
 import pytest
@@ -15,3 +18,14 @@ def test_imports_go_in_no_circle(package: str) -> None:
         for name in free:
             del needs[name]
     assert not needs, f"a circle goes through some of these: {sorted(needs)}"
+
+
+@pytest.mark.parametrize("plugin", ["inspect", "lm_eval"])
+def test_a_plugins_rooms_import_no_types_from_above(plugin: str) -> None:
+    contracts = ConfigParser()
+    contracts.read(Path(__file__).parents[2] / ".importlinter")
+    contract = contracts[f"importlinter:contract:{plugin}"]
+    layers = [grimp.Layer(*line.split(" | ")) for line in contract["layers"].split("\n") if line]
+    graph = grimp.build_graph(contract["containers"], exclude_type_checking_imports=False, cache_dir=None)
+    against = graph.find_illegal_dependencies_for_layers(layers=layers, containers={contract["containers"]})
+    assert not against

@@ -19,7 +19,7 @@ from inspect_ai.solver import TaskState, generate
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges.estimates import JudgeScores, judge_biases, panel_mean
 from evalbudget_inspect import budgeted, cyclic_judge, rotate
-from evalbudget_inspect.host.reader import open_scores
+from evalbudget_inspect.reader import open_scores
 
 CHANCE = {"strict": 0.1, "fair": 0.5, "kind": 0.9}
 JUDGES = list(CHANCE)
@@ -343,7 +343,7 @@ def test_without_a_list_of_samples_judges_come_in_blocks() -> None:
     from evalbudget_inspect.judges.panel import Panel
     from evalbudget_inspect.judges.turns import Cells, Pass
 
-    panel = Panel(tuple(JUDGES), read_judges(JUDGES))
+    panel = Panel(tuple(JUDGES), models=read_judges(JUDGES))
     nobody = Pass(panel, 0, Cells([], {}, {}, ""))
     dealt = [nobody.judges(f"q{i}", 1, "ab"[i % 2])[0] for i in range(31)]
     for category in range(2):

@@ -24,12 +24,11 @@ from evalbudget.judges.estimates import (
     JudgeScores,
     judge_biases,
     panel_mean,
-    short_names,
     variance_components,
 )
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import judge_rating
-from evalbudget_inspect.host.reader import open_scores
+from evalbudget_inspect.reader import open_scores
 
 MEANS = {"simulated/harsh": 3.0, "simulated/fair": 5.0, "simulated/kind": 8.0}
 JUDGES = list(MEANS)
@@ -419,11 +418,6 @@ def test_what_cannot_run_is_refused_before_a_call(
     refusal = take_refusals()[0]
     assert isinstance(refusal, error)
     assert says in str(refusal)
-
-
-def test_short_names() -> None:
-    assert short_names(["openai/gpt-5", "google/gemini"]) == ["gpt-5", "gemini"]
-    assert short_names(["openai/m", "azure/m", "x/a[1]"]) == ["openai_m", "azure_m", "a_1_"]
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from evalbudget.judges.estimates import JudgeScores, judge_biases, judge_correct
 from evalbudget.judges.schedules import Cyclic
 from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.host.reader import open_scores
 from evalbudget_lm_eval.judges.asking import Asking
 from evalbudget_lm_eval.judges.spec import forget_judges
+from evalbudget_lm_eval.reader import open_scores
 
 NAMES = ["a", "b", "c"]
 GREEDY = {"until": ["\n"], "do_sample": False, "temperature": 0.0}
@@ -81,6 +81,7 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
     )
     how = Allocation(block["allocation"])
     estimate = panel_mean(scores, allocation=how, fixed_repeats=block["fixed_repeats"])
+    assert block["judges"]["essays"]["method"] == estimate.method
     row = found["results"]["essays"]
     again = mean_over_fixed_items(
         judge_corrected(scores), allocation=how, fixed_repeats=block["fixed_repeats"]

@@ -14,8 +14,9 @@ from lm_eval.utils import make_table
 from tests.host_lm_eval.worlds import CoinModel, load, simple_evaluate, write_task
 
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.host.ranges import known_range
-from evalbudget_lm_eval.repeats.rows import Scored, lead_with, named_rows, readings_of
+from evalbudget_lm_eval.host.rows import lead_with, named_rows
+from evalbudget_lm_eval.repeats.ranges import known_range
+from evalbudget_lm_eval.repeats.totals import Scored, readings_of
 
 KEY = "exact_match,none"
 

@@ -19,7 +19,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.estimates import mean_over_fixed_items, mean_over_sampled_items
 from evalbudget.run import read_journal
 from evalbudget_lm_eval import budgeted, race
-from evalbudget_lm_eval.repeats.rows import Scored, readings_of
+from evalbudget_lm_eval.repeats.totals import Scored, readings_of
 
 STOCK = lm_eval.evaluator.evaluate
 

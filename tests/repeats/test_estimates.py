@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget import Allocation
-from evalbudget.judges.estimates import JudgeScores, panel_mean
-from evalbudget.judges.panel import describe_panel
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
 from evalbudget.repeats.rows import describe_mean, item_columns, mean_estimates
 
@@ -114,38 +111,6 @@ def test_what_counts_is_counted() -> None:
     assert describe_mean(readings, allocation=Allocation.ADAPTIVE, fixed_repeats=2).counted == 6
 
 
-def test_a_panel_has_the_same_rows() -> None:
-    rng = np.random.default_rng(5)
-    item, epoch = np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6)
-    judge = (item + epoch) % 2
-    value = 0.3 * item + 0.5 * judge + rng.normal(0, 0.2, 24)
-    scores = JudgeScores.of(item, epoch, judge, value, judges=["a", "b"])
-    total = panel_mean(scores)
-    rows = describe_panel(total, scores, **FIXED).rows
-    assert rows["estimate"] == total.value
-    assert rows["stderr"] == total.standard_error > rows["repeats_stderr"]
-    assert rows["lower"] < rows["repeats_lower"] < rows["estimate"] < rows["repeats_upper"] < rows["upper"]
-    assert describe_panel(total, scores, bounds=(0.0, 1.3), **FIXED).rows["upper"] == 1.3
-
-
-@pytest.mark.claim
-def test_a_panel_asked_again_stays_within_its_repeats_interval() -> None:
-    """20 items x 6 scores by 3 judges in turn: repeats_lower and repeats_upper hold the items' true mean."""
-    worlds = replications(300, 3000)
-    rng = np.random.default_rng(11)
-    item, epoch = np.repeat(np.arange(20), 6), np.tile(np.arange(6), 20)
-    judge = (item + epoch) % 3
-    missed = 0
-    for _ in range(worlds):
-        truth, bias = rng.normal(5, 1, 20), rng.normal(0, 0.5, 3)
-        value = truth[item] + bias[judge] + rng.normal(0, 0.7, item.size)
-        scores = JudgeScores.of(item, epoch, judge, value, judges=["a", "b", "c"])
-        rows = describe_panel(panel_mean(scores), scores, **FIXED).rows
-        missed += not rows["repeats_lower"] <= truth.mean() + bias.mean() <= rows["repeats_upper"]
-    pinned(missed, 12)
-    binomial_claim(missed, worlds, at_most=0.05)
-
-
 def test_an_average_interval_is_never_wider_than_the_guaranteed_one() -> None:
     rng = np.random.default_rng(2)
     items = [rng.integers(1, 11, n).astype(float).tolist() for n in (2, 3, 20, 60)]
@@ -160,18 +125,3 @@ def test_where_counts_did_not_depend_on_scores_all_readings_tell_the_pools_varia
     quiet_at_first = [[float(i)] * 2 + [i - 2.0, i + 2.0] * 4 for i in range(5)]
     columns = item_columns(_of(*quiet_at_first), **FIXED)
     assert all(high > low for low, high in zip(columns["lower"], columns["upper"], strict=True))
-
-
-def test_a_panel_whose_judges_never_vary_does_not_claim_equal_scores() -> None:
-    scores = JudgeScores.of([0, 1, 2, 3], [0] * 4, [0, 1, 0, 1], [5.0, 4.0, 5.0, 4.0], judges=("a", "b"))
-    found = describe_panel(panel_mean(scores), scores, allocation=Allocation.FIXED, fixed_repeats=1)
-    assert found.rows["estimate"] == 4.5
-    assert found.no_interval == "no two scores of the same judge differ"
-
-
-def test_a_panel_counts_what_counts() -> None:
-    item, epoch = np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6)
-    value = np.random.default_rng(1).normal(5, 1, 24)
-    scores = JudgeScores.of(item, epoch, (item + epoch) % 2, value, judges=["a", "b"])
-    how: dict[str, Any] = {"allocation": Allocation.ADAPTIVE, "fixed_repeats": 2}
-    assert describe_panel(panel_mean(scores, **how), scores, **how).counted == 12

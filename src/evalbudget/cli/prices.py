@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalbudget.errors import InvalidInputError, UnknownNameError
-
 if TYPE_CHECKING:
     from evalbudget.statistics.bounds import FloatArray
 
@@ -17,22 +15,11 @@ def parse_prices(text: str, judges: tuple[str, ...]) -> FloatArray:
         UnknownNameError: a judge that is not in the panel.
         InvalidInputError: something that is not a price, a judge twice or without a price.
     """
-    from evalbudget.judges.schedules.panel import per_judge
+    from evalbudget.judges.schedules import panel
 
-    given: dict[str, float] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, number = part.rpartition("=")
-        try:
-            if not equals:
-                raise ValueError
-            price = float(number)
-        except ValueError:
-            raise InvalidInputError(
-                f"--judge-prices has {part!r}; write JUDGE=PRICE, separated by commas, for example gpt=0.004"
-            ) from None
-        if name not in judges:
-            raise UnknownNameError("judge in --judge-prices", name, judges)
-        if name in given:
-            raise InvalidInputError(f"--judge-prices has judge {name!r} twice; give each once")
-        given[name] = price
-    return per_judge("--judge-prices", given or None, judges)
+    given = panel.parse_prices(
+        filter(None, (part.strip() for part in text.split(","))),
+        wrong="--judge-prices has {entry!r}; write JUDGE=PRICE, separated by commas, for example gpt=0.004",
+        twice="--judge-prices has judge {judge!r} twice; give each once",
+    )
+    return panel.per_judge("--judge-prices", given or None, judges)

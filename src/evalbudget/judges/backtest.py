@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +13,7 @@ from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.estimate import check_level
 from evalbudget.hooks.plugins import get_schedule
+from evalbudget.judges.config import build_schedule
 from evalbudget.judges.estimates import (
     JudgeScores,
     judge_mean_over_sampled_items,
@@ -236,11 +235,11 @@ def _replay(
     draws = np.random.default_rng([seed, budget])
     items = draws.integers(len(pool.scores), size=budget)
     luck = draws.random((budget, len(judges)))
-    probe = _build(cls, ("0",), None, judges, price, seed)
+    probe = build_schedule(cls, ("0",), judges, seed=seed, prices=price.tolist())
     n = budget // probe.calls_per_generation
     items = items[:n]
     categories = None if pool.categories is None else [pool.categories[i] for i in items.tolist()]
-    schedule = _build(cls, [""] * n, categories, judges, price, seed)
+    schedule = build_schedule(cls, [""] * n, judges, categories=categories, seed=seed, prices=price.tolist())
     asked = schedule.assign()
     cell = items[asked.item]
     count = pool.counts[cell, asked.judge]
@@ -251,20 +250,6 @@ def _replay(
     interval = estimate.confidence_interval(level)
     covers = float(interval.low <= pool.truth <= interval.high)
     return estimate.value - pool.truth, covers, interval.half_width, cost, float(asked.item.size)
-
-
-def _build(
-    cls: type[JudgeSchedule],
-    items: Sequence[str],
-    categories: Sequence[str] | None,
-    judges: tuple[str, ...],
-    price: NDArray[np.float64],
-    seed: int,
-) -> JudgeSchedule:
-    extra: dict[str, Any] = {}
-    if "prices" in inspect.signature(cls).parameters:
-        extra["prices"] = price.tolist()
-    return cls(items, judges, categories=categories, seed=seed, **extra)
 
 
 def _row(

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from evalbudget import Allocation
-from evalbudget.judges.estimates import JudgeScores, judge_corrected, judge_corrected_generations, panel_mean
-from evalbudget.judges.panel import describe_panel
+from evalbudget.judges.estimates import JudgeScores, judge_corrected, judge_corrected_generations
+from evalbudget.judges.panel import Call, PanelRows
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
 
 N_ITEMS, EPOCHS, JUDGES = 30, 6, ("a", "b", "c")
@@ -34,8 +34,9 @@ def test_the_error_of_repeats_is_that_of_answers() -> None:
     printed = []
     for seed in range(20):
         scores = crossed(seed)
-        rows = describe_panel(panel_mean(scores), scores, allocation=Allocation.FIXED, fixed_repeats=1).rows
-        printed.append(rows["repeats_stderr"])
+        columns = (scores.item, scores.epoch, scores.judge, scores.value)
+        calls = [Call(*call) for call in zip(*(column.tolist() for column in columns), strict=True)]
+        printed.append(PanelRows(calls, JUDGES).mean.rows["repeats_stderr"])
     assert np.mean(printed) == pytest.approx(truth, rel=0.05)
 
 

@@ -14,7 +14,14 @@ from evalbudget.judges.estimates.panel_mean import (
     judge_mean_over_sampled_items,
     panel_mean,
 )
-from evalbudget.judges.estimates.rows import bias_rows, component_rows, count_rows, short_names
+from evalbudget.judges.estimates.rows import (
+    Bias,
+    biases_by_judge,
+    component_rows,
+    cost_rows,
+    count_rows,
+    short_names,
+)
 from evalbudget.judges.estimates.scales import ScaleDiagnosis, diagnose_scales, require_one_scale, rescale
 from evalbudget.judges.estimates.scores import JudgeScores
 from evalbudget.judges.estimates.self_preference import SelfPreference, same_models, self_preference
@@ -22,6 +29,7 @@ from evalbudget.judges.estimates.sources import Source
 from evalbudget.judges.estimates.votes import EffectiveVotes, effective_votes
 
 __all__ = [
+    "Bias",
     "Component",
     "EffectiveVotes",
     "JudgeBiases",
@@ -31,8 +39,9 @@ __all__ = [
     "SelfPreference",
     "Source",
     "VarianceComponents",
-    "bias_rows",
+    "biases_by_judge",
     "component_rows",
+    "cost_rows",
     "count_rows",
     "diagnose_scales",
     "effective_votes",

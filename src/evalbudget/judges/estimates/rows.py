@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,15 +33,40 @@ def count_rows(scores: JudgeScores) -> dict[str, float]:
     }
 
 
-def bias_rows(scores: JudgeScores) -> dict[str, float]:
-    """``bias_<judge>``: deviation of each judge from the panel's mean; none where fewer than two scored."""
-    try:
+def cost_rows(
+    scores: JudgeScores, *, calls: Sequence[int] | None = None, prices: Sequence[float] | None = None
+) -> dict[str, dict[str, float]]:
+    """By judge: ``calls``, ``failed`` and, where prices are known, the ``price`` of the calls.
+
+    Args:
+        scores: of one model.
+        calls: of each judge, shape (K,), whatever came of them; None: those that ``scores`` knows of.
+        prices: of one call of each judge, shape (K,).
+    """
+    made = (scores.counts + scores.failed).tolist() if calls is None else [int(n) for n in calls]
+    rows: dict[str, dict[str, float]] = {}
+    for j, name in enumerate(scores.judges):
+        rows[name] = {"calls": made[j], "failed": int(scores.failed[j])}
+        if prices is not None:
+            rows[name]["price"] = prices[j] * made[j]
+    return rows
+
+
+class Bias(NamedTuple):
+    """A judge's deviation from the panel's mean, and its standard error; nan where not defined."""
+
+    value: float
+    standard_error: float
+
+
+def biases_by_judge(scores: JudgeScores) -> dict[str, Bias]:
+    """Of every judge of the panel, in its order; undefined where fewer than two judges scored."""
+    found = dict.fromkeys(scores.judges, Bias(math.nan, math.nan))
+    with suppress(InvalidInferenceError):  # a single judge has nobody to differ from
         biases = judge_biases(scores)
-    except InvalidInferenceError:
-        return {}  # a single judge has nobody to differ from
-    short = dict(zip(scores.judges, short_names(scores.judges), strict=True))
-    pairs = zip(biases.judges, biases.value.tolist(), strict=True)
-    return {f"bias_{short[name]}": value for name, value in pairs}
+        pairs = map(Bias, biases.value.tolist(), biases.standard_error.tolist())
+        found |= dict(zip(biases.judges, pairs, strict=True))
+    return found
 
 
 def component_rows(scores: JudgeScores, *, one_generation: bool = False) -> dict[str, float]:

@@ -1,8 +1,8 @@
-"""Names of the judges of a panel, checked once and with the same messages everywhere."""
+"""Names of the judges of a panel and numbers for them, checked once and with the same messages everywhere."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -89,3 +89,29 @@ def per_judge(
             f"{what} of judge {judges[int(wrong[0])]!r} is {numbers[wrong[0]]:g}; it must be above zero"
         )
     return numbers
+
+
+def parse_prices(entries: Iterable[str], *, wrong: str, twice: str) -> dict[str, float]:
+    """Prices by judge.
+
+    Args:
+        entries: ``judge=price`` each.
+        wrong: how to refuse an entry that is something else, with ``{entry!r}``.
+        twice: how to refuse a second price of a judge, with ``{entry!r}`` or ``{judge!r}``.
+
+    Raises:
+        InvalidInputError: an entry that is not ``judge=price``, or a judge twice.
+    """
+    found: dict[str, float] = {}
+    for entry in entries:
+        judge, _, number = entry.strip().rpartition("=")
+        try:
+            price = float(number)
+        except ValueError:
+            judge, price = "", 0.0
+        if not judge:
+            raise InvalidInputError(wrong.format(entry=entry))
+        if judge in found:
+            raise InvalidInputError(twice.format(entry=entry, judge=judge))
+        found[judge] = price
+    return found

@@ -15,8 +15,8 @@ from evalbudget.audits.store.weighing import weigh
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.audits.answers import Found
 from evalbudget_inspect.host.scoring import scorer_names
+from evalbudget_inspect.host.tasks import load_one
 from evalbudget_inspect.host.values import score_to_float
-from evalbudget_inspect.repeats.entry import load_one
 from evalbudget_inspect.repeats.task import driving_score
 
 _AT_ONCE = 16

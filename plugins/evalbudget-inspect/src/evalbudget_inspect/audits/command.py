@@ -26,7 +26,8 @@ from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.private import parse_cli_args
 from evalbudget_inspect.host.rewrite import host_arguments, parse
 from evalbudget_inspect.host.run_host import run_host
-from evalbudget_inspect.repeats.entry import PREFIX, named_tasks
+from evalbudget_inspect.host.tasks import named_tasks
+from evalbudget_inspect.repeats.entry import PREFIX
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
 
 ENTRY = "evalbudget_inspect/audited"

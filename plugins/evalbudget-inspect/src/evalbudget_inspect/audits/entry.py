@@ -20,7 +20,8 @@ from evalbudget_inspect.audits.judge import find_judge
 from evalbudget_inspect.audits.settings import DEFAULT_SAMPLER, AuditSettings
 from evalbudget_inspect.host.private import ModelName, PrerequisiteError
 from evalbudget_inspect.host.refusals import refused
-from evalbudget_inspect.repeats.entry import PREFIX, load_one, split_arguments
+from evalbudget_inspect.host.tasks import load_one
+from evalbudget_inspect.repeats.entry import PREFIX, split_arguments
 from evalbudget_inspect.repeats.task import check_task
 
 

@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 from evalbudget.errors import EvalbudgetError
+from evalbudget.repeats.backtest.truth import Outcome
 from evalbudget.repeats.config import DEFAULT_SAMPLER
-from evalbudget_inspect.demo.compare import Outcome, outcome_of
+from evalbudget_inspect.demo.compare import outcome_of
 
 TASK = Path(__file__).with_name("story_rating.py")
 REPEATS = 20

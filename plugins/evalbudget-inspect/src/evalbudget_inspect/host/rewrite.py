@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.repeats.entry import named_tasks
+from evalbudget_inspect.host.tasks import named_tasks
 
 ENTRY = "evalbudget_inspect/budgeted"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect as introspection
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -15,6 +16,8 @@ from inspect_ai.util import LimitExceededError, RegistryInfo
 from rich.text import Text
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
+from evalbudget.judges.config import DEFAULT_ROTATION, check_seed
+from evalbudget.statistics.means import known_mean
 from evalbudget_inspect.host.by_key import by_row
 from evalbudget_inspect.host.context import current_run, scored_state
 from evalbudget_inspect.host.private import (
@@ -31,7 +34,7 @@ from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.scoring import METADATA, MetricList, mark_rotating, rotates, scorer_names, shaped
 from evalbudget_inspect.host.values import score_to_float
 from evalbudget_inspect.judges.judges import JudgeModel, read_judges
-from evalbudget_inspect.judges.panel import DEFAULT_ROLE, DEFAULT_ROTATION, Panel, Prices
+from evalbudget_inspect.judges.panel import DEFAULT_ROLE, Panel, Prices
 from evalbudget_inspect.judges.panel_metrics import panel_estimates
 from evalbudget_inspect.judges.turns import Pass, Turns, TurnsMetadata, number_of
 
@@ -95,7 +98,7 @@ def cyclic_judge(
     models: tuple[JudgeModel, ...] = ()
     if scorers is None:
         models = _renamed(read_judges(judges), names)
-        panel = Panel(tuple(judge.name for judge in models), models, rotation)
+        panel = Panel(tuple(judge.name for judge in models), rotation, models=models)
         scorers = {
             judge.name: GRADERS[grader](model=judge.instance(DEFAULT_ROLE), model_role=None, **options)
             for judge in models
@@ -108,7 +111,7 @@ def cyclic_judge(
     else:
         panel = _panel_of_scorers(scorers, names, rotation)
         scorers = dict(zip(panel.judges, scorers.values(), strict=True))
-    turns = Turns(panel.at(prices), name="cyclic_judge", seed=_whole(seed))
+    turns = Turns(panel.at(prices), name="cyclic_judge", seed=check_seed(seed))
     return _rotating(turns, list(scorers.values()), cyclic_judge, arguments)
 
 
@@ -141,7 +144,7 @@ def rotate(
     if found is None:
         raise InvalidInputError("rotate() takes scorers; for models use cyclic_judge()")
     panel = _panel_of_scorers(found, names, rotation).at(prices)
-    turns = Turns(panel, name="rotate", seed=_whole(seed))
+    turns = Turns(panel, name="rotate", seed=check_seed(seed))
     return _rotating(turns, list(found.values()), rotate, arguments)
 
 
@@ -246,10 +249,10 @@ async def _several(
     readings = {
         judge: None if result is None else score_to_float(result, judge) for judge, result in results.items()
     }
-    read = {judge: value for judge, value in readings.items() if value is not None and value == value}
+    value = known_mean(readings.values())
     return Score(
-        value=sum(read.values()) / len(read) if read else float("nan"),
-        reason=None if read else "grader_failed",
+        value=value,
+        reason="grader_failed" if math.isnan(value) else None,
         answer=next((r.answer for r in results.values() if r is not None), None),
         explanation="\n\n".join(
             f"{judge}: {repr(errors[judge]) if judge in errors else result.explanation if result else None}"
@@ -258,7 +261,7 @@ async def _several(
         metadata={
             METADATA: {
                 "epoch": state.epoch,
-                "readings": {judge: read.get(judge) for judge in judges},
+                "readings": {judge: None if value != value else value for judge, value in readings.items()},
             },
             "judges": {
                 judge: result.model_dump(include={"value", "reason", "metadata"})
@@ -304,7 +307,7 @@ def _panel_of_scorers(scorers: Mapping[str, Scorer], names: Sequence[str] | None
             "one scorer is listed more than once; list each judge once (asking a judge again is a repeat, "
             "not another judge)"
         )
-    return Panel(tuple(_names(names, len(scorers)) or scorers), (), rotation)
+    return Panel(tuple(_names(names, len(scorers)) or scorers), rotation)
 
 
 def _renamed(judges: tuple[JudgeModel, ...], names: Sequence[str] | None) -> tuple[JudgeModel, ...]:
@@ -324,12 +327,6 @@ def _names(names: Sequence[str] | None, judges: int) -> list[str] | None:
     if len(given) != judges:
         raise InvalidInputError(f"there are {len(given)} names for {judges} judges; give each judge one")
     return given
-
-
-def _whole(seed: object) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InvalidInputError(f"seed is {seed!r}; give a whole number, 0 or more")
-    return seed
 
 
 def _by_key(metrics: MetricList | dict[str, Any]) -> bool:

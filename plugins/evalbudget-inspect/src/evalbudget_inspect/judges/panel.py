@@ -2,70 +2,38 @@
 
 from __future__ import annotations
 
-import inspect as introspection
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.hooks.plugins import plugins
+from evalbudget.judges.config import DEFAULT_ROTATION, PanelConfig
 from evalbudget.judges.estimates import same_models
-from evalbudget.judges.schedules import JudgeSchedule
-from evalbudget.judges.schedules.panel import per_judge
+from evalbudget.judges.schedules.panel import parse_prices, per_judge
 from evalbudget_inspect.judges.judges import JudgeModel, Judges, read_judges
 
-DEFAULT_ROTATION = "cyclic"
 DEFAULT_ROLE = "grader"
 
 Prices = str | Sequence[str] | Mapping[str, float]
 
+_NO_PRICE = (
+    "judge prices {entry!r}: write each judge once as JUDGE=PRICE, for example "
+    "openai/gpt-5=5,openai/gpt-5-mini=1"
+)
+
 
 @dataclass(frozen=True, eq=False)
-class Panel:
-    """Judges, and who of them scores what.
+class Panel(PanelConfig):
+    """Judges of a run, and who of them scores what.
 
     Attributes:
-        judges: names.
         models: one per judge, in the same order; empty where the judges are scorers.
-        rotation: registered schedule.
         role: the role by which the task's scorers ask for their judge.
-        prices: of one call of each judge, in the same order; None if not given.
         owner: the scorer that asks these judges by itself; None where they take turns in the role.
-
-    Raises:
-        UnknownNameError: no such rotation, or a price for a judge that is not in the panel.
-        InvalidInputError: too few judges for the rotation, one listed twice, or without a price.
     """
 
-    judges: tuple[str, ...]
-    models: tuple[JudgeModel, ...]
-    rotation: str = DEFAULT_ROTATION
+    models: tuple[JudgeModel, ...] = ()
     role: str = DEFAULT_ROLE
-    prices: tuple[float, ...] | None = None
     owner: object | None = None
-
-    def __post_init__(self) -> None:
-        self.schedule(["any"])  # refuse what is no good now, not in the middle of a run
-
-    def schedule(
-        self, items: Sequence[str], *, categories: Sequence[str] | None = None, epochs: int = 1, seed: int = 0
-    ) -> JudgeSchedule:
-        """Who scores what, for these items."""
-        cls = plugins().schedule(self.rotation)
-        if "prices" in introspection.signature(cls).parameters:
-            return cls(  # type: ignore[call-arg]  # the protocol has no prices; this schedule does
-                items, self.judges, categories=categories, epochs=epochs, seed=seed, prices=self.prices
-            )
-        return cls(items, self.judges, categories=categories, epochs=epochs, seed=seed)
-
-    @property
-    def weighs_judges(self) -> bool:
-        """Whether every judge weighs the same in the estimate, whatever its number of calls."""
-        return plugins().schedule(self.rotation).weighs_judges
-
-    @property
-    def calls_per_generation(self) -> int:
-        """How many judges the rotation wants to score the same generation."""
-        return self.schedule(["any"]).calls_per_generation
 
     @classmethod
     def of(
@@ -90,9 +58,8 @@ class Panel:
                     )
             return None
         models = read_judges(judges)
-        panel = cls(
-            tuple(judge.name for judge in models), models, rotation or DEFAULT_ROTATION, role or DEFAULT_ROLE
-        )
+        names = tuple(judge.name for judge in models)
+        panel = cls(names, rotation or DEFAULT_ROTATION, models=models, role=role or DEFAULT_ROLE)
         return panel.at(prices)
 
     def at(self, prices: Prices | None) -> Panel:
@@ -104,8 +71,10 @@ class Panel:
         """
         if prices is None:
             return self
-        paid = per_judge("judge prices", parse_prices(prices), self.judges).tolist()
-        return replace(self, prices=tuple(paid))
+        if not isinstance(prices, Mapping):
+            entries = prices.split(",") if isinstance(prices, str) else map(str, prices)
+            prices = parse_prices(entries, wrong=_NO_PRICE, twice=_NO_PRICE)
+        return replace(self, prices=tuple(per_judge("judge prices", prices, self.judges).tolist()))
 
     @property
     def model_names(self) -> dict[str, str]:
@@ -123,27 +92,3 @@ class Panel:
             f"judge {', '.join(map(repr, own))} is the model judged ({model}) and may favour itself: its "
             "bias_ row shows how far it is from the others, on this model alone; compare with other models"
         )
-
-
-def parse_prices(prices: Prices) -> Mapping[str, float]:
-    """Read ``a=1,b=5``.
-
-    Raises:
-        InvalidInputError: an entry that is not JUDGE=NUMBER, or a judge twice.
-    """
-    if isinstance(prices, Mapping):
-        return prices
-    found: dict[str, float] = {}
-    for entry in prices.split(",") if isinstance(prices, str) else prices:
-        name, _, number = str(entry).strip().rpartition("=")
-        try:
-            price = float(number)
-        except ValueError:
-            name, price = "", 0.0
-        if not name or name in found:
-            raise InvalidInputError(
-                f"judge prices {entry!r}: write each judge once as JUDGE=PRICE, for example "
-                "openai/gpt-5=5,openai/gpt-5-mini=1"
-            )
-        found[name] = price
-    return found

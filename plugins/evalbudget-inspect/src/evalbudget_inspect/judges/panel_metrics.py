@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
-from evalbudget.estimate import Estimate
-from evalbudget.judges.estimates import (
-    JudgeScores,
-    bias_rows,
-    component_rows,
-    judge_mean_over_sampled_items,
-    panel_mean,
-)
-from evalbudget.judges.panel import describe_panel
+from evalbudget.judges.estimates import short_names
+from evalbudget.judges.panel import Call, PanelRows
 from evalbudget.repeats.rows import finite
+from evalbudget_inspect.host.readings import estimates_of, readings_of, was_asked, weight_of, without_counts
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.values import in_range, known_range, score_to_float
-from evalbudget_inspect.judges.rotating import readings_of, was_asked
-from evalbudget_inspect.repeats.metrics import estimates_of, weight_of, without_counts
-
-
-class Call(NamedTuple):
-    """A judge's reading of an item in an epoch (from 0).
-
-    Attributes:
-        item: index.
-        epoch: from 0.
-        judge: index.
-        score: nan if there is none.
-        weight: fixed before it was seen; nan if it was held out, or if none was fixed.
-    """
-
-    item: int
-    epoch: int
-    judge: int
-    score: float
-    weight: float = math.nan
 
 
 @metric(name="evalbudget_panel", scores="unreduced")
@@ -86,21 +58,19 @@ def panel_estimates(
         known = bounds or known_range([sample.score.value for sample in scores])
         if calls is None:
             return dict(estimates_of(scores, how, fixed_repeats, known, level))
-        found = judge_scores(calls, judges, kept=kept)
-        estimate = panel_estimate(
-            calls, judges, kept=kept, weighs_judges=weighs_judges, allocation=how, fixed_repeats=fixed_repeats
-        )
-        mean = describe_panel(
-            estimate,
-            judge_scores(calls, judges, kept=False),  # what may count goes by the epoch
+        found = PanelRows(
+            calls,
+            judges,
+            kept=kept,
+            weighs_judges=weighs_judges,
             allocation=how,
             fixed_repeats=fixed_repeats,
             bounds=known,
             level=level,
         )
-        values = without_counts(mean.rows)
-        fixed = found if how is Allocation.FIXED else _first(calls, fixed_repeats, judges, kept)
-        return values | finite(bias_rows(found) | component_rows(fixed, one_generation=kept))
+        biases = zip(short_names(judges), found.biases(fixed=False).values(), strict=True)
+        rows = {f"bias_{judge}": bias.value for judge, bias in biases} | found.components
+        return without_counts(found.mean.rows) | finite(rows)
 
     return compute
 
@@ -128,44 +98,3 @@ def panel_calls(
                 read = read if in_range(read, bounds) else float("nan")
                 calls.append(Call(item, int(ours["epoch"]) - 1, number[judge], read, weight_of(ours)))
     return calls if asked else None
-
-
-def panel_estimate(
-    calls: Sequence[Call],
-    judges: Sequence[str],
-    *,
-    kept: bool = False,
-    weighs_judges: bool = True,
-    allocation: Allocation = Allocation.FIXED,
-    fixed_repeats: int = 1,
-) -> Estimate:
-    """The panel's mean as far as the allocation allows."""
-    if allocation is Allocation.FIXED:
-        scores = judge_scores(calls, judges, kept=kept)
-        return panel_mean(scores) if weighs_judges else judge_mean_over_sampled_items(scores)
-    scores = judge_scores(calls, judges, kept=False)  # what may count goes by the epoch
-    return panel_mean(scores, allocation=allocation, fixed_repeats=fixed_repeats)
-
-
-def judge_scores(
-    calls: Sequence[Call], judges: Sequence[str], *, kept: bool, n: int | None = None
-) -> JudgeScores:
-    """Calls as scores, of ``n`` items (None: as many as were called).
-
-    Where a generation is kept, all its scores are of the one generation, and a judge's second score of it
-    counts as one of another.
-    """
-    if kept:
-        again: dict[tuple[int, int], int] = {}
-        renumbered: list[Call] = []
-        for call in sorted(calls, key=lambda call: call[:3]):
-            count = again.get((call.item, call.judge), 0)
-            again[call.item, call.judge] = count + 1
-            renumbered.append(call._replace(epoch=count))
-        calls = renumbered
-    item, epoch, judge, value, weight = zip(*calls, strict=True) if calls else ((), (), (), (), ())
-    return JudgeScores.of(item, epoch, judge, value, judges=judges, n_items=n, weight=weight)
-
-
-def _first(calls: Sequence[Call], repeats: int, judges: Sequence[str], kept: bool) -> JudgeScores:
-    return judge_scores([call for call in calls if call.epoch < repeats], judges, kept=kept)

@@ -7,14 +7,8 @@ from typing import Any
 
 from inspect_ai.model import ModelUsage
 
-from evalbudget.estimate import Estimate
-from evalbudget.judges.estimates import (
-    JudgeScores,
-    count_rows,
-    diagnose_scales,
-    judge_mean_over_sampled_items,
-    panel_mean,
-)
+from evalbudget.judges.estimates import JudgeScores, cost_rows, count_rows, diagnose_scales
+from evalbudget.judges.panel import PanelRows
 from evalbudget_inspect.judges.panel import Panel
 
 
@@ -32,10 +26,9 @@ def panel_asked_for(panel: Panel) -> dict[str, Any]:
 
 def panel_report(
     panel: Panel,
-    scores: JudgeScores,
+    found: PanelRows,
     calls: Sequence[int],
     *,
-    estimate: Estimate | None = None,
     usage: Sequence[ModelUsage] | None = None,
     notes: Sequence[str] = (),
     one_scale: bool = False,
@@ -44,30 +37,25 @@ def panel_report(
 
     Args:
         panel: the judges.
-        scores: theirs.
+        found: what they said.
         calls: of each judge, failed ones included.
-        estimate: of the panel; None for that of all scores.
         usage: of each judge; None if unknown.
         notes: said first.
         one_scale: the scale is declared, so the judges need not seem to share one.
     """
-    per_judge: dict[str, dict[str, Any]] = {}
-    for j, name in enumerate(panel.judges):
-        per_judge[name] = {"calls": int(calls[j]), "failed": int(scores.failed[j])}
-        if usage is not None and (panel.models or usage[j].total_tokens):
-            per_judge[name]["tokens"] = usage[j].total_tokens
-        if usage is not None and usage[j].total_cost is not None:
-            per_judge[name]["cost"] = usage[j].total_cost
-        if panel.prices is not None:
-            per_judge[name]["price"] = panel.prices[j] * int(calls[j])
-    if estimate is None:
-        estimate = (panel_mean if panel.weighs_judges else judge_mean_over_sampled_items)(scores)
+    per_judge: dict[str, dict[str, Any]] = {**cost_rows(found.scores, calls=calls, prices=panel.prices)}
+    for name, used in zip(panel.judges, usage or (), strict=usage is not None):
+        if panel.models or used.total_tokens:
+            per_judge[name]["tokens"] = used.total_tokens
+        if used.total_cost is not None:
+            per_judge[name]["cost"] = used.total_cost
+    estimate = found.estimate
     return {
         "per_judge": per_judge,
-        "counts": {name: int(n) for name, n in count_rows(scores).items()},
+        "counts": {name: int(n) for name, n in count_rows(found.scores).items()},
         "target": estimate.target,
         "method": f"{estimate.method}; interval {estimate.validity.value}, asymptotic, items sampled",
-        "notes": [*notes, *_notes(scores, one_scale)],
+        "notes": [*notes, *_notes(found.scores, one_scale)],
     }
 
 

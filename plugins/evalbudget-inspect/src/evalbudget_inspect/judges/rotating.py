@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from types import TracebackType
@@ -15,6 +15,7 @@ from inspect_ai.model import Model, ModelUsage, model_roles
 from evalbudget.errors import BudgetError
 from evalbudget.judges.schedules import Dealer, JudgeSchedule
 from evalbudget_inspect.host.private import init_model_roles
+from evalbudget_inspect.host.readings import was_asked
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.judges.panel import Panel
 
@@ -255,16 +256,3 @@ class Rotation:
             f"{', '.join(self.panel.judges)} score nothing and the estimate is not theirs. Name the role it "
             "asks for with --judge-role; a scorer with a model of its own (model=...) cannot be rotated"
         )
-
-
-def was_asked(entry: Mapping[str, Any] | None) -> bool:
-    """Whether our entry in a score's metadata says that a judge gave the score."""
-    return entry is not None and bool(readings_of(entry)) and bool(entry.get("asked", True))
-
-
-def readings_of(entry: Mapping[str, Any], value: float = float("nan")) -> dict[str, float]:
-    """Who read what: the score's own value by one judge, or one reading each of all judges (nan: failed)."""
-    if "judge" in entry:
-        return {str(entry["judge"]): value}
-    readings = entry.get("readings") or {}
-    return {str(name): float("nan") if read is None else float(read) for name, read in readings.items()}

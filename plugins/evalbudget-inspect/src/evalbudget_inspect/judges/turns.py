@@ -17,15 +17,16 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.judges.panel import Call, PanelRows
 from evalbudget.judges.schedules import Dealer
 from evalbudget_inspect.host.callers import held_by_caller
 from evalbudget_inspect.host.context import Run, current_run
+from evalbudget_inspect.host.readings import readings_of
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.values import score_to_float
 from evalbudget_inspect.judges.panel import Panel
-from evalbudget_inspect.judges.panel_metrics import Call, judge_scores
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
-from evalbudget_inspect.judges.rotating import Turn, readings_of
+from evalbudget_inspect.judges.rotating import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -154,8 +155,8 @@ class Pass:
             Call(index.setdefault(item, len(index)), epoch - 1, judge, value)
             for (item, epoch, judge), value in self._values.items()
         ]
-        scores = judge_scores(calls, self.panel.judges, kept=False)
-        return panel_report(self.panel, scores, self.attempts, notes=self.notes)
+        found = PanelRows(calls, self.panel.judges, weighs_judges=self.panel.weighs_judges)
+        return panel_report(self.panel, found, self.attempts, notes=self.notes)
 
     def _by_arrival(self, item: str, epoch: int, category: str) -> tuple[int, ...]:
         """In blocks of every judge once, permuted: where nobody knows what else is to be scored."""

@@ -14,7 +14,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.races.config import RaceConfig
 from evalbudget.races.history import history_factors
 from evalbudget.races.prediction import FactorModel
-from evalbudget_inspect.host.reader import open_scores
+from evalbudget_inspect.reader import open_scores
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.repeats.rows import finite
+from evalbudget.statistics.means import known_mean
 from evalbudget_inspect.host.context import current_run
 from evalbudget_inspect.host.scoring import RACE_METRIC
 from evalbudget_inspect.host.values import score_to_float
@@ -61,7 +64,4 @@ def _mean(scores: list[SampleScore], name: str, key: str | None) -> dict[str, fl
             values.append(score_to_float(sample.score, name, key))
         except InvalidInputError:
             return {}
-    finite = [value for value in values if np.isfinite(value)]
-    if not finite:
-        return {"readings": 0.0}
-    return {"estimate": float(np.mean(finite)), "readings": float(len(finite))}
+    return finite({"estimate": known_mean(values), "readings": float(sum(map(math.isfinite, values)))})

@@ -10,11 +10,10 @@ from evalbudget import Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError
 from evalbudget.repeats.samplers import JudgeOf
 from evalbudget.run import Flight, Purchase
+from evalbudget_inspect.host.readings import WEIGHT
 from evalbudget_inspect.repeats.config import Config
 
 Key = tuple[str, int]  # (sample id, epoch as the host counts, from 1)
-WEIGHT = "weight"
-"""Of a reading, in its score's metadata."""
 
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from inspect_ai.log import EvalSpec
 
-from evalbudget.estimate import Estimate
-from evalbudget.judges.estimates import judge_corrected
-from evalbudget.judges.panel import describe_panel
+from evalbudget.judges.panel import Call, PanelRows
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.rows import LEVEL, BenchmarkMean, describe_mean, item_columns
 from evalbudget.repeats.summary import Outcome, Summary, summarize
-from evalbudget_inspect.judges.panel_metrics import Call, judge_scores, panel_estimate
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
 from evalbudget_inspect.judges.rotating import Rotation
 from evalbudget_inspect.repeats.allocation import Allocation
@@ -57,150 +56,120 @@ def outcome(allocation: Allocation) -> dict[str, Any]:
     }
 
 
-def panel_outcome(allocation: Allocation, rotation: Rotation) -> dict[str, Any]:
-    """What each judge was given, failed and used up; what the estimate speaks of, and what to beware of."""
-    panel = rotation.panel
-    calls = _calls(allocation, rotation)
-    scores = judge_scores(calls, panel.judges, kept=rotation.kept)
-    unused = [] if rotation.unused is None else [rotation.unused]
-    return panel_report(
-        panel,
-        scores,
-        rotation.calls,
-        estimate=_panel_estimate(allocation, rotation, calls),
-        usage=rotation.usage,
-        notes=[*rotation.schedule.notes, *rotation.notes, *unused],
-        one_scale=allocation.config.score_range is not None,
-    )
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the scores of one run say. Everything is computed when it is read, and once.
 
+    Attributes:
+        allocation: of the run.
+        rotation: of its judges; None where they do not take turns.
+        bounds: the smallest and the largest possible score, declared or known from the scorer.
+    """
 
-def _panel_estimate(allocation: Allocation, rotation: Rotation, calls: list[Call]) -> Estimate:
-    return panel_estimate(
-        calls,
-        rotation.panel.judges,
-        kept=rotation.kept,
-        weighs_judges=rotation.panel.weighs_judges,
-        allocation=allocation.sampler.allocation,
-        fixed_repeats=allocation.sampler.fixed_repeats,
-    )
+    allocation: Allocation
+    rotation: Rotation | None
+    bounds: tuple[float, float] | None
 
+    @property
+    def _how(self) -> dict[str, Any]:
+        sampler = self.allocation.sampler
+        return {"allocation": sampler.allocation, "fixed_repeats": sampler.fixed_repeats}
 
-def _calls(allocation: Allocation, rotation: Rotation) -> list[Call]:
-    # a cell that failed before its judge was asked is no failure of the judge
-    cells = [
-        (r.request, r.value)
-        for r in allocation.purchase.journal.readings
-        if r.value is not None or rotation.was_called(r.request.cell.item, r.request.cell.epoch)
-    ]
-    return [
-        Call(
-            request.cell.item,
-            request.cell.epoch,
-            rotation.judge(request.cell.item, request.cell.epoch),
-            math.nan if value is None else value,
-            math.nan if request.weight is None else request.weight,
+    @cached_property
+    def panel(self) -> PanelRows | None:
+        """What the judges say; None where they do not take turns."""
+        rotation = self.rotation
+        if rotation is None:
+            return None
+        calls = []
+        for reading in self.allocation.purchase.journal.readings:
+            cell, value, weight = reading.request.cell, reading.value, reading.request.weight
+            # a cell that failed before its judge was asked is no failure of the judge
+            if value is not None or rotation.was_called(cell.item, cell.epoch):
+                judge = rotation.judge(cell.item, cell.epoch)
+                score, weight = (math.nan if number is None else number for number in (value, weight))
+                calls.append(Call(cell.item, cell.epoch, judge, score, weight))
+        return PanelRows(
+            calls,
+            rotation.panel.judges,
+            n_items=len(self.allocation.sampler.design.items),
+            kept=rotation.kept,
+            weighs_judges=rotation.panel.weighs_judges,
+            bounds=self.bounds,
+            **self._how,
         )
-        for request, value in cells
-    ]
 
+    @cached_property
+    def table(self) -> ItemReadings:
+        """Readings of all items; where judges take turns, with their deviations from the panel taken out."""
+        if self.panel is not None:
+            return self.panel.corrected
+        items = self.allocation.sampler.design.items
+        return ItemReadings.of_bought(self.allocation.purchase.journal.readings, len(items))
 
-def readings_of(allocation: Allocation, rotation: Rotation | None) -> ItemReadings:
-    """Readings of all items; where judges take turns, with their deviations from the panel taken out."""
-    n_items = len(allocation.sampler.design.items)
-    if rotation is not None:
-        scores = judge_scores(_calls(allocation, rotation), rotation.panel.judges, kept=False, n=n_items)
-        return judge_corrected(scores)
-    return ItemReadings.of_bought(allocation.purchase.journal.readings, n_items)
+    @property
+    def mean(self) -> BenchmarkMean:
+        """What the host prints of the scores that drive the sampler."""
+        if self.panel is not None:
+            return self.panel.mean
+        return describe_mean(self.table if self.table.value.size else None, bounds=self.bounds, **self._how)
 
+    @cached_property
+    def per_item(self) -> dict[str, Any]:
+        """Every item's count, estimate and intervals, as columns.
 
-def benchmark_mean(
-    allocation: Allocation, rotation: Rotation | None, bounds: tuple[float, float] | None
-) -> BenchmarkMean:
-    """What the host prints of the scores that drive the sampler.
+        ``lower`` and ``upper`` cover 95% of the items on average (fixed-n); ``anytime_lower`` and
+        ``anytime_upper``, where the score range is known, hold for each item however often one looks. Where
+        judges take turns, their deviations from the panel are taken out, and there is no anytime interval.
+        """
+        bounds = self.bounds if self.panel is None else None  # corrected scores may leave the range
+        columns = item_columns(self.table, bounds=bounds, **self._how)
+        if self.panel is not None:
+            columns["interval"] += ", of the panel's mean: judges' deviations taken out"
+        return {"level": LEVEL, "id": list(self.allocation.sampler.design.items), **columns}
 
-    Args:
-        allocation: of the run.
-        rotation: of its judges; None where they do not take turns.
-        bounds: the smallest and the largest possible score, declared or known from the scorer.
-    """
-    how: dict[str, Any] = {
-        "allocation": allocation.sampler.allocation,
-        "fixed_repeats": allocation.sampler.fixed_repeats,
-        "bounds": bounds,
-    }
-    if rotation is None:
-        table = readings_of(allocation, None)
-        return describe_mean(table if table.value.size else None, **how)
-    calls = _calls(allocation, rotation)
-    return describe_panel(
-        _panel_estimate(allocation, rotation, calls),
-        judge_scores(calls, rotation.panel.judges, kept=False),
-        **how,
-    )
-
-
-def per_item(
-    allocation: Allocation, rotation: Rotation | None, bounds: tuple[float, float] | None
-) -> dict[str, Any]:
-    """Every item's count, estimate and intervals, as columns.
-
-    ``lower`` and ``upper`` cover 95% of the items on average (fixed-n); ``anytime_lower`` and
-    ``anytime_upper``, where the score range is known, hold for each item however often one looks. Where
-    judges take turns, their deviations from the panel are taken out, and there is no anytime interval.
-
-    Args:
-        allocation: of the run.
-        rotation: of its judges; None where they do not take turns.
-        bounds: the smallest and the largest possible score, declared or known from the scorer.
-    """
-    columns = item_columns(
-        readings_of(allocation, rotation),
-        allocation=allocation.sampler.allocation,
-        fixed_repeats=allocation.sampler.fixed_repeats,
-        bounds=bounds if rotation is None else None,  # corrected scores may leave the range
-    )
-    if rotation is not None:
-        columns["interval"] += ", of the panel's mean: judges' deviations taken out"
-    return {"level": LEVEL, "id": list(allocation.sampler.design.items), **columns}
-
-
-def summary_of(
-    allocation: Allocation,
-    rotation: Rotation | None,
-    bounds: tuple[float, float] | None,
-    spec: EvalSpec,
-    score: str,
-) -> Summary:
-    """The run in plain words.
-
-    Args:
-        allocation: of the run.
-        rotation: of its judges; None where they do not take turns.
-        bounds: the smallest and the largest possible score, declared or known from the scorer.
-        spec: of the run.
-        score: that drives the sampler.
-    """
-    names = allocation.sampler.design.items
-    judges: list[str] = []
-    if rotation is not None and rotation.panel.weighs_judges:
-        found = judge_scores(_calls(allocation, rotation), rotation.panel.judges, kept=False)
-        judges = [name for name, n in zip(found.judges, found.counts.tolist(), strict=True) if n]
-    return summarize(
-        Outcome(
-            task=spec.task,
-            model=spec.model,
-            names=names,
-            table=readings_of(allocation, rotation),
-            columns=per_item(allocation, rotation, bounds),
-            mean=benchmark_mean(allocation, rotation, bounds),
-            budget=None if allocation.config.budget is None else allocation.budget.amount,
-            spent=allocation.purchase.ledger.spent,
-            failures=allocation.purchase.tally.errors,
-            closed=[names[cell.item] for cell in allocation.sampler.closed],
-            stop_reason=allocation.purchase.stop_reason if allocation.purchase.finished else "interrupted",
-            bounds=bounds,
-            judges=judges,
-            judged=bool(spec.model_roles) and rotation is None,
-            score=score,
+    @property
+    def judges(self) -> dict[str, Any] | None:
+        """What each was given, failed and used up; what the estimate speaks of, and what to beware of."""
+        rotation = self.rotation
+        if rotation is None or self.panel is None:
+            return None
+        unused = [] if rotation.unused is None else [rotation.unused]
+        return panel_report(
+            rotation.panel,
+            self.panel,
+            rotation.calls,
+            usage=rotation.usage,
+            notes=[*rotation.schedule.notes, *rotation.notes, *unused],
+            one_scale=self.allocation.config.score_range is not None,
         )
-    )
+
+    def summary(self, spec: EvalSpec, score: str) -> Summary:
+        """The run in plain words.
+
+        Args:
+            spec: of the run.
+            score: that drives the sampler.
+        """
+        allocation, purchase = self.allocation, self.allocation.purchase
+        names = allocation.sampler.design.items
+        weighed = self.panel if self.panel is not None and self.panel.weighs_judges else None
+        return summarize(
+            Outcome(
+                task=spec.task,
+                model=spec.model,
+                names=names,
+                table=self.table,
+                columns=self.per_item,
+                mean=self.mean,
+                budget=None if allocation.config.budget is None else allocation.budget.amount,
+                spent=purchase.ledger.spent,
+                failures=purchase.tally.errors,
+                closed=[names[cell.item] for cell in allocation.sampler.closed],
+                stop_reason=purchase.stop_reason if purchase.finished else "interrupted",
+                bounds=self.bounds,
+                judges=() if weighed is None else weighed.by_epoch.scoring_panel().judges,
+                judged=bool(spec.model_roles) and self.panel is None,
+                score=score,
+            )
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalbudget_inspect.repeats.diagnostics import asked_for, outcome, panel_outcome, per_item
+from evalbudget_inspect.repeats.diagnostics import Diagnosis, asked_for, outcome
 from evalbudget_inspect.repeats.source import BudgetedSource
 
 
@@ -28,12 +28,12 @@ class LiveMetadata(dict[str, Any]):
         allocation = self._source.allocation
         if allocation is not None and self._drives:
             copy |= outcome(allocation)
-            rotation = self._source.rotation
-            if allocation.purchase.finished:
-                copy["per_item"] = per_item(allocation, rotation, self._source.bounds)
-            if allocation.purchase.finished and rotation is not None:
-                copy["panel"] = panel_outcome(allocation, rotation)
-            summary = self._source.summary if allocation.purchase.finished else None
-            if summary is not None:
+            if not allocation.purchase.finished:
+                return copy
+            found = Diagnosis(allocation, self._source.rotation, self._source.bounds)
+            copy["per_item"] = found.per_item
+            if (judges := found.judges) is not None:
+                copy["panel"] = judges
+            if (summary := self._source.summary) is not None:
                 copy["summary"] = {"text": str(summary), **summary.as_json()}
         return copy

@@ -9,8 +9,9 @@ from inspect_ai.log import EvalSample, EvalSampleSummary, read_eval_log_sample_s
 from inspect_ai.scorer import Score
 
 from evalbudget_inspect.host.private import is_cancellation_message
+from evalbudget_inspect.host.readings import WEIGHT
 from evalbudget_inspect.host.scoring import METADATA
-from evalbudget_inspect.repeats.allocation import WEIGHT, PriorCell
+from evalbudget_inspect.repeats.allocation import PriorCell
 
 Counts = Callable[[Mapping[str, Score]], bool]
 

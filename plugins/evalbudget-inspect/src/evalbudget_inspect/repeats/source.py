@@ -26,7 +26,7 @@ from evalbudget_inspect.host.values import Seen, in_range, score_to_float
 from evalbudget_inspect.judges.rotating import Rotation, Seat, Turn
 from evalbudget_inspect.repeats.allocation import Allocation, Key
 from evalbudget_inspect.repeats.config import Config, Repeat
-from evalbudget_inspect.repeats.diagnostics import summary_of
+from evalbudget_inspect.repeats.diagnostics import Diagnosis
 from evalbudget_inspect.repeats.keep import KeptGenerations
 from evalbudget_inspect.repeats.prior import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
 from evalbudget_inspect.repeats.progress import expect
@@ -123,7 +123,7 @@ class BudgetedSource(SampleSource):
         if serving is None or serving.allocation is None or serving.refusal is not None:
             return None
         bounds = self._bounds(serving)
-        return summary_of(serving.allocation, serving.rotation, bounds, spec, self.scores_as)
+        return Diagnosis(serving.allocation, serving.rotation, bounds).summary(spec, self.scores_as)
 
     def run_starts(self, run: Run) -> None:
         """Say what this run is, where the host would show as many samples as there are readings."""

@@ -80,7 +80,7 @@ class Asking:
 
     def know(self, position: int | None, reading: Reading) -> None:
         """A judge's reading from an attempt that broke off; the judge is not asked for it again."""
-        names = self._panel.names
+        names = self._panel.judges
         if position is not None and reading.judge in names:
             judge = names.index(reading.judge)
             self._readings[position][judge] = reading
@@ -120,7 +120,7 @@ class Asking:
     def _load(self) -> None:
         """The models of all judges; those that cannot be loaded are asked no more."""
         for judge in self._dealer.schedule.active:
-            spec = self._panel.judges[judge]
+            spec = self._panel.specs[judge]
             try:
                 self._models[judge] = spec.load()
             except InvalidInputError as ex:
@@ -158,7 +158,7 @@ class Asking:
     # asking
 
     def _ask(self, job: _Job) -> list[Reply]:
-        spec, lm = self._panel.judges[job.judge], self._models[job.judge]
+        spec, lm = self._panel.specs[job.judge], self._models[job.judge]
         answers = [self._answers[position] for position in job.answers]
         options = _gen_kwargs(spec, lm, answers[0].epoch)
         contexts = [_context(spec, lm, answer.prompt) for answer in answers]
@@ -166,7 +166,7 @@ class Asking:
 
     def _heard(self, job: _Job, replies: Sequence[Reply]) -> bool:
         """Take note of replies; whether a judge was dropped for them."""
-        spec, dropped = self._panel.judges[job.judge], False
+        spec, dropped = self._panel.specs[job.judge], False
         for position, reply in zip(job.answers, replies, strict=True):
             epoch = self._answers[position].epoch
             if isinstance(reply, Exception):
@@ -198,7 +198,7 @@ class Asking:
         missing: Counter[str] = Counter()
         for readings in self._readings:
             missing.update(reading.judge for reading in readings.values() if reading.score is None)
-        for judge, spec in enumerate(self._panel.judges):
+        for judge, spec in enumerate(self._panel.specs):
             if missing[spec.name]:
                 log.log(
                     logging.WARNING if self.ill is None else logging.INFO,

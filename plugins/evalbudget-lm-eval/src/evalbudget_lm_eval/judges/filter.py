@@ -71,7 +71,7 @@ class CyclicJudgeFilter(Filter):  # type: ignore[misc]  # the host is untyped
     @staticmethod
     def scores_per_answer(**options: Any) -> int:
         """How many judges score each response."""
-        return JudgePanel.of(options).schedule(["any"]).calls_per_generation
+        return JudgePanel.of(options).calls_per_generation
 
     def apply(self, resps: Iterable[Any], docs: Sequence[Mapping[str, Any]]) -> list[Readings]:
         """Readings of all documents, in their order."""
@@ -118,7 +118,7 @@ def check_judges(task: Any) -> JudgePanel | None:
             "into 0 or 1; write process_results: !function evalbudget_lm_eval.process_judged and "
             "metric_list: !function evalbudget_lm_eval.JUDGED_METRICS, or one doc_to_target"
         )
-    for judge in panel.judges:
+    for judge in panel.specs:
         judge.load()
     return panel
 
@@ -165,7 +165,7 @@ def _readings(panel: JudgePanel, readings: Sequence[Sequence[Reading]]) -> Readi
 
 def _of_panel(panel: JudgePanel, readings: Iterable[Reading]) -> Readings:
     scale = (float(panel.grading.low), float(panel.grading.high))
-    return Readings(readings, judges=panel.names, weighs_judges=panel.weighs_judges, scale=scale)
+    return Readings(readings, judges=panel.judges, weighs_judges=panel.weighs_judges, scale=scale)
 
 
 def revived(task: Any, record: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect as introspection
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.hooks.plugins import plugins
+from evalbudget.judges.config import DEFAULT_ROTATION, PanelConfig, check_seed
 from evalbudget.judges.schedules import JudgeSchedule
 from evalbudget.judges.schedules.panel import per_judge
 from evalbudget_lm_eval.host.identity import telling_args
@@ -19,7 +18,7 @@ from evalbudget_lm_eval.judges.spec import JudgeSpec, read_judges
 
 OPTIONS: dict[str, Any] = {
     "judges": None,
-    "rotation": "cyclic",
+    "rotation": DEFAULT_ROTATION,
     "prompt": None,
     "scale": (1, 5),
     "pattern": None,
@@ -31,26 +30,22 @@ OPTIONS: dict[str, Any] = {
 """Of the filter, with their defaults."""
 
 
-@dataclass(frozen=True, eq=False)
-class JudgePanel:
-    """Judges, who of them scores what, and how.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JudgePanel(PanelConfig):
+    """Judges of a task, who of them scores what, and how.
 
     Attributes:
-        judges: in the order given.
-        rotation: registered schedule.
+        specs: how each judge is asked.
         grading: prompt and scale.
         seed: of the schedule.
         category: field of the document within which judges are balanced, where it has one.
-        prices: of one call of each judge, for the rotation ``priced``.
         key: the same for the same options.
     """
 
-    judges: tuple[JudgeSpec, ...]
-    rotation: str
+    specs: tuple[JudgeSpec, ...]
     grading: Grading
     seed: int
     category: str
-    prices: tuple[float, ...] | None
     key: str
 
     @classmethod
@@ -70,23 +65,21 @@ class JudgePanel:
                 "CyclicJudgeFilter has no judges; add judges: [local-chat-completions:model=...,base_url=...,"
                 " ...] below function:"
             )
-        judges = read_judges(given["judges"], given["gen_kwargs"])
-        seed = given["seed"]
-        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise InvalidInputError(f"seed is {seed!r}; give a whole number, 0 or more")
+        specs = read_judges(given["judges"], given["gen_kwargs"])
+        seed = check_seed(given["seed"])
         prices = given["prices"]
-        names = [judge.name for judge in judges]
-        panel = cls(
-            judges,
-            str(given["rotation"]),
-            Grading.of(given["prompt"], given["scale"], given["pattern"]),
-            seed,
-            str(given["category"]),
-            None if prices is None else tuple(per_judge("prices", prices, names).tolist()),
-            json.dumps(given, sort_keys=True, default=repr),
+        names = tuple(spec.name for spec in specs)
+        grading = Grading.of(given["prompt"], given["scale"], given["pattern"])
+        return cls(
+            judges=names,
+            rotation=str(given["rotation"]),
+            prices=None if prices is None else tuple(per_judge("prices", prices, names).tolist()),
+            specs=specs,
+            grading=grading,
+            seed=seed,
+            category=str(given["category"]),
+            key=json.dumps(given, sort_keys=True, default=repr),
         )
-        panel.schedule(["any"])  # refuse what is no good now
-        return panel
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -94,7 +87,7 @@ class JudgePanel:
         prompt = self.grading.prompt
         named = getattr(prompt, "__qualname__", "a function")
         told: dict[str, Any] = {
-            "judges": [[j.name, j.kind, telling_args(j.args), j.gen_kwargs, j.is_chat] for j in self.judges],
+            "judges": [[j.name, j.kind, telling_args(j.args), j.gen_kwargs, j.is_chat] for j in self.specs],
             "rotation": [self.rotation, self.seed, self.category, self.prices],
             "prompt": sha256(str(prompt if isinstance(prompt, str) else named).encode()).hexdigest()[:8],
             "scale": [self.grading.low, self.grading.high, self.grading.pattern.pattern],
@@ -102,29 +95,12 @@ class JudgePanel:
         return dict(json.loads(json.dumps(told, default=str)))
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Of the judges."""
-        return tuple(judge.name for judge in self.judges)
-
-    @property
-    def weighs_judges(self) -> bool:
-        """Whether every judge weighs the same in the estimate."""
-        return plugins().schedule(self.rotation).weighs_judges
-
-    @property
     def is_stochastic(self) -> bool:
         """Whether judges may say something else of the same answer again."""
-        return any(judge.temperature > 0 for judge in self.judges)
-
-    def schedule(
-        self, items: Sequence[str], *, categories: Sequence[str] | None = None, epochs: int = 1
-    ) -> JudgeSchedule:
-        """Who scores what, for these documents."""
-        cls = plugins().schedule(self.rotation)
-        more = {"prices": self.prices} if "prices" in introspection.signature(cls).parameters else {}
-        return cls(items, self.names, categories=categories, epochs=epochs, seed=self.seed, **more)
+        return any(judge.temperature > 0 for judge in self.specs)
 
     def schedule_of(self, docs: Sequence[Mapping[str, Any]], epochs: int) -> JudgeSchedule:
         """Who scores what, balanced within the documents' categories."""
         labels = [str(doc.get(self.category, "")) for doc in docs]
-        return self.schedule([str(i) for i in range(len(docs))], categories=labels, epochs=max(epochs, 1))
+        items = [str(i) for i in range(len(docs))]
+        return self.schedule(items, categories=labels, epochs=max(epochs, 1), seed=self.seed)

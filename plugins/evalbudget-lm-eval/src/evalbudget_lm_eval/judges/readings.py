@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalbudget.judges.estimates import JudgeScores
+from evalbudget.statistics.means import known_mean
 
 ENTRY = "evalbudget_judge"
 """Key of the judge's name in ``filtered_resps`` of a ``samples_*.jsonl``."""
@@ -82,8 +82,7 @@ class Readings(list[Reading]):
     @property
     def mean(self) -> float:
         """Of the scores; nan without any."""
-        scores = [reading.score for reading in self if reading.score is not None]
-        return math.fsum(scores) / len(scores) if scores else math.nan
+        return known_mean(reading.score for reading in self)
 
 
 def why_missing(answers: Iterable[object]) -> str | None:
@@ -139,25 +138,3 @@ def _number(about: str, readings: Readings) -> float:
     if what == "bias":  # of a single document: what this judge said
         return Readings(reading for reading in readings if reading.judge == judge).mean
     return readings.mean if what == "estimate" else math.nan
-
-
-WeightOf = Callable[[int, int], float]
-"""Weight, fixed before it was seen, of a document (its place among those answered) and epoch; or nan."""
-
-
-def judge_scores(values: Sequence[Judged], weight: WeightOf | None = None) -> JudgeScores:
-    """The readings behind a row, one entry per document."""
-    judges = next((value.readings.judges for value in values if value.readings.judges), ())
-    number = {judge: i for i, judge in enumerate(judges)}
-    calls = [
-        (item, reading.epoch, number[reading.judge], math.nan if reading.score is None else reading.score)
-        for item, value in enumerate(values)
-        for reading in value.readings
-    ]
-    columns = zip(*calls, strict=True) if calls else ((), (), (), ())
-    return JudgeScores.of(
-        *columns,
-        judges=judges or ("nobody",),
-        n_items=len(values),
-        weight=None if weight is None else [weight(item, epoch) for item, epoch, *_ in calls],
-    )

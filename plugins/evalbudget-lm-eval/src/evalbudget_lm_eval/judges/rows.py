@@ -7,20 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from evalbudget import Allocation
-from evalbudget.errors import InvalidInferenceError, InvalidInputError
-from evalbudget.estimate import Estimate
-from evalbudget.judges.estimates import (
-    JudgeScores,
-    judge_biases,
-    judge_mean_over_sampled_items,
-    panel_mean,
-    short_names,
-)
-from evalbudget.judges.panel import describe_panel
-from evalbudget.repeats.rows import BenchmarkMean
-from evalbudget_lm_eval.judges.readings import Judged, Readings, WeightOf, judge_scores
-from evalbudget_lm_eval.repeats.rows import ESTIMATE, REPEATS, UNKNOWN
+from evalbudget.errors import InvalidInputError
+from evalbudget.judges.estimates import cost_rows, short_names
+from evalbudget.judges.panel import Call, PanelRows
+from evalbudget_lm_eval.host.rows import ESTIMATE, REPEATS, UNKNOWN
+from evalbudget_lm_eval.judges.readings import Judged, Readings
 
 log = logging.getLogger(__name__)
 
@@ -78,69 +69,73 @@ def panel(values: Sequence[Judged]) -> float | int | str:
             "panel aggregates what the metric evalbudget_lm_eval.judged returns; use both, or neither"
         )
     what, _, judge = values[0].about.partition(" ")
+    found = panel_rows(values)
     if what == "missing":
-        return missing_of(values)
+        return int(found.scores.failed.sum())
     if what.startswith("bias"):
-        return known(bias_of(judge_scores(values), judge, error=what == "bias_stderr"))
-    mean = panel_rows(values)
-    if what == "lower" and mean.no_interval is not None:
-        log.warning("%s has no interval: %s", NAME, mean.no_interval)
-    return mean.rows.get(what, math.nan if what == "estimate" else UNKNOWN)
+        bias = found.biases(fixed=True)[judge]
+        return _known(bias.standard_error if what == "bias_stderr" else bias.value)
+    if what == "lower" and found.mean.no_interval is not None:
+        log.warning("%s has no interval: %s", NAME, found.mean.no_interval)
+    return found.mean.rows.get(what, math.nan if what == "estimate" else UNKNOWN)
 
 
 panel.averages = True  # type: ignore[attr-defined]  # a budgeted run may allocate by it
 
 
-def panel_rows(
-    values: Sequence[Judged],
-    *,
-    allocation: Allocation = Allocation.FIXED,
-    fixed_repeats: int = 1,
-    bounds: tuple[float, float] | None = None,
-    weight: WeightOf | None = None,
-) -> BenchmarkMean:
-    """The panel's mean in the rows of every host, from one value per document.
-
-    Args:
-        values: as the host aggregates them.
-        allocation: how the sampler's counts depend on scores.
-        fixed_repeats: responses every document got judged whatever its scores were.
-        bounds: the smallest and the largest possible score; None for the judges' scale.
-        weight: of the readings; None if none was fixed.
-    """
-    scale = next((value.readings.scale for value in values if value.readings.scale is not None), None)
-    return describe_panel(
-        panel_estimate(values, allocation=allocation, fixed_repeats=fixed_repeats, weight=weight),
-        judge_scores(values, weight),
-        allocation=allocation,
-        fixed_repeats=fixed_repeats,
-        bounds=scale if bounds is None else bounds,
+def panel_rows(values: Sequence[Judged]) -> PanelRows:
+    """What the panel says, from one value per document as the host aggregates them."""
+    judges = next((value.readings.judges for value in values if value.readings.judges), ("nobody",))
+    number = {judge: i for i, judge in enumerate(judges)}
+    calls = [
+        Call(item, reading.epoch, number[reading.judge], math.nan if reading.score is None else reading.score)
+        for item, value in enumerate(values)
+        for reading in value.readings
+    ]
+    return PanelRows(
+        calls,
+        judges,
+        n_items=len(values),
+        weighs_judges=all(value.readings.weighs_judges for value in values),
+        bounds=next((value.readings.scale for value in values if value.readings.scale is not None), None),
     )
 
 
-def known(value: float) -> float | str:
+def judged_rows(score: str, found: PanelRows) -> dict[str, Any]:
+    """Each judge's bias ``M_bias_<judge>`` with its ``_stderr``, and ``M_missing``.
+
+    They take the place of the host's totals, which know nothing of repeats that were bought because of
+    earlier scores.
+
+    Args:
+        score: the host's key ``metric,filter``.
+        found: what the judges said.
+    """
+    metric, _, chosen = score.partition(",")
+    rows: dict[str, Any] = {}
+    for short, bias in zip(short_names(found.judges), found.biases(fixed=True).values(), strict=True):
+        rows[f"{metric}_bias_{short},{chosen}"] = _known(bias.value)
+        rows[f"{metric}_bias_{short}_stderr,{chosen}"] = _known(bias.standard_error)
+    rows[f"{metric}_missing,{chosen}"] = int(found.scores.failed.sum())
+    return rows
+
+
+def judged_block(found: PanelRows) -> dict[str, Any]:
+    """What each judge was asked and failed, and what the estimate is of."""
+    return {
+        "fixed_repeats": found.fixed_repeats,
+        "per_judge": {
+            judge: {"scores": row["calls"] - row["failed"], "failed": row["failed"]}
+            for judge, row in cost_rows(found.scores).items()
+        },
+        "target": found.estimate.target,
+        "method": found.estimate.method,
+    }
+
+
+def _known(value: float) -> float | str:
     """The value, or what the host writes for one that is not defined."""
     return value if math.isfinite(value) else UNKNOWN
-
-
-def missing_of(values: Sequence[Judged]) -> int:
-    """Calls of judges that failed, or whose reply has no number on the scale."""
-    return sum(reading.score is None for value in values for reading in value.readings)
-
-
-def panel_estimate(
-    values: Sequence[Judged],
-    *,
-    allocation: Allocation = Allocation.FIXED,
-    fixed_repeats: int = 1,
-    weight: WeightOf | None = None,
-) -> Estimate:
-    """What the panel says of all documents, one value per document, as far as the allocation allows."""
-    scores = judge_scores(values, weight)
-    if allocation is not Allocation.FIXED:
-        return panel_mean(scores, allocation=allocation, fixed_repeats=fixed_repeats)
-    weighs = all(value.readings.weighs_judges for value in values)
-    return panel_mean(scores) if weighs else judge_mean_over_sampled_items(scores)
 
 
 def _fixed(readings: Readings) -> dict[str, Judged]:
@@ -154,18 +149,6 @@ def _checked(readings: object) -> Readings:
             "evalbudget_lm_eval.CyclicJudgeFilter last in the task's filter_list, with its judges"
         )
     return readings
-
-
-def bias_of(scores: JudgeScores, judge: str, *, error: bool = False) -> float:
-    """How far a judge is from the panel's mean, or the standard error of that; nan where nobody knows."""
-    try:
-        biases = judge_biases(scores)
-    except InvalidInferenceError:
-        return math.nan  # fewer than two judges scored anything
-    if judge not in biases.judges:
-        return math.nan
-    column = biases.standard_error if error else biases.value
-    return float(column[biases.judges.index(judge)])
 
 
 JUDGED_METRICS: list[dict[str, Any]] = [

@@ -11,7 +11,7 @@ from evalbudget.races.config import RaceConfig
 from evalbudget.races.history import history_factors
 from evalbudget.races.prediction import FactorModel
 from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
-from evalbudget_lm_eval.host.reader import open_scores
+from evalbudget_lm_eval.reader import open_scores
 
 
 def earlier_scores(

@@ -14,10 +14,10 @@ from evalbudget.repeats.shared import share_budget
 from evalbudget.repeats.summary import Outcome, Summary, summarize
 from evalbudget_lm_eval.host.answered import WEIGHT, Asked
 from evalbudget_lm_eval.host.identity import short_name
-from evalbudget_lm_eval.judges.budget import judged_block, judged_rows
+from evalbudget_lm_eval.host.rows import PLAIN, lead_with, named_rows
+from evalbudget_lm_eval.judges.rows import judged_block, judged_rows
 from evalbudget_lm_eval.repeats.book import Book
 from evalbudget_lm_eval.repeats.groups import group_means
-from evalbudget_lm_eval.repeats.rows import PLAIN, lead_with, named_rows
 from evalbudget_lm_eval.repeats.totals import TaskTotals, totals_of
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def results_of(book: Book, *, round_size: int, rounds: int) -> tuple[dict[str, A
     groups = group_means(book.primed.groups, results["results"], totals)
     for name, own in totals.items():
         results["results"][name] = _task_rows(results["results"][name], own)
-        if own.judged:  # the host takes its arrow for that of all rows, a judge's bias included
+        if own.panel is not None:  # the host takes its arrow for that of all rows, a judge's bias included
             metric = own.score.partition(",")[0]
             arrows = results["higher_is_better"]
             arrows[name] = {metric: arrows.get(name, {}).get(metric, True)}
@@ -81,13 +81,12 @@ def _note_weights(samples: Mapping[str, Sequence[dict[str, Any]]], weights: Mapp
 
 
 def _task_rows(own: Mapping[str, Any], totals: TaskTotals) -> dict[str, Any]:
-    if not totals.judged:
+    if totals.panel is None:
         return _rows(own, totals.means, totals.allocation)
-    how: dict[str, Any] = {"allocation": totals.allocation, "fixed_repeats": totals.fixed_repeats}
     metric, _, chosen = totals.score.partition(",")
     gone = [key for key in own if key.startswith(f"{metric}_") and key.endswith(f",{chosen}")]
     rest = {key: value for key, value in own.items() if key not in gone}
-    more = judged_rows(totals.score, totals.judged, **how)
+    more = judged_rows(totals.score, totals.panel)
     return lead_with(_rows(rest, totals.means, totals.allocation), {}) | more
 
 
@@ -165,11 +164,7 @@ def _block(
                 },
                 "range": list(own.bounds) if own.bounds else None,
             }
-    panels = {
-        name: judged_block(own.judged, allocation=own.allocation, fixed_repeats=own.fixed_repeats)
-        for name, own in totals.items()
-        if own.judged
-    }
+    panels = {name: judged_block(own.panel) for name, own in totals.items() if own.panel is not None}
     if panels:
         block["judges"] = panels
     return block
@@ -197,7 +192,7 @@ def _summary(
     dear = any(
         primed.cost(name, own.documents[0]) > 1
         for name, own in totals.items()
-        if own.documents and not own.judged
+        if own.documents and own.panel is None
     )
     return replace(found, plain=None) if dear else found  # epochs are told in readings, which cost more here
 
@@ -216,8 +211,8 @@ def _outcome(book: Book, own: TaskTotals, *, of: str = "") -> Outcome:
         closed=_closed(book),
         stop_reason=book.stop_reason,
         bounds=own.bounds,
-        judges=own.judges if len(own.judges) > 1 else (),
-        judged=bool(own.judged),
+        judges=() if own.panel is None or len(own.panel.judges) < 2 else own.panel.judges,
+        judged=own.panel is not None,
         score=own.score if len(own.means) > 1 else "",
         unit=UNIT,
         range_flag="--score_range",

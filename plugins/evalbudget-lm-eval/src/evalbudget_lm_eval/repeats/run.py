@@ -12,7 +12,6 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats.summary import Summary
 from evalbudget_lm_eval.host.answered import SCORED, Answered, Asked
 from evalbudget_lm_eval.host.identity import model_name
-from evalbudget_lm_eval.host.refusals import check_budget, check_repeats, is_api
 from evalbudget_lm_eval.host.scores import driving_score
 from evalbudget_lm_eval.host.seam import PrimedTasks, tasks_of
 from evalbudget_lm_eval.judges.filter import check_judges, panel_of
@@ -21,6 +20,7 @@ from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config
 from evalbudget_lm_eval.repeats.journals import journal_path
 from evalbudget_lm_eval.repeats.outcome import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
+from evalbudget_lm_eval.repeats.refusals import check_budget, check_repeats, is_api
 
 log = logging.getLogger(__name__)
 _WARMUP_ROUNDS = 8  # rounds given at once while nothing is decided yet

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypedDict
 
 from evalbudget import Allocation
-from evalbudget.judges.estimates import judge_corrected
+from evalbudget.judges.panel import PanelRows, share_weights
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.rows import BenchmarkMean, describe_mean, item_columns
 from evalbudget_lm_eval.host.answered import Asked
-from evalbudget_lm_eval.host.ranges import known_range
 from evalbudget_lm_eval.host.scores import is_mean
-from evalbudget_lm_eval.judges.readings import Judged, judge_scores
+from evalbudget_lm_eval.judges.readings import Judged
 from evalbudget_lm_eval.judges.rows import panel_rows
 from evalbudget_lm_eval.repeats.book import Book
-from evalbudget_lm_eval.repeats.rows import Scored, readings_of
+from evalbudget_lm_eval.repeats.ranges import known_range
+
+
+class Scored(NamedTuple):
+    """One reading.
+
+    Attributes:
+        document: its id.
+        epoch: ordinal of the repeat, from 0.
+        value: the score.
+        weight: fixed before it was seen; nan if it was held out, or if none was fixed.
+    """
+
+    document: int
+    epoch: int
+    value: float
+    weight: float
 
 
 class _How(TypedDict):
@@ -40,8 +54,7 @@ class TaskTotals:
         allocation: how the sampler's counts depend on scores.
         fixed_repeats: readings every document got whatever its scores were; of judges, if they scored.
         others: the mean by other metrics and filters that the host averages, by its keys.
-        judged: one value per document where judges scored; empty where they did not.
-        judges: their names.
+        panel: what judges said; None where they did not score.
     """
 
     name: str
@@ -54,8 +67,7 @@ class TaskTotals:
     allocation: Allocation
     fixed_repeats: int
     others: Mapping[str, BenchmarkMean] = field(default_factory=dict)
-    judged: Sequence[Judged] = ()
-    judges: tuple[str, ...] = ()
+    panel: PanelRows | None = None
 
     @property
     def means(self) -> dict[str, BenchmarkMean]:
@@ -72,6 +84,18 @@ def totals_of(book: Book) -> dict[str, TaskTotals]:
             one = book.asked(reading.request)
             scored[one.task].append(Scored(one.doc_id, one.epoch, reading.value, weights[one]))
     return {name: _totals(book, name, own) for name, own in scored.items()}
+
+
+def readings_of(scored: Sequence[Scored], documents: Sequence[int]) -> ItemReadings:
+    """What was read of these documents, in their order."""
+    index = {document: i for i, document in enumerate(documents)}
+    return ItemReadings.of(
+        [index[one.document] for one in scored],
+        [one.epoch for one in scored],
+        [one.value for one in scored],
+        n_items=len(index),
+        weight=[one.weight for one in scored],
+    )
 
 
 def _totals(book: Book, name: str, scored: Sequence[Scored]) -> TaskTotals:
@@ -109,41 +133,28 @@ def _judged(
     responses: int,
 ) -> TaskTotals:
     """Of a task that judges score: their deviations are taken out of what is said of single documents."""
-    documents, answered, weights = book.primed.documents(name), book.primed.answered(name), book.weights
-    scored = Counter(
-        (item, reading.epoch // responses)
-        for item, value in enumerate(values)
-        for reading in value.readings
-        if reading.score is not None
-    )
-
-    def weight(item: int, epoch: int) -> float:
-        """Of one of the scores that make up an answer: several responses, or several judges of one."""
-        answer = epoch // responses
-        return weights[Asked(name, answered[item], answer)] / max(scored[item, answer], 1)
-
-    scores = judge_scores(values, weight)
+    documents, answered = book.primed.documents(name), book.primed.answered(name)
+    weights = book.weights
+    index = {document: i for i, document in enumerate(documents)}
     how: _How = {
         "allocation": book.sampler.allocation,
         "fixed_repeats": book.sampler.fixed_repeats * responses,
     }
-    corrected = judge_corrected(scores)
-    assert corrected.weight is not None
-    columns = (corrected.item, corrected.epoch, corrected.value, corrected.weight)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    table = readings_of([Scored(answered[item], *rest) for item, *rest in rows], documents)
-    return TaskTotals(
-        name,
-        book.scores[name],
-        documents,
-        table,
-        # corrected scores may leave the scale
-        item_columns(table, bounds=bounds if len(scores.judges) == 1 else None, **how),
-        panel_rows(values, bounds=bounds, weight=weight, **how),
-        bounds,
+    panel, calls = panel_rows(values), []
+    for call in panel.calls:
+        asked = Asked(name, answered[call.item], call.epoch // responses)
+        calls.append(call._replace(item=index[asked.doc_id], weight=weights[asked]))
+    panel = replace(
+        panel,
+        calls=share_weights(calls, epochs=responses),
+        n_items=len(documents),
+        bounds=bounds or panel.bounds,
         **how,
-        judged=values,
-        judges=scores.judges,
+    )
+    table = panel.corrected  # corrected scores may leave the scale
+    columns = item_columns(table, bounds=bounds if len(panel.judges) == 1 else None, **how)
+    return TaskTotals(
+        name, book.scores[name], documents, table, columns, panel.mean, bounds, **how, panel=panel
     )
 
 

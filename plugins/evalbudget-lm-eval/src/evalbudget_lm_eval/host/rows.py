@@ -8,10 +8,8 @@ that the host's table, its files and whatever reads them lead with it; ``M_stder
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
-
-from evalbudget.repeats.estimates import ItemReadings
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 ESTIMATE = {
     "": "estimate",
@@ -32,22 +30,6 @@ UNKNOWN = "N/A"
 """What the host writes for a number that is not defined."""
 
 _OF_THE_TASK = ("name", "alias", "sample_len", "sample_count")
-
-
-class Scored(NamedTuple):
-    """One reading.
-
-    Attributes:
-        document: its id.
-        epoch: ordinal of the repeat, from 0.
-        value: the score.
-        weight: fixed before it was seen; nan if it was held out, or if none was fixed.
-    """
-
-    document: int
-    epoch: int
-    value: float
-    weight: float
 
 
 def named_rows(score: str, rows: Mapping[str, float]) -> dict[str, Any]:
@@ -78,15 +60,3 @@ def lead_with(
     task = {name: own[name] for name in _OF_THE_TASK if name in own}
     gone = {*task, *rows, *without}
     return task | dict(rows) | {name: value for name, value in own.items() if name not in gone}
-
-
-def readings_of(scored: Sequence[Scored], documents: Sequence[int]) -> ItemReadings:
-    """What was read of these documents, in their order."""
-    index = {document: i for i, document in enumerate(documents)}
-    return ItemReadings.of(
-        [index[one.document] for one in scored],
-        [one.epoch for one in scored],
-        [one.value for one in scored],
-        n_items=len(index),
-        weight=[one.weight for one in scored],
-    )

@@ -20,11 +20,10 @@ from inspect_ai.scorer import Score
 from evalbudget.backtest import Bought, LogColumns, RecordedScores
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.bought import bought
+from evalbudget_inspect.host.readings import readings_of, was_asked, weight_of
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.values import value_to_number
-from evalbudget_inspect.judges.rotating import readings_of, was_asked
 from evalbudget_inspect.repeats.config import Repeat
-from evalbudget_inspect.repeats.metrics import weight_of
 
 _SUFFIX = ".eval"
 

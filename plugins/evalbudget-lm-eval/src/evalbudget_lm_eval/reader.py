@@ -11,6 +11,7 @@ from typing import Any
 from evalbudget import Allocation
 from evalbudget.backtest import Bought, LogColumns, Purchase, RecordedScores
 from evalbudget.errors import InvalidInputError
+from evalbudget.judges.panel import Call, share_weights
 from evalbudget_lm_eval.host.answered import WEIGHT
 from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
 from evalbudget_lm_eval.judges.readings import Reading
@@ -58,12 +59,14 @@ def open_scores(
         for record in records:
             item = categories.item(file, record)
             read = list(_readings(record) if judged else _metrics(record, filters, unscored))
-            # scores of an answer have its weight together: of several responses, or of several judges
-            scored = sum(math.isfinite(value) for *_, value in read) if judged else 1
+            weights = [_weight(record)] * len(read)
+            if judged:  # scores of an answer have its weight together: of several responses, or judges
+                shared = share_weights([Call(0, 0, 0, value, _weight(record)) for *_, value in read])
+                weights = [call.weight for call in shared]
+            columns.weights += weights
             for rater, epoch, value in read:
                 epochs, calls = max(epochs, epoch + 1), calls + 1
                 _add(columns, file, (number, epoch), item, rater, value)
-                columns.weights.append(_weight(record) / max(scored, 1))
         if not judged:
             calls = len({(record["doc_id"], record.get("epoch", 0)) for record in records})
         logs = bought.setdefault(file.model, {})

@@ -1,0 +1,92 @@
+"""Readings in a scorer's scores: who gave each, in which epoch, what it weighs; and our rows of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inspect_ai.scorer import SampleScore
+
+from evalbudget import Allocation
+from evalbudget.errors import InvalidInputError
+from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.repeats.rows import COUNTS, mean_estimates
+from evalbudget_inspect.host.scoring import METADATA
+from evalbudget_inspect.host.values import in_range, score_to_float
+
+WEIGHT = "weight"
+"""Of a reading."""
+
+
+def weight_of(entry: Mapping[str, Any]) -> float:
+    """Weight of the reading; nan if it was held out or has none."""
+    weight = entry.get(WEIGHT)
+    return math.nan if weight is None else float(weight)
+
+
+def was_asked(entry: Mapping[str, Any] | None) -> bool:
+    """Whether the entry says that a judge gave the score."""
+    return entry is not None and bool(readings_of(entry)) and bool(entry.get("asked", True))
+
+
+def readings_of(entry: Mapping[str, Any], value: float = math.nan) -> dict[str, float]:
+    """Who read what: the score's own value by one judge, or one reading each of all judges (nan: failed)."""
+    if "judge" in entry:
+        return {str(entry["judge"]): value}
+    readings = entry.get("readings") or {}
+    return {str(name): math.nan if read is None else float(read) for name, read in readings.items()}
+
+
+def estimates_of(
+    scores: Sequence[SampleScore],
+    allocation: Allocation,
+    fixed_repeats: int,
+    bounds: tuple[float, float] | None,
+    level: float,
+) -> dict[str, float]:
+    """The benchmark mean and how sure it is; none for a scorer whose values are no numbers."""
+    try:
+        readings = item_readings(scores, bounds)
+    except InvalidInputError:
+        return {}
+    rows = mean_estimates(
+        readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds, level=level
+    )
+    return without_counts(rows)
+
+
+def without_counts(rows: Mapping[str, float]) -> dict[str, float]:
+    """Rows for the host's table, which prints every number with decimals: counts stand in the metadata.
+
+    Where nothing was scored, ``estimate`` is nan, or the host would lead with another metric.
+    """
+    return {"estimate": math.nan} | {name: value for name, value in rows.items() if name not in COUNTS}
+
+
+def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | None) -> ItemReadings | None:
+    """The scores as readings; None if there are none.
+
+    Left out: unscored ones and those outside the bounds.
+
+    Raises:
+        InvalidInputError: a value that is no number.
+    """
+    items: dict[str, int] = {}
+    epochs: dict[str, int] = {}
+    columns: tuple[list[int], list[int], list[float]] = ([], [], [])
+    weights: list[float] = []
+    for sample in scores:
+        value = score_to_float(sample.score, sample.scorer or "scorer")
+        name = str(sample.sample_id)
+        epochs[name] = epochs.get(name, 0) + 1
+        if not in_range(value, bounds):
+            continue
+        ours = (sample.score.metadata or {}).get(METADATA) or {}
+        columns[0].append(items.setdefault(name, len(items)))
+        columns[1].append(int(ours.get("epoch", epochs[name])) - 1)
+        columns[2].append(value)
+        weights.append(weight_of(ours))
+    if not items:
+        return None
+    return ItemReadings.of(*columns, n_items=len(items), weight=weights)

@@ -1,0 +1,64 @@
+"""The tasks that a spec names, as the host's command line takes specs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from inspect_ai import Task, list_tasks
+
+from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.host.private import load_task_spec
+
+
+def load_one(spec: str, args: dict[str, Any]) -> Task:
+    """The task a spec names.
+
+    Raises:
+        InvalidInputError: it names none, or several.
+    """
+    specs = named_tasks(_locate(spec))
+    if len(specs) > 1:
+        raise InvalidInputError(f"{spec!r} holds {len(specs)} tasks; name one: {', '.join(specs)}")
+    try:
+        tasks = load_task_spec(specs[0], args)
+    except LookupError as ex:
+        if "registry" not in str(ex):
+            raise  # the task's own
+        raise InvalidInputError(f"{ex}; give file.py@name or a registered name") from ex
+    if not tasks:
+        raise InvalidInputError(f"no task found at {spec!r}; give file.py, file.py@name or a registered name")
+    return tasks[0]
+
+
+def named_tasks(spec: str) -> list[str]:
+    """Every task that a spec names, as file.py@name with the file's absolute path, or as it is registered.
+
+    Raises:
+        InvalidInputError: there is no such file, or no task in it.
+    """
+    file, at, name = spec.partition("@")
+    path = Path(file)
+    if not path.exists():
+        if file.endswith(".py"):
+            raise InvalidInputError(f"task file {file!r} does not exist (looked from {Path.cwd()})")
+        return [spec]
+    base = path.resolve()
+    if at:
+        return [f"{base}@{name}"]
+    root = base.parent if base.is_file() else base
+    infos = list_tasks(base.name, root_dir=root) if base.is_file() else list_tasks(root_dir=root)
+    if not infos:
+        raise InvalidInputError(f"no @task found in {spec!r}; give a file that defines one")
+    return [f"{(root / info.file).resolve()}@{info.name}" for info in infos]
+
+
+def _locate(spec: str) -> str:
+    """The spec with its file found from here: a retry starts in the task's own folder, not in the user's."""
+    file, at, name = spec.partition("@")
+    if not file.endswith(".py") or Path(file).exists():
+        return spec
+    for folder in Path.cwd().parents:
+        if (folder / file).exists():
+            return f"{folder / file}{at}{name}"
+    return spec
