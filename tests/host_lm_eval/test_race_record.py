@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evalbudget_lm_eval.host.answered import Answered
+from evalbudget_lm_eval.host.answers import Answered
 from evalbudget_lm_eval.races.record import Bought, RaceRecord
 
 

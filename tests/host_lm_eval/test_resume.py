@@ -20,7 +20,7 @@ from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 from evalbudget.errors import JournalError
 from evalbudget.run import read_journal
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.repeats.book import Book
+from evalbudget_lm_eval.repeats.bookkeeping import Book
 
 STOCK = lm_eval.evaluator.evaluate
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from typing import Any
 from lm_eval.api.model import CachingLM
 
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget_lm_eval.host.seam import PrimedTasks
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.repeats.config import Config
 
 

@@ -18,7 +18,7 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.models.api_models import TemplateAPI
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_lm_eval.host.seam import PrimedTasks
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.races.arms import Arm
 from evalbudget_lm_eval.races.record import RaceRecord, Said
 

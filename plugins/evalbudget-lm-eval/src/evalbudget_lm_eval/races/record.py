@@ -25,7 +25,7 @@ from lm_eval.utils import handle_non_serializable
 from evalbudget import __version__
 from evalbudget.errors import JournalError
 from evalbudget.run import LinesFile, read_line, whole_lines
-from evalbudget_lm_eval.host.answered import Answered
+from evalbudget_lm_eval.host.answers import Answered
 from evalbudget_lm_eval.races.arms import Arm
 
 _KIND = "lm-eval race"

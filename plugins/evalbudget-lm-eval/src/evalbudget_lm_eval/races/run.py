@@ -10,7 +10,7 @@ from typing import Protocol
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.races.race import Asked as Wanted
 from evalbudget.races.race import KnownCell, Race
-from evalbudget_lm_eval.host.answered import Answered, Asked
+from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.races.host import Stable
 from evalbudget_lm_eval.races.record import Bought, Said
 

@@ -24,7 +24,7 @@ from lm_eval.utils import handle_non_serializable
 
 from evalbudget.errors import JournalError
 from evalbudget.run import LinesFile, read_line, whole_lines
-from evalbudget_lm_eval.host.answered import Record
+from evalbudget_lm_eval.host.answers import Record
 
 _KIND = "answers"
 _FORMAT = 1

@@ -12,10 +12,10 @@ from evalbudget import Allocation, __version__
 from evalbudget.repeats.rows import LEVEL, BenchmarkMean, whole_counts
 from evalbudget.repeats.shared import share_budget
 from evalbudget.repeats.summary import Outcome, Summary, summarize
-from evalbudget_lm_eval.host.answered import WEIGHT, Asked
+from evalbudget_lm_eval.host.answers import WEIGHT, Asked
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.judges.budget import judged_block, judged_rows
-from evalbudget_lm_eval.repeats.book import Book
+from evalbudget_lm_eval.repeats.bookkeeping import Book
 from evalbudget_lm_eval.repeats.groups import group_means
 from evalbudget_lm_eval.repeats.rows import PLAIN, lead_with, named_rows
 from evalbudget_lm_eval.repeats.totals import TaskTotals, totals_of

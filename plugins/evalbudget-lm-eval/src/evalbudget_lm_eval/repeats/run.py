@@ -10,13 +10,13 @@ from typing import Any
 from evalbudget import Request
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats.summary import Summary
-from evalbudget_lm_eval.host.answered import SCORED, Answered, Asked
+from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import model_name
 from evalbudget_lm_eval.host.refusals import check_budget, check_repeats, is_api
 from evalbudget_lm_eval.host.scores import driving_score
-from evalbudget_lm_eval.host.seam import PrimedTasks, tasks_of
 from evalbudget_lm_eval.judges.filter import check_judges, panel_of
-from evalbudget_lm_eval.repeats.book import Book, fingerprint_of
+from evalbudget_lm_eval.repeats.bookkeeping import Book, fingerprint_of
 from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config
 from evalbudget_lm_eval.repeats.journals import journal_path
 from evalbudget_lm_eval.repeats.outcome import results_of

@@ -11,12 +11,12 @@ from evalbudget import Allocation
 from evalbudget.judges.estimates import judge_corrected
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.rows import BenchmarkMean, describe_mean, item_columns
-from evalbudget_lm_eval.host.answered import Asked
+from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.ranges import known_range
 from evalbudget_lm_eval.host.scores import is_mean
 from evalbudget_lm_eval.judges.readings import Judged, judge_scores
 from evalbudget_lm_eval.judges.rows import panel_rows
-from evalbudget_lm_eval.repeats.book import Book
+from evalbudget_lm_eval.repeats.bookkeeping import Book
 from evalbudget_lm_eval.repeats.rows import Scored, readings_of
 
 

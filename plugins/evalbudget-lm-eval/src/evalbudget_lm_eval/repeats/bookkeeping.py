@@ -14,8 +14,8 @@ from evalbudget import Design, Reading, Request, Sampler, __version__, resume
 from evalbudget.errors import JournalError
 from evalbudget.journal import Header
 from evalbudget.run import JournalFile, Purchase
-from evalbudget_lm_eval.host.answered import Answered, Asked
-from evalbudget_lm_eval.host.seam import PrimedTasks
+from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.judges.filter import revived
 from evalbudget_lm_eval.judges.readings import why_missing
 from evalbudget_lm_eval.repeats.answers_file import AnswersFile

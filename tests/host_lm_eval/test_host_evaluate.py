@@ -10,7 +10,7 @@ from lm_eval.evaluator import evaluate
 from tests.host_lm_eval.worlds import CoinModel, load, write_task
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_lm_eval.host.seam import PrimedTasks, asked_now
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, asked_now
 
 FEWSHOT = {"num_fewshot": 2}
 
