@@ -15,7 +15,7 @@ from evalbudget.repeats.summary import Outcome, Summary, summarize
 from evalbudget_lm_eval.host.answers import WEIGHT, Asked
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.judges.budget import judged_block, judged_rows
-from evalbudget_lm_eval.repeats.bookkeeping import Book
+from evalbudget_lm_eval.repeats.bookkeeping import Bookkeeping
 from evalbudget_lm_eval.repeats.groups import group_means
 from evalbudget_lm_eval.repeats.rows import PLAIN, lead_with, named_rows
 from evalbudget_lm_eval.repeats.totals import TaskTotals, totals_of
@@ -31,7 +31,7 @@ UNIT = "calls"
 _REASONS = 5
 
 
-def results_of(book: Book, *, round_size: int, rounds: int) -> tuple[dict[str, Any], Summary]:
+def results_of(book: Bookkeeping, *, round_size: int, rounds: int) -> tuple[dict[str, Any], Summary]:
     """The host's results with our rows and block, and the same in words.
 
     Args:
@@ -109,11 +109,11 @@ def _rows(
     return lead_with(own, rows)
 
 
-def _closed(book: Book) -> list[str]:
+def _closed(book: Bookkeeping) -> list[str]:
     return [book.sampler.design.items[cell.item] for cell in book.sampler.closed]
 
 
-def _failures(book: Book) -> dict[str, int]:
+def _failures(book: Bookkeeping) -> dict[str, int]:
     found: dict[str, int] = {}
     for reading in book.purchase.journal.readings:
         if reading.value is None:
@@ -123,7 +123,7 @@ def _failures(book: Book) -> dict[str, int]:
 
 
 def _block(
-    book: Book, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
+    book: Bookkeeping, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
 ) -> dict[str, Any]:
     config, sampler, readings = book.config, book.sampler, book.purchase.journal.readings
     means = {**groups, **{name: own.means for name, own in totals.items()}}
@@ -141,11 +141,11 @@ def _block(
         "failed": sum(r.value is None for r in readings),
         "failures": dict(list(_failures(book).items())[:_REASONS]),
         "closed": _closed(book),
-        "stop_reason": book.stop_reason,
+        "stop_reason": book.purchase.stop_reason,
         "chosen": getattr(sampler, "chosen", None),
         "allocation": sampler.allocation.value,
         "fixed_repeats": sampler.fixed_repeats,
-        "journal": None if book.path is None else str(book.path),
+        "journal": None if book.record.path is None else str(book.record.path),
         "level": LEVEL,
         "estimates": {
             name: {key: _estimates(mean) for key, mean in own.items()} for name, own in means.items()
@@ -181,7 +181,7 @@ def _estimates(mean: BenchmarkMean) -> dict[str, Any]:
 
 
 def _summary(
-    book: Book, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
+    book: Bookkeeping, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
 ) -> Summary:
     if len(totals) == 1:
         found = summarize(_outcome(book, next(iter(totals.values()))))
@@ -202,7 +202,7 @@ def _summary(
     return replace(found, plain=None) if dear else found  # epochs are told in readings, which cost more here
 
 
-def _outcome(book: Book, own: TaskTotals, *, of: str = "") -> Outcome:
+def _outcome(book: Bookkeeping, own: TaskTotals, *, of: str = "") -> Outcome:
     return Outcome(
         task=own.name,
         model=short_name(book.primed.lm),
@@ -214,7 +214,7 @@ def _outcome(book: Book, own: TaskTotals, *, of: str = "") -> Outcome:
         spent=book.purchase.ledger.spent,
         failures=_failures(book),
         closed=_closed(book),
-        stop_reason=book.stop_reason,
+        stop_reason=book.purchase.stop_reason,
         bounds=own.bounds,
         judges=own.judges if len(own.judges) > 1 else (),
         judged=bool(own.judged),

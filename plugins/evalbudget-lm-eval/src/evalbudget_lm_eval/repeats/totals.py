@@ -16,7 +16,7 @@ from evalbudget_lm_eval.host.ranges import known_range
 from evalbudget_lm_eval.host.scores import is_mean
 from evalbudget_lm_eval.judges.readings import Judged, judge_scores
 from evalbudget_lm_eval.judges.rows import panel_rows
-from evalbudget_lm_eval.repeats.bookkeeping import Book
+from evalbudget_lm_eval.repeats.bookkeeping import Bookkeeping
 from evalbudget_lm_eval.repeats.rows import Scored, readings_of
 
 
@@ -63,7 +63,7 @@ class TaskTotals:
         return {self.score: self.mean, **self.others}
 
 
-def totals_of(book: Book) -> dict[str, TaskTotals]:
+def totals_of(book: Bookkeeping) -> dict[str, TaskTotals]:
     """Every task of a run."""
     scored: dict[str, list[Scored]] = {name: [] for name in book.primed.names}
     weights = book.weights
@@ -74,7 +74,7 @@ def totals_of(book: Book) -> dict[str, TaskTotals]:
     return {name: _totals(book, name, own) for name, own in scored.items()}
 
 
-def _totals(book: Book, name: str, scored: Sequence[Scored]) -> TaskTotals:
+def _totals(book: Bookkeeping, name: str, scored: Sequence[Scored]) -> TaskTotals:
     primed, sampler, key = book.primed, book.sampler, book.scores[name]
     task, documents = primed.task(name), primed.documents(name)
     metric = key.partition(",")[0]
@@ -102,7 +102,7 @@ def _totals(book: Book, name: str, scored: Sequence[Scored]) -> TaskTotals:
 
 
 def _judged(
-    book: Book,
+    book: Bookkeeping,
     name: str,
     values: Sequence[Judged],
     bounds: tuple[float, float] | None,
