@@ -29,7 +29,7 @@ from lm_eval.evaluator import evaluate
 from lm_eval.tasks import TaskManager
 
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.host.seam import PrimedTasks
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 
 ROUND = 32
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,11 +47,8 @@ class Header:
                 "the journal belongs to another design (other models, items or raters); "
                 "resume with the same task and data set, or start a new journal"
             )
-        ours = _jsonable(sampler.config)
-        theirs = _jsonable(self.config)
-        differing = sorted(k for k in ours.keys() | theirs.keys() if ours.get(k) != theirs.get(k))
-        if differing:
-            shown = ", ".join(f"{k} = {theirs.get(k)!r} there, {ours.get(k)!r} here" for k in differing)
+        shown = differences(_jsonable(self.config), _jsonable(sampler.config))
+        if shown:
             raise JournalError(
                 f"the journal was written with another configuration ({shown}); "
                 "resume with the recorded one, or start a new journal"
@@ -168,8 +165,14 @@ def _again(sampler: Sampler, event: Event) -> tuple[Request, ...]:
     return sampler.ask(1, eligible=lambda cell: cell._replace(epoch=0) == wanted)
 
 
+def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    """Field by field, what a file was written with and what it is not the same as; empty if nothing is."""
+    differing = sorted(k for k in there.keys() | here.keys() if there.get(k) != here.get(k))
+    return ", ".join(f"{k} = {there.get(k)!r} there, {here.get(k)!r} here" for k in differing)
+
+
 def _jsonable(config: dict[str, Any]) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in config.items()}
 
 
-__all__ = ["FORMAT", "Cell", "Design", "Event", "Header", "Journal", "resume"]
+__all__ = ["FORMAT", "Cell", "Design", "Event", "Header", "Journal", "differences", "resume"]

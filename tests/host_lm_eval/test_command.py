@@ -111,7 +111,7 @@ def test_a_run_that_ended_is_not_continued_by_the_same_command() -> None:
         command = _command(out, "--budget", "40")
         command[command.index("--output_path") + 1] = "same"
         assert run_host(command) == 0
-    assert len(list(Path("same/evalbudget-journals").glob("*.answers.jsonl"))) == 2
+    assert len(list(Path("same/evalbudget-journals").glob("*.jsonl"))) == 2
 
 
 def test_without_our_flags_the_host_is_stock(

@@ -20,7 +20,7 @@ from tests.host_lm_eval.server import Asked, Server, rating
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges.estimates import JudgeScores, judge_biases, panel_mean
 from evalbudget.judges.schedules import Cyclic
-from evalbudget_lm_eval.host.seam import PrimedTasks
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.judges.filter import check_judges, panel_of
 from evalbudget_lm_eval.judges.grading import Grading
 from evalbudget_lm_eval.judges.readings import Judged, Reading, Readings

@@ -15,12 +15,11 @@ from typing import Any
 import lm_eval.evaluator
 import pytest
 from tests.host_lm_eval.server import Server
-from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
 
 from evalbudget.errors import JournalError
-from evalbudget.run import read_journal
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.repeats.book import Book
+from evalbudget_lm_eval.run.record import Kept
 
 STOCK = lm_eval.evaluator.evaluate
 ROOT = Path(__file__).parents[2]
@@ -72,10 +71,9 @@ def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path)
     assert process.returncode == 130
     assert "host state restored: True" in out
     assert "run the same command" in err
-    (answers,) = Path("evalbudget-journals").glob("*.answers.jsonl")
-    (journal,) = (p for p in Path("evalbudget-journals").glob("*.jsonl") if p != answers)
+    (journal,) = Path("evalbudget-journals").glob("*.jsonl")
     # every answer the model gave is in the file, but for one that was being given or written
-    assert read_journal(journal).spent >= _calls(log) - 2
+    assert journal_of(journal).spent >= _calls(log) - 2
 
     process = _start(folder, log, 0.0)
     out, err = process.communicate(timeout=120)
@@ -88,7 +86,7 @@ def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path)
     # scores of this model depend on the document alone, so the same was bought as without interruption
     with budgeted(sampler="eb-bernstein", budget=100, in_flight=10, journal="whole.jsonl"):
         whole = simple_evaluate(folder, CoinModel(noise=False))
-    assert [e.request for e in read_journal("whole.jsonl")] == [e.request for e in read_journal(journal)]
+    assert [e.request for e in journal_of("whole.jsonl")] == [e.request for e in journal_of(journal)]
     for part in ("results", "evalbudget"):
         ours, theirs = whole[part], told[part]
         for name in ("journal", "rounds"):
@@ -126,7 +124,7 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
     answered = sum(one.status == 200 for one in server.served)
     assert answered >= 21
     # what was on its way to others when one failed is cut off by the host, and counts
-    before = read_journal("j.jsonl").spent
+    before = journal_of("j.jsonl").spent
     assert 0 <= before - answered <= (2 * concurrent if concurrent > 1 else 0)  # two rounds failed
 
     server._failures.clear()
@@ -138,13 +136,58 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
     assert block["readings"] == len(results["samples"]["numbers"]) == 60 - block["failed"]
 
 
+KILLED = """
+import sys
+from lm_eval.tasks import TaskManager
+init = TaskManager.__init__
+TaskManager.__init__ = lambda self, *args, **more: init(self, *args, **more | {"include_defaults": False})
+from evalbudget.cli.main import main
+sys.argv[0] = "evalbudget"
+main()
+"""
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+def test_a_command_that_was_killed_goes_on_to_its_budget(
+    tmp_path: Path, server: Server, concurrent: int
+) -> None:
+    folder = write_task(tmp_path / "tasks", n=12)
+    server.latency = 0.05
+    model = server.chat_args("m", max_retries=1, num_concurrent=concurrent)
+    flags = [
+        *("lm-eval", "run", "--model", "local-chat-completions", "--model_args", model, "--tasks", "numbers"),
+        *("--include_path", str(folder), "--apply_chat_template", "--output_path", "out", "--budget", "72"),
+        *("--gen_kwargs", "temperature=1.0,seed=None", "--sampler", "uniform", "--round_size", "24"),
+    ]
+    environment = {**os.environ, "EVALBUDGET_DISABLE_PLUGINS": "inspect"}
+    command = [sys.executable, "-c", KILLED, *flags]
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        deadline = time.monotonic() + 120
+        while server.calls() < 30 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL, (tmp_path / "log").read_text()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (path,) = Path("out").glob("*/results_*.json")
+    block = json.loads(path.read_text())["evalbudget"]
+    answered = sum(one.status == 200 for one in server.served)
+    assert block["spent"] == 72
+    assert block["failed"] == sum(block["failures"].values()) <= (concurrent if concurrent > 1 else 0)
+    assert set(block["failures"]) <= {"under way when the run was broken off"}
+    assert answered <= 72 + (concurrent == 1)  # one at a time, the call under way does not count
+    assert block["readings"] == 72 - block["failed"] <= answered
+    assert len(list(Path("out/evalbudget-journals").glob("*.jsonl"))) == 1
+
+
 def test_a_smaller_budget_holds_for_what_was_asked_before(tmp_path: Path, server: Server) -> None:
     """Of what an earlier run asked and did not get, only what the new budget pays is sent."""
     folder = write_task(tmp_path / "tasks", n=8)
     server.fail(500, after=18, times=math.inf)
     with pytest.raises(Exception, match=r"500|RetryError"), budgeted(budget=60, **SMALLER):
         simple_evaluate(folder, _model(server), **CHAT)
-    journal = read_journal("j.jsonl")
+    journal = journal_of("j.jsonl")
     assert journal.spent == 18
     assert len(journal.pending) > 2
     server._failures.clear()
@@ -154,7 +197,7 @@ def test_a_smaller_budget_holds_for_what_was_asked_before(tmp_path: Path, server
     with budgeted(budget=60, **SMALLER):  # and the others are not lost
         block = simple_evaluate(folder, _model(server), **CHAT)["evalbudget"]
     assert sum(one.status == 200 for one in server.served) <= 60 == block["spent"]
-    journal = read_journal("j.jsonl")
+    journal = journal_of("j.jsonl")
     assert journal.pending == ()
     assert len({reading.request.cell for reading in journal.readings}) == 60
 
@@ -181,17 +224,17 @@ def test_calls_that_an_interrupt_cut_off_count(
     folder = write_task(tmp_path / "tasks", n=24)
     arguments: dict[str, Any] = {"sampler": "uniform", "budget": 72, "journal": "j.jsonl"}
     server.answer = lambda asked: time.sleep(0.05) or "7"
-    received, count = Book.received, 0
+    hear, count = Kept.hear, 0
 
-    def interrupted(self: Book, *given: Any) -> None:
+    def interrupted(self: Kept, *given: Any) -> None:
         nonlocal count
         count += 1
         if count == 10:
             raise KeyboardInterrupt
-        received(self, *given)
+        hear(self, *given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Book, "received", interrupted)
+        patch.setattr(Kept, "hear", interrupted)
         with pytest.raises(KeyboardInterrupt), budgeted(**arguments):
             simple_evaluate(folder, _model(server, num_concurrent=8), **CHAT)
     assert lm_eval.evaluator.evaluate is STOCK
@@ -211,7 +254,7 @@ def test_a_server_that_is_not_there_costs_nothing(tmp_path: Path, server: Server
         budgeted(sampler="uniform", budget=60, journal="j.jsonl"),
     ):
         simple_evaluate(folder, model, **CHAT)
-    assert read_journal("j.jsonl").spent == 0
+    assert journal_of("j.jsonl").spent == 0
 
 
 def test_a_document_that_cannot_be_answered_costs_its_tries_and_no_more(
@@ -250,9 +293,3 @@ def test_journals_of_other_runs_are_refused(tmp_path: Path) -> None:
         setattr(other, attribute, value)
         with pytest.raises(JournalError, match="model = "), budgeted(budget=30, journal="j.jsonl"):
             simple_evaluate(folder, other)
-    Path("j.answers.jsonl").unlink()
-    with (
-        pytest.raises(JournalError, match="has the scores alone"),
-        budgeted(budget=30, journal="j.jsonl"),
-    ):
-        simple_evaluate(folder, CoinModel())

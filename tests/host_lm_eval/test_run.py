@@ -12,12 +12,11 @@ import lm_eval.evaluator
 import numpy as np
 import pytest
 import yaml
-from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.estimates import mean_over_fixed_items, mean_over_sampled_items
-from evalbudget.run import read_journal
 from evalbudget_lm_eval import budgeted, race
 from evalbudget_lm_eval.repeats.totals import Scored, readings_of
 
@@ -70,7 +69,7 @@ def test_the_budget_is_used_up_exactly_where_scores_vary(folder: Path) -> None:
     prompts = {record["doc_id"]: record["arguments"][0][0] for record in samples}
     assert Counter(lm.calls) == Counter(prompts[doc] for doc in counts for _ in range(counts[doc]))
 
-    journal = read_journal(block["journal"])
+    journal = journal_of(block["journal"])
     assert journal.spent == 200
     json.dumps(results, default=str)
 

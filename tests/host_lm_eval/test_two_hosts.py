@@ -21,9 +21,8 @@ from tests.host_inspect.conftest import (  # noqa: F401  (fixtures)
     _nothing_is_drawn,
     _streams_of_the_host,
 )
-from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
 
-from evalbudget.run import read_journal
 from evalbudget_inspect import budgeted as budgeted_inspect
 from evalbudget_lm_eval import budgeted as budgeted_lm_eval
 
@@ -116,7 +115,7 @@ def _on_lm_eval(
         budget=BUDGET, score_range="0..1", in_flight=1, vary_seed=True, journal=journal, **options
     ):
         results = simple_evaluate(tasks, PlayedModel(recorded))
-    order = [(e.request.cell.item, e.request.cell.epoch) for e in read_journal(journal) if e.reading is None]
+    order = [(e.request.cell.item, e.request.cell.epoch) for e in journal_of(journal) if e.reading is None]
     rows = {name: results["results"]["numbers"][f"score{end},none"] for name, end in ROWS.items()}
     return order, rows, results["evalbudget"]
 

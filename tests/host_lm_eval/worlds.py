@@ -11,6 +11,9 @@ import lm_eval.models  # noqa: F401  (before @register_model, or the host's own 
 from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 
+from evalbudget.journal import Header, Journal
+from evalbudget.run import JournalReader
+
 
 @register_model("evalbudget-test-coin")
 class CoinModel(LM):
@@ -101,6 +104,16 @@ def load(folder: Path, *names: str) -> dict[str, Any]:
     for task in loaded["tasks"].values():
         task.set_fewshot_seed(1234)
     return dict(loaded)
+
+
+def journal_of(path: str | Path) -> Journal:
+    """The sampler's decisions and readings in the record of a run."""
+    first, *lines = map(json.loads, Path(path).read_text().splitlines())
+    reader = JournalReader(Header(first["sampler"]["config"], first["sampler"]["design"], first["version"]))
+    for line in lines:
+        if not line.keys().isdisjoint(("ask", "tell", "note")):
+            reader.take(line)
+    return reader.journal
 
 
 def simple_evaluate(folder: Path, model: Any, *names: str, **options: Any) -> dict[str, Any]:

@@ -116,30 +116,41 @@ def _parse(data: bytes, path: Path) -> tuple[Journal, int]:
     lines, whole = whole_lines(data, path)
     if not lines:
         raise JournalError(f"{path} is not an evalbudget journal: it has no header line. Start a new one")
-    journal = Journal(read_line(lines[0], f"{path}, line 1", _header_from_dict))
-    reader = _EventReader()
+    reader = JournalReader(read_line(lines[0], f"{path}, line 1", _header_from_dict))
     for number, line in enumerate(lines[1:], start=2):
-        event = read_line(line, f"{path}, line {number}", reader.event)
-        if isinstance(event, Event):
-            journal.append(event)
-        else:
-            journal.notes.update(event)
-    return journal, whole
+        read_line(line, f"{path}, line {number}", reader.take)
+    return reader.journal, whole
 
 
-class _EventReader:
-    """Turns entries into events; knows what was asked so far."""
+class JournalReader:
+    """Makes a journal of its lines, one after the other; a host keeps them among lines of its own.
 
-    def __init__(self) -> None:
+    Args:
+        header: who wrote them.
+
+    Attributes:
+        journal: what was taken in so far.
+    """
+
+    def __init__(self, header: Header) -> None:
+        self.journal = Journal(header)
         self._asked: list[Request] = []
         self._told: set[int] = set()
 
-    def event(self, entry: dict[str, Any]) -> Event | dict[str, str]:
-        """What happened, or a note."""
+    def take(self, entry: dict[str, Any]) -> None:
+        """Take one line in.
+
+        Raises:
+            ValueError, TypeError, KeyError: it is no line of a journal, or does not follow the others.
+        """
         if "ask" in entry:
-            return self._ask(entry)
-        if "note" in entry:
-            return {str(entry["note"]): str(entry["value"])}
+            self.journal.append(self._ask(entry))
+        elif "note" in entry:
+            self.journal.notes[str(entry["note"])] = str(entry["value"])
+        else:
+            self.journal.append(self._tell(entry))
+
+    def _tell(self, entry: dict[str, Any]) -> Event:
         number = entry["tell"]
         if not isinstance(number, int) or not 0 <= number < len(self._asked):
             raise InvalidInputError(f"a reading of request {number!r}, which was not asked before")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from evalbudget._version import __version__
@@ -65,6 +65,7 @@ class Purchase:
         sampler: fresh, or resumed from ``journal``.
         budget: what may be spent in all, by earlier runs too.
         cost: the highest cost of one request.
+        cost_of: the highest cost of a given cell, where they differ; at most ``cost``.
         journal: where to record; its readings count as spent. None: a new one.
 
     Attributes:
@@ -82,6 +83,7 @@ class Purchase:
         budget: Budget,
         *,
         cost: float = 1.0,
+        cost_of: Callable[[Cell], float] | None = None,
         journal: Journal | JournalFile | None = None,
     ) -> None:
         self.sampler = sampler
@@ -94,6 +96,7 @@ class Purchase:
             self.journal.header = Header.of(sampler, __version__)
         self.ledger.spent = self.journal.spent
         self.cost = cost
+        self._cost_of = cost_of
         self.tally = Tally()
         self.flights: dict[int, Flight] = {}
         self.stopped: str | None = None
@@ -112,7 +115,7 @@ class Purchase:
 
     def promise(self, request: Request, cost: float | None = None) -> bool:
         """Reserve what a request costs at most; False, and nothing reserved, if that cannot be paid."""
-        cost = self.cost if cost is None else cost
+        cost = self.cost_of(request.cell) if cost is None else cost
         if not self.ledger.promise(cost):
             return False
         self.flights[request.id] = Flight(request, cost)
@@ -123,6 +126,10 @@ class Purchase:
         if self.stopped is not None:
             return ()
         requests = self.ask(max(0, min(n, self.affordable)), eligible=eligible)
+        free = self.ledger.free
+        if not requests and eligible is None and self._cost_of is not None and not self.affordable and free:
+            # what is cheaper may still fit
+            requests = self.ask(1, eligible=lambda cell: self.cost_of(cell) <= free + 1e-9)
         for request in requests:
             self.promise(request)
         return requests
@@ -163,6 +170,10 @@ class Purchase:
         self.stopped = reason
 
     # what is known
+
+    def cost_of(self, cell: Cell) -> float:
+        """What a request of this cell costs at most."""
+        return self.cost if self._cost_of is None else self._cost_of(cell)
 
     @property
     def affordable(self) -> int:

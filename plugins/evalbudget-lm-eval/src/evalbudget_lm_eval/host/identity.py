@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lm_eval.api.model import CachingLM
+
 # how fast and how often a model is asked, not which one: a run may go on with other values
 _TRANSPORT = frozenset(
     {
@@ -52,3 +54,11 @@ def short_name(lm: Any) -> str:
     if isinstance(engine, Mapping):
         named += [engine.get("pretrained"), engine.get("model")]
     return next((name for name in named if isinstance(name, str) and name), type(lm).__name__)
+
+
+def is_api(lm: Any) -> bool:
+    """Whether the host asks a server, with a seed in every payload."""
+    if isinstance(lm, CachingLM):
+        lm = lm.lm
+    # by name, since importing the class needs packages that local models do without
+    return any(base.__name__ == "TemplateAPI" for base in type(lm).__mro__)

@@ -10,7 +10,7 @@ from lm_eval.api.filter import Filter
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.judges.schedules import Dealer
-from evalbudget_lm_eval.host.answered import asked_now, task_now
+from evalbudget_lm_eval.host.answers import asked_now, task_now
 from evalbudget_lm_eval.judges.asking import Answer, Asking
 from evalbudget_lm_eval.judges.panel import JudgePanel
 from evalbudget_lm_eval.judges.readings import Reading, Readings

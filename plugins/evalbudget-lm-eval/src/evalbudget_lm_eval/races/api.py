@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 from collections.abc import Mapping, Sequence
@@ -18,16 +17,15 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameErr
 from evalbudget.races.config import RaceConfig
 from evalbudget.races.leaderboard import leaderboard_of
 from evalbudget.races.race import Race
-from evalbudget_lm_eval.races.arms import Arm, arms_of, check_arms, folder_of
+from evalbudget_lm_eval.races.arms import Arm, arms_of, check_arms, check_known, folder_of
 from evalbudget_lm_eval.races.history import earlier_scores
 from evalbudget_lm_eval.races.host import Stable
 from evalbudget_lm_eval.races.metric import choose_metric
 from evalbudget_lm_eval.races.output import RaceResult, results_of, write_results
-from evalbudget_lm_eval.races.record import RaceRecord
 from evalbudget_lm_eval.races.run import Progress, RaceRun
 from evalbudget_lm_eval.repeats.config import NO_JOURNAL
-from evalbudget_lm_eval.repeats.journals import FOLDER
 from evalbudget_lm_eval.repeats.wrapping import blocks_ignored
+from evalbudget_lm_eval.run.record import FOLDER, RACE, Record, digest_of
 
 # what decides what a model is asked, so that answers of other values cannot be mixed
 _SETTINGS = (
@@ -180,10 +178,10 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     name, task = _one_task(task_manager, order.spec)
     metric = choose_metric(name, task, order.config.score)
     documents = _documents(name, task, order.host)
-    record = RaceRecord.open(_journal(order, name), name, _settings(order.host))
+    record = Record.open(_journal(order, name), RACE, {"task": name, **_settings(order.host)})
     stable: Stable | None = None
     try:
-        record.check(order.arms)
+        check_known(order.arms, record)
         items = [str(doc_id) for doc_id in documents]
         predictor, notes = None, []
         if order.config.history is not None:
@@ -274,8 +272,7 @@ def _journal(order: Order, task: str) -> Path | None:
     path = Path(order.tracker.get("output_path") or "")
     folder = path.parent if path.suffix == ".json" else path
     # races of other arms, by other samplers or with other budgets may use what is known; other prompts not
-    digest = hashlib.sha256(json.dumps(_settings(order.host), sort_keys=True).encode()).hexdigest()[:8]
-    return folder / FOLDER / f"race-{folder_of(task)}-{digest}.jsonl"
+    return folder / FOLDER / f"race-{folder_of(task)}-{digest_of(_settings(order.host))}.jsonl"
 
 
 def _settings(host: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from lm_eval.api.model import LM
 from lm_eval.api.registry import model_registry
 from lm_eval.utils import sanitize_model_name, simple_parse_args_string
 
-from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
 from evalbudget_lm_eval.host.identity import telling_args
+from evalbudget_lm_eval.run.record import Record
 
 _EXAMPLE = "--arm small=hf:pretrained=gpt2 --arm chat=local-chat-completions:model=m,base_url=URL"
 
@@ -134,3 +135,18 @@ def check_arms(arms: Sequence[Arm]) -> None:
 def folder_of(name: str) -> str:
     """The name of an arm as part of a path, as the host makes it."""
     return str(sanitize_model_name(name))
+
+
+def check_known(arms: Sequence[Arm], record: Record) -> None:
+    """Refuse arms that were other models when the record began.
+
+    Raises:
+        JournalError: an arm has another model or other arguments.
+    """
+    for arm in arms:
+        before = record.of(arm.name).model
+        if before is not None and before != arm.description:
+            raise JournalError(
+                f"arm {arm.name} was {before} when {record.path} was begun, and is {arm.description} now; "
+                "give it a name of its own, or begin anew with another --journal"
+            )

@@ -8,7 +8,7 @@ import sys
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import lm_eval.evaluator
@@ -18,9 +18,10 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.models.api_models import TemplateAPI
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_lm_eval.host.seam import PrimedTasks
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.races.arms import Arm
-from evalbudget_lm_eval.races.record import RaceRecord, Said
+from evalbudget_lm_eval.run.record import Kept, Record
+from evalbudget_lm_eval.run.resume import take_over_answers
 
 log = logging.getLogger(__name__)
 
@@ -32,35 +33,23 @@ class Entrant:
     Attributes:
         arm: who it is.
         tracker: the host's, which writes its files.
+        kept: what is recorded of it.
         primed: its tasks; None before it was opened.
         frame: what the host adds to the results of ``evaluate``; None before it was opened.
-        under_way: what its model had said, to documents under way, when an earlier run ended.
         loads: how often its model was loaded.
-        is_suspect: its last document failed.
     """
 
     arm: Arm
     tracker: EvaluationTracker
+    kept: Kept
     primed: PrimedTasks | None = None
     frame: dict[str, Any] | None = None
-    under_way: dict[int, Said] = field(default_factory=dict)
     loads: int = 0
-    is_suspect: bool = False
 
     @property
     def is_alive(self) -> bool:
         """Whether its model is loaded."""
         return self.primed is not None and self.primed.lm is not None
-
-    @property
-    def at_once(self) -> int:
-        """Requests that may be under way at the same time."""
-        lm = self.primed.lm if self.primed is not None else None
-        sizes = (getattr(lm, name, 1) for name in ("_concurrent", "_batch_size"))
-        product = 1
-        for size in sizes:
-            product *= size if isinstance(size, int) and size > 0 else 1
-        return product
 
 
 class Stable:
@@ -88,7 +77,7 @@ class Stable:
         documents: tuple[int, ...],
         options: Mapping[str, Any],
         tracker: Mapping[str, Any],
-        record: RaceRecord,
+        record: Record,
         keep: int | None,
     ) -> None:
         if keep is not None and keep < 1:
@@ -96,7 +85,7 @@ class Stable:
         self.task = task
         self.documents = documents
         self.record = record
-        self.entrants = [Entrant(arm, EvaluationTracker(**tracker)) for arm in arms]
+        self.entrants = [Entrant(arm, EvaluationTracker(**tracker), record.of(arm.name)) for arm in arms]
         self.keep = keep if keep is not None else len(arms) if all(map(_is_api, arms)) else 1
         self._spec = spec
         self._options = dict(options)
@@ -124,7 +113,7 @@ class Stable:
         """The tasks of an arm, to write its results; its model is not loaded for that."""
         if entrant.primed is None:
             self._open(entrant, Arm(entrant.arm.name, _Unloaded()))
-            known = self.record.known[entrant.arm.name].opened
+            known = entrant.kept.opened
             entrant.frame = dict(known["frame"])
             for name, value in known["tracker"].items():
                 setattr(entrant.tracker.general_config_tracker, name, value)
@@ -143,7 +132,7 @@ class Stable:
         if entrant.primed is None:
             self._open(entrant, entrant.arm)
             facts = asdict(entrant.tracker.general_config_tracker)
-            self.record.opened(entrant.arm, {"frame": entrant.frame, "tracker": facts})
+            entrant.kept.open(entrant.arm.description, {"frame": entrant.frame, "tracker": facts})
         else:
             entrant.primed.lm = self._model(entrant.arm)
         entrant.loads += 1
@@ -168,16 +157,13 @@ class Stable:
             )
         if frame is None:
             raise InvalidInputError("a race runs in one process; start it without accelerate or torchrun")
-        own = primed[0].documents(self.task)
-        if set(own) != set(self.documents):
+        own = frozenset(primed[0].documents(self.task))
+        if own != set(self.documents):
             raise InvalidInputError(
                 f"arm {entrant.arm.name} has {len(own):,} documents of task {self.task!r}, and the race has "
                 f"{len(self.documents):,} others; a race compares models on the same documents"
             )
-        known = self.record.known.get(entrant.arm.name)
-        if known is not None:
-            primed[0].adopt(b.answer for b in known.bought if b.answer is not None and b.doc_id in set(own))
-            entrant.under_way = {doc_id: said for doc_id, said in known.said.items() if doc_id in set(own)}
+        take_over_answers(primed[0], entrant.kept, lambda asked: asked.doc_id in own)
         entrant.primed, entrant.frame = primed[0], dict(frame)
         self._prompts = self._prompts or entrant.primed
 

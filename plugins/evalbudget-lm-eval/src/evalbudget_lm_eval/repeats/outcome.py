@@ -12,11 +12,11 @@ from evalbudget import Allocation, __version__
 from evalbudget.repeats.rows import LEVEL, BenchmarkMean, whole_counts
 from evalbudget.repeats.shared import share_budget
 from evalbudget.repeats.summary import Outcome, Summary, summarize
-from evalbudget_lm_eval.host.answered import WEIGHT, Asked
+from evalbudget_lm_eval.host.answers import WEIGHT, Asked
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.host.rows import PLAIN, lead_with, named_rows
 from evalbudget_lm_eval.judges.rows import judged_block, judged_rows
-from evalbudget_lm_eval.repeats.book import Book
+from evalbudget_lm_eval.repeats.bookkeeping import Bookkeeping
 from evalbudget_lm_eval.repeats.groups import group_means
 from evalbudget_lm_eval.repeats.totals import TaskTotals, totals_of
 
@@ -31,7 +31,7 @@ UNIT = "calls"
 _REASONS = 5
 
 
-def results_of(book: Book, *, round_size: int, rounds: int) -> tuple[dict[str, Any], Summary]:
+def results_of(book: Bookkeeping, *, round_size: int, rounds: int) -> tuple[dict[str, Any], Summary]:
     """The host's results with our rows and block, and the same in words.
 
     Args:
@@ -108,11 +108,11 @@ def _rows(
     return lead_with(own, rows)
 
 
-def _closed(book: Book) -> list[str]:
+def _closed(book: Bookkeeping) -> list[str]:
     return [book.sampler.design.items[cell.item] for cell in book.sampler.closed]
 
 
-def _failures(book: Book) -> dict[str, int]:
+def _failures(book: Bookkeeping) -> dict[str, int]:
     found: dict[str, int] = {}
     for reading in book.purchase.journal.readings:
         if reading.value is None:
@@ -122,7 +122,7 @@ def _failures(book: Book) -> dict[str, int]:
 
 
 def _block(
-    book: Book, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
+    book: Bookkeeping, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
 ) -> dict[str, Any]:
     config, sampler, readings = book.config, book.sampler, book.purchase.journal.readings
     means = {**groups, **{name: own.means for name, own in totals.items()}}
@@ -140,11 +140,11 @@ def _block(
         "failed": sum(r.value is None for r in readings),
         "failures": dict(list(_failures(book).items())[:_REASONS]),
         "closed": _closed(book),
-        "stop_reason": book.stop_reason,
+        "stop_reason": book.purchase.stop_reason,
         "chosen": getattr(sampler, "chosen", None),
         "allocation": sampler.allocation.value,
         "fixed_repeats": sampler.fixed_repeats,
-        "journal": None if book.path is None else str(book.path),
+        "journal": None if book.record.path is None else str(book.record.path),
         "level": LEVEL,
         "estimates": {
             name: {key: _estimates(mean) for key, mean in own.items()} for name, own in means.items()
@@ -176,7 +176,7 @@ def _estimates(mean: BenchmarkMean) -> dict[str, Any]:
 
 
 def _summary(
-    book: Book, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
+    book: Bookkeeping, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
 ) -> Summary:
     if len(totals) == 1:
         found = summarize(_outcome(book, next(iter(totals.values()))))
@@ -197,7 +197,7 @@ def _summary(
     return replace(found, plain=None) if dear else found  # epochs are told in readings, which cost more here
 
 
-def _outcome(book: Book, own: TaskTotals, *, of: str = "") -> Outcome:
+def _outcome(book: Bookkeeping, own: TaskTotals, *, of: str = "") -> Outcome:
     return Outcome(
         task=own.name,
         model=short_name(book.primed.lm),
@@ -209,7 +209,7 @@ def _outcome(book: Book, own: TaskTotals, *, of: str = "") -> Outcome:
         spent=book.purchase.ledger.spent,
         failures=_failures(book),
         closed=_closed(book),
-        stop_reason=book.stop_reason,
+        stop_reason=book.purchase.stop_reason,
         bounds=own.bounds,
         judges=() if own.panel is None or len(own.panel.judges) < 2 else own.panel.judges,
         judged=own.panel is not None,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lm_eval.api.model import CachingLM
-
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget_lm_eval.host.seam import PrimedTasks
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.repeats.config import Config
 
 
@@ -78,14 +77,6 @@ def _reasons(primed: PrimedTasks, name: str) -> Iterator[str]:
             "on a server that honours it: add --gen_kwargs seed=None to send none, or --vary_seed to send "
             "another one with every repeat"
         )
-
-
-def is_api(lm: Any) -> bool:
-    """Whether the host asks a server, with a seed in every payload."""
-    if isinstance(lm, CachingLM):
-        lm = lm.lm
-    # by name, since importing the class needs packages that local models do without
-    return any(base.__name__ == "TemplateAPI" for base in type(lm).__mro__)
 
 
 def _judged_at_random(task: Any) -> bool:

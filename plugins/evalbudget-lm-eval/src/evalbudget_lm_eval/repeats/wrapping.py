@@ -94,7 +94,7 @@ def evaluate_replaced(
     """
     import lm_eval.evaluator as host
 
-    from evalbudget_lm_eval.host.seam import tasks_of
+    from evalbudget_lm_eval.host.host_evaluate import tasks_of
     from evalbudget_lm_eval.repeats.run import run_budgeted
 
     if not _lock.acquire(blocking=False):

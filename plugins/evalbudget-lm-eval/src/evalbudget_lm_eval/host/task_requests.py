@@ -10,7 +10,7 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import Task
 
-from evalbudget_lm_eval.host.answered import Answered, Asked, RunningTask, asked_now, task_now
+from evalbudget_lm_eval.host.answers import Answered, Asked, RunningTask, asked_now, task_now
 
 
 @dataclass(frozen=True, slots=True, eq=False)

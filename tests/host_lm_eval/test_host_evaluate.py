@@ -10,7 +10,7 @@ from lm_eval.evaluator import evaluate
 from tests.host_lm_eval.worlds import CoinModel, load, write_task
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_lm_eval.host.seam import PrimedTasks, asked_now
+from evalbudget_lm_eval.host.host_evaluate import Asked, PrimedTasks, asked_now
 
 FEWSHOT = {"num_fewshot": 2}
 
@@ -107,14 +107,20 @@ def test_nothing_is_left_on_the_tasks(folder: Path) -> None:
     with PrimedTasks(lm, tasks) as primed:
         before = set(vars(task))
         hook = lm.cache_hook
+        said: dict[Asked, dict[int, list[Any]]] = {}
         with pytest.raises(ConnectionError):
-            primed.run([("numbers", 1), ("numbers", 2), ("numbers", 3)])
+            primed.run(
+                [("numbers", 1), ("numbers", 2), ("numbers", 3)],
+                received=lambda one, number, text: (
+                    said.setdefault(one, {}).setdefault(number, []).append(text)
+                ),
+            )
         assert set(vars(task)) == before
         assert task.aggregation is mine
         assert lm.cache_hook is hook
-        (had,) = primed.salvage()
+        (had,) = primed.replay(said)
         assert (had.doc_id, had.requests) == (1, 1)
-        assert primed.salvage() == []
+        assert len(lm.calls) == 2
     assert len(task.instances) == 10
 
 

@@ -1,4 +1,4 @@
-"""The seam: the host's own ``evaluate`` run in rounds on one live model, with prompts of a full run.
+"""The host's own ``evaluate`` run in rounds on one live model, with prompts of a full run.
 
 The host's ``samples=`` drops duplicates and mislabels ids that are not ascending, and rebuilding the
 requests per round would draw other few-shot examples. So all requests are built once, by the host, and each
@@ -21,11 +21,11 @@ from lm_eval.evaluator import evaluate as _evaluate
 from lm_eval.evaluator_utils import _handle_back_comp, _process_results, get_sample_size, print_writeout
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_lm_eval.host.answered import SCORED, Answered, Asked, Record, asked_now, logged, raw_metrics
-from evalbudget_lm_eval.host.bars import bars_of_a_round
-from evalbudget_lm_eval.host.heard import Memory, Received, Responses, listening
+from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked, Record, asked_now, logged, raw_metrics
+from evalbudget_lm_eval.host.progress_bars import bars_of_a_round
+from evalbudget_lm_eval.host.responses import Memory, Received, Responses, listening
 from evalbudget_lm_eval.host.scores import scores_per_answer
-from evalbudget_lm_eval.host.served import Sent, ServedTask
+from evalbudget_lm_eval.host.task_requests import Sent, ServedTask
 
 __all__ = ["Answered", "Asked", "PrimedTasks", "asked_now"]
 
@@ -74,7 +74,6 @@ class PrimedTasks:
         self.hides_bars = False
         """Whether even large rounds draw none of the host's bars: somebody else shows how far they are."""
         self._ran = False
-        self._said: dict[Asked, dict[int, list[Any]]] = {}
         samples = self._host.get("samples")
         if samples is not None:
             _check_samples(samples, found, cached=bool(self._host.get("cache_requests")))
@@ -130,8 +129,8 @@ class PrimedTasks:
                 host's cache hook (the API and the Hugging Face classes do).
 
         Returns:
-            One answer per cell, in the order of ``cells``. If this raises, :meth:`salvage` has those that
-            were complete.
+            One answer per cell, in the order of ``cells``. If this raises, :meth:`replay` scores those that
+            were complete, from what ``received`` was told.
 
         Raises:
             UnknownNameError: no such task.
@@ -139,17 +138,10 @@ class PrimedTasks:
         """
         if not cells:
             return []
-        self._said = {}
         with bars_of_a_round(len(cells), hidden=self.hides_bars):
-            answered = self._evaluate(self.lm, self._number(cells, epochs), received)
-        self._said = {}
+            answered = self._evaluate(self.lm, self._number(cells, epochs), received or _nobody)
         self.adopt(answered)
         return answered
-
-    def salvage(self) -> list[Answered]:
-        """What was answered when the last round failed or was interrupted; it was paid for."""
-        said, self._said = self._said, {}
-        return self.replay(said)
 
     def replay(self, said: Responses, *, received: Received | None = None) -> list[Answered]:
         """Score what the model said earlier without asking it; what is incomplete is left out.
@@ -168,7 +160,7 @@ class PrimedTasks:
         ]
         if not complete:
             return []
-        answered = self._evaluate(Memory(self.lm, said), complete, received)
+        answered = self._evaluate(Memory(self.lm, said), complete, received or _nobody)
         self.adopt(answered)
         return answered
 
@@ -290,23 +282,18 @@ class PrimedTasks:
             asked.append(Asked(task, doc_id, epoch))
         return asked
 
-    def _evaluate(self, lm: Any, asked: Sequence[Asked], received: Received | None = None) -> list[Answered]:
+    def _evaluate(self, lm: Any, asked: Sequence[Asked], received: Received) -> list[Answered]:
         """The host's ``evaluate`` on these documents, answered by ``lm``."""
         rounds: dict[str, list[Asked]] = {}
         for one in asked:
             self._document(one.task, one.doc_id)
             rounds.setdefault(one.task, []).append(one)
 
-        def heard(one: Asked, number: int, response: Any) -> None:
-            self._said.setdefault(one, {}).setdefault(number, []).append(response)
-            if received is not None:
-                received(one, number, response)
-
         known: Responses = lm.said if isinstance(lm, Memory) else {}
         for name, own in rounds.items():
             running = self._served[name].running
-            running.known = {one: known.get(one, {}).get(SCORED, ()) for one in own}
-            running.keep = lambda one, text: heard(one, SCORED, text)
+            running.known = {one: tuple(known.get(one, {}).get(SCORED, ())) for one in own}
+            running.keep = lambda one, text: received(one, SCORED, text)
         try:
             sent: list[Sent] = []
             for name, own in rounds.items():
@@ -315,7 +302,7 @@ class PrimedTasks:
                 lm.expect(sent)
                 found = self._ask_host(lm, rounds)
             else:
-                with listening(lm, sent, heard):
+                with listening(lm, sent, received):
                     found = self._ask_host(lm, rounds)
         finally:
             self.restore()
@@ -359,6 +346,10 @@ class PrimedTasks:
                 f"task {task!r} has no document {doc_id} in this run; see documents({task!r})"
             )
         return served
+
+
+def _nobody(asked: Asked, number: int, response: Any) -> None:
+    """Where nobody wants to know what is said."""
 
 
 def tasks_of(tasks: Mapping[Any, Any]) -> tuple[Mapping[str, Any], Mapping[str, Task]]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from lm_eval.api.model import hash_args
 
-from evalbudget_lm_eval.host.answered import Asked
-from evalbudget_lm_eval.host.served import Sent
+from evalbudget_lm_eval.host.answers import Asked
+from evalbudget_lm_eval.host.task_requests import Sent
 
 Received = Callable[[Asked, int, Any], object]
 """Told every response when it comes: who asked, to which of the document's requests, what the model said."""

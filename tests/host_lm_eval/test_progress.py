@@ -16,7 +16,7 @@ from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 from tqdm import tqdm
 
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.host.bars import WORTH_A_BAR, bars_of_a_round
+from evalbudget_lm_eval.host.progress_bars import WORTH_A_BAR, bars_of_a_round
 from evalbudget_lm_eval.repeats.progress import Progress
 
 STOCK = vars(tqdm)["__init__"]

@@ -31,6 +31,11 @@ class Asked(NamedTuple):
     doc_id: int
     epoch: int
 
+    @property
+    def document(self) -> tuple[str, int]:
+        """Task and document."""
+        return self.task, self.doc_id
+
 
 asked_now: ContextVar[tuple[Asked, ...] | None] = ContextVar("asked_now", default=None)
 """While a task's filters run: who asked for each of the responses they are given; None in a stock run."""
@@ -80,6 +85,11 @@ class Answered:
     metrics: Mapping[str, float]
     requests: int
     records: tuple[Record, ...]
+
+    @property
+    def asked(self) -> Asked:
+        """What was asked."""
+        return Asked(self.task, self.doc_id, self.epoch)
 
     @classmethod
     def of(cls, asked: Asked, records: Iterable[Record], requests: int) -> Answered:

@@ -1,0 +1,140 @@
+"""A run's bookkeeping between sampler and host: who asked what, what it cost, what is written where."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from evalbudget import Design, Reading, Request, Sampler
+from evalbudget.run import Purchase
+from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.judges.readings import why_missing
+from evalbudget_lm_eval.repeats.config import Config
+from evalbudget_lm_eval.run.record import RUN, Record
+
+
+class Bookkeeping:
+    """One sampler over the documents of all tasks, its purchase and its record.
+
+    Args:
+        config: what the user asked for.
+        primed: the tasks.
+        scores: the key ``metric,filter`` that drives the sampler, by task.
+        path: of the record; it is continued if it exists. None to keep none.
+        run: what else must be the same for a record to be continued.
+
+    Raises:
+        JournalError: the record is of another run, or cannot be read or written.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        primed: PrimedTasks,
+        *,
+        scores: dict[str, str],
+        path: Path | None,
+        run: dict[str, Any],
+    ) -> None:
+        self.config = config
+        self.scores = scores
+        self.primed = primed
+        self.documents = [(name, doc) for name in primed.names for doc in primed.documents(name)]
+        costs = [float(primed.cost(*document)) for document in self.documents]
+        budget = config.resolve_budget(int(sum(costs)))
+        self.sampler: Sampler = config.make_sampler(
+            Design(items=tuple(f"{name}:{doc}" for name, doc in self.documents)),
+            budget=int(budget.amount * len(costs) / sum(costs)),
+        )
+        self.record = Record.open(path, RUN, run, self.sampler)
+        self.kept = self.record.of()
+        self.purchase = Purchase(
+            self.sampler,
+            budget,
+            cost=max(costs),
+            cost_of=lambda cell: costs[cell.item],
+            journal=self.record.journal,
+        )
+        for request in self.sampler.pending:
+            self.purchase.promise(request)
+        self._requests = {self.asked(event.request): event.request for event in self.purchase.journal}
+
+    def ask(self, n: int) -> list[Asked]:
+        """Up to n cells the budget pays for; none if it is used up or the sampler stops."""
+        requests = {self.asked(request): request for request in self.purchase.buy(n)}
+        self._requests |= requests
+        return list(requests)
+
+    def tell(self, answers: Iterable[Answered]) -> None:
+        """Documents were scored."""
+        for answer in answers:
+            value = answer.metrics.get(self.scores[answer.task])
+            error = None
+            if value is None or math.isnan(value):
+                replies = (reply for record in answer.records for reply in record["filtered_resps"])
+                value, error = None, why_missing(replies) or f"no score {self.scores[answer.task]}"
+            elif self.config.score_range is not None:
+                low, high = self.config.score_range
+                if not low <= value <= high:
+                    value, error = None, f"score {value:g} is outside {low:g}..{high:g}"
+            self.purchase.tell(Reading(self._requests[answer.asked], value, float(answer.requests), error))
+
+    def fail(self, asked: Asked, error: str) -> None:
+        """This could not be answered; the calls may have been paid for."""
+        request = self._requests[asked]
+        self.purchase.tell(Reading(request, None, self.purchase.cost_of(request.cell), error))
+
+    # what is known
+
+    @property
+    def pending(self) -> list[Asked]:
+        """Asked, by an earlier run too, and not answered."""
+        return [self.asked(request) for request in self.sampler.pending]
+
+    @property
+    def outstanding(self) -> list[Asked]:
+        """The same, as far as this run's budget pays."""
+        return [asked for asked in self.pending if self._requests[asked].id in self.purchase.flights]
+
+    @property
+    def failures(self) -> Counter[tuple[str, int]]:
+        """How often each document failed."""
+        readings = self.purchase.journal.readings
+        return Counter(self.documents[r.request.cell.item] for r in readings if r.value is None)
+
+    def request(self, asked: Asked) -> Request | None:
+        """What the sampler asked; None if it did not."""
+        return self._requests.get(asked)
+
+    def asked(self, request: Request) -> Asked:
+        """The request in the host's terms."""
+        return Asked(*self.documents[request.cell.item], request.cell.epoch)
+
+    @property
+    def weights(self) -> dict[Asked, float]:
+        """Of all readings, fixed before they were seen; nan if it was held out, or if none was fixed."""
+        return {
+            asked: math.nan if request.weight is None else request.weight
+            for asked, request in self._requests.items()
+        }
+
+
+def fingerprint_of(primed: PrimedTasks) -> str:
+    """Short hash of everything the model is asked, to tell whether a journal belongs to these prompts."""
+    digest = hashlib.sha256()
+    for name in primed.names:
+        for doc in primed.documents(name):
+            for instance in primed.instances(name, doc):
+                digest.update(repr((name, doc, instance.request_type, instance.repeats)).encode())
+                digest.update(json.dumps(instance.args, default=_kind, sort_keys=True).encode())
+    return digest.hexdigest()[:16]
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__  # pictures and sounds: what they are is in the document

@@ -1,0 +1,311 @@
+r"""The record of a run or a race: one file with everything that was paid for, written as it comes.
+
+::
+
+    {"evalbudget": "lm-eval run", "format": 1, "version": "0.1.0", "settings": {...}, "sampler": {...}}
+    {"opened": {...}, "model": {...}}                      when a model was first loaded (races)
+    {"asked": [["gsm8k", 7, 0, 1], ...], "at_once": 8}     before calls side by side: cells, calls of each
+    {"of": ["gsm8k", 7, 0], "request": 0, "said": "42"}    as soon as the model says it
+    {"of": ["gsm8k", 7, 0], "calls": 1, "samples": [...]}  once the host has scored it
+    {"of": ["gsm8k", 7, 0], "error": "...", "cost": 1.0}   it failed (races; a run's journal says so)
+    {"stopped": "ConnectionError"}                         an error ended it; nothing is under way
+    {"finished": "budget used up"}
+
+A cell is a task, a document and the ordinal of the attempt. In a race every line but the header has the
+``arm`` too. A run has its journal's lines (:mod:`evalbudget.run.journal_file`) among these: its decisions are
+repeated when it goes on. A race may go on by another score or sampler, with another budget or with more arms,
+so it records none. How either goes on after it was killed is in :mod:`evalbudget_lm_eval.run.resume`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lm_eval.utils import handle_non_serializable
+
+from evalbudget import Sampler, __version__, resume
+from evalbudget.errors import JournalError
+from evalbudget.journal import Header, differences
+from evalbudget.run import JournalFile, JournalReader, LinesFile, read_line, whole_lines
+from evalbudget_lm_eval.host.answers import Answered, Asked
+
+FOLDER = "evalbudget-journals"
+RUN, RACE = "run", "race"
+_FORMAT = 1
+_OF_THE_JOURNAL = ("ask", "tell", "note")
+_FOREIGN = {
+    RUN: "{path} is of another run ({shown}); continue with the recorded arguments, or choose another "
+    "--journal",
+    RACE: "{path} holds answers to other questions ({shown}); use the settings recorded, or begin anew with "
+    "another --journal or --output_path",
+}
+
+Said = dict[int, list[Any]]
+"""What a model said to each of a document's requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """One cell that was asked of one model.
+
+    Attributes:
+        asked: the cell.
+        cost: evaluations paid for.
+        answer: what came back; None if it failed.
+        error: why it failed.
+    """
+
+    asked: Asked
+    cost: float
+    answer: Answered | None
+    error: str | None = None
+
+
+class Kept:
+    """One model in a record: what earlier runs bought of it, and what is under way.
+
+    Args:
+        write: appends a line.
+
+    Attributes:
+        model: its description; None if it was never loaded.
+        opened: what the host said of its run.
+        bought: in earlier runs, in order, and what failed in this one.
+        said: what it said to cells that are not scored yet.
+        at_once: how many of those asked last may be under way at the same time.
+    """
+
+    def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
+        self._write = write
+        self.model: dict[str, Any] | None = None
+        self.opened: dict[str, Any] = {}
+        self.bought: list[Bought] = []
+        self.said: dict[Asked, Said] = {}
+        self.at_once = 0
+        self._asked: dict[Asked, int] = {}
+
+    def open(self, model: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+        """Note which model it is, and what the host says of its run."""
+        self._write({"opened": facts, "model": model})
+
+    def ask(self, calls: Mapping[Asked, int], at_once: int) -> None:
+        """Note which cells a round is about to ask, and how many calls each takes."""
+        if at_once:
+            self._write({"asked": [[*asked, n] for asked, n in calls.items()], "at_once": at_once})
+        self._set_asked(dict(calls), at_once)
+
+    def hear(self, asked: Asked, request: int, said: Any) -> None:
+        """Note what a model, or a judge, says as it says it."""
+        self._write({"of": asked, "request": request, "said": said})
+        self._hear(asked, request, said)
+
+    def answer(self, answer: Answered) -> None:
+        """Note what the host made of it."""
+        self._write({"of": answer.asked, "calls": answer.requests, "samples": answer.records})
+        self.settle(answer.asked)
+
+    def fail(self, asked: Asked, cost: float, error: str) -> None:
+        """Note that a cell failed."""
+        self._write({"of": asked, "error": error, "cost": cost})
+        self.bought.append(Bought(asked, cost, None, error))
+        self.settle(asked)
+
+    def stop(self, reason: str) -> None:
+        """Note that nothing is under way any more."""
+        self._write({"stopped": reason})
+        self._asked.clear()
+
+    def settle(self, asked: Asked) -> None:
+        """Forget what was said to a cell: it is scored, or failed."""
+        self.said.pop(asked, None)
+        self._asked.pop(asked, None)
+
+    @property
+    def under_way(self) -> list[Asked]:
+        """Cells of the last round that were not answered in full, in the order they were asked."""
+
+        def heard(asked: Asked) -> int:
+            return sum(len(said) for number, said in self.said.get(asked, {}).items() if number >= 0)
+
+        return [asked for asked, calls in self._asked.items() if heard(asked) < calls]
+
+    def take(self, entry: dict[str, Any]) -> None:
+        """Take in a line that an earlier run wrote."""
+        if "of" in entry:
+            task, doc_id, epoch = entry["of"]
+            self._take_cell(Asked(task, int(doc_id), int(epoch)), entry)
+        elif "opened" in entry:
+            self.model, self.opened = entry["model"], entry["opened"]
+        elif "asked" in entry:
+            self._set_asked({Asked(*cell): int(n) for *cell, n in entry["asked"]}, int(entry["at_once"]))
+        elif "stopped" in entry:
+            self._asked.clear()
+        else:
+            raise ValueError(f"an entry {sorted(entry)}")
+
+    def _take_cell(self, asked: Asked, entry: dict[str, Any]) -> None:
+        if "said" in entry:
+            self._hear(asked, int(entry["request"]), entry["said"])
+            return
+        if "samples" in entry:
+            answer = Answered.of(asked, entry["samples"], int(entry["calls"]))
+            self.bought.append(Bought(asked, 1.0, answer))
+        else:
+            self.bought.append(Bought(asked, float(entry["cost"]), None, entry["error"]))
+        self.settle(asked)
+
+    def _set_asked(self, calls: dict[Asked, int], at_once: int) -> None:
+        self._asked, self.at_once = calls, at_once
+        for asked in calls:  # what was said in part is said anew
+            self.said.pop(asked, None)
+
+    def _hear(self, asked: Asked, request: int, said: Any) -> None:
+        self.said.setdefault(asked, {}).setdefault(request, []).append(said)
+
+
+class Record:
+    """The record of one run or race; see the module. Use :meth:`open`.
+
+    Attributes:
+        settings: that decide what a model answers.
+        journal: of a run that is recorded; otherwise None.
+        finished: whether its last line says that it is over.
+    """
+
+    def __init__(self, settings: dict[str, Any], header: Header | None = None) -> None:
+        self.settings = settings
+        self.journal: JournalFile | None = None
+        self.finished = False
+        self._reader = None if header is None else JournalReader(header)
+        self._kept: dict[str, Kept] = {}
+        self._lines: LinesFile | None = None
+
+    @classmethod
+    def open(
+        cls, path: Path | None, kind: str, settings: Mapping[str, Any], sampler: Sampler | None = None
+    ) -> Record:
+        """Begin or continue a record.
+
+        Args:
+            path: of the file; None to record nothing.
+            kind: ``run`` or ``race``.
+            settings: whatever decides what a model answers.
+            sampler: whose decisions are recorded too; one that is continued is brought to where it was.
+
+        Raises:
+            JournalError: it cannot be read or written, is damaged, or of another kind, other settings or
+                another sampler.
+        """
+        here = json.loads(json.dumps(settings, default=handle_non_serializable))
+        if path is None:
+            return cls(here)
+        if not path.exists():
+            return cls._begin(path, kind, here, sampler)
+        lines, record = LinesFile.open(path, partial(_parse, kind=kind))
+        try:
+            shown = differences(record.settings, here)
+            if shown:
+                raise JournalError(_FOREIGN[kind].format(path=path, shown=shown))
+            if sampler is not None and record._reader is not None:
+                resume(sampler, record._reader.journal)
+        except BaseException:
+            lines.close()
+            raise
+        return record._on(lines)
+
+    @classmethod
+    def _begin(cls, path: Path, kind: str, settings: dict[str, Any], sampler: Sampler | None) -> Record:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as ex:
+            raise JournalError(f"{path.parent} cannot be made: {ex.strerror}") from ex
+        lines = LinesFile.create(path)
+        entry = {"evalbudget": f"lm-eval {kind}", "format": _FORMAT, "version": __version__}
+        header = None
+        if sampler is not None:
+            header = Header.of(sampler, __version__)
+            entry["sampler"] = {"design": header.design, "config": header.config}
+        lines.append({**entry, "settings": settings}, handle_non_serializable)
+        return cls(settings, header)._on(lines)
+
+    def _on(self, lines: LinesFile) -> Record:
+        self._lines = lines
+        if self._reader is not None:
+            self.journal = JournalFile(self._reader.journal, lines)
+        return self
+
+    @property
+    def path(self) -> Path | None:
+        """Of the file."""
+        return None if self._lines is None else self._lines.path
+
+    def of(self, arm: str = "") -> Kept:
+        """What is recorded of one arm of a race, or of a run's only model."""
+        if arm not in self._kept:
+            self._kept[arm] = Kept(partial(self._append, arm))
+        return self._kept[arm]
+
+    def finish(self, reason: str) -> None:
+        """Note that it is over."""
+        if not self.finished:
+            self._append("", {"finished": reason})
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._lines is not None:
+            self._lines.close()
+
+    def take(self, entry: dict[str, Any]) -> None:
+        """Take in a line that an earlier run wrote."""
+        self.finished = "finished" in entry
+        if self._reader is not None and not entry.keys().isdisjoint(_OF_THE_JOURNAL):
+            self._reader.take(entry)
+        elif not self.finished:
+            self.of(entry.get("arm", "")).take(entry)
+
+    def _append(self, arm: str, entry: dict[str, Any]) -> None:
+        self.finished = "finished" in entry
+        if self._lines is not None:
+            self._lines.append({"arm": arm, **entry} if arm else entry, handle_non_serializable)
+
+
+def _parse(data: bytes, path: Path, kind: str) -> tuple[Record, int]:
+    lines, whole = whole_lines(data, path)
+    if not lines:
+        raise JournalError(f"{path} is no record of a {kind}: it has no header line; delete it")
+    record = read_line(lines[0], f"{path}, line 1", partial(_header, kind=kind))
+    for number, line in enumerate(lines[1:], start=2):
+        read_line(line, f"{path}, line {number}", record.take)
+    return record, whole
+
+
+def _header(entry: dict[str, Any], kind: str) -> Record:
+    if entry.get("evalbudget") != f"lm-eval {kind}":
+        raise JournalError(f"this is not the record of a {kind} on lm-eval")
+    if entry["format"] != _FORMAT:
+        raise JournalError(
+            f"the record has format {entry['format']!r} (evalbudget {entry.get('version')}); this version "
+            f"reads format {_FORMAT}. Install the version that wrote it, or begin anew with another --journal"
+        )
+    sampler = entry["sampler"] if kind == RUN else None
+    header = sampler and Header(dict(sampler["config"]), sampler["design"], str(entry["version"]))
+    return Record(dict(entry["settings"]), header)
+
+
+def digest_of(identity: Mapping[str, Any]) -> str:
+    """A short hash of whatever must be the same for two records to be the same file."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:8]
+
+
+def is_finished(path: Path) -> bool:
+    """Whether the last line of a file says that its run is over."""
+    with path.open("rb") as file:
+        file.seek(0, 2)
+        file.seek(max(0, file.tell() - 4096))
+        return file.read().rstrip().rsplit(b"\n", 1)[-1].startswith(b'{"finished":')

@@ -1,0 +1,56 @@
+"""What happens after a kill: the record is taken over, and what may have been lost is counted.
+
+Documents that were scored count as answered. Responses that were not scored yet are scored once their cell is
+wanted (``Rounds.finish``), without asking anew. Of the calls that were under way, as many as the model takes
+side by side count as paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.judges.filter import revived
+from evalbudget_lm_eval.run.record import RACE, RUN, Kept
+
+CUT_OFF = {kind: f"under way when the {kind} was broken off" for kind in (RUN, RACE)}
+"""Why calls failed of which nobody knows whether they were answered."""
+
+
+def take_over_answers(primed: PrimedTasks, kept: Kept, wanted: Callable[[Asked], bool]) -> list[Answered]:
+    """Count what earlier runs had answered as answers of this one.
+
+    Args:
+        primed: the model's tasks.
+        kept: its record.
+        wanted: whether a cell is one of this run.
+
+    Returns:
+        The answers, with the readings of judges that their totals need.
+    """
+    answers = [
+        Answered.of(
+            one.asked,
+            [revived(primed.task(one.asked.task), record) for record in one.answer.records],
+            one.answer.requests,
+        )
+        for one in kept.bought
+        if one.answer is not None and wanted(one.asked)
+    ]
+    primed.adopt(answers)
+    return answers
+
+
+def count_cut_off(kept: Kept, cells: Sequence[Asked], fail: Callable[[Asked], object]) -> None:
+    """Count calls that may have been under way when a run was killed as paid; they are asked again.
+
+    Args:
+        kept: the model's record.
+        cells: which of them to count first.
+        fail: counts one.
+    """
+    if kept.under_way:
+        for asked in cells[: kept.at_once]:
+            fail(asked)
+        kept.stop("killed")

@@ -1,0 +1,217 @@
+"""The rounds in which a model is asked; of one that breaks off nothing that was paid for is lost."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from typing import Any, Protocol
+
+from evalbudget.errors import EvalbudgetError
+from evalbudget.run import is_down
+from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.identity import is_api
+from evalbudget_lm_eval.judges.filter import panel_of
+from evalbudget_lm_eval.run.record import Bought, Kept, Said
+from evalbudget_lm_eval.run.resume import CUT_OFF
+
+log = logging.getLogger(__name__)
+
+
+class Buyer(Protocol):
+    """Who pays for the rounds: a run, or a race for one of its arms."""
+
+    def answered(self, answers: Sequence[Answered]) -> None:
+        """Cells were scored, and are recorded."""
+
+    def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:
+        """A cell has no score.
+
+        Args:
+            asked: the cell.
+            error: why.
+            paid: it may be billed: its call was cut off, or the task failed on its answer. Otherwise the host
+                raised when it was asked by itself: it cannot be answered, or nothing can.
+        """
+
+    def down(self, rest: Sequence[Asked], error: Exception) -> None:
+        """So many failed one after the other that the rest is not asked."""
+
+
+class Rounds:
+    """Asks one model, round by round.
+
+    Args:
+        primed: its tasks.
+        kept: its record.
+        buyer: told what came back.
+        heard: told of every call that is answered, for whoever shows how far it is.
+        arm: its name in a race.
+
+    Attributes:
+        count: rounds of the host so far.
+    """
+
+    def __init__(
+        self,
+        primed: PrimedTasks,
+        kept: Kept,
+        buyer: Buyer,
+        *,
+        heard: Callable[[Asked, int], object] = lambda asked, number: None,
+        arm: str = "",
+    ) -> None:
+        self._primed = primed
+        self._kept = kept
+        self._buyer = buyer
+        self._heard = heard
+        self._arm = arm
+        self.count = 0
+        self._failures = _failed_last(kept.bought)  # one after the other, by themselves
+        self._doubtful: set[tuple[str, int]] = {b.asked.document for b in kept.bought if b.answer is None}
+        """Documents that may break a round off again: they are asked by themselves."""
+
+    def ask(self, cells: Sequence[Asked]) -> None:
+        """Have cells answered and scored, those first of which a round that broke off left the answer.
+
+        Raises:
+            EvalbudgetError: what the buyer, the record or the task's judges refuse.
+            Exception: what the buyer raises if the model is down.
+        """
+        left = self.finish(cells)
+        # by themselves first: what others say after them tells whether the server is gone
+        left.sort(key=lambda asked: asked.document not in self._doubtful)
+        broke_off = False
+        while left:
+            together = len(left) > 1 and not broke_off and not self._failures
+            if together and left[0].document not in self._doubtful:
+                left = self._ask_together(left)
+                broke_off = True
+                continue
+            error = self._ask_alone(left.pop(0))
+            if error is not None and is_down(self._failures):
+                self._buyer.down(left, error)
+                return
+
+    def finish(self, cells: Sequence[Asked]) -> list[Asked]:
+        """Score what the model said to these in a round that broke off, in this run or an earlier one.
+
+        Returns:
+            The others, which it has yet to be asked.
+        """
+        said = {asked: self._kept.said[asked] for asked in cells if asked in self._kept.said}
+        self._score(said)
+        return [asked for asked in cells if asked not in said or asked in self._kept.said]
+
+    def _score(self, said: dict[Asked, Said]) -> None:
+        try:
+            answers = self._primed.replay(said, received=self._kept.hear)
+        except EvalbudgetError:
+            raise
+        except Exception as ex:  # the model answered, and the task fails on it
+            if len(said) > 1:
+                for asked, own in said.items():
+                    self._score({asked: own})
+                return
+            for asked in said:
+                self._fail(asked, ex, paid=True)
+        else:
+            self._take_in(answers)
+
+    def _ask_together(self, cells: Sequence[Asked]) -> list[Asked]:
+        """One round of several; of one that fails, those are returned that have yet to be asked."""
+        try:
+            answers = self._run(cells)
+        except EvalbudgetError:
+            raise
+        except Exception as ex:
+            left = self.finish(cells)
+            # the host cuts off what is on its way: that may be billed, so it counts, and is asked again later
+            cut = left[: in_flight(self._primed.lm, ex)]
+            log.log(
+                logging.INFO if self._arm else logging.WARNING,  # a race has its table for that
+                "evalbudget: a round%s failed (%s); %d of its %d answers were had, %d that may have been on "
+                "their way count as paid, the others are asked one by one",
+                f" of arm {self._arm}" if self._arm else "",
+                f"{type(ex).__name__}: {ex}",
+                len(cells) - len(left),
+                len(cells),
+                len(cut),
+            )
+            for asked in cut:
+                self._doubtful.add(asked.document)
+                self._fail(asked, ex, paid=True)
+            return left[len(cut) :]
+        self._take_in(answers)
+        return []
+
+    def _ask_alone(self, asked: Asked) -> Exception | None:
+        """Find out whether the model is down, or this document cannot be answered; what the host raised."""
+        try:
+            answers = self._run([asked])
+        except EvalbudgetError:
+            raise
+        except Exception as ex:
+            if not self.finish([asked]):
+                return None
+            self._failures += 1
+            self._doubtful.add(asked.document)
+            self._fail(asked, ex, paid=False)
+            return ex
+        self._doubtful.discard(asked.document)
+        self._take_in(answers)
+        return None
+
+    def _run(self, cells: Sequence[Asked]) -> list[Answered]:
+        self.count += 1
+        self._kept.ask({asked: self._calls(asked) for asked in cells}, in_flight(self._primed.lm))
+        try:
+            return self._primed.run(
+                [asked.document for asked in cells],
+                epochs=[asked.epoch for asked in cells],
+                received=self._received,
+            )
+        except Exception:
+            raise
+        except BaseException:
+            # score what was had, unless that takes further calls: a run that is continued makes them
+            if not any(panel_of(self._primed.task(name)) for name in {asked.task for asked in cells}):
+                self.finish(cells)
+            raise
+
+    def _received(self, asked: Asked, number: int, response: Any) -> None:
+        self._kept.hear(asked, number, response)
+        self._heard(asked, number)
+
+    def _take_in(self, answers: Sequence[Answered]) -> None:
+        if not answers:
+            return
+        self._failures = 0
+        for answer in answers:  # all of them, before a score that is no good ends the run
+            self._kept.answer(answer)
+        self._buyer.answered(answers)
+
+    def _fail(self, asked: Asked, error: Exception, *, paid: bool) -> None:
+        self._buyer.failed(asked, error, paid=paid)
+        self._kept.settle(asked)
+
+    def _calls(self, asked: Asked) -> int:
+        return sum(one.repeats or 1 for one in self._primed.instances(asked.task, asked.doc_id))
+
+
+def _failed_last(bought: Sequence[Bought]) -> int:
+    """How many were asked and failed, one after the other, when an earlier race ended."""
+    asked = [one for one in bought if one.cost and one.error not in CUT_OFF.values()]
+    return sum(1 for _ in takewhile(lambda one: one.answer is None, reversed(asked)))
+
+
+def in_flight(lm: Any, error: Exception | None = None) -> int:
+    """How many requests the host may have cut off when one of a round failed so, or the run was killed."""
+    nobody = any(kind.__name__ == "ClientConnectorError" for kind in type(error).__mro__)  # nobody was there
+    if nobody or not is_api(lm):
+        return 0
+    sizes = (getattr(lm, name, 1) for name in ("_concurrent", "_batch_size"))
+    at_once = math.prod(size for size in sizes if isinstance(size, int))
+    return at_once if at_once > 1 else 0

@@ -1,0 +1,149 @@
+"""What the record of a run or a race says of calls that were under way, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalbudget import Design
+from evalbudget.errors import JournalError
+from evalbudget.repeats.samplers import Uniform
+from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.run.record import RACE, RUN, Bought, Kept, Record
+from evalbudget_lm_eval.run.resume import count_cut_off
+
+
+def cell(doc_id: int, epoch: int = 0) -> Asked:
+    return Asked("numbers", doc_id, epoch)
+
+
+def answer(doc_id: int) -> Answered:
+    record = {"filter": "none", "metrics": ["acc"], "acc": 1.0, "doc_id": doc_id, "epoch": 0}
+    return Answered(*cell(doc_id), {"acc,none": 1.0}, 1, (record,))
+
+
+def begun(path: Path) -> Record:
+    return Record.open(path, RACE, {"task": "numbers"})
+
+
+def reopened(path: Path) -> Kept:
+    record = begun(path)
+    record.close()
+    return record.of("a")
+
+
+def cut_off(path: Path) -> list[Asked]:
+    record, cut = begun(path), []
+    count_cut_off(record.of("a"), record.of("a").under_way, cut.append)
+    record.close()
+    return cut
+
+
+def test_as_many_as_were_asked_side_by_side_count_as_paid_and_only_once(tmp_path: Path) -> None:
+    path = tmp_path / "race.jsonl"
+    record = begun(path)
+    kept = record.of("a")
+    kept.ask({cell(5): 1, cell(3): 1, cell(9, 1): 1, cell(4): 2, cell(8): 1}, 2)
+    kept.answer(answer(5))
+    kept.hear(cell(3), 0, "42")  # it was answered, and is scored when the race goes on
+    kept.hear(cell(4), 0, "4")  # in part
+    record.close()
+    assert reopened(path).under_way == [cell(9, 1), cell(4), cell(8)]
+    assert cut_off(path) == [cell(9, 1), cell(4)]
+    assert cut_off(path) == []
+
+
+@pytest.mark.parametrize("ends", ["whole", "stopped"])
+def test_nothing_is_under_way_after_a_whole_round_or_an_error(tmp_path: Path, ends: str) -> None:
+    path = tmp_path / "race.jsonl"
+    record = begun(path)
+    kept = record.of("a")
+    kept.ask({cell(5): 1, cell(3): 1}, 8)
+    kept.answer(answer(5))
+    if ends == "whole":
+        kept.fail(cell(3), 1.0, "failed")
+    else:
+        kept.stop("ConnectionError")
+    record.close()
+    assert not reopened(path).under_way
+
+
+def test_what_was_written_is_read_back_by_arm(tmp_path: Path) -> None:
+    path = tmp_path / "race.jsonl"
+    record = begun(path)
+    one, other = record.of("a"), record.of("b")
+    one.open({"model": "hf"}, {"frame": {}})
+    one.answer(answer(5))
+    other.fail(cell(5), 0.0, "not asked")
+    one.hear(cell(3), 0, [-1.5, True])
+    one.hear(cell(3), 1, "7")
+    record.close()
+    with path.open("ab") as file:
+        file.write(b'{"arm":"a","of":["numbers",3,0],"requ')  # killed in the middle of a line
+    record = begun(path)
+    one, other = record.of("a"), record.of("b")
+    record.close()
+    assert (one.model, one.opened) == ({"model": "hf"}, {"frame": {}})
+    assert one.bought == [Bought(cell(5), 1.0, answer(5))]
+    assert one.said == {cell(3): {0: [[-1.5, True]], 1: ["7"]}}
+    assert other.bought == [Bought(cell(5), 0.0, None, "not asked")]
+    assert path.read_bytes().endswith(b'"said":"7"}\n')
+
+
+HEADER: dict[str, Any] = {
+    "evalbudget": "lm-eval race",
+    "format": 1,
+    "version": "9",
+    "settings": {"task": "x"},
+}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([], "is no record of a race: it has no header line; delete it"),
+        ([{**HEADER, "evalbudget": "lm-eval run"}], "line 1: this is not the record of a race on lm-eval"),
+        ([{**HEADER, "evalbudget": "journal"}], "line 1: this is not the record of a race on lm-eval"),
+        ([{**HEADER, "format": 2}], r"format 2 \(evalbudget 9\); this version reads format 1"),
+        ([{"evalbudget": "lm-eval race", "format": 1}], "line 1 is damaged: no 'settings'"),
+        ([HEADER], r"other questions \(task = 'x' there, 'numbers' here\); use the settings recorded"),
+        ([HEADER, {"arm": "a", "other": 1}], r"line 2 is damaged: an entry \['arm', 'other'\]"),
+        ([HEADER, {"arm": "a", "of": ["x", 1]}], "line 2 is damaged"),
+        ([HEADER, [1]], "line 2 is damaged: not a JSON object"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(tmp_path: Path, lines: list[Any], message: str) -> None:
+    path = tmp_path / "race.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    before = path.read_text()
+    with pytest.raises(JournalError, match=message):
+        begun(path)
+    assert path.read_text() == before
+    path.unlink()
+    begun(path).close()  # nobody holds it
+
+
+def test_a_run_goes_on_with_its_own_sampler_only(tmp_path: Path) -> None:
+    path, design = tmp_path / "run.jsonl", Design(items=("numbers:0", "numbers:1"))
+    record = Record.open(path, RUN, {"model": "m"}, Uniform(design, seed=1))
+    record.finish("budget used up")
+    record.close()
+    for seed, settings, message in [
+        (
+            1,
+            {"model": "n", "judges": 2},
+            r"another run \(judges = None there, 2 here, model = 'm' ",
+        ),
+        (2, {"model": "m"}, r"another configuration \(seed = 1 there, 2 here\)"),
+    ]:
+        with pytest.raises(JournalError, match=message):
+            Record.open(path, RUN, settings, Uniform(design, seed=seed))
+    other = Design(items=("numbers:0",))
+    with pytest.raises(JournalError, match="belongs to another design"):
+        Record.open(path, RUN, {"model": "m"}, Uniform(other, seed=1))
+    record = Record.open(path, RUN, {"model": "m"}, Uniform(design, seed=1))
+    assert record.finished
+    record.close()

@@ -1,0 +1,202 @@
+"""The rounds of runs and races: one that breaks off loses nothing, and who is down is not asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm_eval.api.model import LM
+from tests.host_lm_eval.race_worlds import Racer, fresh_racers, manager, racer
+from tests.host_lm_eval.server import Server
+from tests.host_lm_eval.worlds import CoinModel, load, simple_evaluate, write_task
+
+from evalbudget.races.verdict import Status
+from evalbudget.run import DOWN_AFTER, is_down
+from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.races.api import race
+from evalbudget_lm_eval.run.record import Record
+from evalbudget_lm_eval.run.rounds import Rounds, in_flight
+
+
+class TemplateAPI(LM):  # type: ignore[misc]  # the host's class is known by its name
+    """Answers in order until it fails; keeps the calls of each round."""
+
+    def __init__(self, concurrent: int = 1, fails: frozenset[int] = frozenset()) -> None:
+        super().__init__()
+        self._concurrent, self._batch_size = concurrent, 1
+        self.fails = fails
+        self.rounds: list[list[int]] = []
+
+    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+        self.rounds.append([])
+        return [self._answer(*request.args) for request in requests]
+
+    def _answer(self, prompt: str, kwargs: dict[str, Any]) -> str:
+        number = int(prompt.rsplit("say ", 1)[1].split()[0])
+        self.rounds[-1].append(number)
+        if number in self.fails:
+            raise ConnectionError("gone")
+        self.cache_hook.add_partial("generate_until", (prompt, kwargs), f"{number}")
+        return f"{number}"
+
+    def loglikelihood(self, requests: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def loglikelihood_rolling(self, requests: list[Any]) -> Any:
+        raise NotImplementedError
+
+
+class Purse:
+    """Counts what it is told."""
+
+    def __init__(self) -> None:
+        self.had: list[int] = []
+        self.paid: list[int] = []
+        self.unpaid: list[int] = []
+        self.rest: list[int] = []
+
+    def answered(self, answers: Sequence[Answered]) -> None:
+        self.had += [answer.doc_id for answer in answers]
+
+    def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:
+        (self.paid if paid else self.unpaid).append(asked.doc_id)
+
+    def down(self, rest: Sequence[Asked], error: Exception) -> None:
+        self.rest += [asked.doc_id for asked in rest]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_task(tmp_path / "tasks", n=30)
+
+
+def cells(*numbers: int, epoch: int = 0) -> list[Asked]:
+    return [Asked("numbers", number, epoch) for number in numbers]
+
+
+@pytest.mark.parametrize("concurrent", [1, 2, 4, 8])
+def test_every_cell_is_settled_once_whatever_fails(folder: Path, concurrent: int) -> None:
+    lm, purse = TemplateAPI(concurrent, frozenset({5})), Purse()
+    with PrimedTasks(lm, load(folder)) as primed:
+        rounds = Rounds(primed, Record.open(None, "run", {}).of(), purse)
+        rounds.ask(cells(*range(12)))
+        cut = min(concurrent, 7) if concurrent > 1 else 0
+        # five were had, of the others as many as may have been under way count as paid
+        assert purse.paid == list(range(5, 5 + cut))
+        assert purse.unpaid == ([] if cut else [5])
+        assert sorted([*purse.had, *purse.paid, *purse.unpaid]) == list(range(12))
+        assert rounds.count == len(lm.rounds) == 1 + 7 - cut  # together, and then one by one
+        # the document that may break a round off again is asked by itself, before the others
+        rounds.ask(cells(20, 5, 21))
+        assert lm.rounds[-3:-1] == [[5], [20]]  # after a failure one goes before the rest
+        assert lm.rounds[-1] == [21]
+        assert purse.unpaid[-1] == 5
+
+
+def test_who_is_down_is_not_asked_and_one_call_finds_out_whether_it_is_back(folder: Path) -> None:
+    lm, purse = TemplateAPI(4, frozenset(range(30))), Purse()
+    with PrimedTasks(lm, load(folder)) as primed:
+        rounds = Rounds(primed, Record.open(None, "race", {}).of("a"), purse)
+        rounds.ask(cells(*range(20)))
+        assert purse.paid == [0, 1, 2, 3]
+        assert purse.unpaid == [4, 5, 6, 7, 8, 9, 10, 11]
+        assert purse.rest == list(range(12, 20))
+        rounds.ask(cells(20, 21, 22))
+        assert (purse.unpaid[8:], purse.rest[8:]) == ([20], [21, 22])
+        lm.fails = frozenset()
+        rounds.ask(cells(23, 24, 25))
+        assert lm.rounds[-2:] == [[23], [24, 25]]
+        assert purse.had == [23, 24, 25]
+
+
+def test_responses_of_an_earlier_run_are_scored_without_asking(folder: Path, tmp_path: Path) -> None:
+    record = Record.open(tmp_path / "r.jsonl", "race", {})
+    record.of("a").hear(*cells(3), 0, "3")
+    record.of("a").hear(*cells(4, epoch=1), 0, "?")
+    record.close()
+    record = Record.open(tmp_path / "r.jsonl", "race", {})
+    lm, purse = TemplateAPI(), Purse()
+    with PrimedTasks(lm, load(folder)) as primed:
+        Rounds(primed, record.of("a"), purse).ask([*cells(3, 9), *cells(4, epoch=1)])
+        assert lm.rounds == [[9]]
+        assert purse.had == [3, 4, 9]
+        assert primed.numbers("numbers")["exact_match,none"] == {(3, 0): 1.0, (9, 0): 1.0, (4, 1): 0.0}
+    record.close()
+
+
+def test_how_many_may_be_under_way() -> None:
+    lm = TemplateAPI(6)
+    lm._batch_size = 2
+    assert in_flight(lm) == 12
+
+    class ClientConnectorError(OSError):
+        pass
+
+    assert in_flight(lm, ClientConnectorError()) == 0  # nobody was there
+    assert in_flight(CoinModel()) == 0
+
+
+def test_the_rule_of_who_is_down() -> None:
+    assert [n for n in range(20) if is_down(n)] == list(range(DOWN_AFTER, 20))
+    assert not is_down(100, successes=1)
+
+
+PROCESS = """
+def process(doc, results):
+    if doc["number"] == 5:
+        raise ValueError("no such number")
+    return {"exact_match": float(results[0] == doc["text"])}
+"""
+
+
+@pytest.fixture
+def fragile(tmp_path: Path) -> Path:
+    """A task that cannot score the answer to document 5."""
+    folder = write_task(tmp_path / "fragile", n=8)
+    (folder / "own.py").write_text(PROCESS)
+    yaml = folder / "numbers.yaml"
+    yaml.write_text(yaml.read_text() + "process_results: !function own.process\n")
+    return folder
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+def test_a_run_survives_an_answer_that_its_task_cannot_score(
+    fragile: Path, tmp_path: Path, server: Server, concurrent: int
+) -> None:
+    from lm_eval.api.registry import get_model
+
+    model = get_model("local-chat-completions").create_from_arg_obj(
+        {"model": "m", "base_url": server.chat, "num_concurrent": concurrent, "max_retries": 1}, {}
+    )
+    with budgeted(budget=40, sampler="uniform", journal=tmp_path / "j.jsonl", round_size=8):
+        block = simple_evaluate(
+            fragile, model, apply_chat_template=True, gen_kwargs={"seed": None, "temperature": 1.0}
+        )["evalbudget"]
+    assert block["spent"] == len(server.served) == 40  # every call counts, and none twice
+    assert block["closed"] == ["numbers:5"]
+    assert block["failures"] == {"its round failed: ValueError: no such number": 3}
+
+
+@pytest.fixture
+def _racers() -> Iterator[None]:
+    with fresh_racers():
+        yield
+
+
+@pytest.mark.usefixtures("_racers")
+def test_a_race_that_goes_on_asks_a_dead_model_once_to_see_whether_it_is_back(tmp_path: Path) -> None:
+    tasks = manager(tmp_path / "tasks", n=40)
+    arms = {"good": racer(0.9, 1), "poor": racer(0.2, 2), "dead": racer(0.5, 3, breaks="always")}
+    options: dict[str, Any] = {"task_manager": tasks, "sampler": "uniform", "output_path": tmp_path / "out"}
+    first = race(arms, "numbers", budget=60, **options).leaderboard
+    assert (first.of("dead").status, first.of("dead").failed) == (Status.LOST, 8)
+    assert first.of("dead").left == "it answered nothing"
+    before = sum(seed == 3 for seed, _ in Racer.asked)
+    again = race(arms, "numbers", budget=80, **options).leaderboard
+    assert sum(seed == 3 for seed, _ in Racer.asked) == before + 1
+    assert again.of("dead").failed == 9
+    assert again.spent <= 80
