@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lm_eval.api.model import CachingLM
-
 # how fast and how often a model is asked, not which one: a run may go on with other values
 _TRANSPORT = frozenset(
     {
@@ -58,6 +56,8 @@ def short_name(lm: Any) -> str:
 
 def is_api(lm: Any) -> bool:
     """Whether the host asks a server, with a seed in every payload."""
+    from lm_eval.api.model import CachingLM  # takes seconds, and a mistyped flag is refused before
+
     if isinstance(lm, CachingLM):
         lm = lm.lm
     # by name, since importing the class needs packages that local models do without
