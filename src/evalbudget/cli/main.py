@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, cast
 
 import click
 
 from evalbudget._version import __version__
-from evalbudget.cli.audit import audit
-from evalbudget.cli.backtest import backtest
-from evalbudget.cli.plan import plan
-from evalbudget.cli.plugins import plugins_command
-from evalbudget.cli.report import report
+from evalbudget.cli.lazy import LazyCommand
 from evalbudget.cli.suggest import SuggestingGroup
 from evalbudget.errors import EvalbudgetError
 from evalbudget.flags import renamed
@@ -82,11 +80,22 @@ def cli() -> None:
     """Decides which evaluation score to buy next, and says what the bought scores prove."""
 
 
-cli.add_command(audit)
-cli.add_command(backtest)
-cli.add_command(plan)
-cli.add_command(report)
-cli.add_command(plugins_command)
+_COMMANDS = {
+    "audit": ("evalbudget.cli.audit:audit", "Label what audits want, and say what the labels prove."),
+    "backtest": ("evalbudget.cli.backtest:backtest", "Replay recorded scores: what would have been saved?"),
+    "plan": ("evalbudget.cli.plan:plan", "How many items, repeats and judges, from a pilot."),
+    "plugins": ("evalbudget.cli.plugins:plugins_command", "What is registered, and by which package."),
+    "report": ("evalbudget.cli.report:report", "A leaderboard with intervals, from logs or recorded scores."),
+}
+
+
+def _loader(place: str) -> Callable[[], click.Command]:
+    module, _, name = place.partition(":")
+    return lambda: cast("click.Command", getattr(import_module(module), name))
+
+
+for _name, (_place, _told) in _COMMANDS.items():
+    cli.add_command(LazyCommand(_name, _loader(_place), _told))
 
 
 def main() -> None:
