@@ -12,8 +12,8 @@ from tests.host_lm_eval.race_worlds import Racer, fresh_racers, manager, racer
 from tests.host_lm_eval.server import Server
 from tests.host_lm_eval.worlds import CoinModel, load, simple_evaluate, write_task
 
+from evalbudget.outage import DOWN_AFTER, is_down
 from evalbudget.races.verdict import Status
-from evalbudget.run import DOWN_AFTER, is_down
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks

@@ -9,6 +9,7 @@ import numpy as np
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
+from evalbudget.outage import is_down
 from evalbudget.races.board import Board, Standing
 from evalbudget.races.draws import ModelDraws
 from evalbudget.races.estimates import (
@@ -27,7 +28,6 @@ from evalbudget.races.verdict import verdict_of
 from evalbudget.statistics.bounds import FloatArray
 
 LEVEL = 0.95
-_SILENT = 8  # failures without any score: the sampler may not have got round to giving the model up
 
 
 class Leaderboard(Board):
@@ -148,7 +148,8 @@ def _leader(race: Race, found: PossibleWinners, lost: Collection[int], value: Fl
 
 def _is_lost(race: Race, model: int) -> bool:
     lane = race.lanes[model]
-    silent = lane.tally.readings == 0 and lane.tally.failed >= _SILENT
+    # the sampler may not have got round to giving the model up
+    silent = is_down(lane.tally.failed, successes=lane.tally.readings)
     return not lane.absent and (lane.left is not None or model in race.sampler.lost or silent)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from evalbudget.judges.schedules.schedule import JudgeSchedule
-
-_DEAD_AFTER = 8  # calls without a single score; a judge that fails half the time gets there once in 256
+from evalbudget.outage import is_down
 
 Place = tuple[int, int]
 """Item and epoch, both from 0."""
@@ -49,7 +48,7 @@ class Dealer:
         if not self._drops or (scored and not any(self._failed)):
             return None
         for dead, failed in enumerate(self._failed):
-            if failed < _DEAD_AFTER or self._scored[dead] or dead in self.schedule.dropped:
+            if not is_down(failed, successes=self._scored[dead]) or dead in self.schedule.dropped:
                 continue
             if len(self.schedule.active) > 1 and any(self._scored):
                 self.schedule = self.schedule.without(dead)

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, SamplerError
+from evalbudget.outage import DOWN_AFTER
 from evalbudget.races.draws import ModelDraws
+from evalbudget.races.samplers._passes import Passes
 from evalbudget.sampler import Eligible, Kind, Option, Sampler
 from evalbudget.statistics.bounds import FloatArray, IntArray
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 _UNSEEN, _ASKED, _READ, _CLOSED = range(4)
-_LOST_AFTER = 8  # cells in a row that failed for good: the model is down, not the items
-_FIRST_PASS = 16  # cells of a model that has not answered anything yet
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,7 @@ class RacingSampler(Sampler):
         self._step: Step | None = None
         self._in_step = np.zeros((m, n), dtype=bool)
         self._unsettled = 0
-        self._pass: dict[tuple[int, int], None] = {}  # cells that may be handed out now, in this order
-        self._tried = np.zeros(0, dtype=bool)  # cells of the step that were in a pass, or came settled
-        self._reach = 0  # cells of a model, from the first of the step, that passes have come to
+        self._passes: Passes | None = None
         self._in_flight = [0] * m
         self._step_read = [0] * m
         self._step_closed = [0] * m
@@ -462,12 +460,11 @@ class RacingSampler(Sampler):
     def _begin(self, step: Step) -> None:
         model, item = step.model, step.item
         self._step = step
-        self._pass, self._reach = {}, 0
         self._batch_of[model, step.position] = self._steps
         self._drawn += np.bincount(model, minlength=self._n_models)
         settled = self._status[model, item] >= _READ  # adopted before
         self._in_step[model, item] = ~settled
-        self._tried = settled.copy()
+        self._passes = Passes(step.model, step.item, settled)
         self._unsettled = len(step) - int(settled.sum())
         if settled.any():
             read = self._status[model, item] == _READ
@@ -497,9 +494,9 @@ class RacingSampler(Sampler):
         if not self._step_closed[model]:
             return False
         end = int(self._drawn[model])
-        last = self._order(model)[max(0, end - _LOST_AFTER) : end]
+        last = self._order(model)[max(0, end - DOWN_AFTER) : end]
         return bool((self._status[model, last] == _CLOSED).all()) and (
-            last.size == _LOST_AFTER or end == self._n_items
+            last.size == DOWN_AFTER or end == self._n_items
         )
 
     def _give_up(self, model: int) -> None:
@@ -551,63 +548,38 @@ class RacingSampler(Sampler):
 
     def _next(self, eligible: Eligible | None) -> Cell | None:
         while (step := self._current()) is not None:
-            cell = self._waiting(step, eligible)
+            assert self._passes is not None
+            cell = self._waiting(step, self._passes, eligible)
             if cell is not None or self._unsettled:
                 return cell
         return None
 
-    def _waiting(self, step: Step, eligible: Eligible | None) -> Cell | None:
+    def _waiting(self, step: Step, passes: Passes, eligible: Eligible | None) -> Cell | None:
         """The first cell of the pass that may be handed out now."""
         while True:
             held_back = False
-            for model, item in self._pass:
+            for model, item in passes.cells:
                 if self._in_step[model, item] and self._status[model, item] == _UNSEEN:
                     cell = Cell(model, item, self._failed_epochs.get((model, item), 0))
                     if eligible is None or eligible(cell):
                         return cell
                     held_back = True
-            in_flight = self._in_step[step.model, step.item]
-            in_flight &= self._status[step.model, step.item] == _ASKED
+            status, waiting = self._status[step.model, step.item], self._in_step[step.model, step.item]
+            in_flight = waiting & (status == _ASKED)
             # cells adopted before belong to the first pass, which need not wait for them
-            if held_back or (self._reach and in_flight.any()):
+            if held_back or (passes.begun and in_flight.any()):
                 return None
-            index = self._next_pass(step)
-            if not index.size:
+            for model in passes.models_down(waiting, status == _READ, status == _CLOSED):
+                self._give_up(model)
+            waiting = self._in_step[step.model, step.item]
+            first = self._drawn - np.bincount(step.model, minlength=self._n_models)
+            if not passes.next(waiting, step.position - first[step.model], self.n_read, in_flight):
                 return None
-            self._tried[index] = True
-            index = index[~in_flight[index]]
-            self._pass = dict.fromkeys(
-                zip(step.model[index].tolist(), step.item[index].tolist(), strict=True)
-            )
-
-    def _next_pass(self, step: Step) -> IntArray:
-        """What to hand out when nothing of the step is in flight: indices into it, in order."""
-        is_suspect = np.zeros(self._n_models, dtype=bool)
-        last_tried = np.zeros(len(step), dtype=bool)
-        waiting = self._in_step[step.model, step.item]
-        for model in np.unique(step.model[waiting]).tolist():
-            last = np.flatnonzero((step.model == model) & self._tried)[-_LOST_AFTER:]
-            status = self._status[model, step.item[last]]
-            if last.size == _LOST_AFTER and not (status == _READ).any():
-                is_suspect[model] = True
-                last_tried[last] = True
-                if (status == _CLOSED).all():
-                    self._give_up(model)
-        waiting = self._in_step[step.model, step.item]
-        trusted = ~is_suspect[step.model]
-        failed = waiting & self._tried & (trusted | last_tried)
-        fresh = waiting & trusted & ~self._tried
-        if failed.any() or not fresh.any():
-            return np.flatnonzero(failed)
-        count = np.bincount(step.model, minlength=self._n_models)
-        row = step.position - (self._drawn - count)[step.model]
-        answered = min(self.n_read(model) for model in np.unique(step.model[fresh]).tolist())
-        self._reach = max(self._reach + max(_FIRST_PASS, answered), int(row[fresh].min()) + 1)
-        return np.flatnonzero(fresh & (row < self._reach))
 
     def _asked(self, cell: Cell) -> None:
         self._status[cell.model, cell.item] = _ASKED
-        self._pass.pop((cell.model, cell.item), None)
+        if self._passes is not None:
+            self._passes.cells.pop((cell.model, cell.item), None)
         self._requests_of[cell.model] += 1
         self._in_flight[cell.model] += 1
         if cell.epoch:

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Protocol
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.outage import is_down
 from evalbudget.races.race import Asked as Wanted
 from evalbudget.races.race import Key, KnownCell, Race
-from evalbudget.run import is_down
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.races.host import Stable
 from evalbudget_lm_eval.run.record import RACE, Bought

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any, Protocol
 
 from evalbudget.errors import EvalbudgetError
-from evalbudget.run import is_down
+from evalbudget.outage import is_down
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api

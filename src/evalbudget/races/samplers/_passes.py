@@ -1,0 +1,99 @@
+"""In which order a step of a race is handed out, so that failures decide nothing by when they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalbudget.outage import DOWN_AFTER
+from evalbudget.statistics.bounds import IntArray
+
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+_FIRST_PASS = 16  # cells of a model that has not answered anything yet
+
+
+class Passes:
+    """Passes over the cells of one step, each put together when every cell of the last one has come back.
+
+    What failed comes first, again and again, so that a budget that ends within the step leaves no gaps; then
+    cells not asked yet, per model at most as many as every model of the step has answered. A model whose last
+    8 cells of the step failed is a suspect, and gets only these again until one is answered.
+
+    Args:
+        model: of each cell of the step, shape (k,).
+        item: of each cell of the step, shape (k,).
+        settled: which of them were known before, shape (k,).
+
+    Attributes:
+        cells: (model, item) that may be handed out now, in this order.
+        begun: whether fresh cells were handed out.
+    """
+
+    def __init__(self, model: IntArray, item: IntArray, settled: BoolArray) -> None:
+        self._model, self._item = model, item
+        self._tried = settled.copy()
+        self._reach = 0  # cells of a model, from the first of the step, that passes have come to
+        self._suspects: list[int] = []
+        self._last_tried = np.zeros(model.size, dtype=bool)
+        self.cells: dict[tuple[int, int], None] = {}
+
+    @property
+    def begun(self) -> bool:
+        return self._reach > 0
+
+    def models_down(self, waiting: BoolArray, read: BoolArray, closed: BoolArray) -> list[int]:
+        """Find the suspects, when nothing of the step is in flight.
+
+        Args:
+            waiting: which cells are still wanted, shape (k,).
+            read: which cells have a score, shape (k,).
+            closed: which cells failed for good, shape (k,).
+
+        Returns:
+            Models whose last cells are all closed: they are down, and the caller gives them up.
+        """
+        self._suspects, down = [], []
+        self._last_tried[:] = False
+        for model in np.unique(self._model[waiting]).tolist():
+            last = np.flatnonzero((self._model == model) & self._tried)[-DOWN_AFTER:]
+            if last.size == DOWN_AFTER and not read[last].any():
+                self._suspects.append(model)
+                self._last_tried[last] = True
+                if closed[last].all():
+                    down.append(model)
+        return down
+
+    def next(
+        self, waiting: BoolArray, row: IntArray, answered: Callable[[int], int], in_flight: BoolArray
+    ) -> bool:
+        """Put the next pass together.
+
+        Args:
+            waiting: which cells are still wanted, shape (k,).
+            row: of each cell, how many of its model's cells of the step come before it, shape (k,).
+            answered: scores of a model so far, this step's included.
+            in_flight: which cells were asked by somebody else and count as handed out, shape (k,).
+
+        Returns:
+            Whether there is one.
+        """
+        trusted = ~np.isin(self._model, self._suspects)
+        failed = waiting & self._tried & (trusted | self._last_tried)
+        fresh = waiting & trusted & ~self._tried
+        if failed.any() or not fresh.any():
+            index = np.flatnonzero(failed)
+        else:
+            least = min(answered(model) for model in np.unique(self._model[fresh]).tolist())
+            self._reach = max(self._reach + max(_FIRST_PASS, least), int(row[fresh].min()) + 1)
+            index = np.flatnonzero(fresh & (row < self._reach))
+        if not index.size:
+            return False
+        self._tried[index] = True
+        index = index[~in_flight[index]]
+        pairs = zip(self._model[index].tolist(), self._item[index].tolist(), strict=True)
+        self.cells = dict.fromkeys(pairs)
+        return True
