@@ -157,7 +157,7 @@ def test_a_command_that_was_killed_goes_on_to_its_budget(
     flags = [
         *("lm-eval", "run", "--model", "local-chat-completions", "--model_args", model, "--tasks", "numbers"),
         *("--include_path", str(folder), "--apply_chat_template", "--output_path", "out", "--budget", "72"),
-        *("--gen_kwargs", "temperature=1.0,seed=None", "--sampler", "uniform", "--round_size", "24"),
+        *("--gen_kwargs", "temperature=1.0,seed=None", "--sampler", "uniform", "--in_flight", "24"),
     ]
     environment = {**os.environ, "EVALBUDGET_DISABLE_PLUGINS": "inspect"}
     command = [sys.executable, "-c", KILLED, *flags]

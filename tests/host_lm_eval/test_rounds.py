@@ -172,7 +172,7 @@ def test_a_run_survives_an_answer_that_its_task_cannot_score(
     model = get_model("local-chat-completions").create_from_arg_obj(
         {"model": "m", "base_url": server.chat, "num_concurrent": concurrent, "max_retries": 1}, {}
     )
-    with budgeted(budget=40, sampler="uniform", journal=tmp_path / "j.jsonl", round_size=8):
+    with budgeted(budget=40, sampler="uniform", journal=tmp_path / "j.jsonl", in_flight=8):
         block = simple_evaluate(
             fragile, model, apply_chat_template=True, gen_kwargs={"seed": None, "temperature": 1.0}
         )["evalbudget"]

@@ -31,12 +31,12 @@ UNIT = "calls"
 _REASONS = 5
 
 
-def results_of(book: Bookkeeping, *, round_size: int, rounds: int) -> tuple[dict[str, Any], Summary]:
+def results_of(book: Bookkeeping, *, in_flight: int, rounds: int) -> tuple[dict[str, Any], Summary]:
     """The host's results with our rows and block, and the same in words.
 
     Args:
         book: of the run, which is over.
-        round_size: documents given to the host at a time.
+        in_flight: documents given to the host at a time.
         rounds: there were.
     """
     results = book.primed.results()
@@ -65,7 +65,7 @@ def results_of(book: Bookkeeping, *, round_size: int, rounds: int) -> tuple[dict
         )
     summary = _summary(book, totals, groups)
     results[BLOCK] = _block(book, totals, groups) | {
-        "round_size": round_size,
+        "in_flight": in_flight,
         "rounds": rounds,
         "summary": {"text": str(summary), **summary.as_json()},
     }

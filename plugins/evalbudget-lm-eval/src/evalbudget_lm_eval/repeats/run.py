@@ -123,7 +123,7 @@ class _Run:
                 self._loop()
             finally:
                 self._progress.close()
-            results, summary = results_of(book, round_size=self._size, rounds=self.rounds.count)
+            results, summary = results_of(book, in_flight=self._size, rounds=self.rounds.count)
             record.finish(book.purchase.stop_reason)  # only now: the same command tries again what failed
         except BaseException as ex:
             if isinstance(ex, Exception):
