@@ -36,7 +36,8 @@ def panel_estimates(
     the rotation tells sources apart.
 
     Where repeats depend on scores, the estimate rests on those that may count for it (see
-    ``evalbudget.judges.estimates.panel_mean``), and the variances on those bought whatever the scores.
+    ``evalbudget.judges.estimates.panel_mean``), the variances on those bought whatever the scores, and the
+    biases on all of them.
 
     A scorer that asks no judge has the rows of a task without a panel.
 
