@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from evalbudget.audits.store.weighing import POLICIES
 from evalbudget.errors import BudgetError, InvalidInputError, did_you_mean
 from evalbudget.races.config import is_racer
 from evalbudget.repeats.options import parse_option
+from evalbudget_inspect.audits.settings import needs_audit
 from evalbudget_inspect.host.private import PrerequisiteError, host_main, init_dotenv
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.refusals import take_refusals
@@ -238,7 +238,7 @@ def _budgeted(name: str) -> click.Command:
         for flag, scorer in {"judge": judge, "auditor": auditor}.items():
             if scorer is not None:
                 raise InvalidInputError(f"--{flag} names a scorer of an audit; add --audit STORE")
-        if sampler in POLICIES:
+        if sampler is not None and needs_audit(sampler):
             raise InvalidInputError(
                 f"--sampler {sampler} needs --audit: a file for draws and labels (audit.sqlite), or the "
                 "scorer of the task that labels"
