@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from evalbudget.audits.draw import AuditDraw, Coin
 from evalbudget.audits.evidence import Audited
 from evalbudget.audits.policies.config import AuditConfig, HumanConfig, PolicyConfig
-from evalbudget.audits.policies.eprocess import Drawn, EProcess, Frozen, Weighed
+from evalbudget.audits.policies.eprocess import EProcess
+from evalbudget.audits.policies.eprocess_batches import Drawn, Frozen, Weighed
 from evalbudget.audits.policies.policy import AuditPolicy, Context
 from evalbudget.audits.policies.second_pass import SecondBatch, SecondPass, SecondWeighed
 from evalbudget.audits.policies.verdict import DECIDED, AuditOutcome, ModelEstimate, Verdict

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,22 +19,14 @@ from evalbudget.audits.evidence import (
 )
 from evalbudget.audits.policies.calibration import Calibration
 from evalbudget.audits.policies.config import AuditConfig, NoGo
-from evalbudget.audits.policies.rates import (
-    LEAST,
-    Task,
-    audits_only,
-    best_rates,
-    fits_disjoint,
-    pool_cost,
-    residual_variance,
-    second_pass_labels,
-    single_audits_only,
-    single_needed,
-    single_pool_cost,
-    single_rates,
-    skipping_cost,
+from evalbudget.audits.policies.eprocess_batches import Drawn, Frozen, History, Weighed
+from evalbudget.audits.policies.eprocess_choice import (
+    FIRST_SPREAD,
+    Outlook,
+    spread_of_labels,
+    spread_of_predictions,
 )
-from evalbudget.audits.policies.rates import Pool as InPool
+from evalbudget.audits.policies.rates import fits_disjoint, residual_variance
 from evalbudget.audits.policies.second_pass import (
     Pool,
     SecondBatch,
@@ -49,77 +39,6 @@ from evalbudget.statistics.bounds import FloatArray, IntArray
 WARM_UP = 8
 """Labels of each arm before its propensities may fall below WARM_RATE."""
 WARM_RATE = 0.5
-PAIRS = 30
-"""Labels of both arms from which on their correlation is trusted."""
-WORTH = 0.75
-"""The rest of the first pass is skipped for the second if that is expected to cost less than this share."""
-FIRST_SPREAD = 0.1
-"""Variance of a difference of predictions supposed before anything was judged."""
-
-
-@dataclass(frozen=True)
-class Frozen:
-    """Everything fixed at the start of a batch.
-
-    Attributes:
-        number: of the batch, from 0.
-        first: number of its first context.
-        items: drawn, shape (contexts,).
-        arms: that take part, increasing, shape (k,).
-        judged: whether the judge is asked.
-        leader: the arm that leads; None when nobody does.
-        rival: of each arm, the one thought to be better: the leader, and of the leader the runner-up.
-        calibration: predictions of every arm.
-        propensity: pi, shape (arms, cells).
-        disjoint: pairs that are never both audited, shape (arms, arms).
-        bets: on every pair, shape (arms, arms, steps).
-        cap: the smallest limit on them in force.
-        below: how far each arm's Z can fall below 0, shape (arms,).
-        above: the largest Z can be, shape (arms,).
-        uniform: U, shape (contexts, arms); the same along a row unless coins are independent.
-        variance: V of each arm's Z, shape (arms,), guessed.
-    """
-
-    number: int
-    first: int
-    items: IntArray
-    arms: IntArray
-    judged: bool
-    leader: int | None
-    rival: IntArray
-    calibration: Calibration
-    propensity: FloatArray
-    disjoint: NDArray[np.bool_]
-    bets: FloatArray
-    cap: float
-    below: FloatArray
-    above: FloatArray
-    uniform: FloatArray
-    variance: FloatArray
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """The contexts of a batch with their judge scores and coins; all of shape (contexts, arms of the batch).
-
-    Attributes:
-        batch: they belong to.
-        judge: F, nan where there is none.
-        prediction: m.
-        propensity: pi.
-        wanted: whether the coin asks for a label.
-    """
-
-    batch: Frozen | SecondBatch
-    judge: FloatArray
-    prediction: FloatArray
-    propensity: FloatArray
-    wanted: NDArray[np.bool_]
-
-    @property
-    def n(self) -> int:
-        """Number of contexts."""
-        return len(self.judge)
 
 
 class EProcess:
@@ -324,11 +243,6 @@ class EProcess:
         over |= self.near is not None or self.narrow
         self.batch = None if over else self._freeze()
 
-    @property
-    def exhausted(self) -> bool:
-        """Whether every item was drawn."""
-        return self._contexts >= self.config.n_items
-
     def interval(self, arm: int) -> tuple[float, float]:
         """Anytime bounds of the arm's mean; simultaneous over the arms, from complete batches.
 
@@ -394,7 +308,7 @@ class EProcess:
                 past.segment, past.judge, past.label, past.seen > 0, c.n_segments, c.bins
             )
             m = calibration.prediction[np.arange(K)[None, :], calibration.cells(past.segment, past.judge)]
-            spread = _spread(m, past.seen > 0)
+            spread = spread_of_predictions(m, past.seen > 0)
             # IPW residuals about today's predictions; only the choice of leader and rates rests on them
             gain = np.where(past.wanted > 0, np.nan_to_num(past.label - m), 0.0) / np.where(
                 past.seen > 0, past.propensity, 1.0
@@ -402,7 +316,7 @@ class EProcess:
             n_seen = np.maximum(past.seen.sum(axis=0), 1)
             value = ((m + gain) * past.seen).sum(axis=0) / n_seen
             leader = int(arms[np.argmax(value[arms])])
-            choice = self._choose(calibration, spread, value, leader, arms, past, n_seen)
+            choice = self._outlook.choose(calibration, spread, value, leader, arms, past, n_seen)
             judged, propensity, contexts = choice.judged, choice.propensity.copy(), choice.contexts
             skips = choice.skips
             if not judged and self.no_go is None:
@@ -421,7 +335,7 @@ class EProcess:
         n = left if skips else min(n, left)
         G = residual_variance(calibration, propensity)
         if not judged:
-            spread = _spread_of_labels(past) if self.past else spread
+            spread = spread_of_labels(past) if self.past else spread
             G = np.zeros(K)
         a, b = reach(calibration.prediction, propensity)
         disjoint = fits_disjoint(propensity, leader, c.coin is Coin.DISJOINT)
@@ -454,6 +368,12 @@ class EProcess:
             variance=np.diag(spread) / 2.0 + G,
         )
 
+    @property
+    def _outlook(self) -> Outlook:
+        return Outlook(
+            self.config, self.threshold, self.no_go is None, self._contexts, self.judged, self.labels
+        )
+
     def _freeze_second(self) -> SecondBatch | None:
         """All items are drawn: label what the contenders have no label of."""
         if self.second is None:
@@ -479,212 +399,3 @@ class EProcess:
         )
         near, proved = mixture(self._close), self._closeness
         return SecondPass(self.config, pool, self.active, self._against, near, proved, self.threshold)
-
-    def _choose(
-        self,
-        calibration: Calibration,
-        spread: FloatArray,
-        value: FloatArray,
-        leader: int,
-        arms: IntArray,
-        past: History,
-        n_seen: IntArray,
-    ) -> Choice:
-        """The cheapest way on that is known."""
-        c = self.config
-        enough = bool(past.wanted.sum() >= c.pilot / 2)
-        of_labels = _spread_of_labels(past)
-        noise = (calibration.share * calibration.square).sum(axis=1)
-        if arms.size == 1:
-            return self._choose_alone(calibration, float(spread[0, 0]), float(of_labels[0, 0]), noise, enough)
-        rivals = arms[arms != leader]
-        G = residual_variance(calibration, np.full(calibration.prediction.shape, 0.2))
-        error = np.sqrt((spread[leader, rivals] + G[leader] + G[rivals]) / n_seen[rivals])
-        gap = np.maximum(value[leader] - value[rivals], np.maximum(0.5 * error, 0.03))
-        task = Task(
-            leader,
-            rivals,
-            gap + c.margin,  # with a margin it is enough that no rival is better by it
-            spread[leader, rivals],
-            float(np.log(self.threshold * (c.n_models - 1)) + 1.0),
-            c.price_judge,
-            c.price_label,
-            c.coin is Coin.DISJOINT,
-        )
-
-        def pool(variance: FloatArray) -> InPool:
-            needed = second_pass_labels(c.n_items, task.gap, variance, task.log_threshold)
-            return InPool(c.n_items, c.n_items - self._contexts, needed)
-
-        labelled = of_labels[leader, rivals]
-        alone = audits_only(calibration, task, labelled)
-        rates = alone if self.no_go is not None else best_rates(calibration, task)
-        judged = rates is not alone and not (enough and alone.cost < rates.cost)
-        first = Choice(rates.propensity, rates.contexts, True)
-        if not judged:
-            first = Choice(alone.propensity, alone.contexts, False)
-        if not (enough and self._may_skip(first)):
-            return first
-        with_judge, without = pool(noise[leader] + noise[rivals]), pool(labelled)
-        stay = pool_cost(calibration, rates, task, with_judge, judged=True)
-        if not judged:
-            stay = pool_cost(calibration, alone, task, without, judged=False)
-        ways = [
-            (WORTH * stay, first),
-            (skipping_cost(task, without, judged=False), self._skip(calibration, False)),
-        ]
-        if self.no_go is None:
-            ways.append((skipping_cost(task, with_judge, judged=True), self._skip(calibration, True)))
-        return min(ways, key=lambda way: way[0])[1]
-
-    def _choose_alone(
-        self, calibration: Calibration, spread: float, of_labels: float, noise: FloatArray, enough: bool
-    ) -> Choice:
-        """For a single system; spreads are twice the variance of its predictions and of its labels."""
-        c = self.config
-        assert c.half_width is not None
-        h, prices, share = c.half_width, (c.price_judge, c.price_label), share_of_delta(c)
-
-        def pool(variance: float) -> InPool:
-            needed = single_needed(c.n_items, variance, h, c.delta * share)
-            return InPool(c.n_items, c.n_items - self._contexts, needed)
-
-        alone = single_audits_only(calibration, of_labels / 2.0, h, c.delta, c.price_label)
-        rates = (
-            alone if self.no_go is not None else single_rates(calibration, spread / 2.0, h, c.delta, prices)
-        )
-        judged = rates is not alone and not (enough and alone.cost < rates.cost)
-        first = Choice(rates.propensity, rates.contexts, True)
-        if not judged:
-            first = Choice(alone.propensity, alone.contexts, False)
-        if not (enough and self._may_skip(first)):
-            return first
-        with_judge, without = pool(float(noise[0])), pool(of_labels / 2.0)
-        stay = single_pool_cost(calibration, rates, with_judge, prices, judged=True)
-        if not judged:
-            stay = single_pool_cost(calibration, alone, without, prices, judged=False)
-        ways = [
-            (WORTH * stay, first),
-            (float(without.needed[0]) * c.price_label, self._skip(calibration, False)),
-        ]
-        if self.no_go is None:
-            judging = c.price_judge * with_judge.left
-            cost = judging + float(with_judge.needed[0]) * c.price_label
-            ways.append((cost, self._skip(calibration, True)))
-        return min(ways, key=lambda way: way[0])[1]
-
-    def _may_skip(self, first: Choice) -> bool:
-        """Whether to consider the second pass at once: the pool is not expected to suffice for the first.
-
-        Early guesses of how far systems are apart are poor, so it is not considered before four times as much
-        was spent as judging the whole pool costs; nor where labels may run out, because the first pass needs
-        fewer to prove something.
-        """
-        c = self.config
-        left = c.n_items - self._contexts
-        spent = c.price_judge * self.judged + c.price_label * self.labels
-        small = 4.0 * c.price_judge * c.n_models * c.n_items <= spent
-        return c.second_pass and c.max_labels is None and first.contexts > left and small
-
-    def _skip(self, calibration: Calibration, judged: bool) -> Choice:
-        """Draw the rest of the pool at once; the coins still fall, very rarely."""
-        return Choice(np.full(calibration.prediction.shape, LEAST), np.inf, judged, skips=True)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """How to go on.
-
-    Attributes:
-        propensity: shape (arms, cells).
-        contexts: expected until it is decided.
-        judged: whether the judge is asked.
-        skips: the pool is not expected to suffice; the rest of it is one batch, for the second pass.
-    """
-
-    propensity: FloatArray
-    contexts: float
-    judged: bool
-    skips: bool = False
-
-
-@dataclass(frozen=True)
-class Weighed:
-    """What a part of a batch proves.
-
-    Attributes:
-        first: the context of the batch after which each arm is dropped; the number of contexts if it is not.
-        equivalent: the one after which some arm is within the margin of all that remain; likewise.
-        near: that arm; None while there is none.
-        capital: log capital of each bet.
-        followed: likewise of the bets on whoever led, against each arm.
-        evidence: E of each pair.
-        against: evidence against each arm, after the last of these contexts.
-        close: log capital of the bets on closeness.
-        closeness: largest evidence of closeness so far.
-    """
-
-    first: IntArray
-    equivalent: int
-    near: int | None
-    capital: FloatArray
-    followed: FloatArray
-    evidence: FloatArray
-    against: FloatArray
-    close: FloatArray
-    closeness: FloatArray
-
-
-@dataclass(frozen=True)
-class History:
-    """Complete batches; all but ``segment`` of shape (contexts, arms)."""
-
-    segment: IntArray
-    judge: FloatArray
-    label: FloatArray
-    propensity: FloatArray
-    wanted: FloatArray
-    seen: FloatArray
-
-    @classmethod
-    def empty(cls, n_arms: int) -> History:
-        """Nothing yet."""
-        nothing = np.zeros((0, n_arms))
-        return cls(np.zeros(0, dtype=np.int64), nothing, nothing, nothing, nothing, nothing)
-
-    def and_then(self, segment: IntArray, *more: FloatArray) -> History:
-        """These contexts, and others after them."""
-        mine = (self.judge, self.label, self.propensity, self.wanted, self.seen)
-        joined = (np.concatenate(pair) for pair in zip(mine, more, strict=True))
-        return History(np.concatenate([self.segment, segment]), *joined)
-
-
-def _spread(m: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
-    """Var(m_i - m_j) where both took part; on the diagonal twice Var(m)."""
-    K = m.shape[1]
-    found = np.empty((K, K))
-    for i in range(K):
-        for j in range(i, K):
-            both = seen[:, i] & seen[:, j]
-            x = m[both, i] - m[both, j] if i != j else m[both, i] * np.sqrt(2.0)
-            found[i, j] = found[j, i] = max(float(x.var()) if x.size else FIRST_SPREAD, 1e-5)
-    return found
-
-
-def _spread_of_labels(past: History) -> FloatArray:
-    """Var(Y_i - Y_j) from contexts with both labels, or Var(Y_i) + Var(Y_j) where these are few."""
-    K = past.label.shape[1]
-    each = np.array([_variance(past.label[:, k][~np.isnan(past.label[:, k])]) for k in range(K)])
-    found = each[:, None] + each[None, :]
-    for i in range(K):
-        for j in range(K):
-            both = past.label[:, i] - past.label[:, j]
-            both = both[~np.isnan(both)]
-            if i != j and both.size >= PAIRS:
-                found[i, j] = _variance(both)
-    return np.asarray(found, dtype=np.float64)
-
-
-def _variance(y: FloatArray) -> float:
-    # two pseudo-labels with the variance of a fair coin
-    return float((y.var() * y.size + 0.1) / (y.size + 2.0)) if y.size else 0.25

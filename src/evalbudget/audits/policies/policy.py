@@ -86,7 +86,10 @@ class AuditPolicy(ABC):
         for name in settings:
             if name not in known:
                 raise InvalidInputError(f"{cls.name} has no setting {name!r}.{did_you_mean(name, known)}")
-        return cls(cls.config_type(**settings))
+        try:
+            return cls(cls.config_type(**settings))
+        except TypeError as ex:
+            raise InvalidInputError(f"{cls.name} refuses its settings: {ex}") from ex
 
     # what whoever runs an audit calls
 
@@ -114,7 +117,7 @@ class AuditPolicy(ABC):
 
         Returns:
             One draw for each system of the context, which says with what probability a label is wanted and
-            whether it is; () if the context was judged before or its batch has ended.
+            whether it is; () if the context was judged before or is not to be judged, or its batch has ended.
 
         Raises:
             InvalidInputError: a score outside [0, 1].

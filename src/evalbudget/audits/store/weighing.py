@@ -22,12 +22,12 @@ def policy_of(store: AuditStore) -> AuditPolicy:
         known = get_audit_policy(design.policy)
     except UnknownNameError as ex:
         raise AuditStoreError(
-            f"{store.path} was drawn by {design.policy!r}, which cannot be replayed: no installed plugin has it "
-            "(see: evalbudget plugins); install the one that does"
+            f"{store.path} was drawn by {design.policy!r}, which cannot be replayed: no installed plugin has "
+            "it (see: evalbudget plugins); install the one that does"
         ) from ex
     try:
         policy = known.of(design.config)
-    except (EvalbudgetError, TypeError) as ex:
+    except EvalbudgetError as ex:
         raise AuditStoreError(f"{store.path} has settings this version cannot read: {ex}") from ex
     config = policy.config
     sizes = (config.n_models, config.n_items)
