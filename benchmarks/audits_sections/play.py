@@ -11,8 +11,8 @@ import numpy as np
 
 from audits_sections.worlds import SYSTEMS, World
 from evalbudget.audits.policies import AuditConfig
+from evalbudget.audits.policies.eprocess import EProcess
 from evalbudget.audits.policies.lucb import CELLS, Allocator, LucbState
-from evalbudget.audits.policies.policy import AuditPolicy
 from judges_sections.found import Floats
 
 PRICES = (1.0, 20.0)
@@ -63,9 +63,9 @@ def audit(world: World, *, seed: int, **options: Any) -> Played:
     return Played(named, decided, policy.judged, policy.labels, second is not None, exact)
 
 
-def _played(world: World, *, seed: int, **options: Any) -> AuditPolicy:
+def _played(world: World, *, seed: int, **options: Any) -> EProcess:
     n, systems = world.human.shape
-    policy = AuditPolicy(AuditConfig(systems, n, segments=world.segments, seed=seed, **options))
+    policy = EProcess(AuditConfig(systems, n, segments=world.segments, seed=seed, **options))
     while (f := policy.batch) is not None:
         cells = np.ix_(f.items, f.arms)
         drawn = policy.throw(world.judge[cells] if f.judged else np.full((f.items.size, f.arms.size), np.nan))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalbudget.audits.samplers import PPLUCB, AuditEProcess, HumanOnly
+from evalbudget.audits.policies import PPLUCB, AuditEProcess, HumanOnly
 from evalbudget.hooks.hookspecs import hookimpl
 from evalbudget.judges.schedules import All, Cyclic, Priced, Random, Single
 from evalbudget.races.samplers import (
@@ -24,6 +24,7 @@ from evalbudget.repeats.samplers import Auto, EBBernstein, RatingKernel, Robin, 
 from evalbudget.report import SECTIONS
 
 if TYPE_CHECKING:
+    from evalbudget.audits.policies import AuditPolicy
     from evalbudget.judges.schedules import JudgeSchedule
     from evalbudget.recorded.scores import RecordedScores
     from evalbudget.report.section import Section
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
-    """The samplers of repeats, those of models and those of audits."""
+    """The samplers of repeats and those of models."""
     repeats: list[type[Sampler]] = [Auto, Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
     models: list[type[Sampler]] = [
         UniformRacing,
@@ -45,8 +46,13 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         SuccessiveRejects,
         SequentialHalving,
     ]
-    audits: list[type[Sampler]] = [AuditEProcess, PPLUCB, HumanOnly]
-    return [*repeats, *models, *audits]
+    return [*repeats, *models]
+
+
+@hookimpl
+def evalbudget_register_audits() -> Sequence[type[AuditPolicy]]:
+    """The audit policies."""
+    return [AuditEProcess, PPLUCB, HumanOnly]
 
 
 @hookimpl

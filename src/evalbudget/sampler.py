@@ -34,8 +34,6 @@ class Kind(StrEnum):
     """Repeats of the items of one model."""
     MODELS = "models"
     """Items of several models, each cell once: which model is best."""
-    AUDITS = "audits"
-    """A judge's scores of several models, and human labels of a few of them: which model is best."""
 
 
 class Sampler(ABC):

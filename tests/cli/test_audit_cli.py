@@ -220,8 +220,8 @@ def test_help_has_examples_and_typos_a_hint() -> None:
 
 
 def test_a_verdict_that_cannot_be_given_is_refused(tmp_path: Path) -> None:
-    audit(tmp_path / "a.sqlite", policy="pp-lucb").close()
-    refused(run("verdict", tmp_path / "a.sqlite"), "'pp-lucb'", "cannot be replayed")
+    audit(tmp_path / "a.sqlite", policy="gone").close()
+    refused(run("verdict", tmp_path / "a.sqlite"), "'gone'", "cannot be replayed")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ except PackageNotFoundError:
 def test_it_is_discovered() -> None:
     (info,) = [info for info in plugins().found if info.distribution == "evalbudget-example"]
     assert (info.name, info.version, info.error) == ("example", VERSION, None)
-    assert info.provides == {"samplers": ("widest-range",)}
+    assert info.provides == {"samplers": ("widest-range",), "samplers of audits": ("fixed-share",)}
     assert plugins().sampler("widest-range").__module__ == "evalbudget_example"
 
 
@@ -26,15 +26,22 @@ def test_it_uses_public_names_only() -> None:
     import inspect
 
     import evalbudget
+    import evalbudget.audits.policies
+    import evalbudget.errors
     import evalbudget.repeats.samplers
-    import evalbudget_example
+    import evalbudget_example.fixed_share
 
     public = {
         "evalbudget": evalbudget.__all__,
+        "evalbudget.audits.policies": evalbudget.audits.policies.__all__,
+        "evalbudget.errors": ["InvalidInputError"],
         "evalbudget.repeats.samplers": evalbudget.repeats.samplers.__all__,
+        "evalbudget_example.fixed_share": ["FixedShare"],
     }
-    tree = ast.parse(inspect.getsource(evalbudget_example))
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module != "math"]
-    assert imports
-    for node in imports:
-        assert {alias.name for alias in node.names} <= set(public[node.module or ""])
+    for module in (evalbudget_example, evalbudget_example.fixed_share):
+        tree = ast.parse(inspect.getsource(module))
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        ours = [node for node in imports if (node.module or "").startswith("evalbudget")]
+        assert ours
+        for node in ours:
+            assert {alias.name for alias in node.names} <= set(public[node.module or ""])

@@ -10,8 +10,9 @@ import click
 import pytest
 
 from evalbudget import Cell, Request, hookimpl
-from evalbudget.errors import PluginError, UnknownNameError
-from evalbudget.hooks.plugins import DISABLE, Plugins, get_sampler, plugins
+from evalbudget.audits.policies import AuditEProcess
+from evalbudget.errors import InvalidInputError, PluginError, UnknownNameError
+from evalbudget.hooks.plugins import DISABLE, Plugins, get_audit_policy, get_sampler, plugins
 from evalbudget.journal import Event
 from evalbudget.races.samplers import UCBE, UniformRacing
 from evalbudget.repeats.samplers import Uniform
@@ -225,6 +226,29 @@ def test_one_name_may_be_registered_once_per_kind(install: Install) -> None:
     assert found.found[-1].provides == {"samplers": ("mine",), "samplers of models": ("mine",)}
     with pytest.raises(PluginError, match="sampler of models 'mine' is registered twice"):
         Plugins([both, install("again", evalbudget_register_samplers=registers(of_models))])
+
+
+def test_audit_policies_register_through_a_hook_of_their_own(install: Install) -> None:
+    class Mine(AuditEProcess):
+        name = "uniform"  # a sampler may have the same name
+
+    @hookimpl
+    def evalbudget_register_audits() -> list[object]:
+        return [Mine]
+
+    mine = install("mine", evalbudget_register_audits=evalbudget_register_audits)
+    found = Plugins([mine])
+    assert found.found[0].provides["samplers of audits"] == ("audit-eprocess", "pp-lucb", "human-only")
+    assert found.found[1].provides == {"samplers of audits": ("uniform",)}
+    assert found.audit_policy("uniform") is Mine
+    assert found.sampler("uniform") is Uniform
+    with pytest.raises(PluginError, match="sampler of audits 'uniform' is registered twice"):
+        Plugins([mine, install("again", evalbudget_register_audits=evalbudget_register_audits)])
+    with pytest.raises(UnknownNameError, match=r"sampler of audits 'human'\. Did you mean 'human-only'"):
+        get_audit_policy("human")
+    assert get_audit_policy("audit-eprocess") is AuditEProcess
+    with pytest.raises(InvalidInputError, match=r"'pp-lucb' decides audits.*inspect eval --audit"):
+        get_sampler("pp-lucb")
 
 
 def test_commands_of_other_plugins_survive_one_that_fails(install: Install) -> None:

@@ -13,6 +13,7 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.scorer import match, model_graded_fact, model_graded_qa
 from tests.host_inspect.audited_tasks import human
 
+from evalbudget.audits.policies.lucb import Allocator
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store.one_run import only_run
 from evalbudget.audits.store.run import AuditRun
@@ -24,6 +25,9 @@ from evalbudget_inspect.audits.judge import find_judge
 
 TASK = Path(__file__).with_name("audited_tasks.py")
 MODELS = "mockllm/good,mockllm/bad"
+
+
+ALONE = ["inspect", "eval", "stories.py@stories", "--model", MODELS, "--score-range", "1..10"]
 
 
 @pytest.fixture
@@ -207,13 +211,110 @@ def test_humans_alone_may_be_a_scorer_and_need_no_judge(folder: Path) -> None:
         assert store.progress().labelled == store.progress().wanted == 8
 
 
+TRUTH = "[[0.01, 0.01, 0.01, 0.01, 0.01], [0.04, 0.04, 0.04, 0.04, 0.04]]"
+
+
+@pytest.mark.parametrize("allocator", [each.value for each in Allocator])
+def test_pp_lucb_runs_by_every_allocator(folder: Path, allocator: str) -> None:
+    """As published, step by step, with a scorer that labels; then its store gives the verdict again."""
+    options = [f"allocator={allocator}", "pulls=6", "rho=.5", *([f"truth={TRUTH}"] * (allocator == "oracle"))]
+    command = [*ALONE, "-T", "items=40", "--audit", "a.sqlite", "--auditor", "panel", "--sampler", "pp-lucb"]
+    command[2] = "stories.py@paneled"
+    for option in options:
+        command += ["--sampler-option", option]
+    done = CliRunner().invoke(cli, command)
+    assert done.exit_code == 1, done.output
+    assert "Ended without a verdict: mockllm/good is ahead" in done.output
+    paid = calls(folder)
+    assert max(paid.values()) == 1
+    with AuditStore.open("a.sqlite") as store:
+        assert (store.design.policy, store.design.config["allocator"]) == ("pp-lucb", allocator)
+        draws = store.draws.all()
+        assert len(draws) == 6
+        assert [draw.policy for draw in draws] == [0, 0, 1, 1, 2, 2]
+        assert {draw.index for draw in draws if draw.wanted} == set(store.labels.counting())
+        found = weigh(store)
+        assert found.reason == "stopped after 6 pulls: the leader is named, nothing is proved"
+        assert "as published" in found.interval
+    again = CliRunner().invoke(cli, command)
+    assert (again.exit_code, again.output) == (done.exit_code, again.output)
+    assert calls(folder) == paid
+    shown = CliRunner().invoke(cli, ["audit", "verdict", "a.sqlite"])
+    assert shown.exit_code == 1
+    assert "nothing is proved" in shown.output
+    other = CliRunner().invoke(cli, [*command[:-1], "pulls=8"])
+    assert other.exit_code == 2
+    other = run("--sampler", "audit-eprocess")
+    assert other.exit_code == 2
+    assert "policy: audit-eprocess here, pp-lucb there" in other.stderr
+    assert calls(folder) == paid
+
+
+def test_pp_lucb_pauses_for_humans_and_goes_on_after_a_kill(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [*ALONE, "-T", "items=60", "--audit", "a.sqlite", "--sampler", "pp-lucb", "--batch", "8"]
+    for option in ("pulls=48", "rho=.5", "errata=fixed"):
+        command += ["--sampler-option", option]
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AuditRun, "record", killed)
+        assert CliRunner().invoke(cli, command).exit_code != 3
+    assert calls(folder).total() == 16
+    codes = []
+    for _ in range(8):
+        done = CliRunner().invoke(cli, command)
+        codes.append(done.exit_code)
+        if done.exit_code != 3:
+            break
+        assert label_all() > 0
+    assert codes == [3, 3, 3, 1], done.output
+    assert calls(folder).total() == 48
+    assert max(calls(folder).values()) == 1
+    with AuditStore.open("a.sqlite") as store:
+        assert weigh(store).leader == "mockllm/good"
+
+
+def test_a_policy_of_a_plugin_runs_from_the_first_answer_to_the_verdict(folder: Path) -> None:
+    command = [*ALONE, "-T", "items=60", "--audit", "a.sqlite", "--sampler", "fixed-share"]
+    command += ["--sampler-option", "share=.5"]
+    first = CliRunner().invoke(cli, command)
+    assert first.exit_code == 3, first.output
+    assert calls(folder).total() == 120
+    status = CliRunner().invoke(cli, ["audit", "status", "a.sqlite"])
+    assert "fixed-share" in status.output
+    wanted = label_all()
+    assert 40 <= wanted <= 80
+    last = CliRunner().invoke(cli, command)
+    assert last.exit_code == 0, last.output
+    assert "Mockllm/good is the best" in last.output
+    assert calls(folder).total() == 120
+    with AuditStore.open("a.sqlite") as store:
+        found = weigh(store)
+        assert found.outcome == "best"
+        assert found.interval.startswith("normal intervals, for one look at the end")
+        assert found.cost == 120 + 20 * wanted
+        design = store.design
+    refused = CliRunner().invoke(cli, [*command[:-1], "share=.6"])
+    assert "share: 0.6 here, 0.5 there" in refused.stderr
+    assert design.config["share"] == 0.5
+
+
 def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(folder: Path) -> None:
     for options, message in (
         (("--limit", "5"), "--sampler-option items=N"),
         (("--epochs", "2"), "each item once"),
         (("--budget", "100"), "--max-labels N"),
         (("--judges", "a,b"), "--judges has no meaning in an audit"),
-        (("--sampler", "pp-lucb"), "audit-eprocess or human-only"),
+        (
+            ("--sampler", "robin"),
+            "keeps no audit store; use audit-eprocess, pp-lucb, human-only or fixed-share",
+        ),
+        (("--sampler", "pp-lucb"), "pp-lucb has no setting 'pilot'"),
+        (("--sampler", "human-only", "--sampler-option", "use_judge=true"), "human-only asks none"),
         (("--sampler-option", "pilto=3"), "Did you mean 'pilot'"),
         (("--judge", "ratign"), "Did you mean 'rating'"),
         (("--labels-from", "rating"), "the task's only scorer"),
@@ -232,7 +333,7 @@ def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(
     assert run(models="mockllm/good").exit_code == 2
     alone = CliRunner().invoke(cli, ["inspect", "eval", "stories.py", "--judge", "rating", "--model", "m"])
     assert "--judge is for audits; use evalbudget inspect audit STORE" in alone.stderr
-    for sampler in ("audit-eprocess", "human-only"):
+    for sampler in ("audit-eprocess", "human-only", "pp-lucb", "fixed-share"):
         alone = CliRunner().invoke(cli, ["inspect", "eval", "stories.py", "--sampler", sampler])
         assert alone.exit_code == 2
         assert "which models?" in alone.stderr

@@ -23,6 +23,7 @@ import pluggy
 if TYPE_CHECKING:
     import click
 
+    from evalbudget.audits.policies import AuditPolicy
     from evalbudget.judges.schedules import JudgeSchedule
     from evalbudget.recorded.scores import RecordedScores
     from evalbudget.report.section import Section
@@ -38,6 +39,11 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 @hookspec
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:  # type: ignore[empty-body]
     """Sampler classes, each with a ``name`` that is unique among those of its ``kind``."""
+
+
+@hookspec
+def evalbudget_register_audits() -> Sequence[type[AuditPolicy]]:  # type: ignore[empty-body]
+    """Audit policies (which answers a human labels), each with a unique ``name``."""
 
 
 @hookspec

@@ -22,6 +22,7 @@ from evalbudget.sampler import Kind
 if TYPE_CHECKING:
     import click
 
+    from evalbudget.audits.policies import AuditPolicy
     from evalbudget.judges.schedules import JudgeSchedule
     from evalbudget.recorded.scores import RecordedScores
     from evalbudget.report.section import Section
@@ -83,7 +84,7 @@ class Plugins:
         self._owner: dict[tuple[str, str], str] = {}
         self.samplers: dict[str, type[Sampler]] = {}
         self.racers: dict[str, type[Sampler]] = {}
-        self.auditors: dict[str, type[Sampler]] = {}
+        self.auditors: dict[str, type[AuditPolicy]] = {}
         self.schedules: dict[str, type[JudgeSchedule]] = {}
         self.reports: dict[str, type[Section]] = {}
         self._add(PluginInfo("builtin", "evalbudget", __version__, BUILTIN), lambda: import_module(BUILTIN))
@@ -111,18 +112,38 @@ class Plugins:
 
         Args:
             name: as registered; samplers of different kinds may share one.
-            kind: what it must spread its budget over; None for any, repeats before models before audits.
+            kind: what it must spread its budget over; None for any, repeats before models.
 
         Raises:
             UnknownNameError: there is none; suggests the nearest.
+            InvalidInputError: it is the name of an audit policy.
         """
-        tables = {Kind.REPEATS: self.samplers, Kind.MODELS: self.racers, Kind.AUDITS: self.auditors}
+        tables = {Kind.REPEATS: self.samplers, Kind.MODELS: self.racers}
         sought = [table for key, table in tables.items() if kind in (None, key)]
         for table in sought:
             if name in table:
                 return table[name]
+        if kind is None and name in self.auditors:
+            raise InvalidInputError(
+                f"{name!r} decides audits, in which a judge scores answers and humans label some: evalbudget "
+                "inspect eval --audit, or replay recorded labels with evalbudget backtest"
+            )
         what = "sampler" if kind is None else f"sampler of {kind.value}"
-        raise UnknownNameError(what, name, {known for table in sought for known in table})
+        known = {known for table in sought for known in table} | (
+            set(self.auditors) if kind is None else set()
+        )
+        raise UnknownNameError(what, name, known)
+
+    def audit_policy(self, name: str) -> type[AuditPolicy]:
+        """The audit policy of that name.
+
+        Raises:
+            UnknownNameError: there is none; suggests the nearest.
+        """
+        try:
+            return self.auditors[name]
+        except KeyError:
+            raise UnknownNameError("sampler of audits", name, self.auditors) from None
 
     def schedule(self, name: str) -> type[JudgeSchedule]:
         """The judge schedule of that name.
@@ -185,6 +206,9 @@ class Plugins:
             self._manager.check_pending()
             provides = {
                 **self._register_samplers(info, plugin),
+                "samplers of audits": self._register(
+                    info, self._classes(plugin, "audits"), "sampler of audits", self.auditors
+                ),
                 "schedules": self._register(
                     info, self._classes(plugin, "schedules"), "schedule", self.schedules
                 ),
@@ -200,12 +224,10 @@ class Plugins:
     def _register_samplers(self, info: PluginInfo, plugin: object) -> dict[str, tuple[str, ...]]:
         classes = cast("Sequence[type[Sampler]]", self._classes(plugin, "samplers"))
         racers = [cls for cls in classes if getattr(cls, "kind", None) is Kind.MODELS]
-        auditors = [cls for cls in classes if getattr(cls, "kind", None) is Kind.AUDITS]
-        repeats = [cls for cls in classes if cls not in racers and cls not in auditors]
+        repeats = [cls for cls in classes if cls not in racers]
         return {
             "samplers": self._register(info, repeats, "sampler", self.samplers),
             "samplers of models": self._register(info, racers, "sampler of models", self.racers),
-            "samplers of audits": self._register(info, auditors, "sampler of audits", self.auditors),
         }
 
     def _classes(self, plugin: object, kind: str) -> Sequence[_Named]:
@@ -253,12 +275,22 @@ def get_sampler(name: str, kind: Kind | None = None) -> type[Sampler]:
 
     Args:
         name: as registered; samplers of different kinds may share one.
-        kind: what it must spread its budget over; None for any, repeats before models before audits.
+        kind: what it must spread its budget over; None for any, repeats before models.
+
+    Raises:
+        UnknownNameError: there is none; suggests the nearest.
+        InvalidInputError: it is the name of an audit policy.
+    """
+    return plugins().sampler(name, kind)
+
+
+def get_audit_policy(name: str) -> type[AuditPolicy]:
+    """The registered audit policy of that name.
 
     Raises:
         UnknownNameError: there is none; suggests the nearest.
     """
-    return plugins().sampler(name, kind)
+    return plugins().audit_policy(name)
 
 
 def get_schedule(name: str) -> type[JudgeSchedule]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -78,35 +78,51 @@ def contestants(
         UnknownNameError: no such sampler, or options for one that does not take part.
         InvalidInputError: no sampler, one twice, or an option that its constructor does not have.
     """
-    if not samplers:
+    classes = [get_sampler(s, kind) if isinstance(s, str) else s for s in samplers]
+    require_entrants([cls.name for cls in classes], options)
+    return tuple(_contestant(cls, options.get(cls.name, {})) for cls in classes)
+
+
+def require_entrants(names: Sequence[str], options: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a list of names that is empty or has one twice, and options of others.
+
+    Raises:
+        UnknownNameError: options for one that does not take part.
+        InvalidInputError: no name, or one twice.
+    """
+    if not names:
         raise InvalidInputError(
             "no samplers to compare; give at least one, for example uniform and eb-bernstein"
         )
-    classes = [_named(s, kind) if isinstance(s, str) else s for s in samplers]
-    names = [cls.name for cls in classes]
     for name in names:
         if names.count(name) > 1:
             raise InvalidInputError(f"sampler {name!r} is listed {names.count(name)} times; list it once")
     for name in options:
         if name not in names:
             raise UnknownNameError("sampler in sampler_options", name, names)
-    return tuple(_contestant(cls, options.get(cls.name, {})) for cls in classes)
+
+
+def require_options(
+    sampler: str, options: Collection[str], accepts: Collection[str], ours: Collection[str]
+) -> None:
+    """Refuse options that a backtest sets itself or that do not exist.
+
+    Raises:
+        InvalidInputError: says which.
+    """
+    for name in options:
+        if name in ours:
+            raise InvalidInputError(
+                f"sampler_options[{sampler!r}] sets {name!r}, which the backtest sets itself"
+            )
+        if name not in accepts:
+            hint = did_you_mean(name, set(accepts) - set(ours))
+            raise InvalidInputError(f"sampler {sampler!r} has no option {name!r}.{hint}")
 
 
 def _contestant(cls: type[Sampler], options: Mapping[str, Any]) -> Contestant:
     parameters = inspect.signature(cls).parameters.values()
     accepts = frozenset(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
     anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    for name in options:
-        if name in _OURS:
-            raise InvalidInputError(
-                f"sampler_options[{cls.name!r}] sets {name!r}, which the backtest sets itself"
-            )
-        if name not in accepts and not anything:
-            hint = did_you_mean(name, accepts - set(_OURS))
-            raise InvalidInputError(f"sampler {cls.name!r} has no option {name!r}.{hint}")
+    require_options(cls.name, options, {*accepts, *(options if anything else ())}, _OURS)
     return Contestant(cls, dict(options), accepts)
-
-
-def _named(name: str, kind: Kind) -> type[Sampler]:
-    return get_sampler(name, kind)

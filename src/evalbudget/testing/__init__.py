@@ -1,21 +1,27 @@
-"""For authors of samplers: the contract every sampler must keep, as a base class for pytest.
+"""For authors of samplers and audit policies: the contracts they must keep, as base classes for pytest.
 
 ::
 
-    from evalbudget.testing import SamplerContract
+    from evalbudget.testing import AuditPolicyContract, SamplerContract
 
     class TestMySampler(SamplerContract):
         def make(self, design, seed):
             return MySampler(design, seed=seed)
+
+    class TestMyPolicy(AuditPolicyContract):
+        policy = MyPolicy
 
 Needs pytest, which evalbudget itself does not.
 """
 
 import pytest
 
-pytest.register_assert_rewrite("evalbudget.testing.contract", "evalbudget.testing.play")
+pytest.register_assert_rewrite(
+    "evalbudget.testing.audits", "evalbudget.testing.contract", "evalbudget.testing.play"
+)
 
+from evalbudget.testing.audits import AuditPolicyContract  # noqa: E402
 from evalbudget.testing.contract import SamplerContract  # noqa: E402
 from evalbudget.testing.play import gaussian, play  # noqa: E402
 
-__all__ = ["SamplerContract", "gaussian", "play"]
+__all__ = ["AuditPolicyContract", "SamplerContract", "gaussian", "play"]

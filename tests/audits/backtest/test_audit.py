@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from evalbudget.audits.policies import HumanOnly
 from evalbudget.backtest import RecordedScores, backtest_audits
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -58,6 +59,70 @@ def test_labels_that_are_missing_from_the_reference_cost_and_prove_nothing(label
         replace(labelled, reference=reference), ["audit-eprocess"], seeds=2, score_range=(1, 5)
     )
     assert found.rows[0].wrong == 0.0
+
+
+def test_all_attempts_at_a_label_that_is_missing_are_paid_for_and_none_is_a_label(
+    labelled: RecordedScores,
+) -> None:
+    assert labelled.reference is not None
+    found = {}
+    for holes in (False, True):
+        reference = labelled.reference.copy()
+        if holes:
+            reference[:, 150:] = np.nan
+        one = replace(labelled, reference=reference)
+        options = {"human-only": {"batch": 900, "pilot": 900, "second_pass": False}}
+        (found[holes],) = backtest_audits(
+            one, ["human-only"], seeds=1, score_range=(1, 5), prices=(1.0, 20.0), sampler_options=options
+        ).rows
+    assert (found[False].audits, found[False].cost) == (900, 20 * 900)
+    assert (found[True].audits, found[True].cost) == (450, 20 * (450 + 3 * 450))
+
+
+@pytest.mark.parametrize("name", ["audit-eprocess", "pp-lucb", "human-only"])
+def test_the_most_labels_allowed_are_never_exceeded(labelled: RecordedScores, name: str) -> None:
+    for most in (1, 5, 33):
+        options = {name: {"max_labels": most}}
+        found = backtest_audits(labelled, [name], seeds=3, score_range=(1, 5), sampler_options=options)
+        assert found.rows[0].audits <= most
+
+
+def test_a_policy_of_a_third_party_is_replayed_like_ours(labelled: RecordedScores) -> None:
+    class Everything(HumanOnly):
+        name = "everything"
+
+    found = backtest_audits(labelled, [Everything, "human-only"], seeds=2, score_range=(1, 5))
+    mine, ours = found.rows
+    assert mine.sampler == "everything"
+    assert replace(mine, sampler="", judge_correct=0.0) == replace(ours, sampler="", judge_correct=0.0)
+
+
+def test_a_policy_that_wants_nothing_and_goes_on_is_told_so(labelled: RecordedScores) -> None:
+    class Stuck(HumanOnly):
+        name = "stuck"
+
+        @property
+        def wanted(self) -> tuple[int, ...]:
+            """Nothing."""
+            return ()
+
+    with pytest.raises(InvalidInputError, match="'stuck' goes on and wants nothing"):
+        backtest_audits(labelled, [Stuck], seeds=1, score_range=(1, 5))
+
+
+def test_settings_that_a_policy_does_not_have_or_that_the_replay_sets_are_refused(
+    labelled: RecordedScores,
+) -> None:
+    for name, options, message in (
+        ("pp-lucb", {"pilot": 3}, "sampler 'pp-lucb' has no option 'pilot'"),
+        ("audit-eprocess", {"pilto": 3}, "Did you mean 'pilot'"),
+        ("audit-eprocess", {"seed": 3}, "which the backtest sets itself"),
+        ("audit-eprocess", {"n_items": 3}, "which the backtest sets itself"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            backtest_audits(labelled, [name], score_range=(1, 5), sampler_options={name: options})
+    with pytest.raises(InvalidInputError, match="listed 2 times"):
+        backtest_audits(labelled, ["human-only"] * 2, score_range=(1, 5))
 
 
 def test_bad_input_says_what_to_do(labelled: RecordedScores) -> None:

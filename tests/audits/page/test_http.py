@@ -210,10 +210,10 @@ def test_two_pages_never_have_the_same_item_and_a_closed_one_gives_its_back(serv
 
 
 def test_labelling_goes_on_where_no_verdict_can_be_given(tmp_path: Path) -> None:
-    with audit(tmp_path / "a.sqlite", policy="pp-lucb") as store, serving(store) as server:
+    with audit(tmp_path / "a.sqlite", policy="gone") as store, serving(store) as server:
         state = call(server, "state").json
         assert state["standing"] is None
-        assert "'pp-lucb'" in state["problem"]
+        assert "'gone'" in state["problem"]
         assert state["progress"]["wanted"] == 6
         assert call(server, "next", session="s", by="ann").json["task"]["draw"] == 0
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.audits.policies import AuditConfig, AuditSession
+from evalbudget.audits.policies import AuditConfig, AuditEProcess, HumanOnly
 
 Floats = NDArray[np.float64]
 
@@ -20,6 +20,11 @@ def world(n: int = 400, systems: int = 3, gap: float = 0.3, seed: int = 0) -> tu
     return np.clip(human + 0.05 + 0.1 * rng.standard_normal(human.shape), 0.0, 1.0), human
 
 
+def begin(config: AuditConfig) -> AuditEProcess:
+    """The policy of these settings, before its first draw."""
+    return (AuditEProcess if config.use_judge else HumanOnly)(config)
+
+
 def play(
     config: AuditConfig,
     judge: Floats,
@@ -27,19 +32,19 @@ def play(
     *,
     shuffle: int | None = None,
     batches: int | None = None,
-) -> AuditSession:
+) -> AuditEProcess:
     """Until it is over, or for some batches."""
-    session, rng = AuditSession(config), random.Random(shuffle)
-    while not session.over and (batches is None or session.policy.batch.number < batches):  # type: ignore[union-attr]
-        batch = session.policy.batch
-        contexts = list(enumerate(session.contexts))
+    session, rng = begin(config), random.Random(shuffle)
+    while not session.over and (batches is None or session.process.batch.number < batches):  # type: ignore[union-attr]
+        batch = session.process.batch
+        contexts = list(session.contexts)
         if shuffle is not None:
             rng.shuffle(contexts)
-        for position, context in contexts:
-            if context.judged and session.policy.batch is batch and not session.over:
-                session.judge(position, judge[context.item, list(context.models)])
+        for context in contexts:
+            if context.judged and session.process.batch is batch and not session.over:
+                session.judge(context, judge[context.item, list(context.models)])
         drawn = {draw.index: draw for draw in session.draws}
-        wanted = list(session.wanted) if session.policy.batch is batch else []
+        wanted = list(session.wanted) if session.process.batch is batch else []
         if shuffle is not None:
             rng.shuffle(wanted)
         for index in wanted:
@@ -47,7 +52,7 @@ def play(
     return session
 
 
-def labels_of(session: AuditSession, human: Floats) -> dict[int, float]:
+def labels_of(session: AuditEProcess, human: Floats) -> dict[int, float]:
     """What was answered."""
     return {d.index: float(human[d.item, d.model]) for d in session.draws if d.wanted}
 

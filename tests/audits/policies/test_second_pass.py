@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.audits.policies.play import Floats, config, labels_of, play, world
+from tests.audits.policies.play import Floats, begin, config, labels_of, play, world
 
 from evalbudget.audits.draw import Coin
-from evalbudget.audits.policies import AuditConfig, AuditOutcome, AuditSession, rebuild, replay
+from evalbudget.audits.policies import AuditConfig, AuditEProcess, AuditOutcome, rebuild
 from evalbudget.audits.policies.second_pass import share_of_delta, with_items
 from evalbudget.errors import InvalidInputError
 
@@ -21,7 +21,7 @@ def small(**options: object) -> AuditConfig:
     return config(n_items=40, **options)
 
 
-def wanted_now(session: AuditSession) -> list[tuple[int, int, int]]:
+def wanted_now(session: AuditEProcess) -> list[tuple[int, int, int]]:
     drawn = {draw.index: draw for draw in session.draws}
     return [(index, drawn[index].model, drawn[index].item) for index in session.wanted]
 
@@ -85,18 +85,18 @@ def test_rebuilt_from_draws_and_labels_it_goes_on_to_the_same_verdict(share: flo
     labels = labels_of(session, HUMAN)
     last = share * max(d.index for d in session.draws)
     draws = [d for d in session.draws if d.index <= last]
-    again = rebuild(small(seed=4), draws, {d.index: labels[d.index] for d in draws if d.wanted})
+    again = rebuild(begin(small(seed=4)), draws, {d.index: labels[d.index] for d in draws if d.wanted})
     if share == 1.0:
         assert repr(again.verdict()) == repr(session.verdict())
-        assert repr(replay(small(seed=4), draws, labels)) == repr(session.verdict())
+        assert repr(rebuild(begin(small(seed=4)), draws, labels).verdict()) == repr(session.verdict())
         return
     while not again.over:
-        batch = again.policy.batch
-        for position, context in enumerate(again.contexts):
-            if context.judged and again.policy.batch is batch:
-                again.judge(position, JUDGE[context.item, list(context.models)])
+        batch = again.process.batch
+        for context in again.contexts:
+            if context.judged and again.process.batch is batch:
+                again.judge(context, JUDGE[context.item, list(context.models)])
         for index, model, item in wanted_now(again):
-            if again.policy.batch is batch and not again.over:
+            if again.process.batch is batch and not again.over:
                 again.label(index, float(HUMAN[item, model]))
     assert sorted(map(repr, again.draws)) == sorted(map(repr, session.draws))
     assert repr(again.verdict()) == repr(session.verdict())
@@ -137,14 +137,14 @@ def test_labels_that_run_out_in_the_second_pass_leave_it_undecided_with_the_pric
 
 def test_labels_that_never_come_are_not_held_against_anyone() -> None:
     """The better system's labels do not come: nothing can be exact, and the other does not win."""
-    session = AuditSession(small())
+    session = begin(small())
     while not session.over:
-        batch = session.policy.batch
-        for position, context in enumerate(session.contexts):
+        batch = session.process.batch
+        for context in session.contexts:
             if context.judged:
-                session.judge(position, JUDGE[context.item, list(context.models)])
+                session.judge(context, JUDGE[context.item, list(context.models)])
         for index, model, item in wanted_now(session):
-            if session.policy.batch is batch and not session.over:
+            if session.process.batch is batch and not session.over:
                 session.label(index, math.nan if model == 0 else float(HUMAN[item, model]))
     verdict = session.verdict()
     assert verdict.outcome is AuditOutcome.UNDECIDED
@@ -188,20 +188,20 @@ def test_one_systems_error_is_shared_between_the_passes() -> None:
     assert share_of_delta(config()) == 0.0
     # 2 * .25 * log(40) / .1^2 = 184.4
     assert [share_of_delta(AuditConfig(1, n, half_width=0.1)) for n in (184, 185)] == [0.8, 0.1]
-    session = AuditSession(AuditConfig(1, 500, half_width=0.1, delta=0.2))
+    session = begin(AuditConfig(1, 500, half_width=0.1, delta=0.2))
     levels: list[float] = []
-    means = session.policy._means
-    session.policy.interval(0)
-    means = session.policy._means
+    means = session.process._means
+    session.process.interval(0)
+    means = session.process._means
     assert means is not None
     means.interval = lambda arm, alpha: levels.append(alpha) or (0.0, 1.0)  # type: ignore[method-assign,func-returns-value]
-    session.policy.interval(0)
+    session.process.interval(0)
     assert levels == [pytest.approx(0.2 * 0.9)]
 
 
 def test_evidence_of_the_first_pass_is_where_the_second_begins_but_never_more_than_1() -> None:
     session = play(small(second_pass=False), JUDGE, HUMAN)
-    second, policy = session.policy.second, session.policy
+    second, policy = session.process.second, session.process
     assert second is not None
     np.testing.assert_array_equal(second._start, np.minimum(policy._against, 1.0))
     assert (policy._against[second.contenders] < policy.threshold).all()
@@ -270,4 +270,4 @@ def test_settings_of_the_second_pass_are_checked_and_kept() -> None:
     assert "second_pass" not in small().to_json(), "stores begun before there was one go on"
     for chosen in (True, False):
         settings = replace(small(), second_pass=chosen)
-        assert AuditConfig.from_json(settings.to_json()) == settings
+        assert AuditEProcess.of(settings.to_json()).config == settings

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from evalbudget.audits.draw import AuditDraw, Coin
-from evalbudget.audits.policies import AuditConfig
+from evalbudget.audits.policies import AuditEProcess, AuditPolicy
 from evalbudget.audits.store import Answer, AuditDesign, AuditStore, Scale
 from evalbudget.audits.store.run import AuditRun
 
@@ -79,13 +79,19 @@ def audit(
 class Told:
     """A whole audit of systems whose answers have known scores: human 1 to 10, judge off by up to two."""
 
-    def __init__(self, means: tuple[float, ...] = (7.0, 4.0), n_items: int = 200, **options: object) -> None:
+    def __init__(
+        self,
+        means: tuple[float, ...] = (7.0, 4.0),
+        n_items: int = 200,
+        policy: type[AuditPolicy] = AuditEProcess,
+        **options: object,
+    ) -> None:
         rng = np.random.default_rng(1)
         self.human = np.clip(np.round(rng.normal(means, 1.5, (n_items, len(means)))), 1, 10)
         self.judge = np.clip(self.human + rng.integers(-2, 3, self.human.shape), 1, 10)
-        self.config = AuditConfig(n_models=len(means), n_items=n_items, **options)  # type: ignore[arg-type]
+        self.policy = policy.of({"n_models": len(means), "n_items": n_items, **options})
         names = ("alpha", "beta", "gamma")[: len(means)]
-        self.design = AuditDesign.of(self.config, names, [f"story {i}" for i in range(n_items)], TEN)
+        self.design = AuditDesign.of(self.policy, names, [f"story {i}" for i in range(n_items)], TEN)
 
     def create(self, path: Path, clock: Callable[[], float] | None = None) -> AuditStore:
         return AuditStore.create(path, self.design, command=COMMAND, clock=clock or Clock())

@@ -7,6 +7,7 @@ import pytest
 from tests.audits.store.audits import Told, audit
 
 from evalbudget.audits.draw import Coin
+from evalbudget.audits.policies import HumanOnly
 from evalbudget.audits.store import Answer, AuditStore
 from evalbudget.audits.store.going_on import go_on
 from evalbudget.audits.store.one_run import only_run
@@ -126,7 +127,7 @@ def test_judge_and_labels_share_one_scale(tmp_path: Path) -> None:
 
 
 def test_without_a_judge_humans_label_everything(tmp_path: Path) -> None:
-    told = Told(n_items=12, use_judge=False)
+    told = Told(n_items=12, policy=HumanOnly)
     with told.create(tmp_path / "a.sqlite") as store:
         assert store.design.policy == "human-only"
         told.draw(store)
@@ -152,8 +153,8 @@ def test_what_cannot_be_replayed_is_refused(tmp_path: Path) -> None:
     with audit(tmp_path / "a.sqlite") as store, pytest.raises(AuditStoreError, match="settings"):
         weigh(store)
     with (
-        audit(tmp_path / "b.sqlite", policy="pp-lucb") as store,
-        pytest.raises(AuditStoreError, match="'pp-lucb'"),
+        audit(tmp_path / "b.sqlite", policy="gone") as store,
+        pytest.raises(AuditStoreError, match="'gone', which cannot be replayed: no installed plugin"),
     ):
         weigh(store)
     config = dict(Told(n_items=30).design.config)
@@ -290,7 +291,7 @@ def test_whoever_looks_has_the_next_labels_of_the_second_pass_drawn_once(tmp_pat
 
 
 def test_human_only_waits_for_answers_before_it_wants_labels(tmp_path: Path) -> None:
-    told = Told((5.0, 5.2), n_items=40, use_judge=False, pilot=8, batch=8)
+    told = Told((5.0, 5.2), n_items=40, policy=HumanOnly, pilot=8, batch=8)
     with told.create(tmp_path / "a.sqlite") as store:
         assert weigh(store).stage is Stage.DRAW
         assert weigh(store).wanted == ()

@@ -1,9 +1,11 @@
-"""A third-party sampler: asks the item whose scores range widest."""
+"""A third-party sampler, which asks the item whose scores range widest, and a third-party audit policy."""
 
 from math import inf
 
 from evalbudget import Cell, Design, Sampler, hookimpl
+from evalbudget.audits.policies import AuditPolicy
 from evalbudget.repeats.samplers import RepeatSampler
+from evalbudget_example.fixed_share import FixedShare
 
 
 class WidestRange(RepeatSampler):
@@ -29,3 +31,9 @@ class WidestRange(RepeatSampler):
 def evalbudget_register_samplers() -> list[type[Sampler]]:
     """Called by evalbudget, which found this module by its entry point."""
     return [WidestRange]
+
+
+@hookimpl
+def evalbudget_register_audits() -> list[type[AuditPolicy]]:
+    """As above, for audits."""
+    return [FixedShare]

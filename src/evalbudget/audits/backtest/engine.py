@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from evalbudget.audits.backtest.result import AuditResult, AuditRow
-from evalbudget.audits.draw import Coin
-from evalbudget.audits.policies import DECIDED, AuditOutcome, Verdict
-from evalbudget.audits.samplers import AuditSampler
-from evalbudget.design import Design, Reading
+from evalbudget.audits.draw import AuditDraw, Coin
+from evalbudget.audits.policies import DECIDED, AuditOutcome, AuditPolicy, Verdict
 from evalbudget.errors import InvalidInputError
+from evalbudget.hooks.plugins import get_audit_policy
 from evalbudget.recorded.scores import RecordedScores
-from evalbudget.replay.contestant import Contestant, contestants
+from evalbudget.replay.contestant import require_entrants, require_options
 from evalbudget.replay.seeds import checked_seeds
 from evalbudget.replay.workers import Progress
-from evalbudget.sampler import Kind, Sampler
 from evalbudget.statistics.bounds import FloatArray
 
-MOST = 1_000_000
-"""Requests per ask: whole batches of labels go out at once, as to people."""
+ATTEMPTS = 3
+"""To get a score or a label that is missing from the recording; all of them are paid for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +90,18 @@ class Judged:
         return cls(recorded.models, recorded.items, judge, label, recorded.categories, (low, high), judges)
 
     @property
-    def design(self) -> Design:
-        """Raters are the judge and the human."""
-        return Design(self.items, self.models, ("judge", "human"), self.categories)
+    def segments(self) -> tuple[int, ...] | None:
+        """The number of each item's category; None without categories."""
+        if self.categories is None:
+            return None
+        number = {name: index for index, name in enumerate(sorted(set(self.categories)))}
+        return tuple(number[name] for name in self.categories)
+
+    @property
+    def units(self) -> tuple[FloatArray, FloatArray]:
+        """Judge scores and labels rescaled to [0, 1]; nan stays."""
+        (low, high), (lowest, highest) = self.judge_range, self.score_range
+        return (self.judge - low) / (high - low), (self.label - lowest) / (highest - lowest)
 
     @property
     def means(self) -> FloatArray:
@@ -103,7 +111,7 @@ class Judged:
 
 def backtest_audits(
     recorded: RecordedScores,
-    samplers: Sequence[str | type[Sampler]] = ("audit-eprocess", "pp-lucb", "human-only"),
+    samplers: Sequence[str | type[AuditPolicy]] = ("audit-eprocess", "pp-lucb", "human-only"),
     allocators: Sequence[str] = ("uniform",),
     seeds: Iterable[int] | int = 20,
     *,
@@ -123,8 +131,8 @@ def backtest_audits(
 
     Args:
         recorded: two or more systems, with a reference.
-        samplers: names or classes of samplers of audits. A constructor with a parameter ``prices``,
-            ``delta``, ``margin``, ``allocator``, ``score_range`` or ``judge_range`` is given these.
+        samplers: names or classes of audit policies. Those with a setting ``margin`` or ``allocator`` are
+            given these.
         allocators: one row each for samplers that take one.
         seeds: one replay each; a number n is the seeds 0 to n - 1.
         rater: the judge; None for the mean of all raters.
@@ -134,7 +142,7 @@ def backtest_audits(
         delta: probability of error.
         margin: share of the range; within it of the best a system is good enough.
         top: how far below the best still counts as top, as a share of the range.
-        sampler_options: further arguments by sampler.
+        sampler_options: further settings by policy.
         progress: called with (replays finished, replays in all).
 
     Raises:
@@ -146,29 +154,30 @@ def backtest_audits(
         raise InvalidInputError("one system has nothing to be compared with; record two or more")
     if not 0.0 <= top <= 1.0:
         raise InvalidInputError(f"top is {top:g}; it is a share of the score range, in 0 to 1")
-    entrants = contestants(samplers, sampler_options, Kind.AUDITS)
+    policies = [get_audit_policy(s) if isinstance(s, str) else s for s in samplers]
+    require_entrants([policy.name for policy in policies], sampler_options)
     seed_list = checked_seeds(seeds)
     span = data.score_range[1] - data.score_range[0]
-    known = {
-        "prices": prices,
-        "delta": delta,
-        "margin": margin,
-        "score_range": data.score_range,
-        "judge_range": data.judge_range,
-    }
-    jobs = [
-        (contestant, allocator)
-        for contestant in entrants
-        for allocator in (allocators if "allocator" in contestant.accepts else ["-"])
-    ]
+    ours = {"n_models": len(data.models), "n_items": len(data.items), "segments": data.segments}
+    known = {"price_judge": prices[0], "price_label": prices[1], "delta": delta, "margin": margin}
+    jobs: list[tuple[type[AuditPolicy], str, dict[str, Any]]] = []
+    for policy in policies:
+        options, accepts = sampler_options.get(policy.name, {}), policy.options()
+        require_options(policy.name, options, accepts, {*ours, "seed"})
+        common = {name: value for name, value in known.items() if name in accepts}
+        for allocator in allocators if "allocator" in accepts else ["-"]:
+            more = {"allocator": allocator} if "allocator" in accepts else {}
+            jobs.append((policy, allocator, {**common, **more, **options, **ours}))
     rows = []
-    for number, (contestant, allocator) in enumerate(jobs):
+    for number, (policy, allocator, settings) in enumerate(jobs):
+        if settings.get("allocator") == "oracle":
+            settings.setdefault("truth", residuals(data).tolist())
         found = []
         for at, seed in enumerate(seed_list):
-            found.append(_replay(data, contestant, {**known, "allocator": allocator}, seed))
+            found.append(_replay(data, policy.of({**settings, "seed": seed})))
             if progress is not None:
                 progress(number * len(seed_list) + at + 1, len(jobs) * len(seed_list))
-        rows.append(_row(contestant.name, allocator, found, data, top * span, margin * span, delta))
+        rows.append(_row(policy.name, allocator, found, data, top * span, margin * span, delta))
     means, judges = data.means, np.nanmean(data.judge, axis=1)
     first = int(np.argmax(judges))
     return AuditResult(
@@ -183,28 +192,47 @@ def backtest_audits(
     )
 
 
-def _replay(data: Judged, contestant: Contestant, known: Mapping[str, Any], seed: int) -> tuple[Verdict, int]:
-    if "oracle" in (known["allocator"], contestant.options.get("allocator")):
-        known = {**known, "truth": residuals(data)}
-    sampler = contestant.construct(data.design, seed=seed, known=known)
-    if not isinstance(sampler, AuditSampler):
-        raise InvalidInputError(
-            f"sampler {sampler.name!r} is of audits, but no AuditSampler: it has no verdict"
-        )
-    while requests := sampler.ask(MOST):
-        sampler.tell(
-            Reading(r, float((data.judge, data.label)[r.cell.rater][r.cell.model, r.cell.item]))
-            for r in requests
-        )
-    return sampler.verdict, sum(draw.coin is not Coin.NONE for draw in sampler.draws)
+def _replay(data: Judged, policy: AuditPolicy) -> tuple[Verdict, int]:
+    """The verdict, with everything that was asked for as its price, and how many answers were drawn."""
+    judge, label = data.units
+    paid_scores = paid_labels = labels = 0
+    scored: set[tuple[int, int]] = set()
+    drawn: dict[int, AuditDraw] = {}
+    while not policy.over:
+        contexts = [context for context in policy.contexts if context.judged]
+        for context in contexts:
+            for model in context.models:
+                if (model, context.item) not in scored:
+                    scored.add((model, context.item))
+                    paid_scores += _attempts(judge[model, context.item])
+        for context in contexts:
+            policy.judge(context, judge[list(context.models), context.item])
+        drawn |= {draw.index: draw for draw in policy.draws[len(drawn) :]}
+        wanted = [drawn[index] for index in policy.wanted]
+        for draw in wanted:
+            value = label[draw.model, draw.item]
+            paid_labels += _attempts(value)
+            labels += not math.isnan(value)
+            policy.label(draw.index, value)
+        if not contexts and not wanted:
+            raise InvalidInputError(
+                f"audit policy {policy.name!r} goes on and wants nothing judged or labelled: a bug in it"
+            )
+    cost = policy.config.price_judge * paid_scores + policy.config.price_label * paid_labels
+    verdict = replace(policy.verdict(), judged=paid_scores, labels=labels, cost=cost)
+    return verdict, sum(draw.coin is not Coin.NONE for draw in policy.draws)
+
+
+def _attempts(score: float) -> int:
+    """How often a score is asked for; one that is missing is asked for again."""
+    return ATTEMPTS if math.isnan(score) else 1
 
 
 def residuals(data: Judged) -> FloatArray:
     """E (Y - F)^2 of each system and fifth of the scale, shape (models, 5): what an oracle knows."""
     from evalbudget.audits.policies.lucb import CELLS
 
-    f = (data.judge - data.judge_range[0]) / (data.judge_range[1] - data.judge_range[0])
-    y = (data.label - data.score_range[0]) / (data.score_range[1] - data.score_range[0])
+    f, y = data.units
     off = (y - f) ** 2
     cell = np.minimum(np.nan_to_num(f * CELLS), CELLS - 1).astype(int)
     overall = float(np.nanmean(off))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, cast
 
@@ -21,9 +20,11 @@ class NoGo(StrEnum):
     """Stop with the outcome ``audit only``."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditConfig:
-    """Settings of ``audit-eprocess``; scores are on the human scale rescaled to [0, 1].
+@dataclass(frozen=True)
+class PolicyConfig:
+    """What every audit policy is told; a subclass adds the options of its own policy.
+
+    All values are such that JSON can hold them, because stores keep them.
 
     Attributes:
         n_models: systems compared; 1 for the mean of a single one.
@@ -32,17 +33,7 @@ class AuditConfig:
         delta: probability of a wrong verdict.
         price_judge: of one score of the judge.
         price_label: of one human label.
-        margin: also stop when no system can be better than one by this or more; 0: only for the best.
-        half_width: of the interval of a single system's mean, at which to stop; with one system only.
-        pilot: labels to expect of the first batch, before anything is known of the judge.
-        batch: labels to expect of every later batch; the policy is frozen within it.
         max_labels: never ask for more than this many; None for no limit.
-        second_pass: once every item is drawn without a verdict, label the contenders' other answers until
-            there is one; False ends there, undecided.
-        bins: of judge scores, at most.
-        coin: how the coins of one context hang together.
-        no_go: what to do once the judge is not worth its price.
-        use_judge: False labels everything and never asks the judge.
         seed: of the order of items and of the coins.
 
     Raises:
@@ -55,19 +46,81 @@ class AuditConfig:
     delta: float = 0.05
     price_judge: float = 1.0
     price_label: float = 20.0
+    max_labels: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self._require_whole("n_models", "n_items")
+        self._require_whole("seed", least=0)
+        if self.max_labels is not None:
+            self._require_whole("max_labels")
+        if not 0.0 < self.delta < 1.0:
+            raise InvalidInputError(f"delta is {self.delta:g}; give a probability, for example 0.05")
+        for name in ("price_judge", "price_label"):
+            price = getattr(self, name)
+            if not (math.isfinite(price) and price >= 0.0):
+                raise InvalidInputError(f"{name} is {price:g}; give a finite price of 0 or more")
+        if self.segments is not None:
+            object.__setattr__(self, "segments", tuple(int(s) for s in self.segments))
+            if len(self.segments) != self.n_items or min(self.segments) < 0:
+                raise InvalidInputError(
+                    f"{len(self.segments)} segments for {self.n_items} items; give one from 0 on per item"
+                )
+
+    def _require_whole(self, *names: str, least: int = 1) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise InvalidInputError(f"{name} is {value!r}; it must be a whole number of {least} or more")
+
+    @property
+    def n_segments(self) -> int:
+        """Number of segments."""
+        return 1 if self.segments is None else max(self.segments) + 1
+
+    def segment_of(self, item: int) -> int:
+        """The segment of an item; 0 where there are none."""
+        return 0 if self.segments is None else self.segments[item]
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values, to keep with the draws."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class AuditConfig(PolicyConfig):
+    """Settings of ``audit-eprocess``; scores are on the human scale rescaled to [0, 1].
+
+    Attributes:
+        margin: also stop when no system can be better than one by this or more; 0: only for the best.
+        half_width: of the interval of a single system's mean, at which to stop; with one system only.
+        pilot: labels to expect of the first batch, before anything is known of the judge.
+        batch: labels to expect of every later batch; the policy is frozen within it.
+        second_pass: once every item is drawn without a verdict, label the contenders' other answers until
+            there is one; False ends there, undecided.
+        bins: of judge scores, at most.
+        coin: how the coins of one context hang together.
+        no_go: what to do once the judge is not worth its price.
+        use_judge: False labels everything and never asks the judge: ``human-only``.
+
+    The others are those of :class:`PolicyConfig`.
+
+    Raises:
+        InvalidInputError: a value that cannot be used.
+    """
+
     margin: float = 0.0
     half_width: float | None = None
     pilot: int = 40
     batch: int = 50
-    max_labels: int | None = None
     second_pass: bool = True
     bins: int = 10
     coin: Coin = Coin.DISJOINT
     no_go: NoGo = NoGo.CONTINUE
     use_judge: bool = True
-    seed: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "coin", _choice(Coin, "coin", self.coin))
         object.__setattr__(self, "no_go", _choice(NoGo, "no_go", self.no_go))
         if self.coin is Coin.NONE:
@@ -76,18 +129,7 @@ class AuditConfig:
             )
         if not isinstance(self.second_pass, bool):
             raise InvalidInputError(f"second_pass is {self.second_pass!r}; give true or false")
-        for name in ("n_models", "n_items", "pilot", "batch", "bins", "max_labels", "seed"):
-            value, least = getattr(self, name), 0 if name == "seed" else 1
-            if name == "max_labels" and value is None:
-                continue
-            if not isinstance(value, int) or value < least:
-                raise InvalidInputError(f"{name} is {value!r}; it must be a whole number of {least} or more")
-        if not 0.0 < self.delta < 1.0:
-            raise InvalidInputError(f"delta is {self.delta:g}; give a probability, for example 0.05")
-        for name in ("price_judge", "price_label"):
-            price = getattr(self, name)
-            if not (math.isfinite(price) and price >= 0.0):
-                raise InvalidInputError(f"{name} is {price:g}; give a finite price of 0 or more")
+        self._require_whole("pilot", "batch", "bins")
         if self.use_judge and not self.price_label > 0.0:
             raise InvalidInputError("price_label is 0; free labels need no judge: label everything")
         if not 0.0 <= self.margin < 1.0:
@@ -100,40 +142,20 @@ class AuditConfig:
                 if self.n_models == 1
                 else "half_width is for a single system; several are compared, leave it out"
             )
-        if self.segments is not None:
-            object.__setattr__(self, "segments", tuple(int(s) for s in self.segments))
-            if len(self.segments) != self.n_items or min(self.segments) < 0:
-                raise InvalidInputError(
-                    f"{len(self.segments)} segments for {self.n_items} items; give one from 0 on per item"
-                )
-
-    @property
-    def n_segments(self) -> int:
-        """Number of segments."""
-        return 1 if self.segments is None else max(self.segments) + 1
 
     def to_json(self) -> dict[str, Any]:
         """JSON values, to keep with the draws."""
-        values = asdict(self)
+        values = super().to_json()
         if self.second_pass:  # stores begun before there was one go on with it
             del values["second_pass"]
         return values
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> AuditConfig:
-        """What :meth:`to_json` gave.
 
-        Raises:
-            InvalidInputError: a setting that does not exist, or a value that cannot be used.
-        """
-        known = [f.name for f in fields(cls)]
-        for name in values:
-            if name not in known:
-                raise InvalidInputError(f"an audit has no setting {name!r}.{did_you_mean(name, known)}")
-        given = dict(values)
-        if given.get("segments") is not None:
-            given["segments"] = tuple(given["segments"])
-        return cls(**given)
+@dataclass(frozen=True)
+class HumanConfig(AuditConfig):
+    """Settings of ``human-only``: those of ``audit-eprocess``, without a judge."""
+
+    use_judge: bool = False
 
 
 def _choice(kind: type[StrEnum], name: str, value: str) -> StrEnum:

@@ -1,690 +1,227 @@
-"""``audit-eprocess``: which contexts to judge, which of them a human labels, and what has been proved."""
+"""What every audit policy does: contexts to judge, coins for labels, labels in any order, a verdict."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evalbudget.audits.draw import Coin
-from evalbudget.audits.evidence import (
-    GAMMA,
-    STEPS,
-    Audited,
-    AuditedMeans,
-    mixture,
-    pair_bets,
-    pair_evidence,
-    pair_range,
-    reach,
-)
-from evalbudget.audits.policies.calibration import Calibration
-from evalbudget.audits.policies.config import AuditConfig, NoGo
-from evalbudget.audits.policies.rates import (
-    LEAST,
-    Task,
-    audits_only,
-    best_rates,
-    fits_disjoint,
-    pool_cost,
-    residual_variance,
-    second_pass_labels,
-    single_audits_only,
-    single_needed,
-    single_pool_cost,
-    single_rates,
-    skipping_cost,
-)
-from evalbudget.audits.policies.rates import Pool as InPool
-from evalbudget.audits.policies.second_pass import (
-    Pool,
-    SecondBatch,
-    SecondPass,
-    SecondWeighed,
-    share_of_delta,
-)
-from evalbudget.statistics.bounds import FloatArray, IntArray
-
-WARM_UP = 8
-"""Labels of each arm before its propensities may fall below WARM_RATE."""
-WARM_RATE = 0.5
-PAIRS = 30
-"""Labels of both arms from which on their correlation is trusted."""
-WORTH = 0.75
-"""The rest of the first pass is skipped for the second if that is expected to cost less than this share."""
-FIRST_SPREAD = 0.1
-"""Variance of a difference of predictions supposed before anything was judged."""
+from evalbudget.audits.draw import AuditDraw, Coin
+from evalbudget.audits.policies.config import PolicyConfig
+from evalbudget.audits.policies.verdict import AuditOutcome, ModelEstimate, Verdict
+from evalbudget.errors import InvalidInputError, did_you_mean
+from evalbudget.statistics.bounds import FloatArray
 
 
-@dataclass(frozen=True)
-class Frozen:
-    """Everything fixed at the start of a batch.
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One item, judged for every system still in.
 
     Attributes:
-        number: of the batch, from 0.
-        first: number of its first context.
-        items: drawn, shape (contexts,).
-        arms: that take part, increasing, shape (k,).
+        number: of the context.
+        item: drawn.
+        models: judged on it; in the second pass those whose answers are labelled.
         judged: whether the judge is asked.
-        leader: the arm that leads; None when nobody does.
-        rival: of each arm, the one thought to be better: the leader, and of the leader the runner-up.
-        calibration: predictions of every arm.
-        propensity: pi, shape (arms, cells).
-        disjoint: pairs that are never both audited, shape (arms, arms).
-        bets: on every pair, shape (arms, arms, steps).
-        cap: the smallest limit on them in force.
-        below: how far each arm's Z can fall below 0, shape (arms,).
-        above: the largest Z can be, shape (arms,).
-        uniform: U, shape (contexts, arms); the same along a row unless coins are independent.
-        variance: V of each arm's Z, shape (arms,), guessed.
+        again: the second pass: these answers were drawn before, and have no label.
     """
 
     number: int
-    first: int
-    items: IntArray
-    arms: IntArray
+    item: int
+    models: tuple[int, ...]
     judged: bool
-    leader: int | None
-    rival: IntArray
-    calibration: Calibration
-    propensity: FloatArray
-    disjoint: NDArray[np.bool_]
-    bets: FloatArray
-    cap: float
-    below: FloatArray
-    above: FloatArray
-    uniform: FloatArray
-    variance: FloatArray
+    again: bool = False
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The contexts of a batch with their judge scores and coins; all of shape (contexts, arms of the batch).
+class AuditPolicy(ABC):
+    """Decides which answers are judged, which of them a human labels, and what that proves.
 
-    Attributes:
-        batch: they belong to.
-        judge: F, nan where there is none.
-        prediction: m.
-        propensity: pi.
-        wanted: whether the coin asks for a label.
-    """
+    Whoever runs an audit (a host through a store, a replay of recorded scores) has the :attr:`contexts`
+    judged, hands the scores to :meth:`judge`, which throws the coins, has the :attr:`wanted` draws labelled
+    and hands the labels to :meth:`label`, until no context is left. Scores and labels come in any order, on
+    the human scale rescaled to [0, 1]; decisions must not depend on the order. A policy is pure and
+    deterministic given its config, the scores and the labels, so that a store can be replayed.
 
-    batch: Frozen | SecondBatch
-    judge: FloatArray
-    prediction: FloatArray
-    propensity: FloatArray
-    wanted: NDArray[np.bool_]
-
-    @property
-    def n(self) -> int:
-        """Number of contexts."""
-        return len(self.judge)
-
-
-class AuditPolicy:
-    """Draws batches, learns from complete ones; pure and deterministic given config, scores and labels.
-
-    ``batch`` is what to judge next; :meth:`throw` takes the judge's scores and throws the coins;
-    :meth:`learn` takes the labels of the whole batch. :meth:`weigh` says what a first part of them proves.
+    Most policies are a :class:`~evalbudget.audits.policies.BatchPolicy`, which leaves an author four methods.
 
     Args:
-        config: settings.
+        config: settings, of the class ``config_type``.
+
+    Attributes:
+        name: as registered.
+        config_type: what holds its options.
+        asks_judge: False for a policy that never asks a judge.
+        draws: in the order in which their contexts were judged.
+        scores_received: of the judge, failed ones left out.
+        labels_received: those that never came left out.
     """
 
-    def __init__(self, config: AuditConfig) -> None:
+    name: ClassVar[str]
+    config_type: ClassVar[type[PolicyConfig]] = PolicyConfig
+    asks_judge: ClassVar[bool] = True
+    config: PolicyConfig
+
+    def __init__(self, config: PolicyConfig) -> None:
         self.config = config
-        K = config.n_models
-        self.active: NDArray[np.bool_] = np.ones(K, dtype=bool)
-        self.no_go: int | None = None if config.use_judge else 0
-        """Number of the batch from which on the judge was not worth its price; None while it is."""
-        self.labels = 0
-        self.judged = 0
-        self.out_of_labels = False
-        self._capital: FloatArray = np.zeros((K, K, STEPS.size))
-        self._followed: FloatArray = np.zeros((K, STEPS.size))
-        self._close: FloatArray = np.zeros((K, K, STEPS.size))
-        self._evidence: FloatArray = np.ones((K, K))
-        self._against: FloatArray = np.ones(K)
-        self._closeness: FloatArray = np.zeros((K, K))
-        self.past: list[tuple[Drawn, FloatArray]] = []
-        self.narrow = False
-        self.stopped_by_judge = False
-        self.near: int | None = None
-        """An arm that is within the margin of the best."""
-        self._means: AuditedMeans | None = None
-        self._counted = 0
-        self._history = History.empty(K)
-        self._remembered = 0
-        order = np.random.default_rng((config.seed, 0)).permutation(config.n_items)
-        self._order: IntArray = np.asarray(order, dtype=np.int64)
-        self._segment: IntArray = np.asarray(
-            config.segments if config.segments is not None else np.zeros(config.n_items), dtype=np.int64
-        )
-        self._contexts = 0
-        self.second: SecondPass | None = None
-        """Begun when every item was drawn without a verdict."""
-        self.batch: Frozen | SecondBatch | None = self._freeze()
-
-    @property
-    def threshold(self) -> float:
-        """Evidence that drops an arm.
-
-        Twice 1/delta: half of delta is spent on dropping the best arm, so that a tie of two is not broken
-        either way with more than delta, and the other half on calling an arm nearly best that is not.
-        """
-        return 2.0 / self.config.delta
-
-    # one batch
-
-    def throw(self, judge: FloatArray, *, start: int = 0) -> Drawn:
-        """Throw the coins of the batch, or of some of its contexts.
-
-        Args:
-            judge: scores in [0, 1], nan where there is none, shape (contexts, arms of the batch).
-            start: position of the first of these contexts in the batch.
-        """
-        f = self.batch
-        assert f is not None
-        rows = slice(start, start + len(judge))
-        if isinstance(f, SecondBatch):
-            wanted = f.wanted[rows]
-            return Drawn(f, f.judge[rows], f.prediction[rows], np.ones(wanted.shape), wanted)
-        cell = f.calibration.cells(self._segment[f.items[rows]], judge)
-        arms = f.arms[None, :]
-        m, pi = f.calibration.prediction[arms, cell], f.propensity[arms, cell]
-        u = f.uniform[rows][:, f.arms]
-        heads = u < pi
-        if f.leader is not None and self.config.coin is Coin.DISJOINT:
-            at = int(np.searchsorted(f.arms, f.leader))
-            fits = pi + pi[:, at : at + 1] <= 1.0
-            other = np.where(fits, u >= 1.0 - pi, heads)
-            other[:, at] = heads[:, at]
-            heads = other
-        return Drawn(f, judge, m, pi, heads)
-
-    def affordable(self, drawn: Drawn) -> int:
-        """How many of the contexts can have all the labels their coins ask for."""
-        if self.config.max_labels is None:
-            return drawn.n
-        needed = np.cumsum(drawn.wanted.sum(axis=1))
-        return int(np.searchsorted(needed, self.config.max_labels - self.labels, side="right"))
-
-    def weigh(self, drawn: Drawn, labels: FloatArray) -> Weighed | SecondWeighed:
-        """What the first contexts of the batch prove, without learning from them.
-
-        Args:
-            drawn: the batch.
-            labels: of its first contexts, complete, shape (contexts, arms of the batch); nan where a label
-                was not wanted, or never came.
-        """
-        f = drawn.batch
-        if isinstance(f, SecondBatch):
-            assert self.second is not None
-            return self.second.weigh(f, labels)
-        return self._weigh(f, drawn, labels)
-
-    def _weigh(self, f: Frozen, drawn: Drawn, labels: FloatArray) -> Weighed:
-        n = len(labels)
-        z = Audited.of(
-            drawn.prediction[:n], drawn.propensity[:n], drawn.wanted[:n].astype(np.float64), labels
-        )
-        K = self.config.n_models
-        pairs = np.ix_(f.arms, f.arms)
-        log = pair_evidence(z, f.bets[pairs])
-        everything = np.broadcast_to(self._evidence, (n, K, K)).copy()
-        everything[np.ix_(np.arange(n), f.arms, f.arms)] = mixture(log + self._capital[pairs])
-        against = np.where(np.eye(K, dtype=bool), 0.0, everything).sum(axis=1) / max(K - 1, 1)
-        last = self._against
-        capital, followed = self._capital.copy(), self._followed.copy()
-        evidence = self._evidence.copy()
-        if f.arms.size > 1:
-            # half of the capital always bets on the arm that led when the batch began
-            at = np.searchsorted(f.arms, f.rival[f.arms])
-            led = log[:, at, np.arange(f.arms.size)] + self._followed[f.arms]
-            against[:, f.arms] = (against[:, f.arms] + mixture(led)) / 2.0
-            if n:
-                capital[pairs] += log[-1]
-                followed[f.arms] = led[-1]
-                evidence = everything[-1]
-                last = against[-1]
-        first = np.full(K, n)
-        for k in np.flatnonzero(self.active):
-            over = np.flatnonzero(against[:, k] >= self.threshold)
-            first[k] = over[0] if over.size else n
-        close, closeness = self._close, self._closeness
-        decided, near_arm = n, None
-        if self.config.margin > 0.0 and K > 1:
-            near = pair_evidence(z, f.bets[pairs], self.config.margin) + self._close[pairs]
-            close, closeness = self._close.copy(), self._closeness.copy()
-            peaks = np.maximum(np.maximum.accumulate(mixture(near), axis=0), self._closeness[pairs])
-            if n:
-                close[pairs], closeness[pairs] = near[-1], peaks[-1]
-            decided, near_arm = self._first_near(peaks, f.arms, first)
-        return Weighed(first, decided, near_arm, capital, followed, evidence, last, close, closeness)
-
-    def _first_near(self, peaks: FloatArray, arms: IntArray, first: IntArray) -> tuple[int, int | None]:
-        """The first context after which some arm is as good as any left, up to the margin, and which."""
-        n, k = len(peaks), len(arms)
-        after = np.arange(n)[:, None]
-        out = ~self.active[arms] | (first[arms] <= after)
-        # K - 1 arms could wrongly be called as good as the best one
-        fine = peaks >= self.threshold * max(self.config.n_models - 1, 1)
-        fine |= out[:, None, :] | np.eye(k, dtype=bool)
-        near = fine.all(axis=2) & ~out & ((~out).sum(axis=1, keepdims=True) > 1)
-        when = np.flatnonzero(near.any(axis=1))
-        if not when.size:
-            return n, None
-        t = int(when[0])
-        chosen = arms[near[t]]
-        leader = self.batch.leader if self.batch is not None else None
-        return t, int(chosen[0]) if leader is None or leader not in chosen else leader
-
-    def learn(self, drawn: Drawn, labels: FloatArray) -> None:
-        """Take a complete batch in and freeze the next one; it ends short when labels run out."""
-        if isinstance(drawn.batch, SecondBatch):
-            self._learn_second(drawn.batch, drawn, labels)
-            return
-        found = self._weigh(drawn.batch, drawn, labels)
-        n = len(labels)
-        self._capital, self._followed, self._evidence = found.capital, found.followed, found.evidence
-        self._against, self._close, self._closeness = found.against, found.close, found.closeness
-        self.labels += int(drawn.wanted[:n].sum())
-        self.judged += n * drawn.batch.arms.size if drawn.batch.judged else 0
-        self._contexts += n
-        self.past.append((drawn, labels))
-        dropped = found.first < n
-        if dropped[self.active].all():  # all at once: the one with the least evidence against it stays
-            dropped[int(np.argmax(np.where(self.active, found.first, -1)))] = False
-        self.active &= ~dropped
-        if found.equivalent < n:
-            self.near = found.near
-        self._go_on(drawn, n)
-
-    def _learn_second(self, f: SecondBatch, drawn: Drawn, labels: FloatArray) -> None:
-        assert self.second is not None
-        found = self.second.weigh(f, labels)
-        n = len(labels)
-        self.second.learn(f, labels, found)
-        self.labels += int(drawn.wanted[:n].sum())
-        self.active = self.second.active.copy()
-        if found.equivalent < n:
-            self.near = found.near
-        self._go_on(drawn, n)
-
-    def _go_on(self, drawn: Drawn, n: int) -> None:
-        """Freeze the next batch unless it is over; n contexts of the last one are complete."""
-        self.out_of_labels = n < drawn.n or (
-            self.config.max_labels is not None and self.labels >= self.config.max_labels
-        )
-        if self.config.half_width is not None:
-            low, high = self.interval(0)
-            self.narrow = (high - low) / 2.0 <= self.config.half_width
-        over = self.active.sum() == 1 and self.config.n_models > 1
-        over |= self.near is not None or self.narrow
-        self.batch = None if over else self._freeze()
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether every item was drawn."""
-        return self._contexts >= self.config.n_items
-
-    def interval(self, arm: int) -> tuple[float, float]:
-        """Anytime bounds of the arm's mean; simultaneous over the arms, from complete batches.
-
-        About items like these; of arms that the second pass labels about this pool.
-        """
-        if self.second is not None and self.second.contenders[arm]:
-            return self.second.interval(arm)
-        if self._means is None:
-            self._means = AuditedMeans(self.config.n_models)
-        for drawn, labels in self.past[self._counted :]:
-            f, n = drawn.batch, len(labels)
-            assert isinstance(f, Frozen)
-            z = Audited.of(
-                drawn.prediction[:n], drawn.propensity[:n], drawn.wanted[:n].astype(np.float64), labels
-            )
-            for column, k in enumerate(f.arms.tolist()):
-                self._means.update(
-                    k, z.low[:, column], z.high[:, column], f.variance[k], f.below[k], f.above[k]
-                )
-        self._counted = len(self.past)
-        K = self.config.n_models
-        return self._means.interval(arm, self.config.delta * (1.0 - share_of_delta(self.config)) / K)
-
-    # the past as arrays, nan or 0 where an arm took no part
-
-    def history(self) -> History:
-        """All complete batches."""
-        K = self.config.n_models
-        for drawn, labels in self.past[self._remembered :]:
-            n, arms = len(labels), drawn.batch.arms
-            columns = [
-                (drawn.judge[:n], np.nan),
-                (np.where(drawn.wanted[:n], labels, np.nan), np.nan),
-                (drawn.propensity[:n], 0.0),
-                (drawn.wanted[:n], 0.0),
-                (np.ones((n, arms.size)), 0.0),
-            ]
-            wide = [np.full((n, K), empty) for _, empty in columns]
-            for array, (values, _) in zip(wide, columns, strict=True):
-                array[:, arms] = values
-            self._history = self._history.and_then(self._segment[drawn.batch.items[:n]], *wide)
-        self._remembered = len(self.past)
-        return self._history
-
-    def _freeze(self) -> Frozen | SecondBatch | None:
-        left = self.config.n_items - self._contexts
-        if left <= 0:
-            return self._freeze_second()
-        if self.out_of_labels:
-            return None
-        c = self.config
-        K, arms = c.n_models, np.flatnonzero(self.active)
-        past = self.history()
-        skips = False
-        if not past.segment.size:
-            calibration = Calibration.before(K, c.n_segments, c.bins)
-            judged = c.use_judge
-            propensity = np.full(calibration.prediction.shape, WARM_RATE if judged else 1.0)
-            spread, leader, contexts = np.full((K, K), FIRST_SPREAD), int(arms[0]), np.inf
-            value = -np.arange(K, dtype=np.float64)
-        else:
-            calibration = Calibration.of(
-                past.segment, past.judge, past.label, past.seen > 0, c.n_segments, c.bins
-            )
-            m = calibration.prediction[np.arange(K)[None, :], calibration.cells(past.segment, past.judge)]
-            spread = _spread(m, past.seen > 0)
-            # IPW residuals about today's predictions; only the choice of leader and rates rests on them
-            gain = np.where(past.wanted > 0, np.nan_to_num(past.label - m), 0.0) / np.where(
-                past.seen > 0, past.propensity, 1.0
-            )
-            n_seen = np.maximum(past.seen.sum(axis=0), 1)
-            value = ((m + gain) * past.seen).sum(axis=0) / n_seen
-            leader = int(arms[np.argmax(value[arms])])
-            choice = self._choose(calibration, spread, value, leader, arms, past, n_seen)
-            judged, propensity, contexts = choice.judged, choice.propensity.copy(), choice.contexts
-            skips = choice.skips
-            if not judged and self.no_go is None:
-                self.no_go = len(self.past)
-                if c.no_go is NoGo.STOP:
-                    self.stopped_by_judge = True
-                    return None
-            young = past.wanted.sum(axis=0) < WARM_UP
-            if not skips:
-                propensity[young] = np.maximum(propensity[young], WARM_RATE)
-        expected = float((calibration.share * propensity).sum(axis=1)[arms].sum())
-        aim = c.pilot if not self.past else c.batch
-        if c.max_labels is not None:
-            aim = min(aim, max(1, c.max_labels - self.labels))
-        n = int(np.clip(round(aim / max(expected, 1e-9)), 1, max(10.0, min(contexts, 1e9))))
-        n = left if skips else min(n, left)
-        G = residual_variance(calibration, propensity)
-        if not judged:
-            spread = _spread_of_labels(past) if self.past else spread
-            G = np.zeros(K)
-        a, b = reach(calibration.prediction, propensity)
-        disjoint = fits_disjoint(propensity, leader, c.coin is Coin.DISJOINT)
-        width = pair_range(a, b, disjoint)
-        bets = pair_bets(spread + G[:, None] + G[None, :], width)
-        pairs = width[np.ix_(arms, arms)]
-        pairs = pairs[~np.eye(arms.size, dtype=bool)]
-        rival = np.full(K, leader, dtype=np.int64)
-        if arms.size > 1:
-            others = arms[arms != leader]
-            rival[leader] = others[np.argmax(value[others])]
-        rng = np.random.default_rng((c.seed, 1, len(self.past)))
-        shape = (n, K) if c.coin is Coin.INDEPENDENT else (n, 1)
-        return Frozen(
-            number=len(self.past),
-            first=self._contexts,
-            items=self._order[self._contexts : self._contexts + n],
-            arms=arms,
-            judged=judged,
-            leader=leader,
-            rival=rival,
-            calibration=calibration,
-            propensity=propensity,
-            disjoint=disjoint,
-            bets=bets,
-            cap=GAMMA / float(pairs.max()) if pairs.size else GAMMA / float((a + b)[arms].max()),
-            below=a,
-            above=b,
-            uniform=np.broadcast_to(rng.random(shape), (n, K)),
-            variance=np.diag(spread) / 2.0 + G,
-        )
-
-    def _freeze_second(self) -> SecondBatch | None:
-        """All items are drawn: label what the contenders have no label of."""
-        if self.second is None:
-            self.second = self._begin_second()
-            self.second.settle()
-            self.active = self.second.active.copy()
-        c = self.config
-        over = self.active.sum() == 1 and c.n_models > 1
-        if over or self.out_of_labels or not c.second_pass:
-            return None
-        aim = c.batch if c.max_labels is None else min(c.batch, max(1, c.max_labels - self.labels))
-        return self.second.freeze(len(self.past), aim)
-
-    def _begin_second(self) -> SecondPass:
-        past = self.history()
-        pool = Pool(
-            items=self._order[: self._contexts],
-            segment=past.segment,
-            judge=past.judge,
-            label=past.label,
-            read=past.wanted > 0,
-            seen=past.seen > 0,
-        )
-        near, proved = mixture(self._close), self._closeness
-        return SecondPass(self.config, pool, self.active, self._against, near, proved, self.threshold)
-
-    def _choose(
-        self,
-        calibration: Calibration,
-        spread: FloatArray,
-        value: FloatArray,
-        leader: int,
-        arms: IntArray,
-        past: History,
-        n_seen: IntArray,
-    ) -> Choice:
-        """The cheapest way on that is known."""
-        c = self.config
-        enough = bool(past.wanted.sum() >= c.pilot / 2)
-        of_labels = _spread_of_labels(past)
-        noise = (calibration.share * calibration.square).sum(axis=1)
-        if arms.size == 1:
-            return self._choose_alone(calibration, float(spread[0, 0]), float(of_labels[0, 0]), noise, enough)
-        rivals = arms[arms != leader]
-        G = residual_variance(calibration, np.full(calibration.prediction.shape, 0.2))
-        error = np.sqrt((spread[leader, rivals] + G[leader] + G[rivals]) / n_seen[rivals])
-        gap = np.maximum(value[leader] - value[rivals], np.maximum(0.5 * error, 0.03))
-        task = Task(
-            leader,
-            rivals,
-            gap + c.margin,  # with a margin it is enough that no rival is better by it
-            spread[leader, rivals],
-            float(np.log(self.threshold * (c.n_models - 1)) + 1.0),
-            c.price_judge,
-            c.price_label,
-            c.coin is Coin.DISJOINT,
-        )
-
-        def pool(variance: FloatArray) -> InPool:
-            needed = second_pass_labels(c.n_items, task.gap, variance, task.log_threshold)
-            return InPool(c.n_items, c.n_items - self._contexts, needed)
-
-        labelled = of_labels[leader, rivals]
-        alone = audits_only(calibration, task, labelled)
-        rates = alone if self.no_go is not None else best_rates(calibration, task)
-        judged = rates is not alone and not (enough and alone.cost < rates.cost)
-        first = Choice(rates.propensity, rates.contexts, True)
-        if not judged:
-            first = Choice(alone.propensity, alone.contexts, False)
-        if not (enough and self._may_skip(first)):
-            return first
-        with_judge, without = pool(noise[leader] + noise[rivals]), pool(labelled)
-        stay = pool_cost(calibration, rates, task, with_judge, judged=True)
-        if not judged:
-            stay = pool_cost(calibration, alone, task, without, judged=False)
-        ways = [
-            (WORTH * stay, first),
-            (skipping_cost(task, without, judged=False), self._skip(calibration, False)),
-        ]
-        if self.no_go is None:
-            ways.append((skipping_cost(task, with_judge, judged=True), self._skip(calibration, True)))
-        return min(ways, key=lambda way: way[0])[1]
-
-    def _choose_alone(
-        self, calibration: Calibration, spread: float, of_labels: float, noise: FloatArray, enough: bool
-    ) -> Choice:
-        """For a single system; spreads are twice the variance of its predictions and of its labels."""
-        c = self.config
-        assert c.half_width is not None
-        h, prices, share = c.half_width, (c.price_judge, c.price_label), share_of_delta(c)
-
-        def pool(variance: float) -> InPool:
-            needed = single_needed(c.n_items, variance, h, c.delta * share)
-            return InPool(c.n_items, c.n_items - self._contexts, needed)
-
-        alone = single_audits_only(calibration, of_labels / 2.0, h, c.delta, c.price_label)
-        rates = (
-            alone if self.no_go is not None else single_rates(calibration, spread / 2.0, h, c.delta, prices)
-        )
-        judged = rates is not alone and not (enough and alone.cost < rates.cost)
-        first = Choice(rates.propensity, rates.contexts, True)
-        if not judged:
-            first = Choice(alone.propensity, alone.contexts, False)
-        if not (enough and self._may_skip(first)):
-            return first
-        with_judge, without = pool(float(noise[0])), pool(of_labels / 2.0)
-        stay = single_pool_cost(calibration, rates, with_judge, prices, judged=True)
-        if not judged:
-            stay = single_pool_cost(calibration, alone, without, prices, judged=False)
-        ways = [
-            (WORTH * stay, first),
-            (float(without.needed[0]) * c.price_label, self._skip(calibration, False)),
-        ]
-        if self.no_go is None:
-            judging = c.price_judge * with_judge.left
-            cost = judging + float(with_judge.needed[0]) * c.price_label
-            ways.append((cost, self._skip(calibration, True)))
-        return min(ways, key=lambda way: way[0])[1]
-
-    def _may_skip(self, first: Choice) -> bool:
-        """Whether to consider the second pass at once: the pool is not expected to suffice for the first.
-
-        Early guesses of how far systems are apart are poor, so it is not considered before four times as much
-        was spent as judging the whole pool costs; nor where labels may run out, because the first pass needs
-        fewer to prove something.
-        """
-        c = self.config
-        left = c.n_items - self._contexts
-        spent = c.price_judge * self.judged + c.price_label * self.labels
-        small = 4.0 * c.price_judge * c.n_models * c.n_items <= spent
-        return c.second_pass and c.max_labels is None and first.contexts > left and small
-
-    def _skip(self, calibration: Calibration, judged: bool) -> Choice:
-        """Draw the rest of the pool at once; the coins still fall, very rarely."""
-        return Choice(np.full(calibration.prediction.shape, LEAST), np.inf, judged, skips=True)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """How to go on.
-
-    Attributes:
-        propensity: shape (arms, cells).
-        contexts: expected until it is decided.
-        judged: whether the judge is asked.
-        skips: the pool is not expected to suffice; the rest of it is one batch, for the second pass.
-    """
-
-    propensity: FloatArray
-    contexts: float
-    judged: bool
-    skips: bool = False
-
-
-@dataclass(frozen=True)
-class Weighed:
-    """What a part of a batch proves.
-
-    Attributes:
-        first: the context of the batch after which each arm is dropped; the number of contexts if it is not.
-        equivalent: the one after which some arm is within the margin of all that remain; likewise.
-        near: that arm; None while there is none.
-        capital: log capital of each bet.
-        followed: likewise of the bets on whoever led, against each arm.
-        evidence: E of each pair.
-        against: evidence against each arm, after the last of these contexts.
-        close: log capital of the bets on closeness.
-        closeness: largest evidence of closeness so far.
-    """
-
-    first: IntArray
-    equivalent: int
-    near: int | None
-    capital: FloatArray
-    followed: FloatArray
-    evidence: FloatArray
-    against: FloatArray
-    close: FloatArray
-    closeness: FloatArray
-
-
-@dataclass(frozen=True)
-class History:
-    """Complete batches; all but ``segment`` of shape (contexts, arms)."""
-
-    segment: IntArray
-    judge: FloatArray
-    label: FloatArray
-    propensity: FloatArray
-    wanted: FloatArray
-    seen: FloatArray
+        self.draws: list[AuditDraw] = []
+        self.scores_received = 0
+        self.labels_received = 0
 
     @classmethod
-    def empty(cls, n_arms: int) -> History:
-        """Nothing yet."""
-        nothing = np.zeros((0, n_arms))
-        return cls(np.zeros(0, dtype=np.int64), nothing, nothing, nothing, nothing, nothing)
+    def options(cls) -> frozenset[str]:
+        """Names of all settings."""
+        return frozenset(f.name for f in fields(cls.config_type))
 
-    def and_then(self, segment: IntArray, *more: FloatArray) -> History:
-        """These contexts, and others after them."""
-        mine = (self.judge, self.label, self.propensity, self.wanted, self.seen)
-        joined = (np.concatenate(pair) for pair in zip(mine, more, strict=True))
-        return History(np.concatenate([self.segment, segment]), *joined)
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """A fresh policy with these settings, as typed or as ``config.to_json()`` gave them.
 
+        Raises:
+            InvalidInputError: a setting that does not exist, or a value that cannot be used.
+        """
+        known = cls.options()
+        for name in settings:
+            if name not in known:
+                raise InvalidInputError(f"{cls.name} has no setting {name!r}.{did_you_mean(name, known)}")
+        try:
+            return cls(cls.config_type(**settings))
+        except TypeError as ex:
+            raise InvalidInputError(f"{cls.name} refuses its settings: {ex}") from ex
 
-def _spread(m: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
-    """Var(m_i - m_j) where both took part; on the diagonal twice Var(m)."""
-    K = m.shape[1]
-    found = np.empty((K, K))
-    for i in range(K):
-        for j in range(i, K):
-            both = seen[:, i] & seen[:, j]
-            x = m[both, i] - m[both, j] if i != j else m[both, i] * np.sqrt(2.0)
-            found[i, j] = found[j, i] = max(float(x.var()) if x.size else FIRST_SPREAD, 1e-5)
-    return found
+    # what whoever runs an audit calls
 
+    @property
+    @abstractmethod
+    def contexts(self) -> tuple[Context, ...]:
+        """The batch under way, judged or not, in draw order; () when nothing more is asked of anybody.
 
-def _spread_of_labels(past: History) -> FloatArray:
-    """Var(Y_i - Y_j) from contexts with both labels, or Var(Y_i) + Var(Y_j) where these are few."""
-    K = past.label.shape[1]
-    each = np.array([_variance(past.label[:, k][~np.isnan(past.label[:, k])]) for k in range(K)])
-    found = each[:, None] + each[None, :]
-    for i in range(K):
-        for j in range(K):
-            both = past.label[:, i] - past.label[:, j]
-            both = both[~np.isnan(both)]
-            if i != j and both.size >= PAIRS:
-                found[i, j] = _variance(both)
-    return np.asarray(found, dtype=np.float64)
+        Numbers of contexts increase from batch to batch. A context with ``judged`` false makes its draws
+        itself.
+        """
 
+    @property
+    @abstractmethod
+    def wanted(self) -> tuple[int, ...]:
+        """Indices of the draws whose label is missing, in draw order."""
 
-def _variance(y: FloatArray) -> float:
-    # two pseudo-labels with the variance of a fair coin
-    return float((y.var() * y.size + 0.1) / (y.size + 2.0)) if y.size else 0.25
+    @abstractmethod
+    def judge(self, context: Context, scores: FloatArray) -> tuple[AuditDraw, ...]:
+        """Take the judge's scores of one context; its coins fall.
+
+        Args:
+            context: of the batch under way.
+            scores: in [0, 1], nan where the judge failed for good, shape (models of the context,).
+
+        Returns:
+            One draw for each system of the context, which says with what probability a label is wanted and
+            whether it is; () if the context was judged before or is not to be judged, or its batch has ended.
+
+        Raises:
+            InvalidInputError: a score outside [0, 1].
+        """
+
+    @abstractmethod
+    def label(self, index: int, value: float) -> None:
+        """Take the human label of a draw; one that was wanted and is not needed any more changes nothing.
+
+        Args:
+            index: of the draw.
+            value: in [0, 1], nan for a label that never came.
+
+        Raises:
+            InvalidInputError: no coin asked for it, or it is outside [0, 1].
+        """
+
+    @abstractmethod
+    def verdict(self) -> Verdict:
+        """What has been proved so far; never changes what is asked."""
+
+    @property
+    def over(self) -> bool:
+        """Nothing more is asked."""
+        return not self.contexts
+
+    def paid_besides(self, draws: Iterable[AuditDraw], labels: Mapping[int, float]) -> None:
+        """Count what was paid and came after the decision fell; it proves nothing, but it has its price."""
+        made = {draw.index for draw in self.draws}
+        more = [draw for draw in draws if draw.index not in made]
+        self.draws += more
+        self.scores_received += sum(not math.isnan(d.judge) for d in more if d.coin is not Coin.NONE)
+        self.labels_received = sum(not math.isnan(value) for value in labels.values())
+
+    # for authors
+
+    def _check_scores(self, context: Context, scores: FloatArray) -> None:
+        outside = ~(np.isnan(scores) | ((scores >= 0.0) & (scores <= 1.0)))
+        if outside.any():
+            raise InvalidInputError(
+                f"judge score {scores[outside][0]:g} of item {context.item} is outside [0, 1]; rescale judge "
+                "scores and labels by the same declared range"
+            )
+
+    def _is_new(self, index: int, value: float, *, wanted: bool, before: float | None) -> bool:
+        """Whether a label may be taken; False if it is the one that was given before."""
+        if not wanted:
+            raise InvalidInputError(
+                f"draw {index} was never to be labelled; labels that no coin asked for would bias the verdict"
+            )
+        if not (math.isnan(value) or 0.0 <= value <= 1.0):
+            raise InvalidInputError(
+                f"label {value:g} of draw {index} is outside [0, 1]; rescale labels by the declared range"
+            )
+        if before is None or value == before:
+            return before is None
+        raise InvalidInputError(
+            f"draw {index} has the label {before:g} already, and now {value:g}; settle contradicting labels "
+            "before they are learned from"
+        )
+
+    def _judge_means(self) -> list[float]:
+        """Mean score of the judge of each system, which proves nothing; nan without any."""
+        scores: list[list[float]] = [[] for _ in range(self.config.n_models)]
+        for draw in sorted(self.draws, key=lambda draw: draw.index):  # sums must not depend on the order
+            if not math.isnan(draw.judge) and draw.coin is not Coin.NONE:
+                scores[draw.model].append(draw.judge)
+        return [float(np.mean(each)) if each else math.nan for each in scores]
+
+    def _verdict(
+        self,
+        outcome: AuditOutcome,
+        reason: str,
+        estimates: Sequence[ModelEstimate],
+        intervals: str,
+        *,
+        winner: int | None = None,
+        **more: Any,
+    ) -> Verdict:
+        """A verdict with what can be told of every policy: leader, the judge's choice, what was paid.
+
+        Args:
+            outcome: how it ended, or ``undecided``.
+            reason: one sentence.
+            estimates: one per system.
+            intervals: what their intervals are, in a sentence.
+            winner: if there is one.
+            more: further fields of :class:`Verdict`.
+        """
+        known = [e for e in estimates if e.active and not math.isnan(e.value)]
+        scored = [e for e in estimates if not math.isnan(e.judge_mean)]
+        judged, labels = self.scores_received, self.labels_received
+        return Verdict(
+            outcome=outcome,
+            finished=self.over,
+            winner=winner,
+            leader=max(known, key=lambda e: e.value).model if known else None,
+            estimates=tuple(estimates),
+            intervals=intervals,
+            labels_wanted=self.wanted,
+            judge_verdict=max(scored, key=lambda e: e.judge_mean).model if scored else None,
+            judged=judged,
+            labels=labels,
+            cost=self.config.price_judge * judged + self.config.price_label * labels,
+            reason=reason,
+            **more,
+        )

@@ -1,29 +1,33 @@
-"""Gives an audit's verdict again from what a store keeps: settings, draws and labels."""
+"""Brings a policy to where an audit is, from what a store keeps: settings, draws and labels."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import numpy as np
 
 from evalbudget.audits.draw import AuditDraw
-from evalbudget.audits.policies.config import AuditConfig
-from evalbudget.audits.policies.session import AuditSession
-from evalbudget.audits.policies.verdict import Verdict
+from evalbudget.audits.policies.policy import AuditPolicy
 from evalbudget.errors import InvalidInputError, ReplayError
 
+P = TypeVar("P", bound=AuditPolicy)
 
-def rebuild(config: AuditConfig, draws: Iterable[AuditDraw], labels: Mapping[int, float]) -> AuditSession:
-    """The session that made these draws and got these labels, ready to go on.
+
+def rebuild(policy: P, draws: Iterable[AuditDraw], labels: Mapping[int, float]) -> P:
+    """The policy as it was after these draws and labels, ready to go on.
 
     Args:
-        config: settings, the seed among them.
+        policy: a fresh one, with the settings of the store.
         draws: all of them, in any order; of the last batch perhaps only some contexts.
         labels: by index of the draw, in [0, 1]; nan for one that will never come.
 
+    Returns:
+        The policy given.
+
     Raises:
-        ReplayError: config, seed and labels lead to other draws than these.
+        ReplayError: settings, seed and labels lead to other draws than these.
         InvalidInputError: a label of a draw that no coin asked for, or outside [0, 1].
     """
     kept = {draw.index: draw for draw in draws}
@@ -36,34 +40,28 @@ def rebuild(config: AuditConfig, draws: Iterable[AuditDraw], labels: Mapping[int
     by_context: dict[int, list[AuditDraw]] = {}
     for index in sorted(kept):
         by_context.setdefault(kept[index].context, []).append(kept[index])
-    session = AuditSession(config)
     checked = 0
-    while not session.over:
-        batch = session.policy.batch
-        for position, context in enumerate(session.contexts):
+    while not policy.over:
+        contexts = policy.contexts
+        for context in contexts:
             found = by_context.get(context.number)
-            if found is None or session.policy.batch is not batch or session.over:
+            if found is None or policy.over:
                 continue
             if tuple(d.model for d in found) != context.models or found[0].item != context.item:
                 raise _other(found[0])
             if context.judged:
-                session.judge(position, np.array([d.judge for d in found]))
-        for draw in session.draws[checked:]:
+                policy.judge(context, np.array([d.judge for d in found]))
+        for draw in policy.draws[checked:]:
             _compare(kept.get(draw.index), draw)
-        checked = len(session.draws)
-        for index in session.wanted if session.policy.batch is batch else ():
-            if index in labels and session.policy.batch is batch:
-                session.label(index, labels[index])
-        if session.policy.batch is batch:
+        checked = len(policy.draws)
+        for index in policy.wanted:
+            if index in labels:
+                policy.label(index, labels[index])
+        if policy.contexts[:1] == contexts[:1]:
             break  # the rest has not been judged or labelled yet
-    if session.over:
-        session.paid_besides(kept.values(), labels)
-    return session
-
-
-def replay(config: AuditConfig, draws: Iterable[AuditDraw], labels: Mapping[int, float]) -> Verdict:
-    """The verdict of :func:`rebuild`; arguments and errors as there."""
-    return rebuild(config, draws, labels).verdict()
+    if policy.over:
+        policy.paid_besides(kept.values(), labels)
+    return policy
 
 
 def _compare(kept: AuditDraw | None, made: AuditDraw) -> None:

@@ -69,13 +69,14 @@ class Verdict:
         winner: the best system, or one that is within the margin of it; None otherwise.
         leader: the system with the largest estimate of those left; None before any.
         estimates: per system; they rest on complete batches.
+        intervals: what their intervals are, in a sentence.
         labels_wanted: indices of draws whose label is missing, in draw order.
         judge_verdict: the system the judge alone would name; None without scores.
         judged: scores of the judge paid for.
         labels: human labels received.
         cost: of both.
-        no_go: batch from which on the judge was not worth its price; None while it is.
         reason: one sentence.
+        no_go: batch from which on the judge was not worth its price; None while it is.
         pool_used_up: every item was drawn without a verdict; what was decided since is about these items.
         exact: decided by labels alone, without any probability, among the systems left after the first pass.
         second_pass_labels: that a second pass through the pool needs at most to decide; 0 if none is due.
@@ -87,13 +88,14 @@ class Verdict:
     winner: int | None
     leader: int | None
     estimates: tuple[ModelEstimate, ...]
+    intervals: str
     labels_wanted: tuple[int, ...]
     judge_verdict: int | None
     judged: int
     labels: int
     cost: float
-    no_go: int | None
     reason: str
+    no_go: int | None = None
     pool_used_up: bool = False
     exact: bool = False
     second_pass_labels: int = 0

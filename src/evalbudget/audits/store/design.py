@@ -13,7 +13,7 @@ from evalbudget.audits.store.scale import Scale
 from evalbudget.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from evalbudget.audits.policies import AuditConfig
+    from evalbudget.audits.policies import AuditPolicy
 
 _SHOWN = 4
 
@@ -59,23 +59,23 @@ class AuditDesign:
     @classmethod
     def of(
         cls,
-        config: AuditConfig,
+        policy: AuditPolicy,
         models: Sequence[str],
         items: Sequence[str],
         scale: Scale,
         segments: Sequence[str] = ("all",),
     ) -> AuditDesign:
-        """The design of a policy's settings, with names.
+        """The design of an audit by this policy, with names.
 
         Args:
-            config: settings of ``audit-eprocess`` or ``human-only``.
-            models: names of ``config.n_models`` systems.
-            items: names of ``config.n_items`` items.
+            policy: with its settings.
+            models: names of ``policy.config.n_models`` systems.
+            items: names of ``policy.config.n_items`` items.
             scale: of the labels, and of the judge.
-            segments: names behind ``config.segments``.
+            segments: names behind ``policy.config.segments``.
         """
-        policy = "audit-eprocess" if config.use_judge else "human-only"
-        return cls(tuple(models), tuple(items), scale, policy, config.to_json(), tuple(segments))
+        settings = policy.config.to_json()
+        return cls(tuple(models), tuple(items), scale, policy.name, settings, tuple(segments))
 
     def to_json(self) -> str:
         """Everything, in one canonical line."""

@@ -11,7 +11,7 @@ from evalbudget.audits.draw import AuditDraw
 from evalbudget.audits.policies import Context, Verdict, rebuild
 from evalbudget.audits.store.records import Answer
 from evalbudget.audits.store.store import AuditStore
-from evalbudget.audits.store.weighing import config_of, labels_of
+from evalbudget.audits.store.weighing import labels_of, policy_of
 from evalbudget.errors import InvalidInputError
 
 
@@ -40,19 +40,19 @@ class AuditRun:
         self.store = store
         with store.snapshot():
             draws, labels, self._corrections = store.draws.all(), labels_of(store), store.labels.corrections()
-        self._session = rebuild(config_of(store), draws, labels)
+        self._policy = rebuild(policy_of(store), draws, labels)
         self._recorded = {draw.context for draw in draws}
         self._record_again()
 
     @property
     def contexts(self) -> tuple[Context, ...]:
         """Contexts of the batch under way that still have to be answered and judged; () when none are."""
-        return tuple(c for c in self._session.contexts if c.number not in self._recorded)
+        return tuple(c for c in self._policy.contexts if c.number not in self._recorded)
 
     @property
     def over(self) -> bool:
         """Whether nothing more is asked of anybody."""
-        return self._session.over
+        return self._policy.over
 
     def record(
         self, context: Context, answers: Sequence[Answer], scores: Sequence[float] | None = None
@@ -83,7 +83,7 @@ class AuditRun:
             raise InvalidInputError(
                 f"context {context.number} needs {n} answers and {n if context.judged else 'no'} judge scores"
             )
-        if context not in self._session.contexts:
+        if context not in self._policy.contexts:
             return ()
         if len({answer.prompt for answer in answers}) > 1:
             raise InvalidInputError(
@@ -92,11 +92,10 @@ class AuditRun:
                 "shuffling a seed, and begin a new audit"
             )
         if scores is None:
-            draws = tuple(draw for draw in self._session.draws if draw.context == context.number)
+            draws = tuple(draw for draw in self._policy.draws if draw.context == context.number)
         else:
             # the coins fall here; nobody sees them before the store has them
-            position = context.number - self._session.contexts[0].number
-            draws = self._session.judge(position, np.array([self._unit(context, s) for s in scores]))
+            draws = self._policy.judge(context, np.array([self._unit(context, s) for s in scores]))
         self.store.draws.append(zip(draws, answers, strict=True), self._corrections)
         self._recorded.add(context.number)
         return draws
@@ -106,7 +105,7 @@ class AuditRun:
         for context in self.contexts:
             if not context.again:
                 continue
-            draws = [draw for draw in self._session.draws if draw.context == context.number]
+            draws = [draw for draw in self._policy.draws if draw.context == context.number]
             known = [self.store.draws.answer(draw.item, draw.model) for draw in draws]
             answers = [answer for answer in known if answer is not None]
             if len(answers) == len(known):
@@ -115,7 +114,7 @@ class AuditRun:
 
     def verdict(self) -> Verdict:
         """What is proved by the labels that were there when this run was begun."""
-        return self._session.verdict()
+        return self._policy.verdict()
 
     def _unit(self, context: Context, score: float) -> float:
         scale = self.store.design.scale

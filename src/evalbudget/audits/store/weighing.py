@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from evalbudget.audits.policies import AuditConfig, AuditOutcome, ModelEstimate, Verdict, replay
+from evalbudget.audits.policies import AuditOutcome, AuditPolicy, ModelEstimate, Verdict, rebuild
 from evalbudget.audits.store.scale import Scale
 from evalbudget.audits.store.standing import ModelStanding, Stage, Standing
 from evalbudget.audits.store.store import AuditStore
-from evalbudget.errors import AuditStoreError, EvalbudgetError
-
-POLICIES = ("audit-eprocess", "human-only")
-"""What can be replayed from draws and labels."""
+from evalbudget.errors import AuditStoreError, EvalbudgetError, UnknownNameError
+from evalbudget.hooks.plugins import get_audit_policy
 
 
-def config_of(store: AuditStore) -> AuditConfig:
-    """Settings of a store's policy.
+def policy_of(store: AuditStore) -> AuditPolicy:
+    """The policy that a store was begun with, before its first draw.
 
     Raises:
-        AuditStoreError: another version or plugin wrote them, or they do not fit the names.
+        AuditStoreError: no installed plugin has it, another version wrote its settings, or they do not fit
+            the names.
     """
     design = store.design
-    if design.policy not in POLICIES:
-        raise AuditStoreError(
-            f"{store.path} was drawn by {design.policy!r}, which cannot be replayed from its draws; "
-            f"verdicts are given for {' and '.join(POLICIES)}"
-        )
     try:
-        config = AuditConfig.from_json(design.config)
-    except (EvalbudgetError, TypeError) as ex:
+        known = get_audit_policy(design.policy)
+    except UnknownNameError as ex:
+        raise AuditStoreError(
+            f"{store.path} was drawn by {design.policy!r}, which cannot be replayed: no installed plugin has "
+            "it (see: evalbudget plugins); install the one that does"
+        ) from ex
+    try:
+        policy = known.of(design.config)
+    except EvalbudgetError as ex:
         raise AuditStoreError(f"{store.path} has settings this version cannot read: {ex}") from ex
+    config = policy.config
     sizes = (config.n_models, config.n_items)
     if sizes != (len(design.models), len(design.items)) or config.n_segments > len(design.segments):
         raise AuditStoreError(
@@ -35,7 +37,7 @@ def config_of(store: AuditStore) -> AuditConfig:
             f"{len(design.segments)} segments, but its settings are for {config.n_models}, {config.n_items} "
             f"and {config.n_segments}"
         )
-    return config
+    return policy
 
 
 def labels_of(store: AuditStore) -> dict[int, float]:
@@ -62,11 +64,10 @@ def weigh(store: AuditStore) -> Standing:
         AuditStoreError: the store's settings cannot be read.
         ReplayError: its draws are not those that settings and labels lead to.
     """
-    config = config_of(store)
-    scale = store.design.scale
+    policy, scale = policy_of(store), store.design.scale
     with store.snapshot():
         draws, labels, progress = store.draws.all(), labels_of(store), store.progress()
-    found = replay(config, draws, labels)
+    found = rebuild(policy, draws, labels).verdict()
     names = store.design.models
     there = {draw.index for draw in draws}
     wanted = tuple(index for index in found.labels_wanted if index in there)
@@ -77,7 +78,7 @@ def weigh(store: AuditStore) -> Standing:
         leader=None if found.leader is None else names[found.leader],
         reason=found.reason,
         models=tuple(_model(names[e.model], e, scale) for e in found.estimates),
-        interval=_interval(found, config),
+        interval=found.intervals,
         judge_says=None if found.judge_verdict is None else names[found.judge_verdict],
         cost=found.cost,
         wanted=wanted,
@@ -87,20 +88,6 @@ def weigh(store: AuditStore) -> Standing:
         exact=found.exact,
         second_pass_labels=found.second_pass_labels,
         second_pass_cost=found.second_pass_cost,
-    )
-
-
-def _interval(found: Verdict, config: AuditConfig) -> str:
-    """What the intervals are, in a sentence."""
-    level = f"{100 * (1 - config.delta):.6g}% intervals, anytime"
-    level += "" if config.n_models == 1 else ", for all systems at once"
-    if not found.pool_used_up:
-        return f"{level}, of the mean over items like these; complete batches only"
-    mixed = not all(each.of_pool for each in found.estimates)
-    return (
-        f"{level}, of the mean over these {config.n_items:,} items"
-        + ", or over items like these for systems that were out before the second pass" * mixed
-        + "; without width where every answer is labelled"
     )
 
 

@@ -17,7 +17,7 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget_inspect.audits.answers import JUDGE, TAG
 from evalbudget_inspect.audits.by_scorer import without_scorer
 from evalbudget_inspect.audits.judge import find_judge
-from evalbudget_inspect.audits.settings import DEFAULT_SAMPLER, AuditSettings
+from evalbudget_inspect.audits.settings import AuditSettings
 from evalbudget_inspect.host.private import ModelName, PrerequisiteError
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.tasks import load_one
@@ -71,7 +71,7 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
     scorers = check_task(loaded, "audited")
     if settings.labels_from is not None:
         scorers = loaded.scorer = without_scorer(scorers, settings.labels_from)
-    asks_judge = settings.policy == DEFAULT_SAMPLER
+    asks_judge = settings.policy.asks_judge
     if asks_judge and not scorers:
         raise InvalidInputError(
             f"{settings.labels_from!r} is the task's only scorer; an audit needs another one as its judge, "

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalbudget.audits.policies import AuditConfig
+from evalbudget.audits.flags import FLAGS
+from evalbudget.audits.policies import AuditPolicy
 from evalbudget.audits.store import AuditDesign, Scale
-from evalbudget.audits.store.weighing import POLICIES
 from evalbudget.errors import InvalidInputError
+from evalbudget.hooks.plugins import plugins
 
-DEFAULT_SAMPLER = POLICIES[0]
+DEFAULT_SAMPLER = "audit-eprocess"
 _RENAMED = {"label_price": "price_label", "labels_per_batch": "batch"}
 
 
@@ -28,7 +29,8 @@ class AuditSettings:
         scale: of judge and labels.
         items: only the first so many items; None for all.
         labels_from: scorer of the task that labels; None for humans.
-        options: of ``AuditConfig``.
+        policy: what draws and decides.
+        options: of its config.
     """
 
     store: Path
@@ -37,12 +39,8 @@ class AuditSettings:
     scale: Scale
     items: int | None
     labels_from: str | None
+    policy: type[AuditPolicy]
     options: Mapping[str, Any]
-
-    @property
-    def policy(self) -> str:
-        """What draws and decides."""
-        return DEFAULT_SAMPLER if self.options["use_judge"] else "human-only"
 
     @classmethod
     def of(
@@ -62,26 +60,39 @@ class AuditSettings:
         Raises:
             InvalidInputError: one that cannot be used.
         """
-        sampler = sampler or DEFAULT_SAMPLER
-        if sampler not in POLICIES:
-            raise InvalidInputError(f"--sampler {sampler} keeps no audit store; use {' or '.join(POLICIES)}")
+        known = plugins().auditors
+        policy = known.get(sampler or DEFAULT_SAMPLER)
+        if policy is None:
+            *others, last = known
+            raise InvalidInputError(
+                f"--sampler {sampler} keeps no audit store; use {', '.join(others)} or {last}"
+            )
         if labels_from is not None and labels_from == judge:
             raise InvalidInputError(
-                f"{judge!r} cannot check itself; name another scorer as the labels_from or as the judge"
+                f"{judge!r} cannot check itself; name another scorer to label or as the judge"
             )
         if items is not None and items < 1:
             raise InvalidInputError(f"items is {items}; give 1 or more")
         given = {_RENAMED.get(k, k): v for k, v in options.items() if v is not None}
-        given["use_judge"] = sampler == DEFAULT_SAMPLER
+        for flag in FLAGS:
+            name = _RENAMED.get(flag.name, flag.name)
+            if name in given and name not in policy.options():
+                raise InvalidInputError(f"{flag.option} has no meaning with --sampler {policy.name}; drop it")
         scale = Scale.parse(score_range or "0..1")
-        settings = cls(Path(store), tuple(models), judge, scale, items, labels_from, given)
-        settings.config(items or 1_000)  # refuse bad values before the host starts
+        settings = cls(Path(store), tuple(models), judge, scale, items, labels_from, policy, given)
+        settings.start(items or 1_000)  # refuse bad values before the host starts
         return settings
 
-    def config(self, n_items: int) -> AuditConfig:
-        """Settings of the policy, for a number of items."""
-        return AuditConfig.from_json({"n_models": len(self.models), "n_items": n_items, **self.options})
+    def start(self, n_items: int) -> AuditPolicy:
+        """The policy before its first draw, for a number of items."""
+        return self.policy.of({**self.options, "n_models": len(self.models), "n_items": n_items})
 
     def design(self, items: Sequence[str]) -> AuditDesign:
         """What the store must be about."""
-        return AuditDesign.of(self.config(len(items)), self.models, items, self.scale)
+        return AuditDesign.of(self.start(len(items)), self.models, items, self.scale)
+
+
+def needs_audit(sampler: str) -> bool:
+    """Whether that is the name of an audit policy and of no sampler."""
+    found = plugins()
+    return sampler in found.auditors and sampler not in found.samplers and sampler not in found.racers

@@ -1,61 +1,58 @@
-"""One audit under way: scores and labels come in any order, and are learned from in draw order."""
+"""``audit-eprocess``: scores and labels come in any order, and are learned from in draw order."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.audits.draw import AuditDraw, Coin
 from evalbudget.audits.evidence import Audited
-from evalbudget.audits.policies.config import AuditConfig
-from evalbudget.audits.policies.policy import AuditPolicy, Drawn, Weighed
+from evalbudget.audits.policies.config import AuditConfig, HumanConfig, PolicyConfig
+from evalbudget.audits.policies.eprocess import EProcess
+from evalbudget.audits.policies.eprocess_batches import Drawn, Frozen, Weighed
+from evalbudget.audits.policies.policy import AuditPolicy, Context
 from evalbudget.audits.policies.second_pass import SecondBatch, SecondPass, SecondWeighed
 from evalbudget.audits.policies.verdict import DECIDED, AuditOutcome, ModelEstimate, Verdict
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics.bounds import FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """One item, judged for every system still in.
+class AuditEProcess(AuditPolicy):
+    r"""Every system left is judged on the same items; labels go where they tell most for their price.
 
-    Attributes:
-        number: of the context.
-        item: drawn.
-        models: judged on it; in the second pass those whose answers are labelled.
-        judged: whether the judge is asked.
-        again: the second pass: these answers were drawn before, and have no label.
-    """
+    Predictions of labels are learned from past labels only; with a propensity pi for every label, :math:`Z =
+    m + (A/\pi)(Y - m)` is unbiased whatever judge and predictions are worth, and e-processes on :math:`Z_i -
+    Z_j` drop a system j once the evidence against it reaches 2/delta (see :mod:`evalbudget.audits.evidence`).
+    Claims are about items like these: the pool is drawn in random order, each item once. When all are drawn
+    without a winner a second pass labels the other answers of the systems left until it is decided about
+    these items, at the latest when all are labelled (:mod:`evalbudget.audits.policies.second_pass`). A pool
+    that is too small for the first pass is drawn at once.
 
-    number: int
-    item: int
-    models: tuple[int, ...]
-    judged: bool
-    again: bool = False
-
-
-class AuditSession:
-    """Drives a policy batch by batch.
-
-    Judge scores make a context's coins fall; labels count once those of all earlier contexts are there.
-    When the labels of a batch are complete the next one is frozen.
+    Labels count once those of all earlier contexts are there; when the labels of a batch are complete the
+    next one is frozen.
 
     Args:
         config: settings.
+
+    Raises:
+        InvalidInputError: the settings are those of a policy that asks no judge, or the other way round.
     """
 
+    name = "audit-eprocess"
+    config_type: ClassVar[type[PolicyConfig]] = AuditConfig
+    config: AuditConfig
+
     def __init__(self, config: AuditConfig) -> None:
-        self.config = config
-        self.policy = AuditPolicy(config)
-        self.draws: list[AuditDraw] = []
-        """In the order in which their contexts were judged."""
-        self.labels_received = 0
-        self.scores_received = 0
+        super().__init__(config)
+        if config.use_judge != self.asks_judge:
+            raise InvalidInputError(
+                f"use_judge is {config.use_judge} and the policy {self.name}; audit-eprocess asks the judge, "
+                "human-only asks none"
+            )
+        self.process = EProcess(config)
         self._first_index = 0
         self._late: set[int] = set()
         """Labels asked for and not needed any more; they are taken, and paid, when they come."""
@@ -68,39 +65,20 @@ class AuditSession:
     @property
     def contexts(self) -> tuple[Context, ...]:
         """Contexts of the batch under way; empty when the audit is over."""
-        f = self.policy.batch
-        if f is None or self._decided is not None:
+        return () if self._decided is not None or self.process.batch is None else self._contexts
+
+    def judge(self, context: Context, scores: FloatArray) -> tuple[AuditDraw, ...]:
+        """Take the judge's scores of one context; arguments and errors as in AuditPolicy."""
+        position = context.number - self._contexts[0].number if not self.over else -1
+        if not 0 <= position < len(self._contexts) or self._thrown[position]:
             return ()
-        if isinstance(f, SecondBatch):
-            return tuple(
-                Context(f.first + p, int(item), tuple(f.arms[f.wanted[p]].tolist()), False, True)
-                for p, item in enumerate(f.items)
-            )
-        arms = tuple(f.arms.tolist())
-        return tuple(Context(f.first + p, int(item), arms, f.judged) for p, item in enumerate(f.items))
+        self._check_scores(context, scores)
+        return self._throw(position, scores)
 
-    def judge(self, position: int, scores: FloatArray) -> tuple[AuditDraw, ...]:
-        """Take the judge's scores of one context of the batch; its coins fall.
-
-        Args:
-            position: of the context in the batch.
-            scores: in [0, 1], nan where the judge failed for good, shape (models of the context,).
-
-        Raises:
-            InvalidInputError: a score outside [0, 1].
-        """
-        f = self.policy.batch
-        if f is None:
-            raise InvalidInputError("the audit is over; no more scores are wanted")
-        outside = ~(np.isnan(scores) | ((scores >= 0.0) & (scores <= 1.0)))
-        if outside.any():
-            raise InvalidInputError(
-                f"judge score {scores[outside][0]:g} of item {f.items[position]} is outside [0, 1]; rescale "
-                "judge scores and labels by the same declared range"
-            )
-        if self._thrown[position]:
-            return ()
-        row = self.policy.throw(scores[None, :], start=position)
+    def _throw(self, position: int, scores: FloatArray) -> tuple[AuditDraw, ...]:
+        f = self.process.batch
+        assert f is not None
+        row = self.process.throw(scores[None, :], start=position)
         self._judge[position], self._wanted[position] = scores, row.wanted[0]
         self._prediction[position], self._propensity[position] = row.prediction[0], row.propensity[0]
         self._thrown[position] = True
@@ -119,7 +97,7 @@ class AuditSession:
                     context=f.first + position,
                     model=model,
                     item=int(f.items[position]),
-                    segment=0 if self.config.segments is None else self.config.segments[f.items[position]],
+                    segment=self.config.segment_of(int(f.items[position])),
                     judge=float(row.judge[0, column]),
                     prediction=float(row.prediction[0, column]),
                     propensity=float(row.propensity[0, column]),
@@ -136,62 +114,33 @@ class AuditSession:
         return tuple(draws)
 
     def label(self, index: int, value: float) -> None:
-        """Take the human label of a draw; nan for one that never came.
-
-        Raises:
-            InvalidInputError: the draw is not of this batch or not wanted, was labelled before, or the label
-                is outside [0, 1].
-        """
-        position, column = self._where.get(index, (-1, -1))
+        """Take the human label of a draw; arguments and errors as in AuditPolicy."""
         if index in self._late:
             self._late.discard(index)
             self.labels_received += not math.isnan(value)
             return
-        if position < 0 or not self._wanted[position, column]:
-            raise InvalidInputError(
-                f"draw {index} was never to be labelled; labels that no coin asked for would bias the verdict"
-            )
-        if not (math.isnan(value) or 0.0 <= value <= 1.0):
-            raise InvalidInputError(
-                f"label {value:g} of draw {index} is outside [0, 1]; rescale labels by the declared range"
-            )
-        if self._labelled[position, column]:
-            if value == self._label[position, column]:
-                return
-            raise InvalidInputError(
-                f"draw {index} has the label {self._label[position, column]:g} already, and now {value:g}; "
-                "settle contradicting labels before they are learned from"
-            )
-        self._label[position, column] = value
-        self._labelled[position, column] = True
-        self._missing[position] -= 1
+        at = self._where.get(index)
+        wanted = at is not None and bool(self._wanted[at])
+        before = float(self._label[at]) if at is not None and self._labelled[at] else None
+        if not self._is_new(index, value, wanted=wanted, before=before) or at is None:
+            return
+        self._label[at] = value
+        self._labelled[at] = True
+        self._missing[at[0]] -= 1
         self.labels_received += not math.isnan(value)
         self._advance()
-
-    def paid_besides(self, draws: Iterable[AuditDraw], labels: Mapping[int, float]) -> None:
-        """Count what was paid and came after the decision fell; it proves nothing, but it has its price."""
-        made = {draw.index for draw in self.draws}
-        more = [draw for draw in draws if draw.index not in made]
-        self.draws += more
-        self.scores_received += sum(not math.isnan(d.judge) for d in more if d.coin is not Coin.NONE)
-        self.labels_received = sum(not math.isnan(value) for value in labels.values())
 
     @property
     def wanted(self) -> tuple[int, ...]:
         """Indices of draws whose label is missing, in draw order."""
-        f = self.policy.batch
+        f = self.process.batch
         if f is None or self._decided is not None:
             return ()
-        rows = np.argwhere((self._wanted & ~self._labelled)[: self.limit])
+        rows = np.argwhere((self._wanted & ~self._labelled)[: self._limit])
         return tuple(self._first_index + int(p) * f.arms.size + int(c) for p, c in rows)
 
     @property
-    def over(self) -> bool:
-        """Nothing more is asked."""
-        return self.policy.batch is None or self._decided is not None
-
-    @property
-    def limit(self) -> int | None:
+    def _limit(self) -> int | None:
         """Contexts of the batch whose labels may be asked for; None for all of them.
 
         With a limit on labels these are the first ones, as far as their coins have fallen without a gap.
@@ -199,10 +148,10 @@ class AuditSession:
         if self.config.max_labels is None:
             return None
         thrown = int(self._thrown.argmin()) if not self._thrown.all() else self._thrown.size
-        return self.policy.affordable(self._drawn(thrown)) if thrown else 0
+        return self.process.affordable(self._drawn(thrown)) if thrown else 0
 
     def _drawn(self, n: int) -> Drawn:
-        f = self.policy.batch
+        f = self.process.batch
         assert f is not None
         return Drawn(f, self._judge[:n], self._prediction[:n], self._propensity[:n], self._wanted[:n])
 
@@ -210,8 +159,9 @@ class AuditSession:
         for index, (position, column) in self._where.items():
             if self._wanted[position, column] and not self._labelled[position, column]:
                 self._late.add(index)
-        f = self.policy.batch
+        f = self.process.batch
         self._where = {}
+        self._contexts = _contexts(f)
         shape = (0, 0) if f is None else (f.items.size, f.arms.size)
         self._judge: FloatArray = np.full(shape, np.nan)
         self._prediction: FloatArray = np.zeros(shape)
@@ -224,12 +174,12 @@ class AuditSession:
         self._complete = 0
         if f is not None and not f.judged:
             for position in range(shape[0]):
-                if self.policy.batch is f:  # it ends at once where no labels are allowed any more
-                    self.judge(position, np.full(shape[1], np.nan))
+                if self.process.batch is f:  # it ends at once where no labels are allowed any more
+                    self._throw(position, np.full(shape[1], np.nan))
 
     def _advance(self) -> None:
         """Weigh the contexts that are complete without a gap; learn when all are."""
-        f = self.policy.batch
+        f = self.process.batch
         if f is None or self._decided is not None:
             return
         ready = self._thrown & (self._missing == 0)
@@ -237,12 +187,12 @@ class AuditSession:
         if n == self._complete and (n == ready.size or not self._thrown[n]):
             return
         thrown = int(self._thrown.argmin()) if not self._thrown.all() else self._thrown.size
-        affordable = self.policy.affordable(self._drawn(thrown))
+        affordable = self.process.affordable(self._drawn(thrown))
         n = min(n, affordable)
         cut = affordable < thrown
         if n > self._complete and f.arms.size > 1:
             self._complete = n
-            found = self.policy.weigh(self._drawn(n), self._label[:n])
+            found = self.process.weigh(self._drawn(n), self._label[:n])
             self._decided = self._end(found, n)
             if self._decided is not None:
                 return
@@ -250,12 +200,12 @@ class AuditSession:
         if n == f.items.size or (cut and n == affordable):
             self._first_index += f.items.size * f.arms.size
             drawn = self._drawn(thrown)
-            self.policy.learn(drawn, self._label[:n])
+            self.process.learn(drawn, self._label[:n])
             self._open()
 
     def _end(self, found: Weighed | SecondWeighed, n: int) -> int | None:
         """Contexts until it was decided, if that is within the first n."""
-        last_two = np.sort(found.first[self.policy.active])[-2]
+        last_two = np.sort(found.first[self.process.active])[-2]
         end = int(min(last_two, found.equivalent))
         return end + 1 if end < n else None
 
@@ -265,34 +215,38 @@ class AuditSession:
         """What has been proved so far; never changes what is asked."""
         if self._decided is not None:
             # the rest of the batch is not needed: close it where the decision fell
-            self.policy.learn(self._drawn(self._decided), self._label[: self._decided])
+            self.process.learn(self._drawn(self._decided), self._label[: self._decided])
             self._decided = None
-        policy, c = self.policy, self.config
         estimates = self._estimates()
-        active = np.flatnonzero(policy.active)
-        known = [k for k in active.tolist() if not math.isnan(estimates[k].value)]
-        leader = max(known, key=lambda k: estimates[k].value) if known else None
-        outcome, winner, reason = self._outcome(estimates, active.tolist(), leader)
-        judges = [e for e in estimates if not math.isnan(e.judge_mean)]
-        return Verdict(
-            outcome=outcome,
-            finished=policy.batch is None,
+        active = np.flatnonzero(self.process.active).tolist()
+        outcome, winner, reason = self._outcome(estimates, active)
+        return self._verdict(
+            outcome,
+            reason,
+            estimates,
+            self._intervals(estimates),
             winner=winner,
-            leader=leader,
-            estimates=estimates,
-            labels_wanted=self.wanted,
-            judge_verdict=max(judges, key=lambda e: e.judge_mean).model if judges else None,
-            judged=self.scores_received,
-            labels=self.labels_received,
-            cost=c.price_judge * self.scores_received + c.price_label * self.labels_received,
-            no_go=policy.no_go if c.use_judge else None,
-            reason=reason,
+            no_go=self.process.no_go if self.config.use_judge else None,
             **self._pool(outcome),
+        )
+
+    def _intervals(self, estimates: tuple[ModelEstimate, ...]) -> str:
+        """What the intervals are, in a sentence."""
+        c = self.config
+        level = f"{100 * (1 - c.delta):.6g}% intervals, anytime"
+        level += "" if c.n_models == 1 else ", for all systems at once"
+        if self.process.second is None:
+            return f"{level}, of the mean over items like these; complete batches only"
+        mixed = not all(each.of_pool for each in estimates)
+        return (
+            f"{level}, of the mean over these {c.n_items:,} items"
+            + ", or over items like these for systems that were out before the second pass" * mixed
+            + "; without width where every answer is labelled"
         )
 
     def _pool(self, outcome: AuditOutcome) -> dict[str, Any]:
         """What the verdict says of this pool, and of a second pass through it."""
-        second, c = self.policy.second, self.config
+        second, c = self.process.second, self.config
         more = second.wanted if second is not None and outcome is AuditOutcome.UNDECIDED else 0
         exact = second is not None and outcome in DECIDED and self._is_exact(second)
         return {
@@ -306,12 +260,12 @@ class AuditSession:
         """Whether labels settle it among the systems left after the first pass, without any probability."""
         if self.config.n_models == 1:
             return second.complete(0)
-        if self.policy.near is not None:
+        if self.process.near is not None:
             return False
         return bool(second.certain.all())
 
     def _estimates(self) -> tuple[ModelEstimate, ...]:
-        policy, K = self.policy, self.config.n_models
+        policy, K = self.process, self.config.n_models
         total, seen, labels = np.zeros(K), np.zeros(K), np.zeros(K)
         for drawn, label in policy.past:
             n, arms = len(label), drawn.batch.arms
@@ -320,10 +274,7 @@ class AuditSession:
             total[arms] += ((z.low + z.high) / 2.0).sum(axis=0)
             seen[arms] += n
             labels[arms] += (drawn.wanted[:n] & ~np.isnan(label)).sum(axis=0)
-        scores: list[list[float]] = [[] for _ in range(K)]
-        for draw in sorted(self.draws, key=lambda draw: draw.index):  # sums must not depend on the order
-            if not math.isnan(draw.judge) and draw.coin is not Coin.NONE:
-                scores[draw.model].append(draw.judge)
+        judge_means = self._judge_means()
         second = policy.second
         means = second.estimates() if second is not None else None
         found = []
@@ -343,7 +294,7 @@ class AuditSession:
                     high=high,
                     judged=int(seen[k]),
                     labels=int(labels[k]),
-                    judge_mean=float(np.mean(scores[k])) if scores[k] else math.nan,
+                    judge_mean=judge_means[k],
                     active=bool(policy.active[k]),
                     of_pool=second is not None and bool(second.contenders[k]),
                 )
@@ -351,9 +302,9 @@ class AuditSession:
         return tuple(found)
 
     def _outcome(
-        self, estimates: tuple[ModelEstimate, ...], active: list[int], leader: int | None
+        self, estimates: tuple[ModelEstimate, ...], active: list[int]
     ) -> tuple[AuditOutcome, int | None, str]:
-        policy, c, second = self.policy, self.config, self.policy.second
+        policy, c, second = self.process, self.config, self.process.second
         sure = f"with probability {1.0 - c.delta:g}"
         where = "on items like these" if second is None else f"on these {c.n_items:,} items"
         if c.n_models > 1 and len(active) == 1:
@@ -425,18 +376,38 @@ class AuditSession:
             f"at most {more:,} more label{'s' * (more > 1)}, {c.price_label * more:,.6g} at "
             f"{c.price_label:g} each"
         )
-        if self.policy.batch is not None:
+        if self.process.batch is not None:
             whose = "its" if c.n_models == 1 else "their"
             what = f"a second pass labels {whose} other answers until it is decided"
-        elif self.policy.out_of_labels:
+        elif self.process.out_of_labels:
             drawn, what = f"{self._out_of_labels()}; {drawn}", "a second pass would decide it"
         else:
             what = "a second pass would decide it (second_pass=true)"
         return AuditOutcome.UNDECIDED, None, f"{drawn} and {open_}; {what}: {price}"
 
     def _out_of_labels(self) -> str:
-        used, most = self.policy.labels, self.config.max_labels
+        used, most = self.process.labels, self.config.max_labels
         allowed = f"{most} labels allowed are used up"
         if used == most:
             return f"all {allowed}"
         return f"{used} of the {allowed}, and the next item needs more than are left"
+
+
+class HumanOnly(AuditEProcess):
+    """The same without a judge: every item drawn is labelled for every system left."""
+
+    name = "human-only"
+    config_type: ClassVar[type[PolicyConfig]] = HumanConfig
+    asks_judge = False
+
+
+def _contexts(f: Frozen | SecondBatch | None) -> tuple[Context, ...]:
+    if f is None:
+        return ()
+    if isinstance(f, SecondBatch):
+        return tuple(
+            Context(f.first + p, int(item), tuple(f.arms[f.wanted[p]].tolist()), False, True)
+            for p, item in enumerate(f.items)
+        )
+    arms = tuple(f.arms.tolist())
+    return tuple(Context(f.first + p, int(item), arms, f.judged) for p, item in enumerate(f.items))

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.audits.policies.play import config, labels_of, play, world
+from tests.audits.policies.play import begin, config, labels_of, play, world
 
 from evalbudget.audits.draw import Coin
-from evalbudget.audits.policies import AuditConfig, AuditOutcome, AuditSession, rebuild, replay
+from evalbudget.audits.policies import AuditConfig, AuditEProcess, AuditOutcome, rebuild
 from evalbudget.errors import InvalidInputError, ReplayError
 
 JUDGE, HUMAN = world()
@@ -31,30 +31,30 @@ def test_the_order_of_arrival_changes_nothing(shuffle: int, options: dict[str, o
 
 
 def test_labels_of_a_batch_are_learned_from_in_draw_order_blocking_on_missing() -> None:
-    session = AuditSession(config())
-    for position, context in enumerate(session.contexts):
-        session.judge(position, JUDGE[context.item, list(context.models)])
+    session = begin(config())
+    for context in session.contexts:
+        session.judge(context, JUDGE[context.item, list(context.models)])
     drawn = {draw.index: draw for draw in session.draws}
     first, *rest = session.wanted
     for index in rest:
         session.label(index, float(HUMAN[drawn[index].item, drawn[index].model]))
-    assert session.policy.batch is not None
-    assert session.policy.batch.number == 0, "a batch with a missing label was learned from"
+    assert session.process.batch is not None
+    assert session.process.batch.number == 0, "a batch with a missing label was learned from"
     assert session.wanted == (first,)
     assert session.verdict().reason == "1 label wanted"
     session.label(first, 0.5)
-    assert session.policy.batch is not None
-    assert session.policy.batch.number == 1
+    assert session.process.batch is not None
+    assert session.process.batch.number == 1
 
 
 def test_predictions_propensities_and_caps_are_fixed_before_a_batch_is_judged() -> None:
     """Two judges that differ in one batch only: the policy of that batch does not."""
     other = JUDGE.copy()
     session = play(config(), JUDGE, HUMAN, batches=1)
-    batch = session.policy.batch
+    batch = session.process.batch
     assert batch is not None
     other[batch.items] = 1.0 - other[batch.items]
-    again = play(config(), other, HUMAN, batches=1).policy.batch
+    again = play(config(), other, HUMAN, batches=1).process.batch
     assert again is not None
     for name in ("items", "propensity", "bets", "uniform", "below", "above"):
         np.testing.assert_array_equal(getattr(batch, name), getattr(again, name))
@@ -94,11 +94,11 @@ def test_replay_gives_the_same_verdict_from_settings_draws_and_labels(share: flo
     contexts = max(d.context for d in session.draws) * share
     draws = [d for d in session.draws if d.context <= contexts]
     kept = {d.index: labels[d.index] for d in draws if d.wanted}
-    settings = AuditConfig.from_json(config(seed=4).to_json())
-    again = rebuild(settings, reversed(draws), kept)
+    settings = AuditEProcess.of(config(seed=4).to_json()).config
+    again = rebuild(begin(settings), reversed(draws), kept)
     assert {d.index: d for d in again.draws} == {d.index: d for d in draws}
     if share == 1.0:
-        one, other = session.verdict(), replay(settings, draws, labels)
+        one, other = session.verdict(), rebuild(begin(settings), draws, labels).verdict()
         assert one == other
         assert other.outcome is AuditOutcome.BEST
         assert other.winner == 0
@@ -108,36 +108,36 @@ def test_replay_refuses_draws_of_another_seed_and_changed_labels() -> None:
     session = play(config(seed=4), JUDGE, HUMAN)
     labels = labels_of(session, HUMAN)
     with pytest.raises(ReplayError, match="another audit"):
-        replay(config(seed=5), session.draws, labels)
+        rebuild(begin(config(seed=5)), session.draws, labels)
     first = min(labels)
     with pytest.raises(ReplayError, match="changed after"):
-        replay(config(seed=4), session.draws, {**labels, first: 1.0 - labels[first]})
+        rebuild(begin(config(seed=4)), session.draws, {**labels, first: 1.0 - labels[first]})
     tampered = [replace(d, propensity=0.9) if d.index == first else d for d in session.draws]
     with pytest.raises(ReplayError):
-        replay(config(seed=4), tampered, labels)
+        rebuild(begin(config(seed=4)), tampered, labels)
 
 
 # bad input
 
 
 def test_labels_that_no_coin_asked_for_are_refused() -> None:
-    session = AuditSession(config())
-    session.judge(0, JUDGE[session.contexts[0].item])
+    session = begin(config())
+    session.judge(session.contexts[0], JUDGE[session.contexts[0].item])
     tails = next(d for d in session.draws if not d.wanted)
     with pytest.raises(InvalidInputError, match="would bias"):
         session.label(tails.index, 0.5)
     with pytest.raises(InvalidInputError, match="would bias"):
         session.label(10_000, 0.5)
     with pytest.raises(InvalidInputError, match="would bias"):
-        replay(config(), session.draws, {tails.index: 0.5})
+        rebuild(begin(config()), session.draws, {tails.index: 0.5})
 
 
 def test_scores_outside_the_range_and_contradicting_labels_are_refused() -> None:
-    session = AuditSession(config())
+    session = begin(config())
     with pytest.raises(InvalidInputError, match=r"judge score 3 .* outside \[0, 1\]"):
-        session.judge(0, np.array([0.5, 3.0, 0.5]))
-    for position, context in enumerate(session.contexts):
-        session.judge(position, JUDGE[context.item])
+        session.judge(session.contexts[0], np.array([0.5, 3.0, 0.5]))
+    for context in session.contexts:
+        session.judge(context, JUDGE[context.item])
     index = session.wanted[0]
     with pytest.raises(InvalidInputError, match="rescale labels"):
         session.label(index, 7.0)
@@ -171,7 +171,7 @@ def test_settings_that_cannot_be_used_say_why(options: dict[str, object], messag
 
 def test_an_unknown_setting_gets_a_suggestion() -> None:
     with pytest.raises(InvalidInputError, match="Did you mean 'margin'"):
-        AuditConfig.from_json({**config().to_json(), "margn": 0.1})
+        AuditEProcess.of({**config().to_json(), "margn": 0.1})
 
 
 # outcomes
@@ -231,22 +231,22 @@ def test_a_useless_judge_is_a_no_go() -> None:
     assert stopped.outcome is AuditOutcome.AUDIT_ONLY
     assert stopped.no_go is not None
     went_on = play(config(**options), noise, human)
-    assert not any(np.isfinite(d.judge) and d.policy > went_on.policy.no_go for d in went_on.draws)  # type: ignore[operator]
+    assert not any(np.isfinite(d.judge) and d.policy > went_on.process.no_go for d in went_on.draws)  # type: ignore[operator]
     assert went_on.verdict().winner == 0
 
 
 def test_labels_that_never_come_count_against_what_they_would_help() -> None:
     """All labels of the better system are missing: nothing is proved."""
-    session = AuditSession(config(n_items=60))
+    session = begin(config(n_items=60))
     while not session.over:
-        batch = session.policy.batch
-        for position, context in enumerate(session.contexts):
-            session.judge(position, JUDGE[context.item, list(context.models)])
+        batch = session.process.batch
+        for context in session.contexts:
+            session.judge(context, JUDGE[context.item, list(context.models)])
         drawn = {draw.index: draw for draw in session.draws}
         for index in session.wanted:
             draw = drawn[index]
             session.label(index, np.nan if draw.model == 0 else float(HUMAN[draw.item, draw.model]))
-        assert session.policy.batch is not batch
+        assert session.process.batch is not batch
     verdict = session.verdict()
     assert verdict.winner != 0 or verdict.outcome is not AuditOutcome.BEST
 
@@ -297,14 +297,14 @@ def test_what_was_paid_after_the_decision_fell_is_still_counted_when_rebuilt() -
     """Nothing but the first contexts decides; the scores of the others were bought all the same."""
     settings = config(use_judge=True, margin=0.4, delta=0.5, pilot=1, coin="shared")
     for seed in range(40):
-        session, given = AuditSession(replace(settings, seed=seed)), {}
+        session, given = begin(replace(settings, seed=seed)), {}
         while not session.over:
-            for position, context in reversed(list(enumerate(session.contexts))):
-                session.judge(position, JUDGE[context.item, list(context.models)])
+            for context in reversed(session.contexts):
+                session.judge(context, JUDGE[context.item, list(context.models)])
             drawn = {draw.index: draw for draw in session.draws}
             for index in reversed(session.wanted):
                 given[index] = float(HUMAN[drawn[index].item, drawn[index].model])
                 session.label(index, given[index])
-        again = rebuild(replace(settings, seed=seed), session.draws, given)
+        again = rebuild(begin(replace(settings, seed=seed)), session.draws, given)
         assert again.verdict() == session.verdict()
         assert {d.index for d in again.draws} == {d.index for d in session.draws}

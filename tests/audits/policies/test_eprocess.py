@@ -10,14 +10,14 @@ from tests.audits.policies.play import config, play, world
 
 from evalbudget.audits.draw import Coin
 from evalbudget.audits.policies import AuditConfig
-from evalbudget.audits.policies.policy import AuditPolicy
+from evalbudget.audits.policies.eprocess import EProcess
 from evalbudget.audits.policies.rates import LEAST
 
 
-def labelled(human: np.ndarray, **options: Any) -> AuditPolicy:
+def labelled(human: np.ndarray, **options: Any) -> EProcess:
     """After one batch in which everything is labelled."""
     n, systems = human.shape
-    policy = AuditPolicy(AuditConfig(systems, n, use_judge=False, pilot=systems * 12, **options))
+    policy = EProcess(AuditConfig(systems, n, use_judge=False, pilot=systems * 12, **options))
     batch = policy.batch
     assert batch is not None
     drawn = policy.throw(np.full((len(batch.items), systems), np.nan))

@@ -1,0 +1,168 @@
+"""PP-LUCB where the paper says nothing: labels that never come, scores that fail, bad settings."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.audits.policies.play import Floats, world
+from tests.claims import replications
+
+from evalbudget.audits.policies import PPLUCB, AuditOutcome, LucbConfig
+from evalbudget.audits.policies.lucb import Allocator, Errata, LucbState
+from evalbudget.errors import InvalidInputError, UnknownNameError
+
+JUDGE, HUMAN = world(200)
+
+
+def begin(n_models: int = 3, n_items: int = 200, **options: Any) -> PPLUCB:
+    return PPLUCB(LucbConfig(n_models, n_items, **options))
+
+
+def play(policy: PPLUCB, judge: Floats = JUDGE, human: Floats = HUMAN) -> PPLUCB:
+    while not policy.over:
+        drawn = [
+            draw
+            for context in policy.contexts
+            for draw in policy.judge(context, judge[context.item, list(context.models)])
+        ]
+        for draw in drawn:
+            if draw.wanted:
+                policy.label(draw.index, float(human[draw.item, draw.model]))
+    return policy
+
+
+@pytest.mark.parametrize("errata", list(Errata))
+def test_an_interval_with_a_missing_label_holds_whatever_the_label_is(errata: Errata) -> None:
+    rng = np.random.default_rng(3)
+    f, y = rng.random((2, 60))
+    asked = rng.random(60) < 0.5
+    at = np.flatnonzero(asked)[:5]
+
+    def interval(missing: float) -> tuple[float, float]:
+        state = LucbState(2, rho=0.5, errata=errata)
+        for t in range(60):
+            label = missing if t in at else float(y[t])
+            state.learn(0, float(f[t]), 0.5, label if asked[t] else None)
+        mean, width = state.means()[0], state.widths()[0]
+        return mean - width, mean + width
+
+    low, high = interval(math.nan)
+    for value in (0.0, 0.5, 1.0):
+        one = interval(value)
+        assert low <= one[0]
+        assert one[1] <= high
+
+
+@pytest.mark.claim
+def test_failures_that_are_not_at_random_prove_nothing_false() -> None:
+    """Equal systems; all bad labels of the first never come, and its bad answers break the judge."""
+    trials, wins = replications(10, 60), 0
+    for seed in range(trials):
+        rng = np.random.default_rng((seed, 11))
+        human = (rng.random((2500, 2)) < 0.5).astype(float)
+        judge = np.where((human == 0.0) & (np.arange(2) == 0), np.nan, 1.0)
+        labels = np.where((human == 0.0) & (np.arange(2) == 0), np.nan, human)
+        for given, shown in ((labels, np.ones_like(judge)), (human, judge)):
+            policy = begin(2, 2500, rho=1.0, delta=0.2, seed=seed)
+            wins += play(policy, shown, given).verdict().outcome is AuditOutcome.BEST
+    assert wins == 0
+
+
+def test_a_score_that_failed_is_the_middle_of_the_scale_and_may_be_audited() -> None:
+    verdict = play(begin(rho=0.5, max_labels=60), np.full_like(JUDGE, np.nan)).verdict()
+    assert verdict.judged == 0
+    assert verdict.labels > 50
+    assert verdict.judge_verdict is None
+    assert verdict.leader == 0
+
+
+def test_labels_that_never_came_count_against_the_limit() -> None:
+    policy = play(begin(rho=0.5, max_labels=20), JUDGE, np.full_like(HUMAN, np.nan))
+    assert sum(draw.wanted for draw in policy.draws) <= 20
+    assert "of the 20 labels allowed" in policy.verdict().reason
+
+
+def test_fixed_pulls_name_the_leader_and_prove_nothing() -> None:
+    verdict = play(begin(pulls=101, rho=0.2)).verdict()
+    assert verdict.judged == 101
+    assert (verdict.outcome, verdict.winner, verdict.leader) == ("undecided", None, 0)
+    assert "nothing is proved" in verdict.reason
+
+
+def test_a_step_is_one_pull_of_leader_and_challenger_as_published_or_a_batch_of_each() -> None:
+    for batch in (1, 7):
+        policy = play(begin(pulls=84, batch=batch))
+        steps: dict[int, list[int]] = {}
+        for draw in policy.draws:
+            steps.setdefault(draw.policy, []).append(draw.model)
+        for models in steps.values():
+            assert len(models) == 2 * batch
+            assert [models.count(model) for model in sorted(set(models))] == [batch, batch]
+        items = [[d.item for d in policy.draws if d.model == k] for k in range(3)]
+        assert all(len(set(each)) == len(each) for each in items), "an item was drawn twice"
+    most = play(begin(n_items=200, batch=50, max_labels=37, rho=0.6))
+    assert sum(draw.wanted for draw in most.draws) <= 37
+    assert play(begin(n_items=15, batch=10)).verdict().reason.startswith("all 15 items are drawn")
+
+
+def test_systems_that_part_are_told_and_the_winner_is_the_leader() -> None:
+    judge, human = world(3000, systems=2, gap=0.7)
+    verdict = play(begin(2, 3000, rho=0.5, errata="fixed"), judge, human).verdict()
+    assert (verdict.outcome, verdict.winner, verdict.leader) == (AuditOutcome.BEST, 0, 0)
+    assert verdict.estimates[0].low > verdict.estimates[1].high
+    assert verdict.intervals.startswith("95% intervals, anytime")
+    assert "as published" in begin(2).verdict().intervals
+
+
+def test_the_oracle_goes_by_the_truth_it_is_given_also_as_text() -> None:
+    truth = [[0.0, 0.0, 0.0, 0.0, 0.09]] * 3
+    told = [begin(allocator="oracle", pulls=60, truth=given) for given in (truth, str(truth))]
+    assert told[0].config == told[1].config
+    policy = play(told[0])
+    # no error below a judge's score of .8, so that labels are as rare there as they may be
+    assert {d.propensity for d in policy.draws if d.judge < 0.8} == {0.01}
+    assert min(d.propensity for d in policy.draws if d.judge >= 0.8) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_models": 1}, "audit-eprocess"),
+        ({"price_judge": -1.0}, "price_judge is -1"),
+        ({"price_label": math.inf}, "price_label is inf"),
+        ({"price_label": 0.0, "allocator": "price-of-precision"}, "whose price is 0"),
+        ({"rho": 0.1, "least_propensity": 0.5}, "least propensity"),
+        ({"pulls": 0}, "pulls is 0"),
+        ({"max_labels": 0}, "max_labels is 0"),
+        ({"batch": 0}, "batch is 0"),
+        ({"allocator": "oracle"}, "only a simulation knows"),
+        ({"truth": "[[1, 2"}, "3 lists of 5 numbers"),
+        ({"truth": [[0.1] * 5] * 2}, "3 lists of 5 numbers"),
+        ({"truth": [[-0.1] * 5] * 3}, "of 0 or more"),
+    ],
+)
+def test_settings_that_cannot_be_used_say_why(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        PPLUCB.of({"n_models": 3, "n_items": 10, **options})
+
+
+@pytest.mark.parametrize(
+    ("prices", "message"), [((-1.0, 20.0), "judge's score is -1"), ((1.0, math.inf), "label is inf")]
+)
+def test_prices_of_a_bare_state_are_checked_too(prices: tuple[float, float], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        LucbState(2, allocator=Allocator.UNIFORM, prices=prices)
+
+
+def test_unknown_names_get_a_suggestion() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'uniform'"):
+        begin(allocator="unifrom")
+    with pytest.raises(UnknownNameError, match="literal"):
+        begin(errata="litteral")
+    with pytest.raises(
+        InvalidInputError, match=r"pp-lucb has no setting 'alocator'\. Did you mean 'allocator'"
+    ):
+        PPLUCB.of({"n_models": 3, "n_items": 10, "alocator": "neyman"})
