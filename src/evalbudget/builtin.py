@@ -1,4 +1,4 @@
-"""What evalbudget itself registers, through the same hooks as anybody."""
+"""What evalbudget itself registers, through the same hooks as anybody; imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -6,22 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalbudget.audits.policies import PPLUCB, AuditEProcess, HumanOnly
 from evalbudget.hooks.hookspecs import hookimpl
-from evalbudget.judges.schedules import All, Cyclic, Priced, Random, Single
-from evalbudget.races.samplers import (
-    LUCB,
-    UCBE,
-    NaivePooling,
-    PairedEProcess,
-    Pulse,
-    Race,
-    SequentialHalving,
-    SuccessiveRejects,
-    UniformRacing,
-)
-from evalbudget.repeats.samplers import Auto, EBBernstein, RatingKernel, Robin, RobinHood, Uniform
-from evalbudget.report import SECTIONS
 
 if TYPE_CHECKING:
     from evalbudget.audits.policies import AuditPolicy
@@ -34,6 +19,19 @@ if TYPE_CHECKING:
 @hookimpl
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
     """The samplers of repeats and those of models."""
+    from evalbudget.races.samplers import (
+        LUCB,
+        UCBE,
+        NaivePooling,
+        PairedEProcess,
+        Pulse,
+        Race,
+        SequentialHalving,
+        SuccessiveRejects,
+        UniformRacing,
+    )
+    from evalbudget.repeats.samplers import Auto, EBBernstein, RatingKernel, Robin, RobinHood, Uniform
+
     repeats: list[type[Sampler]] = [Auto, Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
     models: list[type[Sampler]] = [
         UniformRacing,
@@ -52,18 +50,24 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
 @hookimpl
 def evalbudget_register_audits() -> Sequence[type[AuditPolicy]]:
     """The audit policies."""
+    from evalbudget.audits.policies import PPLUCB, AuditEProcess, HumanOnly
+
     return [AuditEProcess, PPLUCB, HumanOnly]
 
 
 @hookimpl
 def evalbudget_register_schedules() -> Sequence[type[JudgeSchedule]]:
     """The judge schedules."""
+    from evalbudget.judges.schedules import All, Cyclic, Priced, Random, Single
+
     return [All, Random, Cyclic, Priced, Single]
 
 
 @hookimpl
 def evalbudget_register_reports() -> Sequence[type[Section]]:
     """The sections of ``evalbudget report``."""
+    from evalbudget.report import SECTIONS
+
     return SECTIONS
 
 

@@ -18,7 +18,7 @@ def test_it_is_discovered() -> None:
     (info,) = [info for info in plugins().found if info.distribution == "evalbudget-example"]
     assert (info.name, info.version, info.error) == ("example", VERSION, None)
     assert info.provides == {"samplers": ("widest-range",), "samplers of audits": ("fixed-share",)}
-    assert plugins().sampler("widest-range").__module__ == "evalbudget_example"
+    assert plugins().sampler("widest-range").__module__ == "evalbudget_example.widest_range"
 
 
 def test_it_uses_public_names_only() -> None:
@@ -30,6 +30,7 @@ def test_it_uses_public_names_only() -> None:
     import evalbudget.errors
     import evalbudget.repeats.samplers
     import evalbudget_example.fixed_share
+    import evalbudget_example.widest_range
 
     public = {
         "evalbudget": evalbudget.__all__,
@@ -37,8 +38,9 @@ def test_it_uses_public_names_only() -> None:
         "evalbudget.errors": ["InvalidInputError"],
         "evalbudget.repeats.samplers": evalbudget.repeats.samplers.__all__,
         "evalbudget_example.fixed_share": ["FixedShare"],
+        "evalbudget_example.widest_range": ["WidestRange"],
     }
-    for module in (evalbudget_example, evalbudget_example.fixed_share):
+    for module in (evalbudget_example, evalbudget_example.fixed_share, evalbudget_example.widest_range):
         tree = ast.parse(inspect.getsource(module))
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
         ours = [node for node in imports if (node.module or "").startswith("evalbudget")]

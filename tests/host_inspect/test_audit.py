@@ -355,7 +355,7 @@ def test_an_auditor_that_fails_is_said_and_its_other_labels_are_kept(
     monkeypatch.setenv("AUDITED_SILENT", "story-1")
     done = run("--labels-from", "panel", "-T", "items=6", task="paneled")
     assert done.exit_code == 2, done.output
-    assert "the auditor 'panel' gave no score to 'story-1'" in " ".join(done.stderr.split())
+    assert "the scorer 'panel' of --labels-from gave no score to 'story-1'" in " ".join(done.stderr.split())
     with AuditStore.open("a.sqlite") as store:
         assert store.progress().labelled >= store.progress().wanted - 2
     monkeypatch.delenv("AUDITED_SILENT")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -82,11 +83,8 @@ class Plugins:
         self._manager.add_hookspecs(hookspecs)
         self._found: dict[str, PluginInfo] = {}
         self._owner: dict[tuple[str, str], str] = {}
-        self.samplers: dict[str, type[Sampler]] = {}
-        self.racers: dict[str, type[Sampler]] = {}
-        self.auditors: dict[str, type[AuditPolicy]] = {}
-        self.schedules: dict[str, type[JudgeSchedule]] = {}
-        self.reports: dict[str, type[Section]] = {}
+        self._tables: dict[str, dict[str, Any]] = defaultdict(dict)
+        self._unasked: list[tuple[PluginInfo, object]] = []  # plugins that have not said yet what they bring
         self._add(PluginInfo("builtin", "evalbudget", __version__, BUILTIN), lambda: import_module(BUILTIN))
         off = {part.strip() for part in disabled.split(",") if part.strip()}
         found = _installed() if entry_points is None else entry_points
@@ -100,7 +98,33 @@ class Plugins:
     @property
     def found(self) -> tuple[PluginInfo, ...]:
         """Every plugin, in use or not."""
+        self._collect()
         return tuple(self._found.values())
+
+    @property
+    def samplers(self) -> Mapping[str, type[Sampler]]:
+        """Samplers of repeats, by name."""
+        return self._table("sampler")
+
+    @property
+    def racers(self) -> Mapping[str, type[Sampler]]:
+        """Samplers of models, by name."""
+        return self._table("sampler of models")
+
+    @property
+    def auditors(self) -> Mapping[str, type[AuditPolicy]]:
+        """Audit policies, by name."""
+        return self._table("sampler of audits")
+
+    @property
+    def schedules(self) -> Mapping[str, type[JudgeSchedule]]:
+        """Judge schedules, by name."""
+        return self._table("schedule")
+
+    @property
+    def reports(self) -> Mapping[str, type[Section]]:
+        """Sections of reports, by name."""
+        return self._table("report")
 
     @property
     def hook(self) -> Any:
@@ -126,7 +150,7 @@ class Plugins:
         if kind is None and name in self.auditors:
             raise InvalidInputError(
                 f"{name!r} decides audits, in which a judge scores answers and humans label some: evalbudget "
-                "inspect eval --audit, or replay recorded labels with evalbudget backtest"
+                "inspect audit, or replay recorded labels with evalbudget backtest audits"
             )
         what = "sampler" if kind is None else f"sampler of {kind.value}"
         known = {known for table in sought for known in table} | (
@@ -144,6 +168,18 @@ class Plugins:
             return self.auditors[name]
         except KeyError:
             raise UnknownNameError("sampler of audits", name, self.auditors) from None
+
+    def question(self, name: str) -> str:
+        """What a sampler or an audit policy of that name is for: ``repeats``, ``races`` or ``audits``.
+
+        A name of several is the first of them, and an unknown one ``repeats``.
+        """
+        if name not in self.samplers:
+            if name in self.racers:
+                return "races"
+            if name in self.auditors:
+                return "audits"
+        return "repeats"
 
     def schedule(self, name: str) -> type[JudgeSchedule]:
         """The judge schedule of that name.
@@ -204,31 +240,45 @@ class Plugins:
             plugin = load()
             self._manager.register(plugin, name=info.name)
             self._manager.check_pending()
-            provides = {
-                **self._register_samplers(info, plugin),
-                "samplers of audits": self._register(
-                    info, self._classes(plugin, "audits"), "sampler of audits", self.auditors
-                ),
-                "schedules": self._register(
-                    info, self._classes(plugin, "schedules"), "schedule", self.schedules
-                ),
-                "reports": self._register(info, self._classes(plugin, "reports"), "report", self.reports),
-            }
-        except PluginError:
-            raise
         except Exception as ex:  # a third party's code: whatever it raises must not end the others
             self._fail(info.name, ex)
             return
-        self._found[info.name] = replace(info, provides={k: v for k, v in provides.items() if v})
+        self._unasked.append((info, plugin))
+
+    def _table(self, what: str) -> dict[str, Any]:
+        self._collect()
+        return self._tables[what]
+
+    def _collect(self) -> None:
+        """Ask every plugin what it brings: when a name is looked up, since classes take long to import."""
+        while self._unasked:
+            info, plugin = self._unasked.pop(0)
+            try:
+                provides = {
+                    **self._register_samplers(info, plugin),
+                    "samplers of audits": self._register(info, plugin, "audits", "sampler of audits"),
+                    "schedules": self._register(info, plugin, "schedules", "schedule"),
+                    "reports": self._register(info, plugin, "reports", "report"),
+                }
+            except PluginError:
+                self._unasked.insert(0, (info, plugin))  # whoever asks again is told again
+                raise
+            except Exception as ex:  # a third party's code: whatever it raises must not end the others
+                self._fail(info.name, ex)
+                continue
+            self._found[info.name] = replace(info, provides={k: v for k, v in provides.items() if v})
 
     def _register_samplers(self, info: PluginInfo, plugin: object) -> dict[str, tuple[str, ...]]:
-        classes = cast("Sequence[type[Sampler]]", self._classes(plugin, "samplers"))
+        classes = self._classes(plugin, "samplers")
         racers = [cls for cls in classes if getattr(cls, "kind", None) is Kind.MODELS]
         repeats = [cls for cls in classes if cls not in racers]
         return {
-            "samplers": self._register(info, repeats, "sampler", self.samplers),
-            "samplers of models": self._register(info, racers, "sampler of models", self.racers),
+            "samplers": self._enter(info, repeats, "sampler"),
+            "samplers of models": self._enter(info, racers, "sampler of models"),
         }
+
+    def _register(self, info: PluginInfo, plugin: object, kind: str, what: str) -> tuple[str, ...]:
+        return self._enter(info, self._classes(plugin, kind), what)
 
     def _classes(self, plugin: object, kind: str) -> Sequence[_Named]:
         implementation = getattr(plugin, f"evalbudget_register_{kind}", None)
@@ -243,9 +293,8 @@ class Plugins:
                 )
         return classes
 
-    def _register(
-        self, info: PluginInfo, classes: Sequence[_Named], what: str, table: dict[str, Any]
-    ) -> tuple[str, ...]:
+    def _enter(self, info: PluginInfo, classes: Sequence[_Named], what: str) -> tuple[str, ...]:
+        table = self._tables[what]
         for cls in classes:
             if cls.name in table:
                 first = self._found[self._owner[what, cls.name]]
@@ -258,6 +307,7 @@ class Plugins:
         return tuple(cls.name for cls in classes)
 
     def _fail(self, name: str, ex: Exception) -> None:
+        self._unasked = [(info, plugin) for info, plugin in self._unasked if info.name != name]
         if self._manager.has_plugin(name):
             self._manager.unregister(name=name)
         reason = str(ex) if isinstance(ex, EvalbudgetError) else f"{type(ex).__name__}: {ex}"

@@ -1,39 +1,29 @@
-"""A third-party sampler, which asks the item whose scores range widest, and a third-party audit policy."""
+"""A third-party sampler and a third-party audit policy.
 
-from math import inf
+Every command of evalbudget loads every plugin, so that classes are imported when they are asked for.
+"""
 
-from evalbudget import Cell, Design, Sampler, hookimpl
-from evalbudget.audits.policies import AuditPolicy
-from evalbudget.repeats.samplers import RepeatSampler
-from evalbudget_example.fixed_share import FixedShare
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
 
-class WidestRange(RepeatSampler):
-    """Three readings each, then the item with the largest (highest - lowest score) / readings."""
+from evalbudget import Sampler, hookimpl
 
-    name = "widest-range"
-
-    def __init__(self, design: Design, *, warmup: int = 3, seed: int = 0, max_failures: int = 3) -> None:
-        super().__init__(design, warmup=warmup, seed=seed, max_failures=max_failures)
-        self.lowest = [inf] * design.n_items
-        self.highest = [-inf] * design.n_items
-
-    def _learn(self, cell: Cell, value: float) -> None:
-        self.lowest[cell.item] = min(self.lowest[cell.item], value)
-        self.highest[cell.item] = max(self.highest[cell.item], value)
-        super()._learn(cell, value)
-
-    def _urgency(self, arm: int) -> float:
-        return (self.highest[arm] - self.lowest[arm]) / self.n_asked(arm)
+if TYPE_CHECKING:
+    from evalbudget.audits.policies import AuditPolicy
 
 
 @hookimpl
 def evalbudget_register_samplers() -> list[type[Sampler]]:
     """Called by evalbudget, which found this module by its entry point."""
+    from evalbudget_example.widest_range import WidestRange
+
     return [WidestRange]
 
 
 @hookimpl
 def evalbudget_register_audits() -> list[type[AuditPolicy]]:
     """As above, for audits."""
+    from evalbudget_example.fixed_share import FixedShare
+
     return [FixedShare]

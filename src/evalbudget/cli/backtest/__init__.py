@@ -46,13 +46,8 @@ def _question(args: list[str]) -> str:
     """The command whose samplers are named."""
     if _values(args, "--rotation"):
         return "judges"
-    known = plugins()
-    names = listed(tuple(_values(args, "--sampler")))
-    if any(name in known.auditors for name in names):
-        return "audits"
-    if any(name in known.racers and name not in known.samplers for name in names):
-        return "races"
-    return "repeats"
+    asked = {plugins().question(name) for name in listed(tuple(_values(args, "--sampler")))}
+    return next((question for question in ("audits", "races") if question in asked), "repeats")
 
 
 def _values(args: list[str], option: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A scorer of the task as the auditor: an expensive judge, a panel, whatever is trusted more."""
+"""A scorer of the task labels: an expensive judge, a panel, whatever is trusted more."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AT_ONCE = 16
 
 
 def without_scorer(scorers: list[Scorer], wanted: str) -> list[Scorer]:
-    """The task's scorers less the auditor, which is asked for what the coins pick and nothing else.
+    """The task's scorers less the one that labels, which is asked for what the coins pick and nothing else.
 
     Raises:
         InvalidInputError: there is no such scorer.
@@ -34,7 +34,7 @@ def without_scorer(scorers: list[Scorer], wanted: str) -> list[Scorer]:
         name, _ = driving_score(wanted, names)
     except UnknownNameError as ex:
         raise InvalidInputError(
-            f"the auditor is no scorer of the task: {ex} To have humans label, leave out --labels-from "
+            f"--labels-from names no scorer of the task: {ex} To have humans label, leave out --labels-from "
             "audit.sqlite"
         ) from None
     return [scorer for scorer, each in zip(scorers, names, strict=True) if each != name]
@@ -43,14 +43,14 @@ def without_scorer(scorers: list[Scorer], wanted: str) -> list[Scorer]:
 def label_by_scorer(
     store: AuditStore, found: Mapping[tuple[str, str], Found], spec: str, args: dict[str, Any], wanted: str
 ) -> int:
-    """Have the auditor label what is wanted now.
+    """Have the scorer label what is wanted now.
 
     Args:
         store: the audit.
         found: what the logs answer.
         spec: the task.
         args: the task's own arguments.
-        wanted: the auditor, ``name`` or ``name.key``.
+        wanted: the scorer, ``name`` or ``name.key``.
 
     Returns:
         How many labels it gave.
@@ -66,7 +66,7 @@ def label_by_scorer(
         each = found.get((store.design.models[draw.model], item))
         if each is None:
             raise InvalidInputError(
-                f"no log has the answer to {item!r} that the auditor is to label; give the --log-dir of the "
+                f"no log has the answer to {item!r} that it is to label; give the --log-dir of the "
                 "earlier runs, or label by evalbudget audit serve"
             )
         places.setdefault(each.log, []).append((index, item))
@@ -75,12 +75,12 @@ def label_by_scorer(
     scorers = load_one(spec, args).scorer or []
     names = scorer_names(scorers)
     name, key = driving_score(wanted, names)
-    auditor = scorers[names.index(name)]
+    labeller = scorers[names.index(name)]
     given = 0
     for path, asked in places.items():
         whole = read_eval_log(path)
         for part in _parts(asked):
-            for index, value in _values(whole, auditor, part, name, key):
+            for index, value in _values(whole, labeller, part, name, key):
                 store.labels.add(index, value, f"scorer {name}")
                 given += 1
     return given
@@ -92,11 +92,11 @@ def _parts(asked: list[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
 
 
 def _values(
-    whole: EvalLog, auditor: Scorer, asked: list[tuple[int, str]], name: str, key: str | None
+    whole: EvalLog, labeller: Scorer, asked: list[tuple[int, str]], name: str, key: str | None
 ) -> Iterator[tuple[int, float]]:
     index_of = {item: index for index, item in asked}
     samples = [sample for sample in whole.samples or [] if str(sample.id) in index_of]
-    scored = score(whole.model_copy(update={"samples": samples}), [auditor], action="append", display="none")
+    scored = score(whole.model_copy(update={"samples": samples}), [labeller], action="append", display="none")
     silent = []
     for sample in scored.samples or []:
         entry = (sample.scores or {}).get(name)
@@ -107,6 +107,6 @@ def _values(
             yield index_of[str(sample.id)], value
     if silent:  # the others' labels are saved by now
         raise InvalidInputError(
-            f"the auditor {name!r} gave no score to {', '.join(silent[:3])}; the verdict waits for it. Run "
-            "the same command again, or label by evalbudget audit serve"
+            f"the scorer {name!r} of --labels-from gave no score to {', '.join(silent[:3])}; the verdict "
+            "waits for it. Run the same command again, or label by evalbudget audit serve"
         )

@@ -18,7 +18,7 @@ def find_judge(wanted: str | None, scorers: Sequence[Scorer], roles: Collection[
 
     Args:
         wanted: scorer or model role; None for the first scorer.
-        scorers: of the task, without the auditor.
+        scorers: of the task, without the one that labels.
         roles: that models were given for.
 
     Raises:

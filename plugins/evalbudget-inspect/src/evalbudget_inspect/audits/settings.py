@@ -90,9 +90,3 @@ class AuditSettings:
     def design(self, items: Sequence[str]) -> AuditDesign:
         """What the store must be about."""
         return AuditDesign.of(self.start(len(items)), self.models, items, self.scale)
-
-
-def needs_audit(sampler: str) -> bool:
-    """Whether that is the name of an audit policy and of no sampler."""
-    found = plugins()
-    return sampler in found.auditors and sampler not in found.samplers and sampler not in found.racers

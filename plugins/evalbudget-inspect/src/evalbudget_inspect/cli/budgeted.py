@@ -72,12 +72,9 @@ def _run(name: str, args: Sequence[str], **given: Any) -> int:
 def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: dict[str, Any]) -> int | None:
     """What a sampler does that repeats nothing; None if it repeats items."""
     from evalbudget.hooks.plugins import plugins
-    from evalbudget.races.config import is_racer
 
-    if sampler is None:
-        return None
-    what = "races" if is_racer(sampler) else "audits" if sampler in plugins().auditors else None
-    if what is None:
+    what = "repeats" if sampler is None else plugins().question(sampler)
+    if what == "repeats":
         return None
     for flag in (REPEAT, *JUDGES):
         if flag.name in ours:
