@@ -7,7 +7,7 @@ import pytest
 from tests.audits.policies.play import begin, config, labels_of, play, world
 
 from evalbudget.audits.draw import Coin
-from evalbudget.audits.policies import AuditConfig, AuditEProcess, AuditOutcome, rebuild
+from evalbudget.audits.policies import AuditConfig, AuditEProcess, AuditOutcome, HumanOnly, rebuild
 from evalbudget.errors import InvalidInputError, ReplayError
 
 JUDGE, HUMAN = world()
@@ -172,6 +172,19 @@ def test_settings_that_cannot_be_used_say_why(options: dict[str, object], messag
 def test_an_unknown_setting_gets_a_suggestion() -> None:
     with pytest.raises(InvalidInputError, match="Did you mean 'margin'"):
         AuditEProcess.of({**config().to_json(), "margn": 0.1})
+
+
+def test_a_value_of_another_type_is_refused_with_the_name_of_the_policy() -> None:
+    with pytest.raises(InvalidInputError, match="audit-eprocess refuses its settings"):
+        AuditEProcess.of({**config().to_json(), "margin": "wide"})
+    with pytest.raises(InvalidInputError, match="human-only refuses its settings.*n_models"):
+        HumanOnly.of({})
+
+
+def test_the_judge_is_asked_by_one_policy_and_not_by_the_other() -> None:
+    for policy, asks in ((AuditEProcess, False), (HumanOnly, True)):
+        with pytest.raises(InvalidInputError, match="human-only asks none"):
+            policy(config(use_judge=asks))
 
 
 # outcomes

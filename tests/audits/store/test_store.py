@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.audits.store.audits import Clock, audit, design, drawn
 
+from evalbudget.audits.policies import AuditEProcess, AuditPolicy, HumanOnly
 from evalbudget.audits.store import Answer, AuditDesign, AuditStore, LabelKind, Scale
 from evalbudget.errors import AuditStoreError, InvalidInputError
 
@@ -302,3 +303,14 @@ def test_revision_changes_with_every_draw_and_label(store: AuditStore) -> None:
     store.draws.append(drawn(range(9, 10), start=18))
     seen.add(store.revision())
     assert len(seen) == 4
+
+
+@pytest.mark.parametrize(
+    ("policy", "fingerprint"), [(AuditEProcess, "c107b3c50e0d28a4"), (HumanOnly, "4f483fc4989e7740")]
+)
+def test_stores_begun_with_an_earlier_version_are_gone_on_with(
+    policy: type[AuditPolicy], fingerprint: str
+) -> None:
+    """The fingerprint covers every setting and its name: these are of stores that exist."""
+    begun = policy.of({"n_models": 2, "n_items": 3, "seed": 4, "max_labels": 9})
+    assert AuditDesign.of(begun, ("a", "b"), ("x", "y", "z"), Scale(1, 10, 1)).fingerprint == fingerprint

@@ -83,8 +83,6 @@ class AuditRun:
             raise InvalidInputError(
                 f"context {context.number} needs {n} answers and {n if context.judged else 'no'} judge scores"
             )
-        if context not in self._policy.contexts:
-            return ()
         if len({answer.prompt for answer in answers}) > 1:
             raise InvalidInputError(
                 f"the systems were asked different things under the name "
@@ -92,12 +90,15 @@ class AuditRun:
                 "shuffling a seed, and begin a new audit"
             )
         if scores is None:
+            if context not in self._policy.contexts:
+                return ()
             draws = tuple(draw for draw in self._policy.draws if draw.context == context.number)
         else:
             # the coins fall here; nobody sees them before the store has them
             draws = self._policy.judge(context, np.array([self._unit(context, s) for s in scores]))
-        self.store.draws.append(zip(draws, answers, strict=True), self._corrections)
-        self._recorded.add(context.number)
+        if draws:
+            self.store.draws.append(zip(draws, answers, strict=True), self._corrections)
+            self._recorded.add(context.number)
         return draws
 
     def _record_again(self) -> None:
