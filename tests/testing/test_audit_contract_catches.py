@@ -27,7 +27,7 @@ class Sound(BatchPolicy):
 
     def _next(self) -> Sequence[tuple[int, Sequence[int]]]:
         n, most = self.config.n_models, self.config.max_labels
-        room = 10 if most is None else min(10, (most - self._labels_asked) // n)
+        room = 10 if most is None else min(10, (most - self.labels_asked) // n)
         items = range(self.drawn, min(self.drawn + room, self.config.n_items))
         self.drawn += len(items)
         return [(item, range(n)) for item in items]

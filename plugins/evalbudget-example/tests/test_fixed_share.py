@@ -13,6 +13,18 @@ class TestFixedShare(AuditPolicyContract):
     options: ClassVar[dict[str, Any]] = {"share": 0.5}
 
 
+def test_few_labels_prove_nothing_whatever_the_judge_says() -> None:
+    policy = FixedShare.of({"n_models": 2, "n_items": 200, "share": 0.05})
+    for context in policy.contexts:
+        policy.judge(context, np.array([0.9, 0.1]))
+    for index in policy.wanted:
+        policy.label(index, 0.5)
+    verdict = policy.verdict()
+    assert verdict.finished
+    assert verdict.winner is None
+    assert "too few for normal intervals" in verdict.reason
+
+
 def test_intervals_hold_the_means_about_as_often_as_they_say() -> None:
     missed = wrong = 0
     for seed in range(200):

@@ -177,7 +177,7 @@ def test_an_unknown_setting_gets_a_suggestion() -> None:
 def test_a_value_of_another_type_is_refused_with_the_name_of_the_policy() -> None:
     with pytest.raises(InvalidInputError, match="audit-eprocess refuses its settings"):
         AuditEProcess.of({**config().to_json(), "margin": "wide"})
-    with pytest.raises(InvalidInputError, match="human-only refuses its settings.*n_models"):
+    with pytest.raises(InvalidInputError, match=r"human-only refuses its settings.*n_models"):
         HumanOnly.of({})
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan, sqrt
+from random import Random
 from statistics import NormalDist, fmean, variance
 
 from evalbudget.audits.policies import AuditDraw, AuditOutcome, BatchPolicy, PolicyConfig, Verdict
 from evalbudget.errors import InvalidInputError
 
-FEWEST = 30
-"""Items below which a mean is not taken for normal."""
+FEWEST = 20
+"""Labels of every system below which means are not taken for normal."""
 INTERVALS = (
     "normal intervals, for one look at the end and all systems at once, of means over items like these"
 )
@@ -44,17 +45,18 @@ class FixedShare(BatchPolicy):
 
     def __init__(self, config: ShareConfig) -> None:
         super().__init__(config)
+        self.order = Random(config.seed).sample(range(config.n_items), config.n_items)
         self.drawn = 0
         self.lowest: list[list[float]] = [[] for _ in range(config.n_models)]  # Z of each system
         self.highest: list[list[float]] = [[] for _ in range(config.n_models)]
 
     def _next(self) -> Sequence[tuple[int, Sequence[int]]]:
         config = self.config
-        last = config.n_items
+        n = config.n_items
         if config.max_labels is not None:  # every coin may ask for a label
-            last = min(last, self.drawn + (config.max_labels - self._labels_asked) // config.n_models)
-        items = range(self.drawn, last)
-        self.drawn = last
+            n = (config.max_labels - self.labels_asked) // config.n_models
+        items = self.order[self.drawn : self.drawn + n]
+        self.drawn += len(items)
         return [(item, range(config.n_models)) for item in items]
 
     def _propensity(self, model: int, item: int, judge: float) -> float:
@@ -75,8 +77,8 @@ class FixedShare(BatchPolicy):
         outcome, winner = AuditOutcome.UNDECIDED, None
         if not self.over:
             reason = f"{len(self.wanted)} labels wanted"
-        elif self.drawn < FEWEST:
-            reason = f"{self.drawn} items are too few for normal intervals; {FEWEST} are the fewest"
+        elif (fewest := min(self.labelled)) < FEWEST:
+            reason = f"{fewest} labels of a system are too few for normal intervals; {FEWEST} are the fewest"
         else:
             reach = NormalDist().inv_cdf(1.0 - self.config.delta / (2 * n))
             lower = [fmean(z) - reach * sqrt(variance(z) / len(z)) for z in self.lowest]

@@ -31,6 +31,9 @@ class BatchPolicy(AuditPolicy):
 
     Attributes:
         leader: the system that leads, for the record; None if the policy knows none.
+        labels_asked: in complete batches; with what the next batch may ask for at most they must stay within
+            ``max_labels``.
+        labelled: labels of each system that came, in complete batches.
     """
 
     leader: int | None = None
@@ -42,8 +45,8 @@ class BatchPolicy(AuditPolicy):
         self._batch = 0
         self._first = 0
         self._judged = [0] * n
-        self._labelled = [0] * n
-        self._labels_asked = 0
+        self.labelled = [0] * n
+        self.labels_asked = 0
         self._batch_contexts: tuple[Context, ...] | None = None
         self._drawn: dict[int, AuditDraw] = {}
         self._labels: dict[int, float] = {}
@@ -81,7 +84,7 @@ class BatchPolicy(AuditPolicy):
                 low=min(max(low, 0.0), 1.0),
                 high=max(min(high, 1.0), 0.0),
                 judged=self._judged[k],
-                labels=self._labelled[k],
+                labels=self.labelled[k],
                 judge_mean=judge_mean,
                 active=True,
             )
@@ -157,8 +160,8 @@ class BatchPolicy(AuditPolicy):
         draws = [self._drawn[index] for index in sorted(self._drawn)]
         for draw in draws:
             self._judged[draw.model] += 1
-            self._labelled[draw.model] += not math.isnan(self._labels.get(draw.index, math.nan))
-        self._labels_asked += len(self._labels)
+            self.labelled[draw.model] += not math.isnan(self._labels.get(draw.index, math.nan))
+        self.labels_asked += len(self._labels)
         self._learn(draws, self._labels)
         self._first += len(self.contexts)
         self._batch += 1

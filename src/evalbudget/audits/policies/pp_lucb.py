@@ -118,7 +118,7 @@ class PPLUCB(BatchPolicy):
         arms = [self.leader, challenger]
         most = min(c.batch, *(c.n_items - self._position[k] for k in arms))
         if c.max_labels is not None:
-            most = min(most, (c.max_labels - self._labels_asked) // len(arms))
+            most = min(most, (c.max_labels - self.labels_asked) // len(arms))
         if self._parted:
             self._ended = "leader and challenger have parted"
         elif c.pulls is not None and self.state.pulls >= c.pulls:
@@ -127,7 +127,7 @@ class PPLUCB(BatchPolicy):
             self._ended = f"all {c.n_items:,} items are drawn: leader and challenger have not parted"
         elif most < 1:
             self._ended = (
-                f"{self._labels_asked} of the {c.max_labels} labels allowed are used up, and the next step "
+                f"{self.labels_asked} of the {c.max_labels} labels allowed are used up, and the next step "
                 "could need more than are left"
             )
         if self._ended:
