@@ -120,7 +120,7 @@ def batches(quick: bool, seeds: int | None = None) -> Found:
     trials = 2 if quick else (seeds or TRIALS) // 2
     rows, wrong, wins = [], 0, []
     for size in (10, 150) if quick else (1, 10, 50, 150):
-        options: dict[str, Any] = {"batch": size, "pilot": min(40, max(size, 8))}
+        options: dict[str, Any] = {"labels_per_batch": size, "pilot": min(40, max(size, 8))}
         found = [
             audit(WORLDS["paper"](POOL, 0.1, np.random.default_rng((seed, 3))), seed=seed, **options)
             for seed in range(trials)

@@ -24,7 +24,8 @@ def test_python_takes_what_flags_say() -> None:
     assert race is race_of_tasks
     given = {**dict.fromkeys(names_of(AUDITS)), "labels_per_batch": 7, "label_price": 3.0}
     settings = AuditSettings.of(store="a.sqlite", models=["a", "b"], **given)
-    assert (settings.config(10).batch, settings.config(10).price_label) == (7, 3.0)
+    config = settings.start(10).config
+    assert (config.to_json()["labels_per_batch"], config.label_price) == (7, 3.0)
 
 
 def test_the_help_of_eval_shows_repeats_and_judges_alone() -> None:

@@ -258,7 +258,7 @@ class AuditPolicyContract:
             assert policy.verdict().finished
 
     def test_it_ends_with_a_verdict_and_says_what_was_paid(self) -> None:
-        policy = self.make(price_judge=2.0, price_label=30.0)
+        policy = self.make(judge_price=2.0, label_price=30.0)
         assert not policy.verdict().finished
         labels = self.play(policy)
         verdict = policy.verdict()

@@ -71,7 +71,7 @@ def test_all_attempts_at_a_label_that_is_missing_are_paid_for_and_none_is_a_labe
         if holes:
             reference[:, 150:] = np.nan
         one = replace(labelled, reference=reference)
-        options = {"human-only": {"batch": 900, "pilot": 900, "second_pass": False}}
+        options = {"human-only": {"labels_per_batch": 900, "pilot": 900, "second_pass": False}}
         (found[holes],) = backtest_audits(
             one, ["human-only"], seeds=1, score_range=(1, 5), prices=(1.0, 20.0), sampler_options=options
         ).rows

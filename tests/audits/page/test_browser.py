@@ -30,7 +30,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Chrom
 
 
 def test_a_labeller_works_by_keyboard_alone(tmp_path: Path, browser: chromium.Chromium) -> None:
-    told = Told(pilot=8, batch=8)
+    told = Told(pilot=8, labels_per_batch=8)
     with told.create(tmp_path / "a.sqlite") as store:
         told.draw(store)
         with serving(store) as server:

@@ -19,7 +19,7 @@ from evalbudget.errors import InvalidInputError
 
 @pytest.fixture(scope="module")
 def told() -> Told:
-    return Told(pilot=8, batch=8)
+    return Told(pilot=8, labels_per_batch=8)
 
 
 @pytest.fixture

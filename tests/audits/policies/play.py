@@ -59,4 +59,4 @@ def labels_of(session: AuditEProcess, human: Floats) -> dict[int, float]:
 
 def config(**options: Any) -> AuditConfig:
     """Three systems, 400 items, small batches."""
-    return AuditConfig(**{"n_models": 3, "n_items": 400, "pilot": 20, "batch": 15, **options})
+    return AuditConfig(**{"n_models": 3, "n_items": 400, "pilot": 20, "labels_per_batch": 15, **options})

@@ -74,7 +74,7 @@ def test_disjoint_coins_never_label_leader_and_rival_of_a_context_when_both_fit(
 @pytest.mark.parametrize("coin", [coin for coin in Coin if coin is not Coin.NONE])
 def test_coins_fall_as_often_as_their_propensity_says(coin: Coin) -> None:
     judge, human = world(1000, gap=0.0, seed=5)
-    session = play(config(n_items=1000, coin=coin, batch=60, second_pass=False), judge, human)
+    session = play(config(n_items=1000, coin=coin, labels_per_batch=60, second_pass=False), judge, human)
     thrown = [d for d in session.draws if d.coin is not Coin.NONE]
     wanted = np.array([d.wanted for d in thrown], dtype=float)
     chance = np.array([d.propensity for d in thrown])
@@ -153,12 +153,12 @@ def test_scores_outside_the_range_and_contradicting_labels_are_refused() -> None
         ({"n_models": 1}, "half-width"),
         ({"half_width": 0.1}, "single system"),
         ({"delta": 0.0}, "delta"),
-        ({"price_label": 0.0}, "label everything"),
-        ({"price_judge": -1.0}, "price_judge"),
+        ({"label_price": 0.0}, "label everything"),
+        ({"judge_price": -1.0}, "judge_price"),
         ({"margin": 1.5}, "margin"),
         ({"segments": (0, 1)}, "segments"),
         ({"coin": "share"}, "Did you mean 'shared'"),
-        ({"batch": 0}, "batch"),
+        ({"labels_per_batch": 0}, "labels_per_batch"),
         ({"max_labels": 0}, "max_labels"),
         ({"max_labels": 2.5}, "max_labels"),
         ({"seed": -1}, "seed"),
@@ -239,7 +239,7 @@ def test_one_system_stops_at_the_half_width_wanted() -> None:
 def test_a_useless_judge_is_a_no_go() -> None:
     _, human = world(3000, 2, gap=0.06)
     noise = np.random.default_rng(1).random(human.shape)
-    options = {"n_models": 2, "n_items": 3000, "price_judge": 10.0, "pilot": 40, "batch": 50}
+    options = {"n_models": 2, "n_items": 3000, "judge_price": 10.0, "pilot": 40, "labels_per_batch": 50}
     stopped = play(config(no_go="stop", **options), noise, human).verdict()
     assert stopped.outcome is AuditOutcome.AUDIT_ONLY
     assert stopped.no_go is not None
@@ -289,7 +289,7 @@ def test_a_verdict_from_labels_of_every_item_is_about_these_items() -> None:
 def test_a_useless_judge_of_a_single_system_is_a_no_go() -> None:
     _, human = world(1500, 1)
     noise = np.random.default_rng(2).random(human.shape)
-    settings = AuditConfig(1, 1500, half_width=0.05, price_judge=5.0)
+    settings = AuditConfig(1, 1500, half_width=0.05, judge_price=5.0)
     found = play(settings, noise, human).verdict()
     assert found.no_go == 1
     assert found.outcome is AuditOutcome.ESTIMATED
@@ -302,7 +302,7 @@ def test_a_useless_judge_of_a_single_system_is_a_no_go() -> None:
 
 
 def test_free_labels_are_for_labelling_everything() -> None:
-    verdict = play(config(use_judge=False, price_label=0.0), JUDGE, HUMAN).verdict()
+    verdict = play(config(use_judge=False, label_price=0.0), JUDGE, HUMAN).verdict()
     assert (verdict.outcome, verdict.winner, verdict.cost) == (AuditOutcome.BEST, 0, 0.0)
 
 

@@ -62,7 +62,7 @@ def test_the_best_system_is_found_with_probability_1_minus_delta(bench: Any, nam
         ("skewed", 2, {}, 0),
         ("fixed pool", 2, {}, 0),
         ("rare errors", 2, {"coin": "shared"}, 1),
-        ("rare errors", 2, {"coin": "independent", "batch": 25}, 1),
+        ("rare errors", 2, {"coin": "independent", "labels_per_batch": 25}, 1),
     ],
 )
 def test_a_winner_among_equals_is_rarely_declared(

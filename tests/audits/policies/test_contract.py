@@ -11,17 +11,17 @@ from evalbudget.testing import AuditPolicyContract
 
 class TestAuditEProcess(AuditPolicyContract):
     policy = AuditEProcess
-    options: ClassVar[dict[str, Any]] = {"pilot": 12, "batch": 8}
+    options: ClassVar[dict[str, Any]] = {"pilot": 12, "labels_per_batch": 8}
 
 
 class TestAuditEProcessWithSharedCoins(AuditPolicyContract):
     policy = AuditEProcess
-    options: ClassVar[dict[str, Any]] = {"pilot": 12, "batch": 8, "coin": "shared", "margin": 0.05}
+    options: ClassVar[dict[str, Any]] = {"pilot": 12, "labels_per_batch": 8, "coin": "shared", "margin": 0.05}
 
 
 class TestHumanOnly(AuditPolicyContract):
     policy = HumanOnly
-    options: ClassVar[dict[str, Any]] = {"pilot": 12, "batch": 10}
+    options: ClassVar[dict[str, Any]] = {"pilot": 12, "labels_per_batch": 10}
 
 
 TRUTH = [[0.01, 0.02, 0.03, 0.02, 0.01]] * 3

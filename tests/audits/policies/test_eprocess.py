@@ -44,7 +44,7 @@ def test_the_rest_of_a_pool_that_is_too_small_is_drawn_at_once() -> None:
     far = (rng.random((40, 3)) < [1.0, 0.4, 0.1]).astype(float)
     for human, at_once in ((close, True), (far, False)):
         judge = np.where(rng.random(human.shape) < 0.8, human, 1.0 - human)
-        settings = AuditConfig(human.shape[1], 40, pilot=30, batch=30, price_judge=0.2)
+        settings = AuditConfig(human.shape[1], 40, pilot=30, labels_per_batch=30, judge_price=0.2)
         first = [d for d in play(settings, judge, human).draws if d.coin is not Coin.NONE]
         skipped = [d for d in first if d.propensity == LEAST]
         assert bool(skipped) == at_once
@@ -59,5 +59,5 @@ def test_the_rest_of_a_pool_that_is_too_small_is_drawn_at_once() -> None:
 
 def test_items_of_a_large_pool_are_not_all_judged_on_an_early_guess() -> None:
     judge, human = world(3000, 3, gap=0.01, seed=2)
-    session = play(config(n_items=3000, batch=50), judge, human, batches=4)
+    session = play(config(n_items=3000, labels_per_batch=50), judge, human, batches=4)
     assert not any(d.propensity == LEAST for d in session.draws)

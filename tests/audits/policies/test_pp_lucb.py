@@ -131,9 +131,9 @@ def test_the_oracle_goes_by_the_truth_it_is_given_also_as_text() -> None:
     ("options", "message"),
     [
         ({"n_models": 1}, "audit-eprocess"),
-        ({"price_judge": -1.0}, "price_judge is -1"),
-        ({"price_label": math.inf}, "price_label is inf"),
-        ({"price_label": 0.0, "allocator": "price-of-precision"}, "whose price is 0"),
+        ({"judge_price": -1.0}, "judge_price is -1"),
+        ({"label_price": math.inf}, "label_price is inf"),
+        ({"label_price": 0.0, "allocator": "price-of-precision"}, "whose price is 0"),
         ({"rho": 0.1, "least_propensity": 0.5}, "least propensity"),
         ({"pulls": 0}, "pulls is 0"),
         ({"max_labels": 0}, "max_labels is 0"),

@@ -246,7 +246,7 @@ def test_contenders_are_dropped_on_the_way_and_their_answers_not_asked_for_any_m
     rng = np.random.default_rng(9)
     human = np.clip(np.linspace(0.8, 0.2, 6) + 0.2 * rng.standard_normal((60, 6)), 0.0, 1.0)
     judge = rng.random(human.shape)
-    session = play(AuditConfig(6, 60, pilot=20, batch=20), judge, human)
+    session = play(AuditConfig(6, 60, pilot=20, labels_per_batch=20), judge, human)
     verdict = session.verdict()
     assert (verdict.outcome, verdict.winner) == (AuditOutcome.BEST, 0)
     assert verdict.labels < 0.8 * 360

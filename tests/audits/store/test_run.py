@@ -94,7 +94,7 @@ def test_two_runs_on_one_store_do_not_record_a_context_twice(tmp_path: Path) -> 
 
 
 def test_a_label_corrected_while_the_next_batch_is_drawn_stops_that_run(tmp_path: Path) -> None:
-    told = Told(pilot=8, batch=8)
+    told = Told(pilot=8, labels_per_batch=8)
     with told.create(tmp_path / "a.sqlite") as store:
         told.draw(store)
         label_all(told, store)
@@ -172,7 +172,7 @@ def test_what_cannot_be_replayed_is_refused(tmp_path: Path) -> None:
 
 def test_a_verdict_that_falls_while_a_batch_is_still_recorded_ends_it(tmp_path: Path) -> None:
     """An item in the middle came late; the labels of those after it were there before."""
-    told = Told((6.0, 4.0), n_items=400, pilot=20, batch=80)
+    told = Told((6.0, 4.0), n_items=400, pilot=20, labels_per_batch=80)
     with told.create(tmp_path / "a.sqlite") as store, told.create(tmp_path / "whole.sqlite") as whole:
         for each in (store, whole):
             told.draw(each)
@@ -234,7 +234,7 @@ def finish(told: Told, store: AuditStore) -> list[Stage]:
 
 
 def test_a_pool_used_up_is_labelled_again_until_it_is_decided(tmp_path: Path) -> None:
-    told = Told((5.0, 5.2), n_items=20, pilot=12, batch=9)
+    told = Told((5.0, 5.2), n_items=20, pilot=12, labels_per_batch=9)
     with told.create(tmp_path / "a.sqlite") as store:
         told.draw(store)
         while not (found := weigh(store)).pool_used_up:
@@ -274,7 +274,7 @@ def test_a_pool_used_up_is_labelled_again_until_it_is_decided(tmp_path: Path) ->
 
 
 def test_whoever_looks_has_the_next_labels_of_the_second_pass_drawn_once(tmp_path: Path) -> None:
-    told = Told((5.0, 5.0, 5.1), n_items=20, pilot=12, batch=6)
+    told = Told((5.0, 5.0, 5.1), n_items=20, pilot=12, labels_per_batch=6)
     with told.create(tmp_path / "a.sqlite") as store, AuditStore.open(tmp_path / "a.sqlite") as other:
         told.draw(store)
         while not weigh(store).pool_used_up:
@@ -291,7 +291,7 @@ def test_whoever_looks_has_the_next_labels_of_the_second_pass_drawn_once(tmp_pat
 
 
 def test_human_only_waits_for_answers_before_it_wants_labels(tmp_path: Path) -> None:
-    told = Told((5.0, 5.2), n_items=40, policy=HumanOnly, pilot=8, batch=8)
+    told = Told((5.0, 5.2), n_items=40, policy=HumanOnly, pilot=8, labels_per_batch=8)
     with told.create(tmp_path / "a.sqlite") as store:
         assert weigh(store).stage is Stage.DRAW
         assert weigh(store).wanted == ()

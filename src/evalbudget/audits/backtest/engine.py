@@ -159,7 +159,7 @@ def backtest_audits(
     seed_list = checked_seeds(seeds)
     span = data.score_range[1] - data.score_range[0]
     ours = {"n_models": len(data.models), "n_items": len(data.items), "segments": data.segments}
-    known = {"price_judge": prices[0], "price_label": prices[1], "delta": delta, "margin": margin}
+    known = {"judge_price": prices[0], "label_price": prices[1], "delta": delta, "margin": margin}
     jobs: list[tuple[type[AuditPolicy], str, dict[str, Any]]] = []
     for policy in policies:
         options, accepts = sampler_options.get(policy.name, {}), policy.options()
@@ -218,7 +218,7 @@ def _replay(data: Judged, policy: AuditPolicy) -> tuple[Verdict, int]:
             raise InvalidInputError(
                 f"audit policy {policy.name!r} goes on and wants nothing judged or labelled: a bug in it"
             )
-    cost = policy.config.price_judge * paid_scores + policy.config.price_label * paid_labels
+    cost = policy.config.judge_price * paid_scores + policy.config.label_price * paid_labels
     verdict = replace(policy.verdict(), judged=paid_scores, labels=labels, cost=cost)
     return verdict, sum(draw.coin is not Coin.NONE for draw in policy.draws)
 

@@ -253,7 +253,7 @@ class AuditEProcess(AuditPolicy):
             "pool_used_up": second is not None,
             "exact": exact,
             "second_pass_labels": more,
-            "second_pass_cost": c.price_label * more,
+            "second_pass_cost": c.label_price * more,
         }
 
     def _is_exact(self, second: SecondPass) -> bool:
@@ -373,8 +373,8 @@ class AuditEProcess(AuditPolicy):
                 f"{drawn}, labels that were asked for never came, and {open_}",
             )
         price = (
-            f"at most {more:,} more label{'s' * (more > 1)}, {c.price_label * more:,.6g} at "
-            f"{c.price_label:g} each"
+            f"at most {more:,} more label{'s' * (more > 1)}, {c.label_price * more:,.6g} at "
+            f"{c.label_price:g} each"
         )
         if self.process.batch is not None:
             whose = "its" if c.n_models == 1 else "their"

@@ -31,8 +31,8 @@ class PolicyConfig:
         n_items: size of the pool; every item is drawn at most once, in random order.
         segments: optional, the segment of each item, integers from 0.
         delta: probability of a wrong verdict.
-        price_judge: of one score of the judge.
-        price_label: of one human label.
+        judge_price: of one score of the judge.
+        label_price: of one human label.
         max_labels: never ask for more than this many; None for no limit.
         seed: of the order of items and of the coins.
 
@@ -44,8 +44,8 @@ class PolicyConfig:
     n_items: int
     segments: tuple[int, ...] | None = None
     delta: float = 0.05
-    price_judge: float = 1.0
-    price_label: float = 20.0
+    judge_price: float = 1.0
+    label_price: float = 20.0
     max_labels: int | None = None
     seed: int = 0
 
@@ -56,7 +56,7 @@ class PolicyConfig:
             self._require_whole("max_labels")
         if not 0.0 < self.delta < 1.0:
             raise InvalidInputError(f"delta is {self.delta:g}; give a probability, for example 0.05")
-        for name in ("price_judge", "price_label"):
+        for name in ("judge_price", "label_price"):
             price = getattr(self, name)
             if not (math.isfinite(price) and price >= 0.0):
                 raise InvalidInputError(f"{name} is {price:g}; give a finite price of 0 or more")
@@ -95,7 +95,7 @@ class AuditConfig(PolicyConfig):
         margin: also stop when no system can be better than one by this or more; 0: only for the best.
         half_width: of the interval of a single system's mean, at which to stop; with one system only.
         pilot: labels to expect of the first batch, before anything is known of the judge.
-        batch: labels to expect of every later batch; the policy is frozen within it.
+        labels_per_batch: labels to expect of every later batch; the policy is frozen within it.
         second_pass: once every item is drawn without a verdict, label the contenders' other answers until
             there is one; False ends there, undecided.
         bins: of judge scores, at most.
@@ -112,7 +112,7 @@ class AuditConfig(PolicyConfig):
     margin: float = 0.0
     half_width: float | None = None
     pilot: int = 40
-    batch: int = 50
+    labels_per_batch: int = 50
     second_pass: bool = True
     bins: int = 10
     coin: Coin = Coin.DISJOINT
@@ -129,9 +129,9 @@ class AuditConfig(PolicyConfig):
             )
         if not isinstance(self.second_pass, bool):
             raise InvalidInputError(f"second_pass is {self.second_pass!r}; give true or false")
-        self._require_whole("pilot", "batch", "bins")
-        if self.use_judge and not self.price_label > 0.0:
-            raise InvalidInputError("price_label is 0; free labels need no judge: label everything")
+        self._require_whole("pilot", "labels_per_batch", "bins")
+        if self.use_judge and not self.label_price > 0.0:
+            raise InvalidInputError("label_price is 0; free labels need no judge: label everything")
         if not 0.0 <= self.margin < 1.0:
             raise InvalidInputError(f"margin is {self.margin:g}; it is a share of the scale, in 0 to 1")
         if self.half_width is not None and not 0.0 < self.half_width < 1.0:

@@ -101,8 +101,8 @@ class Outlook:
             gap + c.margin,  # with a margin it is enough that no rival is better by it
             spread[leader, rivals],
             float(np.log(self.threshold * (c.n_models - 1)) + 1.0),
-            c.price_judge,
-            c.price_label,
+            c.judge_price,
+            c.label_price,
             c.coin is Coin.DISJOINT,
         )
 
@@ -137,13 +137,13 @@ class Outlook:
         """For a single system; spreads are twice the variance of its predictions and of its labels."""
         c = self.config
         assert c.half_width is not None
-        h, prices, share = c.half_width, (c.price_judge, c.price_label), share_of_delta(c)
+        h, prices, share = c.half_width, (c.judge_price, c.label_price), share_of_delta(c)
 
         def pool(variance: float) -> Pool:
             needed = single_needed(c.n_items, variance, h, c.delta * share)
             return Pool(c.n_items, c.n_items - self.contexts, needed)
 
-        alone = single_audits_only(calibration, of_labels / 2.0, h, c.delta, c.price_label)
+        alone = single_audits_only(calibration, of_labels / 2.0, h, c.delta, c.label_price)
         rates = alone if not self.asks_judge else single_rates(calibration, spread / 2.0, h, c.delta, prices)
         judged = rates is not alone and not (enough and alone.cost < rates.cost)
         first = Choice(rates.propensity, rates.contexts, True)
@@ -157,11 +157,11 @@ class Outlook:
             stay = single_pool_cost(calibration, alone, without, prices, judged=False)
         ways = [
             (WORTH * stay, first),
-            (float(without.needed[0]) * c.price_label, self._skip(calibration, False)),
+            (float(without.needed[0]) * c.label_price, self._skip(calibration, False)),
         ]
         if self.asks_judge:
-            judging = c.price_judge * with_judge.left
-            cost = judging + float(with_judge.needed[0]) * c.price_label
+            judging = c.judge_price * with_judge.left
+            cost = judging + float(with_judge.needed[0]) * c.label_price
             ways.append((cost, self._skip(calibration, True)))
         return min(ways, key=lambda way: way[0])[1]
 
@@ -174,8 +174,8 @@ class Outlook:
         """
         c = self.config
         left = c.n_items - self.contexts
-        spent = c.price_judge * self.judged + c.price_label * self.labels
-        small = 4.0 * c.price_judge * c.n_models * c.n_items <= spent
+        spent = c.judge_price * self.judged + c.label_price * self.labels
+        small = 4.0 * c.judge_price * c.n_models * c.n_items <= spent
         return c.second_pass and c.max_labels is None and first.contexts > left and small
 
     def _skip(self, calibration: Calibration, judged: bool) -> Choice:

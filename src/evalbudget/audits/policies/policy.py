@@ -221,7 +221,7 @@ class AuditPolicy(ABC):
             judge_verdict=max(scored, key=lambda e: e.judge_mean).model if scored else None,
             judged=judged,
             labels=labels,
-            cost=self.config.price_judge * judged + self.config.price_label * labels,
+            cost=self.config.judge_price * judged + self.config.label_price * labels,
             reason=reason,
             **more,
         )

@@ -84,7 +84,7 @@ class LucbConfig(PolicyConfig):
             least=self.least_propensity,
             allocator=Allocator(self.allocator),
             errata=Errata(self.errata),
-            prices=(self.price_judge, self.price_label),
+            prices=(self.judge_price, self.label_price),
             truth=self.truth,
         )
 

@@ -75,8 +75,8 @@ class Task:
         gap: supposed difference of the leader to each rival, shape (rivals,), > 0.
         spread: Var(m_leader - m_rival), shape (rivals,).
         log_threshold: log of the evidence wanted.
-        price_judge: of a score.
-        price_label: of a label.
+        judge_price: of a score.
+        label_price: of a label.
         disjoint: whether coins are thrown so that leader and rival are not both audited where that fits.
     """
 
@@ -85,8 +85,8 @@ class Task:
     gap: FloatArray
     spread: FloatArray
     log_threshold: float
-    price_judge: float
-    price_label: float
+    judge_price: float
+    label_price: float
     disjoint: bool
 
 
@@ -112,7 +112,7 @@ def best_rates(calibration: Calibration, task: Task) -> Rates:
     """The cheapest of a few dozen propensity tables."""
     root = np.sqrt(calibration.square)
     nearest = float(task.spread[np.argmin(task.gap)])
-    s = np.sqrt(2.0 * task.price_judge / (task.price_label * max(nearest, 1e-4)))
+    s = np.sqrt(2.0 * task.judge_price / (task.label_price * max(nearest, 1e-4)))
     floors = _floors(calibration.prediction, task.leader)
     scaled = s * np.array(SCALES)[:, None, None, None] * root
     options = np.clip(np.maximum(scaled, floors), LEAST, 1.0).reshape(-1, *root.shape)
@@ -156,8 +156,8 @@ def _cheapest(
     second = (variance + task.gap**2)[..., None]
     growth = (bets * task.gap[:, None] - bets**2 * second / 2.0).max(axis=2)
     steps = task.log_threshold / np.maximum(growth, 1e-9)
-    price = task.price_label * (calibration.share * options).sum(axis=2)
-    price += 0.0 if without_judge is not None else task.price_judge
+    price = task.label_price * (calibration.share * options).sum(axis=2)
+    price += 0.0 if without_judge is not None else task.judge_price
     cost = (steps * price[:, rivals]).sum(axis=1) + steps.max(axis=1) * price[:, leader]
     best = int(np.argmin(cost))
     return Rates(options[best], float(cost[best]), float(steps[best].max()), residual[best], steps[best])
@@ -188,20 +188,20 @@ def pool_cost(calibration: Calibration, rates: Rates, task: Task, pool: Pool, *,
     The same as ``rates.cost`` where every rival is expected to be told apart before.
     """
     rate = (calibration.share * rates.propensity).sum(axis=1)
-    price = task.price_label * rate + (task.price_judge if judged else 0.0)
+    price = task.label_price * rate + (task.judge_price if judged else 0.0)
     short = rates.steps > pool.left
     first = np.minimum(rates.steps, pool.left)
     again = np.where(short, pool.needed, 0.0)
     cost = (first * price[task.rivals]).sum() + first.max() * price[task.leader]
-    unlabelled = task.price_label * (1.0 - rate)
+    unlabelled = task.label_price * (1.0 - rate)
     return float(cost + (again * unlabelled[task.rivals]).sum() + again.max() * unlabelled[task.leader])
 
 
 def skipping_cost(task: Task, pool: Pool, *, judged: bool) -> float:
     """Expected cost of drawing the rest of the pool at once, all but unlabelled, for the second pass."""
     n = task.rivals.size + 1
-    judging = n * pool.left * task.price_judge if judged else 0.0
-    return float(judging + task.price_label * (pool.needed.sum() + pool.needed.max()))
+    judging = n * pool.left * task.judge_price if judged else 0.0
+    return float(judging + task.label_price * (pool.needed.sum() + pool.needed.max()))
 
 
 def single_rates(
@@ -248,13 +248,13 @@ def single_needed(n_items: int, variance: float, half_width: float, alpha: float
 
 
 def single_audits_only(
-    calibration: Calibration, variance: float, half_width: float, alpha: float, price_label: float
+    calibration: Calibration, variance: float, half_width: float, alpha: float, label_price: float
 ) -> Rates:
     """Label everything, without a judge, for one mean; ``variance`` is that of the labels."""
     everything = np.ones_like(calibration.square)
     steps = _steps(variance, 1.0, half_width, alpha)
     residual = residual_variance(calibration, everything)
-    return Rates(everything, steps * price_label, steps, residual, np.array([steps]))
+    return Rates(everything, steps * label_price, steps, residual, np.array([steps]))
 
 
 def _steps(variance: float, width: float, half_width: float, alpha: float) -> float:

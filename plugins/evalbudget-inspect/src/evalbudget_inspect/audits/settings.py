@@ -14,7 +14,6 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.hooks.plugins import plugins
 
 DEFAULT_SAMPLER = "audit-eprocess"
-_RENAMED = {"label_price": "price_label", "labels_per_batch": "batch"}
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,9 @@ class AuditSettings:
             )
         if items is not None and items < 1:
             raise InvalidInputError(f"items is {items}; give 1 or more")
-        given = {_RENAMED.get(k, k): v for k, v in options.items() if v is not None}
+        given = {k: v for k, v in options.items() if v is not None}
         for flag in FLAGS:
-            name = _RENAMED.get(flag.name, flag.name)
-            if name in given and name not in policy.options():
+            if flag.name in given and flag.name not in policy.options():
                 raise InvalidInputError(f"{flag.option} has no meaning with --sampler {policy.name}; drop it")
         scale = Scale.parse(score_range or "0..1")
         settings = cls(Path(store), tuple(models), judge, scale, items, labels_from, policy, given)
