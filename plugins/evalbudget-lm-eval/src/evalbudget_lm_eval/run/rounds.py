@@ -70,7 +70,7 @@ class Rounds:
         self._arm = arm
         self.count = 0
         self._failures = _failed_last(kept.bought)  # one after the other, by themselves
-        self._doubtful: set[tuple[str, int]] = {b.asked.document for b in kept.bought if b.answer is None}
+        self._doubtful: set[tuple[str, int]] = {b.asked.document for b in kept.bought if b.samples is None}
         """Documents that may break a round off again: they are asked by themselves."""
 
     def ask(self, cells: Sequence[Asked]) -> None:
@@ -168,11 +168,7 @@ class Rounds:
         self.count += 1
         self._kept.ask({asked: self._calls(asked) for asked in cells}, in_flight(self._primed.lm))
         try:
-            return self._primed.run(
-                [asked.document for asked in cells],
-                epochs=[asked.epoch for asked in cells],
-                received=self._received,
-            )
+            return self._primed.run(cells, received=self._received)
         except Exception:
             raise
         except BaseException:
@@ -204,7 +200,7 @@ class Rounds:
 def _failed_last(bought: Sequence[Bought]) -> int:
     """How many were asked and failed, one after the other, when an earlier race ended."""
     asked = [one for one in bought if one.cost and one.error not in CUT_OFF.values()]
-    return sum(1 for _ in takewhile(lambda one: one.answer is None, reversed(asked)))
+    return sum(1 for _ in takewhile(lambda one: one.samples is None, reversed(asked)))
 
 
 def in_flight(lm: Any, error: Exception | None = None) -> int:
