@@ -29,7 +29,7 @@ from lm_eval.evaluator import evaluate
 from lm_eval.tasks import TaskManager
 
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.host_evaluate import Asked, PrimedTasks
 
 ROUND = 32
 
@@ -89,8 +89,8 @@ def round_ratio(folder: Path, n: int, rounds: int = 10) -> tuple[float, float]:
     chosen = [list(range(start, n, n // ROUND))[:ROUND] for start in range(rounds)]
     stock = best_of(lambda: [evaluate(lm, loaded, samples={name: ids}, bootstrap_iters=0) for ids in chosen])
     with PrimedTasks(lm, loaded) as primed:
-        primed.run([(name, 0)])
-        ours = best_of(lambda: [primed.run([(name, doc) for doc in ids]) for ids in chosen])
+        primed.run([Asked(name, 0, 0)])
+        ours = best_of(lambda: [primed.run([Asked(name, doc, 0) for doc in ids]) for ids in chosen])
     return ours / rounds, stock / rounds
 
 

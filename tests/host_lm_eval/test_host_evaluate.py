@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from lm_eval.evaluator import evaluate
-from tests.host_lm_eval.worlds import CoinModel, load, write_task
+from tests.host_lm_eval.worlds import CoinModel, load, numbered, write_task
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval.host.host_evaluate import Asked, PrimedTasks, asked_now
@@ -32,7 +32,7 @@ def test_every_document_once_is_the_stock_run(folder: Path) -> None:
         documents = primed.documents("numbers")
         shuffled = [*documents[7:], *reversed(documents[:7])]
         for start in range(0, 10, 3):
-            primed.run([("numbers", doc) for doc in shuffled[start : start + 3]])
+            primed.run(numbered([("numbers", doc) for doc in shuffled[start : start + 3]]))
         ours = primed.results()
 
     assert [_stable(record) for record in ours.pop("samples")["numbers"]] == stock.pop("samples")["numbers"]
@@ -44,8 +44,8 @@ def test_repeats_in_any_order_belong_to_their_documents(folder: Path) -> None:
     lm = CoinModel(noise=False)
     with PrimedTasks(lm, load(folder, "numbers", "others")) as primed:
         cells = [("others", 5), ("numbers", 9), ("numbers", 3), ("numbers", 9), ("others", 0)]
-        answered = primed.run(cells)
-        again = primed.run([("numbers", 9)])
+        answered = primed.run(numbered(cells))
+        again = primed.run(numbered([("numbers", 9)], first=2))
         results = primed.results()
 
     assert [(a.task, a.doc_id) for a in answered] == cells
@@ -72,7 +72,7 @@ def test_limit_and_samples_choose_the_documents(folder: Path) -> None:
         evaluate(stock_lm, load(folder), **options)
         with PrimedTasks(lm, load(folder), **options) as primed:
             assert primed.documents("numbers") == chosen
-            answered = primed.run([("numbers", doc) for doc in chosen])
+            answered = primed.run(numbered([("numbers", doc) for doc in chosen]))
             assert [a.records[0]["doc"]["number"] for a in answered] == list(chosen)
         assert lm.calls == stock_lm.calls
 
@@ -82,7 +82,7 @@ def test_chat_templates_and_system_instructions_reach_the_prompts(folder: Path) 
     stock_lm, lm = CoinModel(), CoinModel()
     evaluate(stock_lm, load(folder), **options)
     with PrimedTasks(lm, load(folder), **options) as primed:
-        primed.run([("numbers", doc) for doc in primed.documents("numbers")])
+        primed.run(numbered([("numbers", doc) for doc in primed.documents("numbers")]))
     assert lm.calls == stock_lm.calls
     assert lm.calls[0].startswith("<system>Be brief.")
 
@@ -94,7 +94,7 @@ def test_filters_are_told_who_asked(folder: Path) -> None:
     original = task._filters[0].apply
     task._filters[0].apply = lambda instances: (seen.append(asked_now.get()), original(instances))[1]
     with PrimedTasks(CoinModel(), tasks) as primed:
-        primed.run([("numbers", 4), ("numbers", 4)])
+        primed.run(numbered([("numbers", 4), ("numbers", 4)]))
     assert seen == [(("numbers", 4, 0), ("numbers", 4, 1))]
     assert asked_now.get() is None
 
@@ -110,7 +110,7 @@ def test_nothing_is_left_on_the_tasks(folder: Path) -> None:
         said: dict[Asked, dict[int, list[Any]]] = {}
         with pytest.raises(ConnectionError):
             primed.run(
-                [("numbers", 1), ("numbers", 2), ("numbers", 3)],
+                numbered([("numbers", 1), ("numbers", 2), ("numbers", 3)]),
                 received=lambda one, number, text: (
                     said.setdefault(one, {}).setdefault(number, []).append(text)
                 ),
@@ -133,7 +133,7 @@ def test_every_repeat_sends_its_own_seed_if_told(folder: Path) -> None:
             return super().generate_until(requests)
 
     with PrimedTasks(Listening(), load(folder), vary_seed=True) as primed:
-        primed.run([("numbers", 1), ("numbers", 1), ("numbers", 2)])
+        primed.run(numbered([("numbers", 1), ("numbers", 1), ("numbers", 2)]))
     assert sent == [1234, 1235, 1234]
 
 
@@ -141,9 +141,9 @@ def test_what_is_not_there(folder: Path) -> None:
     with PrimedTasks(CoinModel(), load(folder)) as primed:
         assert primed.run([]) == []
         with pytest.raises(UnknownNameError, match=r"unknown task 'number'\. Did you mean 'numbers'"):
-            primed.run([("number", 1)])
+            primed.run(numbered([("number", 1)]))
         with pytest.raises(InvalidInputError, match="no document 10"):
-            primed.run([("numbers", 10)])
+            primed.run(numbered([("numbers", 10)]))
 
 
 @pytest.mark.parametrize(

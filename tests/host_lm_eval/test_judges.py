@@ -16,6 +16,7 @@ import pytest
 from lm_eval.utils import make_table
 from tests.host_lm_eval.judged_worlds import PROCESS, evaluate, load, write_judged
 from tests.host_lm_eval.server import Asked, Server, rating
+from tests.host_lm_eval.worlds import numbered
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges.estimates import JudgeScores, judge_biases, panel_mean
@@ -233,8 +234,8 @@ def test_rounds_deal_a_document_to_its_next_judge(server: Server, judges: list[s
     lm = get_model("local-chat-completions").create_from_arg_string(server.chat_args("writer"))
     cells = [("essays", 4), ("essays", 4), ("essays", 1), ("essays", 7)]
     with PrimedTasks(lm, load(folder), apply_chat_template=True) as primed:
-        first = primed.run(cells)
-        second = primed.run([("essays", 7), ("essays", 4)])
+        first = primed.run(numbered(cells))
+        second = primed.run([*numbered([("essays", 7)], first=1), *numbered([("essays", 4)], first=2)])
         total = primed.results()
     schedule = Cyclic([str(i) for i in range(9)], NAMES, categories=["ab"[i % 2] for i in range(9)])
     asked = [(a.doc_id, a.epoch, a.records[0]["filtered_resps"][0][0]) for a in [*first, *second]]

@@ -87,9 +87,10 @@ def test_what_was_written_is_read_back_by_arm(tmp_path: Path) -> None:
     one, other = record.of("a"), record.of("b")
     record.close()
     assert (one.model, one.opened) == ({"model": "hf"}, {"frame": {}})
-    assert one.bought == [Bought(cell(5), 1.0, answer(5))]
+    assert [bought.answer for bought in one.bought] == [answer(5)]
+    assert one.bought[0].cost == 1.0
     assert one.said == {cell(3): {0: [[-1.5, True]], 1: ["7"]}}
-    assert other.bought == [Bought(cell(5), 0.0, None, "not asked")]
+    assert other.bought == [Bought(cell(5), 0.0, error="not asked")]
     assert path.read_bytes().endswith(b'"said":"7"}\n')
 
 

@@ -181,6 +181,23 @@ def test_a_run_survives_an_answer_that_its_task_cannot_score(
     assert block["failures"] == {"its round failed: ValueError: no such number": 3}
 
 
+def test_answers_that_a_broken_task_did_not_score_are_scored_once_it_is_mended(
+    fragile: Path, tmp_path: Path
+) -> None:
+    own = fragile / "own.py"
+    own.write_text(PROCESS.replace("== 5", ">= 0"))
+    lm = CoinModel()
+    arguments: dict[str, Any] = {"budget": 40, "sampler": "uniform", "journal": tmp_path / "j.jsonl"}
+    for _ in range(2):  # again for nothing
+        with pytest.raises(ValueError, match="no such number"), budgeted(round_size=8, **arguments):
+            simple_evaluate(fragile, lm)
+        assert len(lm.calls) == 8
+    own.write_text(PROCESS.replace("== 5", "< 0"))
+    with budgeted(round_size=8, **arguments):
+        block = simple_evaluate(fragile, lm)["evalbudget"]
+    assert len(lm.calls) == block["spent"] == block["readings"] == 40
+
+
 @pytest.fixture
 def _racers() -> Iterator[None]:
     with fresh_racers():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from lm_eval.api.registry import register_model
 
 from evalbudget.journal import Header, Journal
 from evalbudget.run import JournalReader
+from evalbudget_lm_eval.host.answers import Asked
 
 
 @register_model("evalbudget-test-coin")
@@ -104,6 +107,16 @@ def load(folder: Path, *names: str) -> dict[str, Any]:
     for task in loaded["tasks"].values():
         task.set_fewshot_seed(1234)
     return dict(loaded)
+
+
+def numbered(documents: Iterable[tuple[str, int]], first: int = 0) -> list[Asked]:
+    """Cells of these documents; one that comes again is a repeat."""
+    seen: Counter[tuple[str, int]] = Counter()
+    cells = []
+    for document in documents:
+        cells.append(Asked(*document, first + seen[document]))
+        seen[document] += 1
+    return cells
 
 
 def journal_of(path: str | Path) -> Journal:

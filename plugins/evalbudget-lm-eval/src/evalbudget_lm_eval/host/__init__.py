@@ -1,1 +1,1 @@
-"""What knows the host: its seam, logs, scores and refusals."""
+"""What knows the host: its evaluate in rounds, its answers, logs, scores and refusals."""

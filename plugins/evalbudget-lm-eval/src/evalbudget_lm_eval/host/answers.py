@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Record = dict[str, Any]
+Sample = dict[str, Any]
 """What the host writes into ``samples_*.jsonl`` for one answered document and one filter."""
 
 
@@ -84,7 +84,7 @@ class Answered:
     epoch: int
     metrics: Mapping[str, float]
     requests: int
-    records: tuple[Record, ...]
+    records: tuple[Sample, ...]
 
     @property
     def asked(self) -> Asked:
@@ -92,13 +92,13 @@ class Answered:
         return Asked(self.task, self.doc_id, self.epoch)
 
     @classmethod
-    def of(cls, asked: Asked, records: Iterable[Record], requests: int) -> Answered:
+    def of(cls, asked: Asked, records: Iterable[Sample], requests: int) -> Answered:
         """From the host's records."""
         own = tuple({**record, "epoch": asked.epoch} for record in records)
         return cls(*asked, metrics=numbers_of(own), requests=requests, records=own)
 
 
-def numbers_of(records: Iterable[Record]) -> dict[str, float]:
+def numbers_of(records: Iterable[Sample]) -> dict[str, float]:
     """The metrics in sample records that are numbers, by ``metric,filter``."""
     return {
         f"{metric},{record['filter']}": float(record[metric])
@@ -135,7 +135,7 @@ def raw_metrics(answers: Mapping[int, Sequence[Answered]]) -> dict[tuple[str, st
     return {key: values for raw in by_filter.values() for key, values in raw.items()}
 
 
-def logged(answers: Mapping[int, Sequence[Answered]]) -> list[Record]:
+def logged(answers: Mapping[int, Sequence[Answered]]) -> list[Sample]:
     """Every record: filter by filter, as the host has them, then by document and repeat."""
     ordered = [a for doc_id in sorted(answers) for a in sorted(answers[doc_id], key=lambda a: a.epoch)]
     n_filters = max((len(answer.records) for answer in ordered), default=0)

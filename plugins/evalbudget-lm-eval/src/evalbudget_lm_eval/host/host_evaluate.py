@@ -21,7 +21,7 @@ from lm_eval.evaluator import evaluate as _evaluate
 from lm_eval.evaluator_utils import _handle_back_comp, _process_results, get_sample_size, print_writeout
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked, Record, asked_now, logged, raw_metrics
+from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked, Sample, asked_now, logged, raw_metrics
 from evalbudget_lm_eval.host.progress_bars import bars_of_a_round
 from evalbudget_lm_eval.host.responses import Memory, Received, Responses, listening
 from evalbudget_lm_eval.host.scores import scores_per_answer
@@ -113,18 +113,11 @@ class PrimedTasks:
 
     # what happens
 
-    def run(
-        self,
-        cells: Sequence[tuple[str, int]],
-        *,
-        epochs: Sequence[int] | None = None,
-        received: Received | None = None,
-    ) -> list[Answered]:
+    def run(self, cells: Sequence[Asked], *, received: Received | None = None) -> list[Answered]:
         """One round through the host's own ``evaluate``.
 
         Args:
-            cells: task and document, in any order; duplicates are repeats.
-            epochs: ordinal of the repeat of each cell; by default how often the document was answered before.
+            cells: documents to ask, in any order; repeats differ in their epoch.
             received: told every response as soon as the model has it, where its class reports them to the
                 host's cache hook (the API and the Hugging Face classes do).
 
@@ -139,7 +132,7 @@ class PrimedTasks:
         if not cells:
             return []
         with bars_of_a_round(len(cells), hidden=self.hides_bars):
-            answered = self._evaluate(self.lm, self._number(cells, epochs), received or _nobody)
+            answered = self._evaluate(self.lm, cells, received or _nobody)
         self.adopt(answered)
         return answered
 
@@ -270,18 +263,6 @@ class PrimedTasks:
             },
         )
 
-    def _number(self, cells: Sequence[tuple[str, int]], epochs: Sequence[int] | None) -> list[Asked]:
-        if epochs is not None:
-            return [Asked(*cell, epoch) for cell, epoch in zip(cells, epochs, strict=True)]
-        seen: dict[tuple[str, int], int] = {}
-        asked = []
-        for task, doc_id in cells:
-            before = len(self._document(task, doc_id).answers.get(doc_id, ()))
-            epoch = seen.get((task, doc_id), before)
-            seen[task, doc_id] = epoch + 1
-            asked.append(Asked(task, doc_id, epoch))
-        return asked
-
     def _evaluate(self, lm: Any, asked: Sequence[Asked], received: Received) -> list[Answered]:
         """The host's ``evaluate`` on these documents, answered by ``lm``."""
         rounds: dict[str, list[Asked]] = {}
@@ -328,7 +309,7 @@ class PrimedTasks:
                 )
             )
 
-    def _answers(self, asked: Sequence[Asked], records: Sequence[Record]) -> Iterator[Answered]:
+    def _answers(self, asked: Sequence[Asked], records: Sequence[Sample]) -> Iterator[Answered]:
         """The host's records, which come filter by filter in the order of the documents."""
         n = len(asked)
         for position, one in enumerate(asked):

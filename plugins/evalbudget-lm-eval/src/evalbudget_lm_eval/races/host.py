@@ -163,7 +163,7 @@ class Stable:
                 f"arm {entrant.arm.name} has {len(own):,} documents of task {self.task!r}, and the race has "
                 f"{len(self.documents):,} others; a race compares models on the same documents"
             )
-        take_over_answers(primed[0], entrant.kept, lambda asked: asked.doc_id in own)
+        take_over_answers(primed[0], entrant.kept)
         entrant.primed, entrant.frame = primed[0], dict(frame)
         self._prompts = self._prompts or entrant.primed
 

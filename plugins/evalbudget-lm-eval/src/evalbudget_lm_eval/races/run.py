@@ -11,11 +11,10 @@ from typing import Protocol
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
-from evalbudget.races.race import Asked as Wanted
 from evalbudget.races.race import Key, KnownCell, Race
 from evalbudget_lm_eval.host.answers import Answered, Asked
-from evalbudget_lm_eval.races.host import Stable
-from evalbudget_lm_eval.run.record import RACE, Bought
+from evalbudget_lm_eval.races.host import Entrant, Stable
+from evalbudget_lm_eval.run.record import RACE
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off
 from evalbudget_lm_eval.run.rounds import Rounds
 
@@ -43,10 +42,6 @@ class RaceRun:
         metric: the host's ``metric,filter`` that decides.
         progress: told how it goes; None for nobody.
 
-    Attributes:
-        answers: documents answered, in earlier runs too.
-        calls: of the models, for these.
-
     Raises:
         InvalidInputError: a recorded score is outside the range.
     """
@@ -54,16 +49,9 @@ class RaceRun:
     def __init__(self, race: Race, stable: Stable, metric: str, progress: Progress | None) -> None:
         self.race = race
         self.stable = stable
-        self.answers = self.calls = 0
-        self._metric = metric
         self._progress = progress
-        self._rounds: dict[int, Rounds] = {}
-        known = {}
-        for arm, entrant in enumerate(stable.entrants):
-            kept = entrant.kept
-            count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[RACE]))
-            known[arm] = [self._known(one) for one in kept.bought]
-        race.replay(known)
+        self._arms = [_Arm(race, number, entrant, metric) for number, entrant in enumerate(stable.entrants)]
+        race.replay({number: arm.known() for number, arm in enumerate(self._arms)})
 
     def until_done(self) -> None:
         """Ask until the sampler has decided or the budget is used up.
@@ -74,68 +62,90 @@ class RaceRun:
         if self._progress is not None:
             self._progress.begins(self.race)
         while wanted := self.race.wanted():
-            by_arm: dict[int, list[Wanted]] = {}
+            by_arm: dict[int, list[Asked]] = {}
             for one in wanted:
-                by_arm.setdefault(one.arm, []).append(one)
+                by_arm.setdefault(one.arm, []).append(
+                    Asked(self.stable.task, int(one.key[0]), one.key[1] - 1)
+                )
             # those that are loaded come first: a step then loads every other arm once
             for arm in sorted(by_arm, key=lambda arm: not self.stable.entrants[arm].is_alive):
-                self._ask(arm, by_arm[arm])
+                self._ask(self._arms[arm], by_arm[arm])
                 if self._progress is not None:
                     self._progress(self.race)
 
-    def _ask(self, arm: int, wanted: Sequence[Wanted]) -> None:
-        entrant = self.stable.entrants[arm]
+    @property
+    def answers(self) -> int:
+        """Documents answered, in earlier runs too."""
+        return sum(arm.answers for arm in self._arms)
+
+    @property
+    def calls(self) -> int:
+        """Of the models, for these."""
+        return sum(arm.calls for arm in self._arms)
+
+    def _ask(self, arm: _Arm, cells: Sequence[Asked]) -> None:
         try:
-            primed = self.stable.ready(entrant)
+            primed = self.stable.ready(arm.entrant)
         except EvalbudgetError:
             raise
         except Exception as ex:  # the host's: whatever it is, the race goes on
-            log.info("arm %s could not be loaded", entrant.arm.name, exc_info=True)
-            self.race.leave(arm, f"it could not be loaded ({_brief(ex)})")
+            log.info("arm %s could not be loaded", arm.entrant.arm.name, exc_info=True)
+            self.race.leave(arm.number, f"it could not be loaded ({_brief(ex)})")
             return
-        if arm not in self._rounds:
-            self._rounds[arm] = Rounds(primed, entrant.kept, _Arm(self, arm), arm=entrant.arm.name)
-        self._rounds[arm].ask([Asked(self.stable.task, int(one.key[0]), one.key[1] - 1) for one in wanted])
+        if arm.rounds is None:
+            arm.rounds = Rounds(primed, arm.entrant.kept, arm, arm=arm.entrant.arm.name)
+        arm.rounds.ask(cells)
 
-    # what came back
 
-    def answered(self, arm: int, answers: Sequence[Answered]) -> None:
-        """An arm's documents were scored."""
+@dataclass(slots=True, eq=False)
+class _Arm:
+    """Buys one arm's answers for the race, and keeps count of them."""
+
+    race: Race
+    number: int
+    entrant: Entrant
+    metric: str
+    rounds: Rounds | None = None
+    answers: int = 0
+    calls: int = 0
+
+    def known(self) -> list[KnownCell]:
+        """What earlier runs bought."""
+        kept = self.entrant.kept
+        count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[RACE]))
+        found = []
+        for one in kept.bought:
+            value, error = (None, one.error) if one.answer is None else self._value(one.answer)
+            found.append(KnownCell(_key(one.asked), value, int(one.cost), error=error))
+        return found
+
+    def answered(self, answers: Sequence[Answered]) -> None:
         for answer in answers:
-            self._count(answer)
             value, error = self._value(answer)
-            self.race.completed(arm, _key(answer.asked), value, error=error)
+            self.race.completed(self.number, _key(answer.asked), value, error=error)
 
-    def failed(self, arm: int, asked: Asked, error: str, *, attempts: int = 1) -> None:
-        """An arm's document has no score, after so many paid attempts."""
-        self.stable.entrants[arm].kept.fail(asked, float(attempts), error)
-        self.race.completed(arm, _key(asked), None, attempts=attempts, error=error)
+    def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:
+        self._fail(asked, _brief(error))  # cut off or asked by itself: it is an attempt
 
-    def down(self, arm: int, rest: Sequence[Asked]) -> None:
-        """An arm kept failing: the rest of its step is not asked; one that never answered leaves."""
-        tally = self.race.lanes[arm].tally
+    def down(self, rest: Sequence[Asked], error: Exception) -> None:
+        tally = self.race.lanes[self.number].tally
         if is_down(tally.failed, successes=tally.readings):
-            self.race.leave(arm, "it answered nothing")
+            self.race.leave(self.number, "it answered nothing")
             return
         for asked in rest:
-            self.failed(arm, asked, "not asked: the model kept failing", attempts=0)
+            self._fail(asked, "not asked: the model kept failing", attempts=0)
 
-    def _count(self, answer: Answered) -> None:
-        self.answers += 1
-        self.calls += answer.requests
-
-    def _known(self, bought: Bought) -> KnownCell:
-        value, error = None, bought.error
-        if bought.answer is not None:
-            self._count(bought.answer)
-            value, error = self._value(bought.answer)
-        return KnownCell(_key(bought.asked), value, int(bought.cost), error=error)
+    def _fail(self, asked: Asked, error: str, *, attempts: int = 1) -> None:
+        self.entrant.kept.fail(asked, float(attempts), error)
+        self.race.completed(self.number, _key(asked), None, attempts=attempts, error=error)
 
     def _value(self, answer: Answered) -> tuple[float | None, str | None]:
         """The score, or why there is none."""
-        value = answer.metrics.get(self._metric)
+        self.answers += 1
+        self.calls += answer.requests
+        value = answer.metrics.get(self.metric)
         if value is None or math.isnan(value):
-            return None, f"no {self._metric}"
+            return None, f"no {self.metric}"
         low, high = self.race.config.bounds
         slack = 1e-9 * (high - low)
         if low - slack <= value <= high + slack:
@@ -143,27 +153,10 @@ class RaceRun:
         if self.race.config.score_range is not None:
             return None, "score outside the declared range"
         raise InvalidInputError(
-            f"{self._metric} of document {answer.doc_id} is {value:g}, and without a declared range scores "
+            f"{self.metric} of document {answer.doc_id} is {value:g}, and without a declared range scores "
             "are taken to lie in 0 to 1; declare the smallest and the largest possible score, for example "
             "--score-range 0..10 (what was answered is kept)"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Arm:
-    """Pays for the rounds of one arm."""
-
-    run: RaceRun
-    arm: int
-
-    def answered(self, answers: Sequence[Answered]) -> None:
-        self.run.answered(self.arm, answers)
-
-    def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:
-        self.run.failed(self.arm, asked, _brief(error))  # asked by itself or cut off: it is an attempt
-
-    def down(self, rest: Sequence[Asked], error: Exception) -> None:
-        self.run.down(self.arm, rest)
 
 
 def _key(asked: Asked) -> Key:

@@ -108,10 +108,6 @@ class Bookkeeping:
         readings = self.purchase.journal.readings
         return Counter(self.documents[r.request.cell.item] for r in readings if r.value is None)
 
-    def request(self, asked: Asked) -> Request | None:
-        """What the sampler asked; None if it did not."""
-        return self._requests.get(asked)
-
     def asked(self, request: Request) -> Asked:
         """The request in the host's terms."""
         return Asked(*self.documents[request.cell.item], request.cell.epoch)

@@ -146,7 +146,7 @@ class _Run:
     def _take_over(self) -> None:
         """What an earlier run paid for."""
         book = self.book
-        known = take_over_answers(book.primed, book.kept, lambda asked: book.request(asked) is not None)
+        known = take_over_answers(book.primed, book.kept)
         pending = set(book.pending)
         book.tell(answer for answer in known if answer.asked in pending)
         self.rounds.finish(book.pending)

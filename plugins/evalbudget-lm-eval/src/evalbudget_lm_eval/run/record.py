@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,7 @@ from evalbudget import Sampler, __version__, resume
 from evalbudget.errors import JournalError
 from evalbudget.journal import Header, differences
 from evalbudget.run import JournalFile, JournalReader, LinesFile, read_line, whole_lines
-from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.host.answers import Answered, Asked, Sample
 
 FOLDER = "evalbudget-journals"
 RUN, RACE = "run", "race"
@@ -57,14 +57,21 @@ class Bought:
     Attributes:
         asked: the cell.
         cost: evaluations paid for.
-        answer: what came back; None if it failed.
+        samples: the host's records; None if it failed.
+        calls: of the model, for an answer.
         error: why it failed.
     """
 
     asked: Asked
     cost: float
-    answer: Answered | None
+    samples: Sequence[Sample] | None = None
+    calls: int = 0
     error: str | None = None
+
+    @property
+    def answer(self) -> Answered | None:
+        """What came back; None if it failed."""
+        return None if self.samples is None else Answered.of(self.asked, self.samples, self.calls)
 
 
 class Kept:
@@ -76,7 +83,7 @@ class Kept:
     Attributes:
         model: its description; None if it was never loaded.
         opened: what the host said of its run.
-        bought: in earlier runs, in order, and what failed in this one.
+        bought: in earlier runs and this one, in order.
         said: what it said to cells that are not scored yet.
         at_once: how many of those asked last may be under way at the same time.
     """
@@ -92,34 +99,28 @@ class Kept:
 
     def open(self, model: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         """Note which model it is, and what the host says of its run."""
-        self._write({"opened": facts, "model": model})
+        self._note({"opened": facts, "model": model})
 
     def ask(self, calls: Mapping[Asked, int], at_once: int) -> None:
         """Note which cells a round is about to ask, and how many calls each takes."""
-        if at_once:
-            self._write({"asked": [[*asked, n] for asked, n in calls.items()], "at_once": at_once})
-        self._set_asked(dict(calls), at_once)
+        entry = {"asked": [[*asked, n] for asked, n in calls.items()], "at_once": at_once}
+        (self._note if at_once else self.take)(entry)
 
     def hear(self, asked: Asked, request: int, said: Any) -> None:
         """Note what a model, or a judge, says as it says it."""
-        self._write({"of": asked, "request": request, "said": said})
-        self._hear(asked, request, said)
+        self._note({"of": asked, "request": request, "said": said})
 
     def answer(self, answer: Answered) -> None:
         """Note what the host made of it."""
-        self._write({"of": answer.asked, "calls": answer.requests, "samples": answer.records})
-        self.settle(answer.asked)
+        self._note({"of": answer.asked, "calls": answer.requests, "samples": answer.records})
 
     def fail(self, asked: Asked, cost: float, error: str) -> None:
         """Note that a cell failed."""
-        self._write({"of": asked, "error": error, "cost": cost})
-        self.bought.append(Bought(asked, cost, None, error))
-        self.settle(asked)
+        self._note({"of": asked, "error": error, "cost": cost})
 
     def stop(self, reason: str) -> None:
         """Note that nothing is under way any more."""
-        self._write({"stopped": reason})
-        self._asked.clear()
+        self._note({"stopped": reason})
 
     def settle(self, asked: Asked) -> None:
         """Forget what was said to a cell: it is scored, or failed."""
@@ -136,37 +137,30 @@ class Kept:
         return [asked for asked, calls in self._asked.items() if heard(asked) < calls]
 
     def take(self, entry: dict[str, Any]) -> None:
-        """Take in a line that an earlier run wrote."""
-        if "of" in entry:
-            task, doc_id, epoch = entry["of"]
-            self._take_cell(Asked(task, int(doc_id), int(epoch)), entry)
-        elif "opened" in entry:
+        """Take in a line: of an earlier run, or of this one as it is written."""
+        if "opened" in entry:
             self.model, self.opened = entry["model"], entry["opened"]
         elif "asked" in entry:
-            self._set_asked({Asked(*cell): int(n) for *cell, n in entry["asked"]}, int(entry["at_once"]))
+            self._asked = {Asked(*cell): n for *cell, n in entry["asked"]}
+            self.at_once = entry["at_once"]
+            for asked in self._asked:  # what was said in part is said anew
+                self.said.pop(asked, None)
         elif "stopped" in entry:
             self._asked.clear()
-        else:
+        elif "of" not in entry:
             raise ValueError(f"an entry {sorted(entry)}")
-
-    def _take_cell(self, asked: Asked, entry: dict[str, Any]) -> None:
-        if "said" in entry:
-            self._hear(asked, int(entry["request"]), entry["said"])
-            return
-        if "samples" in entry:
-            answer = Answered.of(asked, entry["samples"], int(entry["calls"]))
-            self.bought.append(Bought(asked, 1.0, answer))
+        elif "said" in entry:
+            said = self.said.setdefault(Asked(*entry["of"]), {})
+            said.setdefault(entry["request"], []).append(entry["said"])
         else:
-            self.bought.append(Bought(asked, float(entry["cost"]), None, entry["error"]))
-        self.settle(asked)
+            asked, samples = Asked(*entry["of"]), entry.get("samples")
+            paid = entry["cost"] if samples is None else 1.0
+            self.bought.append(Bought(asked, paid, samples, entry.get("calls", 0), entry.get("error")))
+            self.settle(asked)
 
-    def _set_asked(self, calls: dict[Asked, int], at_once: int) -> None:
-        self._asked, self.at_once = calls, at_once
-        for asked in calls:  # what was said in part is said anew
-            self.said.pop(asked, None)
-
-    def _hear(self, asked: Asked, request: int, said: Any) -> None:
-        self.said.setdefault(asked, {}).setdefault(request, []).append(said)
+    def _note(self, entry: dict[str, Any]) -> None:
+        self._write(entry)
+        self.take(entry)
 
 
 class Record:

@@ -18,25 +18,23 @@ CUT_OFF = {kind: f"under way when the {kind} was broken off" for kind in (RUN, R
 """Why calls failed of which nobody knows whether they were answered."""
 
 
-def take_over_answers(primed: PrimedTasks, kept: Kept, wanted: Callable[[Asked], bool]) -> list[Answered]:
+def take_over_answers(primed: PrimedTasks, kept: Kept) -> list[Answered]:
     """Count what earlier runs had answered as answers of this one.
 
     Args:
         primed: the model's tasks.
-        kept: its record.
-        wanted: whether a cell is one of this run.
+        kept: its record; what it has of other documents is left out.
 
     Returns:
         The answers, with the readings of judges that their totals need.
     """
+    documents = {(name, doc_id) for name in primed.names for doc_id in primed.documents(name)}
     answers = [
         Answered.of(
-            one.asked,
-            [revived(primed.task(one.asked.task), record) for record in one.answer.records],
-            one.answer.requests,
+            one.asked, [revived(primed.task(one.asked.task), sample) for sample in one.samples], one.calls
         )
         for one in kept.bought
-        if one.answer is not None and wanted(one.asked)
+        if one.samples is not None and one.asked.document in documents
     ]
     primed.adopt(answers)
     return answers

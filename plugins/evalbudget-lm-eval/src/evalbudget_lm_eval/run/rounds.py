@@ -69,8 +69,9 @@ class Rounds:
         self._heard = heard
         self._arm = arm
         self.count = 0
+        self._unscored: dict[Asked, Exception] = {}
         self._failures = _failed_last(kept.bought)  # one after the other, by themselves
-        self._doubtful: set[tuple[str, int]] = {b.asked.document for b in kept.bought if b.answer is None}
+        self._doubtful: set[tuple[str, int]] = {b.asked.document for b in kept.bought if b.samples is None}
         """Documents that may break a round off again: they are asked by themselves."""
 
     def ask(self, cells: Sequence[Asked]) -> None:
@@ -78,7 +79,7 @@ class Rounds:
 
         Raises:
             EvalbudgetError: what the buyer, the record or the task's judges refuse.
-            Exception: what the buyer raises if the model is down.
+            Exception: what the buyer raises if the model is down, or the task of a run if it scores nothing.
         """
         left = self.finish(cells)
         # by themselves first: what others say after them tells whether the server is gone
@@ -103,6 +104,7 @@ class Rounds:
         """
         said = {asked: self._kept.said[asked] for asked in cells if asked in self._kept.said}
         self._score(said)
+        self._fail_unscored()
         return [asked for asked in cells if asked not in said or asked in self._kept.said]
 
     def _score(self, said: dict[Asked, Said]) -> None:
@@ -111,14 +113,20 @@ class Rounds:
         except EvalbudgetError:
             raise
         except Exception as ex:  # the model answered, and the task fails on it
-            if len(said) > 1:
-                for asked, own in said.items():
-                    self._score({asked: own})
+            if len(said) == 1:
+                self._unscored |= dict.fromkeys(said, ex)
                 return
-            for asked in said:
-                self._fail(asked, ex, paid=True)
+            for asked, own in said.items():
+                self._score({asked: own})
         else:
             self._take_in(answers)
+
+    def _fail_unscored(self) -> None:
+        unscored, self._unscored = self._unscored, {}
+        if unscored and not self._arm and all(one.samples is None for one in self._kept.bought):
+            raise next(iter(unscored.values()))  # it is the task; once it is mended, they are scored
+        for asked, error in unscored.items():
+            self._fail(asked, error, paid=True)
 
     def _ask_together(self, cells: Sequence[Asked]) -> list[Asked]:
         """One round of several; of one that fails, those are returned that have yet to be asked."""
@@ -168,11 +176,7 @@ class Rounds:
         self.count += 1
         self._kept.ask({asked: self._calls(asked) for asked in cells}, in_flight(self._primed.lm))
         try:
-            return self._primed.run(
-                [asked.document for asked in cells],
-                epochs=[asked.epoch for asked in cells],
-                received=self._received,
-            )
+            return self._primed.run(cells, received=self._received)
         except Exception:
             raise
         except BaseException:
@@ -204,7 +208,7 @@ class Rounds:
 def _failed_last(bought: Sequence[Bought]) -> int:
     """How many were asked and failed, one after the other, when an earlier race ended."""
     asked = [one for one in bought if one.cost and one.error not in CUT_OFF.values()]
-    return sum(1 for _ in takewhile(lambda one: one.answer is None, reversed(asked)))
+    return sum(1 for _ in takewhile(lambda one: one.samples is None, reversed(asked)))
 
 
 def in_flight(lm: Any, error: Exception | None = None) -> int:
