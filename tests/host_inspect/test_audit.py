@@ -27,7 +27,7 @@ TASK = Path(__file__).with_name("audited_tasks.py")
 MODELS = "mockllm/good,mockllm/bad"
 
 
-ALONE = ["inspect", "eval", "stories.py@stories", "--model", MODELS, "--score-range", "1..10"]
+ALONE = ["inspect", "audit", "a.sqlite", "stories.py@stories", "--model", MODELS, "--score-range", "1..10"]
 
 
 @pytest.fixture
@@ -218,8 +218,8 @@ TRUTH = "[[0.01, 0.01, 0.01, 0.01, 0.01], [0.04, 0.04, 0.04, 0.04, 0.04]]"
 def test_pp_lucb_runs_by_every_allocator(folder: Path, allocator: str) -> None:
     """As published, step by step, with a scorer that labels; then its store gives the verdict again."""
     options = [f"allocator={allocator}", "pulls=6", "rho=.5", *([f"truth={TRUTH}"] * (allocator == "oracle"))]
-    command = [*ALONE, "-T", "items=40", "--audit", "a.sqlite", "--auditor", "panel", "--sampler", "pp-lucb"]
-    command[2] = "stories.py@paneled"
+    command = [*ALONE, "-T", "items=40", "--labels-from", "panel", "--sampler", "pp-lucb"]
+    command[3] = "stories.py@paneled"
     for option in options:
         command += ["--sampler-option", option]
     done = CliRunner().invoke(cli, command)
@@ -253,7 +253,7 @@ def test_pp_lucb_runs_by_every_allocator(folder: Path, allocator: str) -> None:
 def test_pp_lucb_pauses_for_humans_and_goes_on_after_a_kill(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = [*ALONE, "-T", "items=60", "--audit", "a.sqlite", "--sampler", "pp-lucb", "--batch", "8"]
+    command = [*ALONE, "-T", "items=60", "--sampler", "pp-lucb", "--sampler-option", "batch=8"]
     for option in ("pulls=48", "rho=.5", "errata=fixed"):
         command += ["--sampler-option", option]
 
@@ -279,7 +279,7 @@ def test_pp_lucb_pauses_for_humans_and_goes_on_after_a_kill(
 
 
 def test_a_policy_of_a_plugin_runs_from_the_first_answer_to_the_verdict(folder: Path) -> None:
-    command = [*ALONE, "-T", "items=60", "--audit", "a.sqlite", "--sampler", "fixed-share"]
+    command = [*ALONE, "-T", "items=60", "--sampler", "fixed-share"]
     command += ["--sampler-option", "share=.5"]
     first = CliRunner().invoke(cli, command)
     assert first.exit_code == 3, first.output
@@ -313,7 +313,7 @@ def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(
             ("--sampler", "robin"),
             "keeps no audit store; use audit-eprocess, pp-lucb, human-only or fixed-share",
         ),
-        (("--sampler", "pp-lucb"), "pp-lucb has no setting 'pilot'"),
+        (("--sampler", "pp-lucb"), "--labels-per-batch has no meaning with --sampler pp-lucb"),
         (("--sampler", "human-only", "--sampler-option", "use_judge=true"), "human-only asks none"),
         (("--sampler-option", "pilto=3"), "Did you mean 'pilot'"),
         (("--judge", "ratign"), "Did you mean 'rating'"),

@@ -1,4 +1,4 @@
-"""Killed, interrupted or extended races: the same eval-set command again ends at exactly the budget."""
+"""Killed, interrupted or extended races: the same command again ends at exactly the budget."""
 
 from __future__ import annotations
 
@@ -41,7 +41,18 @@ EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'e
 
 def _command(file: Path, folder: Path, *arguments: str) -> list[str]:
     return [
-        *(sys.executable, "-c", EVALBUDGET, "inspect", "eval-set", str(file), "--log-dir", str(folder)),
+        *(sys.executable, "-c", EVALBUDGET, "inspect", "race", "--eval-set", str(file)),
+        *("--log-dir", str(folder)),
+            sys.executable,
+            "-c",
+            EVALBUDGET,
+            "inspect",
+            "race",
+            "--eval-set",
+            str(file),
+            "--log-dir",
+            str(folder),
+        ),
         *("--budget", str(BUDGET), "--model", "simulated/a,simulated/b,simulated/c"),
         *("-M", "bernoulli=true", "-M", "template='{grade}'", "--display", "none", "--log-buffer", "1"),
         *arguments,

@@ -189,11 +189,11 @@ def test_answers_that_a_broken_task_did_not_score_are_scored_once_it_is_mended(
     lm = CoinModel()
     arguments: dict[str, Any] = {"budget": 40, "sampler": "uniform", "journal": tmp_path / "j.jsonl"}
     for _ in range(2):  # again for nothing
-        with pytest.raises(ValueError, match="no such number"), budgeted(round_size=8, **arguments):
+        with pytest.raises(ValueError, match="no such number"), budgeted(in_flight=8, **arguments):
             simple_evaluate(fragile, lm)
         assert len(lm.calls) == 8
     own.write_text(PROCESS.replace("== 5", "< 0"))
-    with budgeted(round_size=8, **arguments):
+    with budgeted(in_flight=8, **arguments):
         block = simple_evaluate(fragile, lm)["evalbudget"]
     assert len(lm.calls) == block["spent"] == block["readings"] == 40
 

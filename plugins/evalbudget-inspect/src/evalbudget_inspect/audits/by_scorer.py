@@ -34,8 +34,7 @@ def without_scorer(scorers: list[Scorer], wanted: str) -> list[Scorer]:
         name, _ = driving_score(wanted, names)
     except UnknownNameError as ex:
         raise InvalidInputError(
-            f"--labels-from names no scorer of the task: {ex} To have humans label, leave out --labels-from "
-            "audit.sqlite"
+            f"--labels-from names no scorer of the task: {ex} To have humans label, leave it out"
         ) from None
     return [scorer for scorer, each in zip(scorers, names, strict=True) if each != name]
 

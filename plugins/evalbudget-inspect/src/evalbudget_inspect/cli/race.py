@@ -23,6 +23,7 @@ Examples:
   evalbudget inspect race my_task.py --model openai/a,openai/b --until-proved
   evalbudget inspect race my_task.py --model m --budget 800 \\
       --arm prompt=short.txt --arm prompt=long.txt
+  evalbudget inspect race my_task.py --model a,b --budget 5000 --eval-set --log-dir logs/race
 
 Every other flag is inspect's own: see inspect eval --help.
 """
@@ -36,8 +37,15 @@ _SETTING = replace(
 
 @click.command(name="race", context_settings=PASSED_ON, epilog=_EXAMPLES)
 @options_of(_SETTING if flag is ARM else flag for flag in FLAGS)
+@click.option(
+    "--eval-set",
+    is_flag=True,
+    help="Run inspect's eval-set: the same command goes on with what --log-dir holds.",
+)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[TASK] [INSPECT'S FLAGS]...")
-def race(args: tuple[str, ...], arms: tuple[str, ...], json_path: str | None, **given: Any) -> None:
+def race(
+    args: tuple[str, ...], arms: tuple[str, ...], json_path: str | None, eval_set: bool, **given: Any
+) -> None:
     """Race models, or settings of a task, on its items: which is best, for part of all evaluations."""
     if json_path is not None:
         check_target(Path(json_path))
@@ -54,4 +62,5 @@ def race(args: tuple[str, ...], arms: tuple[str, ...], json_path: str | None, **
     options = sampler_options(given.pop("sampler_options"), FLAGS)
     given["until_proved"] = given["until_proved"] or None
     typed = {name: value for name, value in given.items() if value is not None}
-    sys.exit(run_race("eval", args, {**typed, **options}, arms, json_path))
+    name = "eval-set" if eval_set else "eval"
+    sys.exit(run_race(name, args, {**typed, **options}, arms, json_path))
