@@ -42,18 +42,14 @@ EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'e
 def _command(file: Path, folder: Path, *arguments: str) -> list[str]:
     return [
         *(sys.executable, "-c", EVALBUDGET, "inspect", "race", "--eval-set", str(file)),
-        *("--log-dir", str(folder)),
-            sys.executable,
-            "-c",
-            EVALBUDGET,
-            "inspect",
-            "race",
-            "--eval-set",
-            str(file),
+        *(
             "--log-dir",
             str(folder),
+            "--budget",
+            str(BUDGET),
+            "--model",
+            "simulated/a,simulated/b,simulated/c",
         ),
-        *("--budget", str(BUDGET), "--model", "simulated/a,simulated/b,simulated/c"),
         *("-M", "bernoulli=true", "-M", "template='{grade}'", "--display", "none", "--log-buffer", "1"),
         *arguments,
     ]
