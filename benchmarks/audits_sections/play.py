@@ -11,8 +11,8 @@ import numpy as np
 
 from audits_sections.worlds import SYSTEMS, World
 from evalbudget.audits.policies import AuditConfig
-from evalbudget.audits.policies.eprocess import EProcess
-from evalbudget.audits.policies.lucb import CELLS, Allocator, LucbState
+from evalbudget.audits.policies._eprocess import EProcess
+from evalbudget.audits.policies._lucb import CELLS, Allocator, LucbState
 from judges_sections.found import Floats
 
 PRICES = (1.0, 20.0)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from evalbudget.judges._plan import Prices, forecast
 from evalbudget.judges.estimates import (
     JudgeScores,
     judge_mean_over_sampled_items,
     panel_mean,
     variance_components,
 )
-from evalbudget.judges.plan import Prices, forecast
 from evalbudget.judges.schedules import All, Cyclic, JudgeSchedule, Random
 from judges_sections.found import PAPER_F, Found, Target, World, biases, names
 

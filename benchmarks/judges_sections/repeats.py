@@ -9,10 +9,10 @@ import numpy as np
 
 from evalbudget import Design, Reading
 from evalbudget.backtest import RecordedScores
-from evalbudget.hooks.plugins import get_sampler
+from evalbudget.hooks._plugins import get_sampler
 from evalbudget.judges.schedules import Cyclic, JudgeSchedule, Random
 from evalbudget.repeats.samplers import RepeatSampler
-from evalbudget.statistics.judge_effects import judge_effects
+from evalbudget.statistics._judge_effects import judge_effects
 from judges_sections.found import Floats, Found, Target, data
 
 PER_ITEM = (20, 50)

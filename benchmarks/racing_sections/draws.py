@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalbudget.races.prediction.files import train_cached
+from evalbudget.races.prediction._files import train_cached
 from judges_sections.found import Found, Target
 from racing_sections.leaderboard import first_reliable, grid_of, identified, leaderboard, with_gap
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evalbudget.races.draws import ModelDraws
+from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates import benchmark_mean
 from judges_sections.found import Floats, Found, Target
 from references.pulse import pulse_mean

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalbudget.races.backtest.race_replay import Grid, race_replay
+from evalbudget.races.backtest._race_replay import Grid, race_replay
 from evalbudget.races.prediction import FactorModel
-from evalbudget.races.prediction.files import train_cached
-from evalbudget.replay.contestant import contestants
+from evalbudget.races.prediction._files import train_cached
+from evalbudget.replay._contestant import contestants
 from evalbudget.sampler import Kind
 from judges_sections.found import Floats, Found, Target, data
 

@@ -13,7 +13,7 @@ from time import process_time
 import numpy as np
 
 from evalbudget.design import Design
-from evalbudget.hooks.plugins import get_sampler
+from evalbudget.hooks._plugins import get_sampler
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.sampler import Kind

@@ -23,9 +23,9 @@ import numpy as np
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
-from evalbudget.races.draws import ModelDraws
-from evalbudget.races.prediction.corrections import Corrections
-from evalbudget.statistics.bounds import Scale
+from evalbudget.races._draws import ModelDraws
+from evalbudget.races.prediction._corrections import Corrections
+from evalbudget.statistics._bounds import Scale
 
 
 def pulse_mean(draws: ModelDraws, *, bounds: tuple[float, float] = (0.0, 1.0)) -> Estimate:

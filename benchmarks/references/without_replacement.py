@@ -5,12 +5,12 @@ Of N scores in [0, 1] with mean m, those still unread after t readings with sum 
 .. math:: m_t = \frac{N m - S_t}{N - t}
 
 which is the conditional mean of the next reading when the next item is drawn uniformly from the rest. Betting
-on m_t in place of m (see :mod:`evalbudget.statistics.betting`) therefore tests m, and since m_t grows with m
+on m_t in place of m (see :mod:`evalbudget.statistics._betting`) therefore tests m, and since m_t grows with m
 the capital still does not increase in m, so the grid stays conservative. Candidates with m_t outside [0, 1]
 are impossible whatever the level; they are cut off without a grid, at S_t/N and (S_t + N - t)/N. Once
 all N are read the mean is known and the interval has no width.
 
-Stakes: :func:`~evalbudget.statistics.controlled.late_bets`.
+Stakes: :func:`~evalbudget.statistics._controlled.late_bets`.
 
 References:
     Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, JRSS-B 86,
@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.statistics.betting import BettingSequences, _feed
-from evalbudget.statistics.bounds import (
+from evalbudget.statistics._betting import BettingSequences, _feed
+from evalbudget.statistics._bounds import (
     Bounds,
     FloatArray,
     IntArray,
@@ -32,7 +32,7 @@ from evalbudget.statistics.bounds import (
     check_lengths,
     error_per_sequence,
 )
-from evalbudget.statistics.controlled import late_bets
+from evalbudget.statistics._controlled import late_bets
 
 
 class WithoutReplacementSequences(BettingSequences):

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 from evalbudget import Allocation
 from evalbudget.design import Design
-from evalbudget.repeats.backtest.pool import Pool
+from evalbudget.repeats.backtest._pool import Pool
 from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget.repeats.samplers import Auto, EBBernstein, Uniform
 from evalbudget.sampler import Sampler

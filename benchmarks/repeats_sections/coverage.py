@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-from evalbudget.hooks.plugins import get_sampler
-from evalbudget.repeats.backtest.pool import Pool
+from evalbudget.hooks._plugins import get_sampler
+from evalbudget.repeats.backtest._pool import Pool
 from evalbudget.repeats.estimates import ItemReadings, eb_t, eb_wilson
 from evalbudget.sampler import Allocation, Sampler
-from evalbudget.statistics.bounds import Bounds
+from evalbudget.statistics._bounds import Bounds
 from repeats_sections.distributions import bernoulli, mostly_top, ratings
 from repeats_sections.readings import run_sampler
 from repeats_sections.replays import recommended

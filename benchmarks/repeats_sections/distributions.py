@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
 from evalbudget.backtest import RecordedScores
-from evalbudget.repeats.backtest.pool import Pool, pools_of
+from evalbudget.repeats.backtest._pool import Pool, pools_of
 
 FloatArray = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from evalbudget.backtest import Average, RecordedScores
-from evalbudget.repeats.backtest.pool import pools_of
+from evalbudget.repeats.backtest._pool import pools_of
 from repeats_sections.replays import RECOMMENDED, Errors, Measured, compared, measured
 from repeats_sections.section import Section, Setting, Table, Target, shown
 

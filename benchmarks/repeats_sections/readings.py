@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.design import Reading
-from evalbudget.repeats.backtest.pool import Draws, Pool
+from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.sampler import Sampler
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from evalbudget.budget import Budget
 from evalbudget.design import Reading
-from evalbudget.hooks.plugins import plugins
-from evalbudget.repeats.backtest.pool import Draws, Pool
+from evalbudget.hooks._plugins import plugins
+from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.estimates import mean_over_fixed_items
-from evalbudget.replay.contestant import Contestant, contestants
-from evalbudget.replay.workers import Job, run_all
+from evalbudget.replay._contestant import Contestant, contestants
+from evalbudget.replay._workers import Job, run_all
 from evalbudget.sampler import Allocation, Sampler
 from repeats_sections.readings import Run, run_sampler
 from repeats_sections.section import Setting

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from evalbudget.hooks.plugins import get_sampler
-from evalbudget.repeats.backtest.pool import Pool
+from evalbudget.hooks._plugins import get_sampler
+from evalbudget.repeats.backtest._pool import Pool
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.sampler import Sampler
 from evalbudget.statistics import BettingSequences, Bounds

@@ -11,11 +11,11 @@ from time import perf_counter, process_time
 from typing import Any
 
 from evalbudget.design import Design, Reading
-from evalbudget.hooks.plugins import get_sampler
-from evalbudget.repeats.backtest.engine import ReplayStage
+from evalbudget.hooks._plugins import get_sampler
+from evalbudget.repeats.backtest._engine import ReplayStage
 from evalbudget.repeats.samplers import EBBernstein, Robin, RobinHood, Uniform
-from evalbudget.replay.contestant import contestants
-from evalbudget.replay.workers import Job, run_all
+from evalbudget.replay._contestant import contestants
+from evalbudget.replay._workers import Job, run_all
 from evalbudget.sampler import Sampler
 from repeats_sections.distributions import fitted_to_table_2
 from repeats_sections.replays import recommended

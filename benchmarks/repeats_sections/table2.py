@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.backtest import Average
-from evalbudget.repeats.backtest.pool import Draws, Pool
+from evalbudget.repeats.backtest._pool import Draws, Pool
 from repeats_sections.distributions import fitted_to_table_2
 from repeats_sections.replays import RECOMMENDED, Errors, compared, measured
 from repeats_sections.section import Section, Setting, Table, Target, shown

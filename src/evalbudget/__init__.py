@@ -6,7 +6,7 @@ from evalbudget._version import __version__
 from evalbudget.budget import Budget, Ledger, Unit
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import EvalbudgetError
-from evalbudget.hooks.hookspecs import hookimpl
+from evalbudget.hooks._hookspecs import hookimpl
 from evalbudget.journal import Journal, resume
 from evalbudget.sampler import Allocation, Sampler
 

@@ -13,18 +13,18 @@ Example::
     print(result.table())
 """
 
-from evalbudget.audits.backtest.engine import backtest_audits
-from evalbudget.audits.backtest.result import AuditResult, AuditRow
-from evalbudget.judges.backtest import RotationResult, RotationRow, backtest_rotation
-from evalbudget.races.backtest.history import factors_of, history_of
-from evalbudget.races.backtest.race import backtest_race
-from evalbudget.races.backtest.race_result import RaceResult, RaceRow
-from evalbudget.recorded.logs import Bought, LogColumns, Ordinals
-from evalbudget.recorded.purchase import Purchase
-from evalbudget.recorded.rescale import rescale_raters
-from evalbudget.recorded.scores import RecordedScores
-from evalbudget.repeats.backtest.engine import backtest
-from evalbudget.repeats.backtest.result import Average, BacktestResult, PoolInfo, Row
+from evalbudget.audits.backtest._engine import backtest_audits
+from evalbudget.audits.backtest._result import AuditResult, AuditRow
+from evalbudget.judges._backtest import RotationResult, RotationRow, backtest_rotation
+from evalbudget.races.backtest._history import factors_of, history_of
+from evalbudget.races.backtest._race import backtest_race
+from evalbudget.races.backtest._race_result import RaceResult, RaceRow
+from evalbudget.recorded._logs import Bought, LogColumns, Ordinals
+from evalbudget.recorded._purchase import Purchase
+from evalbudget.recorded._rescale import rescale_raters
+from evalbudget.recorded._scores import RecordedScores
+from evalbudget.repeats.backtest._engine import backtest
+from evalbudget.repeats.backtest._result import Average, BacktestResult, PoolInfo, Row
 
 __all__ = [
     "AuditResult",

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalbudget.hooks.hookspecs import hookimpl
+from evalbudget.hooks._hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from evalbudget.audits.policies import AuditPolicy
     from evalbudget.judges.schedules import JudgeSchedule
-    from evalbudget.recorded.scores import RecordedScores
-    from evalbudget.report.section import Section
+    from evalbudget.recorded._scores import RecordedScores
+    from evalbudget.report._section import Section
     from evalbudget.sampler import Sampler
 
 
@@ -74,6 +74,6 @@ def evalbudget_register_reports() -> Sequence[type[Section]]:
 @hookimpl(trylast=True)
 def evalbudget_open_scores(path: Path) -> RecordedScores | None:
     """The recorded-scores layout as .npz, and long .csv files."""
-    from evalbudget.recorded.files import open_scores
+    from evalbudget.recorded._files import open_scores
 
     return open_scores(path)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from evalbudget.statistics.bounds import check_level as check_level
+from evalbudget.statistics._bounds import check_level as check_level
 
 
 class Random(StrEnum):

@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from evalbudget.audits.evidence import GAMMA
-from evalbudget.audits.finite_pool import GAPS, PoolMeans, Rest, pool_bets, pool_evidence
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.audits._evidence import GAMMA
+from evalbudget.audits._finite_pool import GAPS, PoolMeans, Rest, pool_bets, pool_evidence
+from evalbudget.statistics._bounds import FloatArray
 
 Y = np.array([[0.9, 0.4], [0.2, 0.6], [0.7, 0.1], [0.4, 0.8], [0.3, 0.6]])
 """Scores of two arms whose means over five items are equal."""

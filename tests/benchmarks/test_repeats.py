@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from evalbudget.repeats.backtest.replay import replay
-from evalbudget.replay.contestant import contestants
+from evalbudget.repeats.backtest._replay import replay
+from evalbudget.replay._contestant import contestants
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from tests.audits.store.audits import Told, audit
 
 from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store.weighing import weigh
+from evalbudget.audits.store._weighing import weigh
 from evalbudget.cli.main import cli
 
 
@@ -36,7 +36,7 @@ def refused(result: Result, *parts: str) -> None:
 
 @pytest.fixture(scope="module")
 def told() -> Told:
-    return Told(pilot=8, batch=8)
+    return Told(pilot=8, labels_per_batch=8)
 
 
 @pytest.fixture
@@ -277,7 +277,7 @@ def test_serve_says_that_a_port_is_taken(path: Path) -> None:
 
 
 def test_a_pool_used_up_goes_on_without_the_run(tmp_path: Path) -> None:
-    told, path = Told((5.0, 5.1), n_items=12, pilot=8, batch=8), tmp_path / "a.sqlite"
+    told, path = Told((5.0, 5.1), n_items=12, pilot=8, labels_per_batch=8), tmp_path / "a.sqlite"
     with told.create(path) as store:
         told.draw(store)
         while not weigh(store).pool_used_up:

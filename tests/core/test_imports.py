@@ -10,7 +10,7 @@ def test_core_needs_neither_pytest_nor_a_host() -> None:
     code = (
         "import sys\n"
         "for name in ('pytest', 'hypothesis', 'inspect_ai', 'lm_eval'): sys.modules[name] = None\n"
-        "import evalbudget, evalbudget.run, evalbudget.hooks.plugins\n"
+        "import evalbudget, evalbudget.run, evalbudget.hooks._plugins\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
 
@@ -18,7 +18,8 @@ def test_core_needs_neither_pytest_nor_a_host() -> None:
 def test_scipy_waits_until_it_is_needed() -> None:
     code = (
         "import sys\n"
-        "import evalbudget.run, evalbudget.hooks.plugins, evalbudget.backtest, evalbudget.repeats.estimates\n"
+        "import evalbudget.run, evalbudget.hooks._plugins\n"
+        "import evalbudget.backtest, evalbudget.repeats.estimates\n"
         "assert 'scipy' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
@@ -33,7 +34,7 @@ def test_public_names_exist() -> None:
 def test_plugins_are_loaded_without_their_hosts() -> None:
     code = (
         "import sys\n"
-        "from evalbudget.hooks.plugins import plugins\n"
+        "from evalbudget.hooks._plugins import plugins\n"
         "assert any(info.name == 'inspect' and info.error is None for info in plugins().found)\n"
         "assert not {'inspect_ai', 'lm_eval'} & set(sys.modules)\n"
         "import evalbudget_inspect\n"

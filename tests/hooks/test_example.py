@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 
-from evalbudget.hooks.plugins import plugins
+from evalbudget.hooks._plugins import plugins
 
 try:
     VERSION = version("evalbudget-example")

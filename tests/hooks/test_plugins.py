@@ -12,7 +12,7 @@ import pytest
 from evalbudget import Cell, Request, hookimpl
 from evalbudget.audits.policies import AuditEProcess
 from evalbudget.errors import InvalidInputError, PluginError, UnknownNameError
-from evalbudget.hooks.plugins import DISABLE, Plugins, get_audit_policy, get_sampler, plugins
+from evalbudget.hooks._plugins import DISABLE, Plugins, get_audit_policy, get_sampler, plugins
 from evalbudget.journal import Event
 from evalbudget.races.samplers import UCBE, UniformRacing
 from evalbudget.repeats.samplers import Uniform

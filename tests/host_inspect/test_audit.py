@@ -13,11 +13,11 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.scorer import match, model_graded_fact, model_graded_qa
 from tests.host_inspect.audited_tasks import human
 
-from evalbudget.audits.policies.lucb import Allocator
+from evalbudget.audits.policies._lucb import Allocator
 from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store.one_run import only_run
-from evalbudget.audits.store.run import AuditRun
-from evalbudget.audits.store.weighing import weigh
+from evalbudget.audits.store._one_run import only_run
+from evalbudget.audits.store._run import AuditRun
+from evalbudget.audits.store._weighing import weigh
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.audits.again import shown

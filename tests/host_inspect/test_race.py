@@ -16,7 +16,7 @@ from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import attempts, board, cells, model, quiz, run, three
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.races.verdict import Status
+from evalbudget.races._verdict import Status
 from evalbudget_inspect import race
 from evalbudget_inspect.races.coordinator import take_boards
 

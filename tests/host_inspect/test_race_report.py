@@ -10,7 +10,7 @@ from inspect_ai import eval as host_eval
 from inspect_ai.model import get_model
 
 from evalbudget.errors import InvalidInferenceError
-from evalbudget.hooks.plugins import plugins
+from evalbudget.hooks._plugins import plugins
 from evalbudget.report import report
 from evalbudget.sampler import Allocation
 from evalbudget_inspect import race

@@ -18,8 +18,8 @@ from evalbudget import Design, Reading
 from evalbudget.backtest import RecordedScores, backtest
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
-from evalbudget.hooks.plugins import plugins
-from evalbudget.repeats.backtest.pool import Draws, Pool
+from evalbudget.hooks._plugins import plugins
+from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import story_rating
 from evalbudget_inspect.repeats.config import Config

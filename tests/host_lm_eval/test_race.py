@@ -17,8 +17,8 @@ from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right, 
 
 from evalbudget import Design
 from evalbudget.errors import InvalidInputError
+from evalbudget.races._verdict import Status
 from evalbudget.races.samplers import Race as RaceSampler
-from evalbudget.races.verdict import Status
 from evalbudget_lm_eval.races.api import race
 from evalbudget_lm_eval.races.output import RaceResult
 

@@ -13,7 +13,7 @@ from tests.host_lm_eval.server import Server
 from tests.host_lm_eval.worlds import CoinModel, load, simple_evaluate, write_task
 
 from evalbudget.outage import DOWN_AFTER, is_down
-from evalbudget.races.verdict import Status
+from evalbudget.races._verdict import Status
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks

@@ -12,7 +12,8 @@ from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.judges.config import PanelConfig
+from evalbudget.judges._config import PanelConfig
+from evalbudget.judges._panel import Call, PanelRows, share_weights
 from evalbudget.judges.estimates import (
     Bias,
     JudgeScores,
@@ -23,9 +24,8 @@ from evalbudget.judges.estimates import (
     panel_mean,
     short_names,
 )
-from evalbudget.judges.panel import Call, PanelRows, share_weights
-from evalbudget.judges.schedules.panel import parse_prices
-from evalbudget.statistics.means import known_mean
+from evalbudget.judges.schedules._panel import parse_prices
+from evalbudget.statistics._means import known_mean
 
 AB = ("a", "b")
 NAN = math.nan

@@ -7,6 +7,7 @@ from tests.claims import binomial_claim, pinned, replications
 from tests.judges.estimates.panels import NAMES, Panel, items, line, scored
 
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
+from evalbudget.judges._plan import Plan, Prices, Refusal, forecast, plan_for_half_width, plan_for_money
 from evalbudget.judges.estimates import (
     JudgeScores,
     VarianceComponents,
@@ -15,7 +16,6 @@ from evalbudget.judges.estimates import (
     variance_components,
     variance_components_literal,
 )
-from evalbudget.judges.plan import Plan, Prices, Refusal, forecast, plan_for_half_width, plan_for_money
 from evalbudget.judges.schedules import All, Cyclic, JudgeSchedule, Priced, Random
 
 EQUAL = Prices(np.ones(5))

@@ -10,11 +10,11 @@ import pytest
 from tests.races.worlds import MODELS, history, new_race, play
 
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.races.config import RaceConfig
-from evalbudget.races.leaderboard import Leaderboard, leaderboard_of
-from evalbudget.races.race import Race
-from evalbudget.races.verdict import Finding, Status
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.races._config import RaceConfig
+from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
+from evalbudget.races._race import Race
+from evalbudget.races._verdict import Finding, Status
+from evalbudget.statistics._bounds import FloatArray
 
 READ_ALL = ("race", "paired-eprocess", "uniform", "lucb", "ucb-e", "pulse")
 """Those that read everything of models they cannot tell apart."""

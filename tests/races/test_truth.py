@@ -11,13 +11,13 @@ import pytest
 from tests.claims import binomial_claim, pinned, replications
 from tests.races.worlds import MODELS, new_race, play, table, worlds
 
-from evalbudget.races.leaderboard import Leaderboard, leaderboard_of
-from evalbudget.races.race import KnownCell, Race
+from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
+from evalbudget.races._race import KnownCell, Race
+from evalbudget.races._summary import closing_lines
+from evalbudget.races._verdict import Finding, Status
 from evalbudget.races.samplers import ProvingSampler
-from evalbudget.races.summary import closing_lines
-from evalbudget.races.verdict import Finding, Status
-from evalbudget.statistics.bounds import FloatArray
-from evalbudget.statistics.paired import BestProof, pairwise_evidence
+from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._paired import BestProof, pairwise_evidence
 
 SAMPLERS = {
     "race": {"batch": 4, "first": 2},

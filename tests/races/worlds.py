@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from evalbudget.races.config import RaceConfig
+from evalbudget.races._config import RaceConfig
+from evalbudget.races._race import Asked, Race
 from evalbudget.races.prediction import FactorModel
-from evalbudget.races.race import Asked, Race
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.statistics._bounds import FloatArray
 
 MODELS = tuple(f"lab/model-{letter}" for letter in "abcdefgh")
 

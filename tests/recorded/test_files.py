@@ -8,8 +8,8 @@ import pytest
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
-from evalbudget.hooks.plugins import Plugins
-from evalbudget.recorded.files import open_scores
+from evalbudget.hooks._plugins import Plugins
+from evalbudget.recorded._files import open_scores
 
 
 def csv(tmp_path: Path, text: str) -> Path:

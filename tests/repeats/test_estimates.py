@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from evalbudget import Allocation
+from evalbudget.repeats._rows import describe_mean, item_columns, mean_estimates
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
-from evalbudget.repeats.rows import describe_mean, item_columns, mean_estimates
 
 FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
 INTERVALS = {"lower", "upper", "repeats_lower", "repeats_upper"}

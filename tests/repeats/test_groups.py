@@ -11,11 +11,11 @@ from scipy import stats
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
+from evalbudget.repeats._groups import describe_group
+from evalbudget.repeats._rows import BenchmarkMean, describe_mean, item_columns, whole_counts
+from evalbudget.repeats._shared import SharedSummary, joined, share_budget
+from evalbudget.repeats._summary import Outcome
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget.repeats.groups import describe_group
-from evalbudget.repeats.rows import BenchmarkMean, describe_mean, item_columns, whole_counts
-from evalbudget.repeats.shared import SharedSummary, joined, share_budget
-from evalbudget.repeats.summary import Outcome
 
 HOW = {"allocation": Allocation.FIXED, "fixed_repeats": 1}
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications
 
+from evalbudget.repeats._plain import PlainEpochs, median_of_largest, plain_epochs
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget.repeats.plain import PlainEpochs, median_of_largest, plain_epochs
 
 
 def _of(values: list[np.ndarray]) -> ItemReadings:

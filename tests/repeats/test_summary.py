@@ -10,9 +10,9 @@ import pytest
 from rich.cells import cell_len
 
 from evalbudget import Allocation
+from evalbudget.repeats._rows import describe_mean, item_columns
+from evalbudget.repeats._summary import Outcome, Summary, summarize
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget.repeats.rows import describe_mean, item_columns
-from evalbudget.repeats.summary import Outcome, Summary, summarize
 
 FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
 

@@ -10,8 +10,8 @@ from tests.report.worlds import recorded
 from evalbudget import Allocation
 from evalbudget.backtest import Purchase
 from evalbudget.report import report
-from evalbudget.report.differences import Differences
-from evalbudget.report.leaderboard import Leaderboard
+from evalbudget.report._differences import Differences
+from evalbudget.report._leaderboard import Leaderboard
 
 SECTIONS = [Leaderboard, Differences]
 TRUTH = np.array([0.8, 0.8, 0.7, 0.5, 0.5, 0.3])

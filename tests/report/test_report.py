@@ -21,13 +21,13 @@ from evalbudget.judges.estimates import (
 )
 from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
 from evalbudget.report import SECTIONS, Section, Study, report
-from evalbudget.report.categories import Categories
-from evalbudget.report.components import Components
-from evalbudget.report.differences import Differences
-from evalbudget.report.judges import Judges
-from evalbudget.report.leaderboard import Leaderboard
-from evalbudget.report.reference import AgainstReference
-from evalbudget.report.self_preference import SelfPreferences
+from evalbudget.report._categories import Categories
+from evalbudget.report._components import Components
+from evalbudget.report._differences import Differences
+from evalbudget.report._judges import Judges
+from evalbudget.report._leaderboard import Leaderboard
+from evalbudget.report._reference import AgainstReference
+from evalbudget.report._self_preference import SelfPreferences
 from evalbudget.tables import NotedTable
 
 

@@ -10,8 +10,8 @@ import pytest
 from filelock import FileLock
 
 from evalbudget.errors import JournalError
-from evalbudget.run.lines import LinesFile
-from evalbudget.run.lock import hold
+from evalbudget.run._lines import LinesFile
+from evalbudget.run._lock import hold
 
 
 def test_a_second_one_is_refused_until_the_first_lets_go(tmp_path: Path) -> None:

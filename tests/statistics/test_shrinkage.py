@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalbudget.statistics.shrinkage import VariancePrior, t_quantile
+from evalbudget.statistics._shrinkage import VariancePrior, t_quantile
 
 
 @pytest.mark.parametrize("level", [0.0, 0.5, 0.9, 0.95, 0.9999])

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from evalbudget.audits.draw import AuditDraw
+from evalbudget.audits._draw import AuditDraw
 from evalbudget.audits.policies import AuditOutcome, BatchPolicy, Context, PolicyConfig, Verdict
 from evalbudget.errors import EvalbudgetError
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.statistics._bounds import FloatArray
 from evalbudget.testing import AuditPolicyContract
 
 

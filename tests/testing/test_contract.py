@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from evalbudget import Cell, Design, Sampler
-from evalbudget.hooks.plugins import plugins
+from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler, Robin, RobinHood, Uniform
 from evalbudget.testing import SamplerContract
 

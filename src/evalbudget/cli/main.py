@@ -10,11 +10,11 @@ from typing import Any, cast
 import click
 
 from evalbudget._version import __version__
-from evalbudget.cli.lazy import LazyCommand
-from evalbudget.cli.suggest import SuggestingGroup
+from evalbudget.cli._lazy import LazyCommand
+from evalbudget.cli._suggest import SuggestingGroup
 from evalbudget.errors import EvalbudgetError
 from evalbudget.flags import renamed
-from evalbudget.hooks.plugins import plugins
+from evalbudget.hooks._plugins import plugins
 
 EXAMPLES = """\b
 Examples:
@@ -81,11 +81,14 @@ def cli() -> None:
 
 
 _COMMANDS = {
-    "audit": ("evalbudget.cli.audit:audit", "Label what audits want, and say what the labels prove."),
+    "audit": ("evalbudget.cli._audit:audit", "Label what audits want, and say what the labels prove."),
     "backtest": ("evalbudget.cli.backtest:backtest", "Replay recorded scores: what would have been saved?"),
-    "plan": ("evalbudget.cli.plan:plan", "How many items, repeats and judges, from a pilot."),
-    "plugins": ("evalbudget.cli.plugins:plugins_command", "What is registered, and by which package."),
-    "report": ("evalbudget.cli.report:report", "A leaderboard with intervals, from logs or recorded scores."),
+    "plan": ("evalbudget.cli._plan:plan", "How many items, repeats and judges, from a pilot."),
+    "plugins": ("evalbudget.cli._plugins:plugins_command", "What is registered, and by which package."),
+    "report": (
+        "evalbudget.cli._report:report",
+        "A leaderboard with intervals, from logs or recordings.",
+    ),
 }
 
 

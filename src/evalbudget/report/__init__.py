@@ -10,10 +10,10 @@ Example::
     Path("report.png").write_bytes(draw(found))
 """
 
-from evalbudget.report.html import page
-from evalbudget.report.picture import draw
-from evalbudget.report.result import SECTIONS, Report, report
-from evalbudget.report.section import Bar, Chart, Section
-from evalbudget.report.study import Study
+from evalbudget.report._html import page
+from evalbudget.report._picture import draw
+from evalbudget.report._result import SECTIONS, Report, report
+from evalbudget.report._section import Bar, Chart, Section
+from evalbudget.report._study import Study
 
 __all__ = ["SECTIONS", "Bar", "Chart", "Report", "Section", "Study", "draw", "page", "report"]

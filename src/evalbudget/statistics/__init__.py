@@ -1,6 +1,6 @@
 """Kernels: arrays in, arrays out. Confidence sequences, shrinkage, effects of judges."""
 
-from evalbudget.statistics.betting import BettingSequences, betting_intervals
-from evalbudget.statistics.bounds import Bounds, check_level
+from evalbudget.statistics._betting import BettingSequences, betting_intervals
+from evalbudget.statistics._bounds import Bounds, check_level
 
 __all__ = ["BettingSequences", "Bounds", "betting_intervals", "check_level"]

@@ -17,11 +17,11 @@ Needs pytest, which evalbudget itself does not.
 import pytest
 
 pytest.register_assert_rewrite(
-    "evalbudget.testing.audits", "evalbudget.testing.contract", "evalbudget.testing.play"
+    "evalbudget.testing._audits", "evalbudget.testing._contract", "evalbudget.testing._play"
 )
 
-from evalbudget.testing.audits import AuditPolicyContract  # noqa: E402
-from evalbudget.testing.contract import SamplerContract  # noqa: E402
-from evalbudget.testing.play import gaussian, play  # noqa: E402
+from evalbudget.testing._audits import AuditPolicyContract  # noqa: E402
+from evalbudget.testing._contract import SamplerContract  # noqa: E402
+from evalbudget.testing._play import gaussian, play  # noqa: E402
 
 __all__ = ["AuditPolicyContract", "SamplerContract", "gaussian", "play"]

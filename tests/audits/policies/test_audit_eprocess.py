@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.audits.policies.play import begin, config, labels_of, play, world
 
-from evalbudget.audits.draw import Coin
+from evalbudget.audits._draw import Coin
 from evalbudget.audits.policies import AuditConfig, AuditEProcess, AuditOutcome, HumanOnly, rebuild
 from evalbudget.errors import InvalidInputError, ReplayError
 

@@ -14,7 +14,7 @@ from tests.audits.policies.play import Floats, play
 from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget.audits.policies import AuditConfig, AuditOutcome
-from evalbudget.audits.policies.lucb import Allocator, Errata, LucbState
+from evalbudget.audits.policies._lucb import Allocator, Errata, LucbState
 from evalbudget.errors import InvalidInputError
 
 pytestmark = pytest.mark.claim

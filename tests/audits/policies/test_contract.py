@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import pytest
 
 from evalbudget.audits.policies import PPLUCB, AuditEProcess, HumanOnly
-from evalbudget.audits.policies.lucb import Allocator
+from evalbudget.audits.policies._lucb import Allocator
 from evalbudget.testing import AuditPolicyContract
 
 

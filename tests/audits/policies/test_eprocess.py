@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from tests.audits.policies.play import config, play, world
 
-from evalbudget.audits.draw import Coin
+from evalbudget.audits._draw import Coin
 from evalbudget.audits.policies import AuditConfig
-from evalbudget.audits.policies.eprocess import EProcess
-from evalbudget.audits.policies.rates import LEAST
+from evalbudget.audits.policies._eprocess import EProcess
+from evalbudget.audits.policies._rates import LEAST
 
 
 def labelled(human: np.ndarray, **options: Any) -> EProcess:

@@ -11,7 +11,7 @@ from tests.audits.policies.play import Floats, world
 from tests.claims import replications
 
 from evalbudget.audits.policies import PPLUCB, AuditOutcome, LucbConfig
-from evalbudget.audits.policies.lucb import Allocator, Errata, LucbState
+from evalbudget.audits.policies._lucb import Allocator, Errata, LucbState
 from evalbudget.errors import InvalidInputError, UnknownNameError
 
 JUDGE, HUMAN = world(200)

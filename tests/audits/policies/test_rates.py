@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from evalbudget.audits.evidence import GAMMA, STEPS, pair_range, reach
-from evalbudget.audits.policies.calibration import Calibration
-from evalbudget.audits.policies.rates import (
+from evalbudget.audits._evidence import GAMMA, STEPS, pair_range, reach
+from evalbudget.audits.policies._calibration import Calibration
+from evalbudget.audits.policies._rates import (
     LEAST,
     Pool,
     Rates,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tests.audits.policies.play import Floats, begin, config, labels_of, play, world
 
-from evalbudget.audits.draw import Coin
+from evalbudget.audits._draw import Coin
 from evalbudget.audits.policies import AuditConfig, AuditEProcess, AuditOutcome, rebuild
-from evalbudget.audits.policies.second_pass import share_of_delta, with_items
+from evalbudget.audits.policies._second_pass import share_of_delta, with_items
 from evalbudget.errors import InvalidInputError
 
 JUDGE, HUMAN = world(40, gap=0.02, seed=3)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from evalbudget.audits.draw import AuditDraw, Coin
+from evalbudget.audits._draw import AuditDraw, Coin
 from evalbudget.audits.policies import AuditEProcess, AuditPolicy
 from evalbudget.audits.store import Answer, AuditDesign, AuditStore, Scale
-from evalbudget.audits.store.run import AuditRun
+from evalbudget.audits.store._run import AuditRun
 
 TEN = Scale(1, 10, 1)
 COMMAND = "evalbudget inspect eval t.py"

@@ -9,7 +9,7 @@ import pytest
 from tests.audits.store.audits import Clock, audit, design, drawn
 
 from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store.leases import Held
+from evalbudget.audits.store._leases import Held
 from evalbudget.errors import InvalidInputError
 
 

@@ -9,7 +9,7 @@ from tests.races.estimates.drawn import bernoulli, draw
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Validity
 from evalbudget.races.estimates import benchmark_mean
-from evalbudget.races.prediction.corrections import Corrections
+from evalbudget.races.prediction._corrections import Corrections
 from references.pulse import freedman_half_width, pulse_mean, pulse_weighted
 
 P = np.random.default_rng(8).beta(0.6, 0.6, 80)

@@ -8,8 +8,8 @@ from tests.statistics import oracles
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics import betting_intervals
-from evalbudget.statistics.betting import RHO
-from evalbudget.statistics.controlled import late_bets
+from evalbudget.statistics._betting import RHO
+from evalbudget.statistics._controlled import late_bets
 from references.empirical_bernstein import empirical_bernstein_intervals
 from references.without_replacement import WithoutReplacementSequences, without_replacement_intervals
 

@@ -9,12 +9,12 @@ import pytest
 from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget import Allocation, Design, Reading
-from evalbudget.hooks.plugins import get_sampler
+from evalbudget.hooks._plugins import get_sampler
 from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean
 from evalbudget.judges.schedules import Cyclic
 from evalbudget.repeats.estimates import eb_wilson
 from evalbudget.repeats.samplers import RepeatSampler
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.statistics._bounds import FloatArray
 
 pytestmark = pytest.mark.claim
 

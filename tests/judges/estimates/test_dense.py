@@ -10,9 +10,9 @@ from tests.judges.estimates.test_thin_claims import alone, few, kept, lost
 
 from evalbudget.judges.estimates import (
     JudgeScores,
+    _mixed,
+    _pairs,
     judge_biases,
-    mixed,
-    pairs,
     panel_mean,
     variance_components,
 )
@@ -36,7 +36,7 @@ def test_estimates_and_errors_do_not_depend_on_the_kind_of_table(
     scores = draw(np.random.default_rng(44))
     found = []
     for entries in (0, 10**9):
-        for module in (mixed, pairs):
+        for module in (_mixed, _pairs):
             monkeypatch.setattr(module, "DENSE", entries)
         mean, biases = panel_mean(scores), judge_biases(scores)
         components = variance_components(scores, one_generation=one_generation).components

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from evalbudget import Allocation
+from evalbudget.judges._panel import Call, PanelRows
 from evalbudget.judges.estimates import JudgeScores, judge_corrected, judge_corrected_generations
-from evalbudget.judges.panel import Call, PanelRows
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
 
 N_ITEMS, EPOCHS, JUDGES = 30, 6, ("a", "b", "c")

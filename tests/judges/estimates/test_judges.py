@@ -22,10 +22,10 @@ from evalbudget.judges.estimates import (
     variance_components,
     variance_components_literal,
 )
-from evalbudget.judges.estimates.mixed import MixedFit
+from evalbudget.judges.estimates._mixed import MixedFit
 from evalbudget.judges.schedules import All, Cyclic, Priced, Single
 from evalbudget.sampler import Allocation
-from evalbudget.statistics.judge_effects import judge_effects
+from evalbudget.statistics._judge_effects import judge_effects
 
 
 def of(item: object, judge: object, value: object, epoch: object = None, **more: object) -> JudgeScores:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.hooks.plugins import Plugins
+from evalbudget.hooks._plugins import Plugins
 from evalbudget.judges.schedules import (
     All,
     Cyclic,

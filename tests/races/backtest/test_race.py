@@ -10,7 +10,7 @@ import pytest
 from evalbudget import Budget
 from evalbudget.backtest import RecordedScores, backtest_race, history_of
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
-from evalbudget.hooks.plugins import get_sampler
+from evalbudget.hooks._plugins import get_sampler
 from evalbudget.races.estimates import model_means
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.sampler import Kind

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evalbudget.races.draws import ModelDraws
-from evalbudget.statistics.bounds import FloatArray, IntArray
+from evalbudget.races._draws import ModelDraws
+from evalbudget.statistics._bounds import FloatArray, IntArray
 
 Predictor = Callable[[IntArray, FloatArray], FloatArray]
 """From the items read so far and their scores to f of all items."""

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.races.estimates.drawn import draw
 
-from evalbudget.races.draws import ModelDraws
-from evalbudget.races.estimates.certain import certainly_beaten, exact_ties
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.races._draws import ModelDraws
+from evalbudget.races.estimates._certain import certainly_beaten, exact_ties
+from evalbudget.statistics._bounds import FloatArray
 
 N = 5
 

@@ -11,7 +11,7 @@ from tests.claims import binomial_claim, pinned, replications
 from tests.races.estimates.drawn import Predictor, bernoulli, draw, with_failures
 
 from evalbudget.estimate import Estimate
-from evalbudget.races.draws import ModelDraws
+from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates import (
     benchmark_mean,
     model_means,
@@ -19,7 +19,7 @@ from evalbudget.races.estimates import (
     paired_difference,
 )
 from evalbudget.races.prediction import FactorModel
-from evalbudget.statistics.bounds import FloatArray, IntArray
+from evalbudget.statistics._bounds import FloatArray, IntArray
 from references.pulse import pulse_mean, pulse_weighted
 
 pytestmark = pytest.mark.claim

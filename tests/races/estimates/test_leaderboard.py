@@ -6,7 +6,7 @@ from tests.races.estimates.drawn import bernoulli, draw
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Coverage
-from evalbudget.races.draws import ModelDraws
+from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates import (
     benchmark_mean,
     differences_from,

@@ -9,10 +9,10 @@ from tests.claims import binomial_claim, pinned, replications
 from evalbudget.design import Design
 from evalbudget.races.estimates import model_means, model_ranks
 from evalbudget.races.prediction import FactorModel
-from evalbudget.races.samplers.base import RacingSampler
-from evalbudget.races.samplers.pulse import Pulse
-from evalbudget.races.samplers.ucb_e import UCBE
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.races.samplers._base import RacingSampler
+from evalbudget.races.samplers._pulse import Pulse
+from evalbudget.races.samplers._ucb_e import UCBE
+from evalbudget.statistics._bounds import FloatArray
 from references.pulse import pulse_mean
 
 M, N = 8, 300

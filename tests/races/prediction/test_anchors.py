@@ -5,7 +5,7 @@ import pytest
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel, best_anchors, calibrate, choose_anchors, spread_anchors
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.statistics._bounds import FloatArray
 
 
 def factors(n: int = 40, seed: int = 0) -> FactorModel:

@@ -8,7 +8,7 @@ import pytest
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel, calibrate
-from evalbudget.races.prediction.files import (
+from evalbudget.races.prediction._files import (
     cache_folder,
     is_factor_file,
     load_factors,

@@ -9,8 +9,8 @@ import pytest
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel, match_items
-from evalbudget.races.prediction.selection import choose
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.races.prediction._selection import choose
+from evalbudget.statistics._bounds import FloatArray
 
 
 def history(m: int = 40, n: int = 150, rank: int = 0, seed: int = 0) -> tuple[FloatArray, FloatArray]:

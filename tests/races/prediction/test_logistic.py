@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from evalbudget.races.prediction.logistic import bound_weights, bounded_step, fit_row, fit_rows, sigmoid
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.races.prediction._logistic import bound_weights, bounded_step, fit_row, fit_rows, sigmoid
+from evalbudget.statistics._bounds import FloatArray
 
 
 def objective(X: FloatArray, offset: FloatArray, score: FloatArray, u: FloatArray) -> float:

@@ -8,7 +8,7 @@ from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget import Design
 from evalbudget.races.samplers import LUCB, OutcomeKind
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.statistics._bounds import FloatArray
 
 pytestmark = pytest.mark.claim
 

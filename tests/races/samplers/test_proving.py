@@ -12,8 +12,8 @@ from evalbudget import Cell, Design, Reading
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import OutcomeKind, PairedEProcess, ProvingSampler, Race, SequentialHalving
-from evalbudget.statistics.bounds import FloatArray
-from evalbudget.statistics.paired import BestProof
+from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._paired import BestProof
 from evalbudget.testing import play
 
 
@@ -181,7 +181,7 @@ def test_a_proof_from_known_anchors_goes_with_a_history_that_is_dropped(
     """All anchors are known from another race; the history seems good on 4 of them, and bad on 8."""
     m, n = 12, 24
     monkeypatch.setattr(
-        "evalbudget.races.samplers.race.losses",
+        "evalbudget.races.samplers._race.losses",
         lambda _predictor, item, _scores: (0.1, 0.2) if item.size == 4 else (0.3, 0.2),
     )
     rng = np.random.default_rng(seed)

@@ -22,7 +22,7 @@ from evalbudget.races.samplers import (
     SuccessiveRejects,
     UniformRacing,
 )
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.statistics._bounds import FloatArray
 from evalbudget.testing import play
 
 M, N = 7, 60

@@ -11,7 +11,7 @@ import pytest
 from evalbudget import Cell, Design, Reading
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError
 from evalbudget.races.prediction import FactorModel
-from evalbudget.races.prediction.corrections import Corrections
+from evalbudget.races.prediction._corrections import Corrections
 from evalbudget.races.samplers import (
     LUCB,
     UCBE,
@@ -23,7 +23,7 @@ from evalbudget.races.samplers import (
     SuccessiveRejects,
     UniformRacing,
 )
-from evalbudget.statistics.bounds import FloatArray
+from evalbudget.statistics._bounds import FloatArray
 from evalbudget.testing import play
 
 COLD: list[type[RacingSampler]] = [UniformRacing, UCBE, LUCB, SuccessiveRejects, SequentialHalving, Race]

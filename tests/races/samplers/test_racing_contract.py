@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evalbudget import Design, Sampler
-from evalbudget.hooks.plugins import plugins
+from evalbudget.hooks._plugins import plugins
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import (
     LUCB,
@@ -21,7 +21,7 @@ from evalbudget.races.samplers import (
     SuccessiveRejects,
     UniformRacing,
 )
-from evalbudget.races.samplers.pooling import PoolingSampler
+from evalbudget.races.samplers._pooling import PoolingSampler
 from evalbudget.testing import SamplerContract
 
 

@@ -15,7 +15,7 @@ from scipy import stats
 from evalbudget.backtest import Average, BacktestResult, RecordedScores, backtest
 from evalbudget.design import Cell, Design
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError, UnknownNameError
-from evalbudget.repeats.backtest.pool import Draws, Pool
+from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.samplers import EBBernstein, RobinHood, Uniform
 from evalbudget.sampler import Eligible, Sampler
 

@@ -7,7 +7,7 @@ import pytest
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.repeats.backtest.pool import Draws, Pool, pools_of
+from evalbudget.repeats.backtest._pool import Draws, Pool, pools_of
 
 MASK = 2**64 - 1
 

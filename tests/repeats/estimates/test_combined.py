@@ -12,7 +12,7 @@ from tests.repeats.estimates.test_readings_and_items import of
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Estimate, Random
 from evalbudget.repeats.estimates import mean_over_fixed_items, mean_over_sampled_items
-from evalbudget.repeats.estimates.combined import degrees_of_freedom, weighted_mean
+from evalbudget.repeats.estimates._combined import degrees_of_freedom, weighted_mean
 from evalbudget.sampler import Allocation
 
 FIXED = Allocation.FIXED

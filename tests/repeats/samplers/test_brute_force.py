@@ -11,7 +11,7 @@ import pytest
 
 from evalbudget import Allocation, Cell, Design, Reading, Request
 from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler, Robin, RobinHood
-from evalbudget.statistics.shrinkage import VariancePrior
+from evalbudget.statistics._shrinkage import VariancePrior
 from evalbudget.testing import gaussian, play
 
 K = 7

@@ -12,7 +12,7 @@ from tests.claims import binomial_claim, replications
 from tests.repeats.estimates import worlds
 
 from evalbudget import Allocation, Design, Reading
-from evalbudget.hooks.plugins import get_sampler
+from evalbudget.hooks._plugins import get_sampler
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
 
 pytestmark = pytest.mark.claim

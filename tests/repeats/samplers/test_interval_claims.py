@@ -12,7 +12,7 @@ from tests.claims import binomial_claim, is_full, pinned, replications
 from tests.repeats.estimates import worlds
 
 from evalbudget.design import Design, Reading
-from evalbudget.hooks.plugins import plugins
+from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.estimates import ItemReadings, eb_t, eb_wilson
 from evalbudget.sampler import Allocation, Sampler
 from evalbudget.statistics import BettingSequences

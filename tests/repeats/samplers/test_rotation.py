@@ -11,12 +11,12 @@ import pytest
 
 from evalbudget import Cell, Design, Reading, Sampler
 from evalbudget.errors import InvalidInputError, SamplerError
-from evalbudget.hooks.plugins import get_sampler, plugins
+from evalbudget.hooks._plugins import get_sampler, plugins
 from evalbudget.judges.schedules import Cyclic
 from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler, Uniform
-from evalbudget.statistics.judge_effects import judge_effects
+from evalbudget.statistics._judge_effects import judge_effects
 from evalbudget.testing import SamplerContract
-from evalbudget.testing.play import gaussian, play
+from evalbudget.testing._play import gaussian, play
 
 
 def rotated(name: str, design: Design, seed: int = 0, **options: Any) -> RepeatSampler:

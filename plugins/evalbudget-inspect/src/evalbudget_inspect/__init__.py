@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 __all__ = ["Leaderboard", "budgeted", "cyclic_judge", "leaderboard", "race", "rotate"]
 
 if TYPE_CHECKING:
-    from evalbudget.races.leaderboard import Leaderboard
+    from evalbudget.races._leaderboard import Leaderboard
     from evalbudget_inspect.judges.judging import cyclic_judge, rotate
     from evalbudget_inspect.races.leaderboard import leaderboard
     from evalbudget_inspect.races.task import race
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 else:
     # evalbudget loads this package as a plugin for every command; the host takes seconds to import
     _HOME = {
-        "Leaderboard": "evalbudget.races.leaderboard",
+        "Leaderboard": "evalbudget.races._leaderboard",
         "budgeted": "evalbudget_inspect.repeats.task",
         "cyclic_judge": "evalbudget_inspect.judges.judging",
         "leaderboard": "evalbudget_inspect.races.leaderboard",

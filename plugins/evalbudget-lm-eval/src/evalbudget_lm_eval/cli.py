@@ -96,7 +96,7 @@ def _pass_through(name: str) -> click.Command:
 
 def _is_race(arguments: Sequence[str]) -> bool:
     """Whether arms are given, and a sampler that races them."""
-    from evalbudget.races.config import is_racer
+    from evalbudget.races._config import is_racer
 
     following = [value for flag, value in pairwise(arguments) if flag == "--sampler"]
     samplers = following + [a.partition("=")[2] for a in arguments if a.startswith("--sampler=")]

@@ -1,13 +1,13 @@
 """Audits of a cheap judge by few human labels: which system is best, and what the labels prove."""
 
-from evalbudget.audits.draw import AuditDraw, Coin
-from evalbudget.audits.policies.audit_eprocess import AuditEProcess, HumanOnly
-from evalbudget.audits.policies.batch_policy import BatchPolicy
-from evalbudget.audits.policies.config import AuditConfig, HumanConfig, NoGo, PolicyConfig
-from evalbudget.audits.policies.policy import AuditPolicy, Context
-from evalbudget.audits.policies.pp_lucb import PPLUCB, LucbConfig
-from evalbudget.audits.policies.replay import rebuild
-from evalbudget.audits.policies.verdict import DECIDED, AuditOutcome, ModelEstimate, Verdict
+from evalbudget.audits._draw import AuditDraw, Coin
+from evalbudget.audits.policies._audit_eprocess import AuditEProcess, HumanOnly
+from evalbudget.audits.policies._batch_policy import BatchPolicy
+from evalbudget.audits.policies._config import AuditConfig, HumanConfig, NoGo, PolicyConfig
+from evalbudget.audits.policies._policy import AuditPolicy, Context
+from evalbudget.audits.policies._pp_lucb import PPLUCB, LucbConfig
+from evalbudget.audits.policies._replay import rebuild
+from evalbudget.audits.policies._verdict import DECIDED, AuditOutcome, ModelEstimate, Verdict
 
 __all__ = [
     "DECIDED",

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from evalbudget.cli.backtest.audits import audits
-from evalbudget.cli.backtest.judges import judges
-from evalbudget.cli.backtest.races import races
-from evalbudget.cli.backtest.repeats import repeats
-from evalbudget.cli.backtest.shared import listed
-from evalbudget.cli.suggest import SuggestingGroup
-from evalbudget.hooks.plugins import plugins
+from evalbudget.cli._suggest import SuggestingGroup
+from evalbudget.cli.backtest._audits import audits
+from evalbudget.cli.backtest._judges import judges
+from evalbudget.cli.backtest._races import races
+from evalbudget.cli.backtest._repeats import repeats
+from evalbudget.cli.backtest._shared import listed
+from evalbudget.hooks._plugins import plugins
 
 EXAMPLES = """\b
 Examples:

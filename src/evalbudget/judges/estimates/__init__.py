@@ -1,20 +1,20 @@
 """Estimators for panels of judges: the panel mean, each judge's bias, where the variance comes from."""
 
-from evalbudget.judges.estimates.bias import JudgeBiases, judge_biases
-from evalbudget.judges.estimates.components import (
+from evalbudget.judges.estimates._bias import JudgeBiases, judge_biases
+from evalbudget.judges.estimates._components import (
     Component,
     VarianceComponents,
     variance_components,
     variance_components_literal,
 )
-from evalbudget.judges.estimates.difference import PairedScores, pair_scores, paired_difference
-from evalbudget.judges.estimates.panel_mean import (
+from evalbudget.judges.estimates._difference import PairedScores, pair_scores, paired_difference
+from evalbudget.judges.estimates._panel_mean import (
     judge_corrected,
     judge_corrected_generations,
     judge_mean_over_sampled_items,
     panel_mean,
 )
-from evalbudget.judges.estimates.rows import (
+from evalbudget.judges.estimates._rows import (
     Bias,
     biases_by_judge,
     component_rows,
@@ -22,11 +22,11 @@ from evalbudget.judges.estimates.rows import (
     count_rows,
     short_names,
 )
-from evalbudget.judges.estimates.scales import ScaleDiagnosis, diagnose_scales, require_one_scale, rescale
-from evalbudget.judges.estimates.scores import JudgeScores
-from evalbudget.judges.estimates.self_preference import SelfPreference, same_models, self_preference
-from evalbudget.judges.estimates.sources import Source
-from evalbudget.judges.estimates.votes import EffectiveVotes, effective_votes
+from evalbudget.judges.estimates._scales import ScaleDiagnosis, diagnose_scales, require_one_scale, rescale
+from evalbudget.judges.estimates._scores import JudgeScores
+from evalbudget.judges.estimates._self_preference import SelfPreference, same_models, self_preference
+from evalbudget.judges.estimates._sources import Source
+from evalbudget.judges.estimates._votes import EffectiveVotes, effective_votes
 
 __all__ = [
     "Bias",

@@ -1,13 +1,13 @@
 """Judge schedules: which judge scores which generation. One file per strategy."""
 
-from evalbudget.judges.schedules.cyclic import Cyclic
-from evalbudget.judges.schedules.dealer import Dealer
-from evalbudget.judges.schedules.every import All
-from evalbudget.judges.schedules.independent import Random
-from evalbudget.judges.schedules.panel import check_panel
-from evalbudget.judges.schedules.priced import Priced, priced_shares
-from evalbudget.judges.schedules.schedule import Assignment, JudgeSchedule
-from evalbudget.judges.schedules.single import Single
+from evalbudget.judges.schedules._cyclic import Cyclic
+from evalbudget.judges.schedules._dealer import Dealer
+from evalbudget.judges.schedules._every import All
+from evalbudget.judges.schedules._independent import Random
+from evalbudget.judges.schedules._panel import check_panel
+from evalbudget.judges.schedules._priced import Priced, priced_shares
+from evalbudget.judges.schedules._schedule import Assignment, JudgeSchedule
+from evalbudget.judges.schedules._single import Single
 
 __all__ = [
     "All",

@@ -1,16 +1,16 @@
 """Samplers that race models: one file per policy."""
 
-from evalbudget.races.samplers.base import Cells, Outcome, OutcomeKind, RacingSampler
-from evalbudget.races.samplers.lucb import LUCB
-from evalbudget.races.samplers.naive_pooling import NaivePooling
-from evalbudget.races.samplers.paired_eprocess import PairedEProcess
-from evalbudget.races.samplers.proving import ProvingSampler
-from evalbudget.races.samplers.pulse import Pulse
-from evalbudget.races.samplers.race import Race
-from evalbudget.races.samplers.sequential_halving import SequentialHalving
-from evalbudget.races.samplers.successive_rejects import SuccessiveRejects
-from evalbudget.races.samplers.ucb_e import UCBE
-from evalbudget.races.samplers.uniform import UniformRacing
+from evalbudget.races.samplers._base import Cells, Outcome, OutcomeKind, RacingSampler
+from evalbudget.races.samplers._lucb import LUCB
+from evalbudget.races.samplers._naive_pooling import NaivePooling
+from evalbudget.races.samplers._paired_eprocess import PairedEProcess
+from evalbudget.races.samplers._proving import ProvingSampler
+from evalbudget.races.samplers._pulse import Pulse
+from evalbudget.races.samplers._race import Race
+from evalbudget.races.samplers._sequential_halving import SequentialHalving
+from evalbudget.races.samplers._successive_rejects import SuccessiveRejects
+from evalbudget.races.samplers._ucb_e import UCBE
+from evalbudget.races.samplers._uniform import UniformRacing
 
 __all__ = [
     "LUCB",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalbudget.statistics.bounds import FloatArray, IntArray
+from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _SWEEPS = 3
 

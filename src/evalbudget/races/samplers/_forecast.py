@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evalbudget.races.prediction import FactorModel, calibrate
-from evalbudget.statistics.bounds import FloatArray, IntArray
+from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _RUNGS = (32, 128, 512)  # random items after the anchors at which history's error is measured
 _INFLATION = 1.5  # of history's error: the next models are less like history's than those are like each other

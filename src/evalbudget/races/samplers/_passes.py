@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.outage import DOWN_AFTER
-from evalbudget.statistics.bounds import IntArray
+from evalbudget.statistics._bounds import IntArray
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 

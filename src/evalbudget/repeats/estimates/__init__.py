@@ -1,8 +1,8 @@
 """Estimators: readings in, estimates with honest intervals out."""
 
-from evalbudget.repeats.estimates.benchmark_mean import mean_over_fixed_items, mean_over_sampled_items
-from evalbudget.repeats.estimates.items import ItemEstimates, betting, eb_t, eb_wilson
-from evalbudget.repeats.estimates.readings import ItemReadings
+from evalbudget.repeats.estimates._benchmark_mean import mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.repeats.estimates._items import ItemEstimates, betting, eb_t, eb_wilson
+from evalbudget.repeats.estimates._readings import ItemReadings
 
 __all__ = [
     "ItemEstimates",

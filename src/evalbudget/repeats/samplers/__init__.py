@@ -1,13 +1,13 @@
 """Samplers that repeat items: one file per policy."""
 
-from evalbudget.repeats.samplers.auto import Auto
-from evalbudget.repeats.samplers.base import JudgeOf, RepeatSampler
-from evalbudget.repeats.samplers.eb_bernstein import EBBernstein
-from evalbudget.repeats.samplers.objective import Objective
-from evalbudget.repeats.samplers.rating_kernel import RatingKernel
-from evalbudget.repeats.samplers.robin import Robin
-from evalbudget.repeats.samplers.robin_hood import RobinHood
-from evalbudget.repeats.samplers.uniform import Uniform
+from evalbudget.repeats.samplers._auto import Auto
+from evalbudget.repeats.samplers._base import JudgeOf, RepeatSampler
+from evalbudget.repeats.samplers._eb_bernstein import EBBernstein
+from evalbudget.repeats.samplers._objective import Objective
+from evalbudget.repeats.samplers._rating_kernel import RatingKernel
+from evalbudget.repeats.samplers._robin import Robin
+from evalbudget.repeats.samplers._robin_hood import RobinHood
+from evalbudget.repeats.samplers._uniform import Uniform
 
 __all__ = [
     "Auto",

@@ -11,10 +11,10 @@ import click
 
 from evalbudget.audits.flags import FLAGS
 from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store.one_run import only_run
-from evalbudget.audits.store.run import AuditRun
-from evalbudget.audits.store.standing import Stage, Standing
-from evalbudget.audits.store.weighing import weigh
+from evalbudget.audits.store._one_run import only_run
+from evalbudget.audits.store._run import AuditRun
+from evalbudget.audits.store._standing import Stage, Standing
+from evalbudget.audits.store._weighing import weigh
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import SAMPLER_OPTION, names_of
 from evalbudget_inspect.audits import entry

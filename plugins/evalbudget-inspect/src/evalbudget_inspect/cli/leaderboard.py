@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from evalbudget.cli._output import check_target
 from evalbudget.cli.flags import options_of
-from evalbudget.cli.output import check_target
 from evalbudget.flags import JSON
 
 

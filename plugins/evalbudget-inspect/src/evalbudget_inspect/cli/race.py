@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from evalbudget.audits.flags import FLAGS as AUDITS
+from evalbudget.cli._output import check_target
 from evalbudget.cli.flags import options_of
-from evalbudget.cli.output import check_target
 from evalbudget.flags import sampler_options
 from evalbudget.races.flags import ARM, FLAGS
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced

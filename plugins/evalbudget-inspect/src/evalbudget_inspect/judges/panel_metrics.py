@@ -8,9 +8,9 @@ from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
+from evalbudget.judges._panel import Call, PanelRows
 from evalbudget.judges.estimates import short_names
-from evalbudget.judges.panel import Call, PanelRows
-from evalbudget.repeats.rows import finite
+from evalbudget.repeats._rows import finite
 from evalbudget_inspect.host.readings import estimates_of, readings_of, was_asked, weight_of, without_counts
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.values import in_range, known_range, score_to_float
@@ -36,7 +36,7 @@ def panel_estimates(
     the rotation tells sources apart.
 
     Where repeats depend on scores, the estimate rests on those that may count for it (see
-    ``evalbudget.judges.estimates.panel_mean``), the variances on those bought whatever the scores, and the
+    ``evalbudget.judges.estimates._panel_mean``), the variances on those bought whatever the scores, and the
     biases on all of them.
 
     A scorer that asks no judge has the rows of a task without a panel.

@@ -11,8 +11,8 @@ from inspect_ai.log import EvalLog, EvalSpec
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
-from evalbudget.races.config import RaceConfig
-from evalbudget.races.history import history_factors
+from evalbudget.races._config import RaceConfig
+from evalbudget.races._history import history_factors
 from evalbudget.races.prediction import FactorModel
 from evalbudget_inspect.reader import open_scores
 

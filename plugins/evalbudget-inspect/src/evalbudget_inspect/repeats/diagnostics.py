@@ -10,10 +10,10 @@ from typing import Any
 
 from inspect_ai.log import EvalSpec
 
-from evalbudget.judges.panel import Call, PanelRows
+from evalbudget.judges._panel import Call, PanelRows
+from evalbudget.repeats._rows import LEVEL, BenchmarkMean, describe_mean, item_columns
+from evalbudget.repeats._summary import Outcome, Summary, summarize
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget.repeats.rows import LEVEL, BenchmarkMean, describe_mean, item_columns
-from evalbudget.repeats.summary import Outcome, Summary, summarize
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
 from evalbudget_inspect.judges.rotating import Rotation
 from evalbudget_inspect.repeats.allocation import Allocation

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.judges._panel import Call, PanelRows
 from evalbudget.judges.estimates import cost_rows, short_names
-from evalbudget.judges.panel import Call, PanelRows
 from evalbudget_lm_eval.host.rows import ESTIMATE, REPEATS, UNKNOWN
 from evalbudget_lm_eval.judges.readings import Judged, Readings
 
@@ -57,7 +57,7 @@ def process_judged(doc: object, results: Sequence[Readings]) -> dict[str, Judged
 def panel(values: Sequence[Judged]) -> float | int | str:
     """The aggregation of every row of :func:`judged`: each value knows which row it belongs to.
 
-    Estimates are those of :func:`evalbudget.judges.estimates.panel_mean` over documents and these judges,
+    Estimates are those of :func:`evalbudget.judges.estimates._panel_mean` over documents and these judges,
     every judge weighing the same (the raw mean under rotations that are baselines), on fixed counts. What is
     not defined is ``N/A``, as the host has it.
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget import __version__
-from evalbudget.races.board import Standing
-from evalbudget.races.leaderboard import Leaderboard
-from evalbudget.races.race import Race
+from evalbudget.races._board import Standing
+from evalbudget.races._leaderboard import Leaderboard
+from evalbudget.races._race import Race
 from evalbudget_lm_eval.races.arms import folder_of
 from evalbudget_lm_eval.races.host import Entrant, Stable
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats.config import DEFAULT_SAMPLER, RepeatConfig
+from evalbudget.repeats._config import DEFAULT_SAMPLER, RepeatConfig
 from evalbudget.scale import parse_range
 
 DEFAULT_ROUND = 32
@@ -42,7 +42,7 @@ class Config(RepeatConfig):
 
     def __post_init__(self) -> None:
         # here, since the command line is read long before the host is imported
-        from evalbudget.races.config import is_racer
+        from evalbudget.races._config import is_racer
 
         if is_racer(self.sampler):
             raise InvalidInputError(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evalbudget.repeats.groups import describe_group
-from evalbudget.repeats.rows import BenchmarkMean
+from evalbudget.repeats._groups import describe_group
+from evalbudget.repeats._rows import BenchmarkMean
 from evalbudget_lm_eval.repeats.totals import TaskTotals
 
 

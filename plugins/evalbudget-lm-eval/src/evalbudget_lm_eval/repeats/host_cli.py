@@ -13,8 +13,8 @@ import click
 from evalbudget.errors import BudgetError
 from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
 from evalbudget.races.flags import FLAGS as OF_RACES
+from evalbudget.repeats._summary import Summary
 from evalbudget.repeats.flags import BUDGET, SAMPLER
-from evalbudget.repeats.summary import Summary
 from evalbudget_lm_eval.host.identity import telling_args
 from evalbudget_lm_eval.host.spelling import as_spelled, is_one_of, spelled
 from evalbudget_lm_eval.repeats.config import Config

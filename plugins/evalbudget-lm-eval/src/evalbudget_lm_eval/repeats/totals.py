@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypedDict
 
 from evalbudget import Allocation
-from evalbudget.judges.panel import PanelRows, share_weights
+from evalbudget.judges._panel import PanelRows, share_weights
+from evalbudget.repeats._rows import BenchmarkMean, describe_mean, item_columns
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget.repeats.rows import BenchmarkMean, describe_mean, item_columns
 from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.scores import is_mean
 from evalbudget_lm_eval.judges.readings import Judged

@@ -12,9 +12,9 @@ r"""The record of a run or a race: one file with everything that was paid for, w
     {"finished": "budget used up"}
 
 A cell is a task, a document and the ordinal of the attempt. In a race every line but the header has the
-``arm`` too. A run has its journal's lines (:mod:`evalbudget.run.journal_file`) among these: its decisions are
-repeated when it goes on. A race may go on by another score or sampler, with another budget or with more arms,
-so it records none. How either goes on after it was killed is in :mod:`evalbudget_lm_eval.run.resume`.
+``arm`` too. A run has its journal's lines (:class:`evalbudget.run.JournalFile`) among these: its decisions
+are repeated when it goes on. A race may go on by another score or sampler, with another budget or with more
+arms, so it records none. How either goes on after it was killed is in :mod:`evalbudget_lm_eval.run.resume`.
 """
 
 from __future__ import annotations

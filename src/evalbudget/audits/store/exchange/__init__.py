@@ -1,7 +1,7 @@
 """Labelling elsewhere: draws to label as files, and labels read back."""
 
-from evalbudget.audits.store.exchange.exporting import FORMATS, export
-from evalbudget.audits.store.exchange.importing import Imported, import_labels
-from evalbudget.audits.store.exchange.reading import format_of
+from evalbudget.audits.store.exchange._exporting import FORMATS, export
+from evalbudget.audits.store.exchange._importing import Imported, import_labels
+from evalbudget.audits.store.exchange._reading import format_of
 
 __all__ = ["FORMATS", "Imported", "export", "format_of", "import_labels"]

@@ -1,0 +1,175 @@
+"""pp-lucb: the published algorithm for a judge and few audits, as written or with its errata fixed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from evalbudget.audits._draw import AuditDraw
+from evalbudget.audits.policies._batch_policy import BatchPolicy
+from evalbudget.audits.policies._config import PolicyConfig
+from evalbudget.audits.policies._lucb import CELLS, Allocator, Errata, LucbState
+from evalbudget.audits.policies._verdict import AuditOutcome, Verdict
+from evalbudget.errors import InvalidInputError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class LucbConfig(PolicyConfig):
+    """Settings of ``pp-lucb``.
+
+    Attributes:
+        allocator: ``uniform``, ``price-of-precision``, ``uncertainty-weighted``, ``neyman`` or ``oracle``.
+        rho: the audit rate aimed at.
+        least_propensity: pi_min; None for rho with ``uniform`` and .01 otherwise, as the paper has it.
+        errata: ``literal`` or ``fixed``.
+        pulls: stop after so many in all and name the leader; None: when leader and challenger have parted.
+        batch: pulls of the leader, and as many of the challenger, before the labels are waited for; 1 as
+            published.
+        truth: for ``oracle``: E (Y - F)^2 per system and fifth of the scale, shape (systems, 5); also as
+            JSON text.
+
+    The others are those of :class:`PolicyConfig`.
+
+    Raises:
+        UnknownNameError: no such allocator, or neither literal nor fixed.
+        InvalidInputError: a value that cannot be used; see also LucbState.
+    """
+
+    allocator: str = Allocator.UNIFORM
+    rho: float = 0.1
+    least_propensity: float | None = None
+    errata: str = Errata.LITERAL
+    pulls: int | None = None
+    batch: int = 1
+    truth: tuple[tuple[float, ...], ...] | str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for kind, given in ((Allocator, self.allocator), (Errata, self.errata)):
+            known = [member.value for member in kind]
+            if given not in known:
+                raise UnknownNameError(kind.__name__.lower(), given, known)
+        self._require_whole("batch")
+        if self.pulls is not None:
+            self._require_whole("pulls")
+        if self.truth is not None:
+            object.__setattr__(self, "truth", self._read_truth())
+        self.state()
+
+    def _read_truth(self) -> tuple[tuple[float, ...], ...]:
+        wanted = (self.n_models, CELLS)
+        try:
+            given = json.loads(self.truth) if isinstance(self.truth, str) else self.truth
+            truth = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            truth = np.empty(0)
+        if truth.shape != wanted or not (np.isfinite(truth) & (truth >= 0.0)).all():
+            raise InvalidInputError(
+                f"truth must be {wanted[0]} lists of {CELLS} numbers of 0 or more, also as JSON: the judge's "
+                "mean squared error for each system and fifth of the scale"
+            )
+        return tuple(map(tuple, truth.tolist()))
+
+    def state(self) -> LucbState:
+        """What the algorithm knows before the first pull."""
+        return LucbState(
+            self.n_models,
+            delta=self.delta,
+            rho=self.rho,
+            least=self.least_propensity,
+            allocator=Allocator(self.allocator),
+            errata=Errata(self.errata),
+            prices=(self.judge_price, self.label_price),
+            truth=self.truth,
+        )
+
+
+class PPLUCB(BatchPolicy):
+    """Leader and challenger are judged and audited with a coin until their intervals part.
+
+    Formulas and errata: :mod:`evalbudget.audits.policies._lucb`. As the paper states it the rule needs tens
+    of thousands of scores at a gap of .1; its tables stop at a fixed number of pulls instead: ``pulls``.
+    Every system goes through the pool in the same random order.
+
+    Args:
+        config: settings.
+    """
+
+    name = "pp-lucb"
+    config_type: ClassVar[type[PolicyConfig]] = LucbConfig
+    config: LucbConfig
+
+    def __init__(self, config: LucbConfig) -> None:
+        super().__init__(config)
+        self.state = config.state()
+        self._order = np.random.default_rng((config.seed, 0)).permutation(config.n_items).tolist()
+        self._position = [0] * config.n_models
+        self._ended = ""
+        self._parted = False
+
+    def _next(self) -> Sequence[tuple[int, Sequence[int]]]:
+        c = self.config
+        self.leader, challenger, self._parted = self.state.duel()
+        arms = [self.leader, challenger]
+        most = min(c.batch, *(c.n_items - self._position[k] for k in arms))
+        if c.max_labels is not None:
+            most = min(most, (c.max_labels - self.labels_asked) // len(arms))
+        if self._parted:
+            self._ended = "leader and challenger have parted"
+        elif c.pulls is not None and self.state.pulls >= c.pulls:
+            self._ended = f"stopped after {c.pulls} pulls: the leader is named, nothing is proved"
+        elif any(self._position[k] >= c.n_items for k in arms):
+            self._ended = f"all {c.n_items:,} items are drawn: leader and challenger have not parted"
+        elif most < 1:
+            self._ended = (
+                f"{self.labels_asked} of the {c.max_labels} labels allowed are used up, and the next step "
+                "could need more than are left"
+            )
+        if self._ended:
+            return ()
+        left = None if c.pulls is None else c.pulls - self.state.pulls
+        found: list[tuple[int, Sequence[int]]] = []
+        for k in (arms * most)[:left]:
+            found.append((self._order[self._position[k]], (k,)))
+            self._position[k] += 1
+        return found
+
+    def _propensity(self, model: int, item: int, judge: float) -> float:
+        return self.state.propensity(model, judge)
+
+    def _learn(self, draws: Sequence[AuditDraw], labels: Mapping[int, float]) -> None:
+        for draw in draws:
+            self.state.learn(draw.model, draw.prediction, draw.propensity, labels.get(draw.index))
+
+    def verdict(self) -> Verdict:
+        """What the paper would conclude."""
+        over, wanted = self.over, len(self.wanted)
+        means, widths = self.state.means(), self.state.widths()
+        known = [not math.isnan(mean) for mean in means]
+        estimates = self._estimates(
+            means,
+            [m - w if there else 0.0 for m, w, there in zip(means, widths, known, strict=True)],
+            [m + w if there else 1.0 for m, w, there in zip(means, widths, known, strict=True)],
+        )
+        waits = f"{wanted} label{'s' * (wanted != 1)} wanted" if wanted else "the judge's scores are awaited"
+        return self._verdict(
+            AuditOutcome.BEST if self._parted else AuditOutcome.UNDECIDED,
+            self._ended if over else waits,
+            estimates,
+            self._intervals(),
+            winner=self.leader if self._parted else None,
+        )
+
+    def _intervals(self) -> str:
+        level = f"{100 * (1 - self.config.delta):.6g}% intervals"
+        about = "for all systems at once, of the mean over items like these; complete steps only"
+        if self.config.errata == Errata.FIXED:
+            return f"{level}, anytime, {about}"
+        return (
+            f"{level} as published, {about}; the published formula claims more than it proves (errata=fixed)"
+        )

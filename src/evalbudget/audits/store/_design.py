@@ -1,0 +1,127 @@
+"""What an audit is about: everything that must agree before a store is continued."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from evalbudget.audits.store._scale import Scale
+from evalbudget.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from evalbudget.audits.policies import AuditPolicy
+
+_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class AuditDesign:
+    """Names, scale and policy of an audit.
+
+    Attributes:
+        models: the systems compared.
+        items: what they answer.
+        scale: what humans may score.
+        policy: name of what draws and decides.
+        config: its options, seed included, as JSON can hold them.
+        segments: names behind ``AuditDraw.segment``.
+
+    Raises:
+        InvalidInputError: an axis is empty or has a name twice, or JSON cannot hold the config.
+    """
+
+    models: tuple[str, ...]
+    items: tuple[str, ...]
+    scale: Scale = field(default_factory=Scale)
+    policy: str = "audit-eprocess"
+    config: Mapping[str, Any] = field(default_factory=dict)
+    segments: tuple[str, ...] = ("all",)
+
+    def __post_init__(self) -> None:
+        for axis in ("models", "items", "segments"):
+            names = tuple(getattr(self, axis))
+            object.__setattr__(self, axis, names)
+            if not names:
+                raise InvalidInputError(f"an audit without {axis}; give at least one")
+            if len(set(names)) < len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                raise InvalidInputError(f"an audit with {axis} twice: {twice!r}; every name must be unique")
+        try:
+            # what comes back from the file must equal what went in: tuples become lists on both sides
+            object.__setattr__(self, "config", json.loads(json.dumps(dict(self.config), allow_nan=False)))
+        except (TypeError, ValueError) as ex:
+            raise InvalidInputError(f"JSON cannot hold the config of this audit: {ex}") from ex
+
+    @classmethod
+    def of(
+        cls,
+        policy: AuditPolicy,
+        models: Sequence[str],
+        items: Sequence[str],
+        scale: Scale,
+        segments: Sequence[str] = ("all",),
+    ) -> AuditDesign:
+        """The design of an audit by this policy, with names.
+
+        Args:
+            policy: with its settings.
+            models: names of ``policy.config.n_models`` systems.
+            items: names of ``policy.config.n_items`` items.
+            scale: of the labels, and of the judge.
+            segments: names behind ``policy.config.segments``.
+        """
+        settings = policy.config.to_json()
+        return cls(tuple(models), tuple(items), scale, policy.name, settings, tuple(segments))
+
+    def to_json(self) -> str:
+        """Everything, in one canonical line."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> AuditDesign:
+        """The opposite of :meth:`to_json`."""
+        entry = json.loads(text)
+        return cls(**entry | {"scale": Scale(**entry["scale"])})
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Short hash of everything."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+
+    def differences(self, other: AuditDesign) -> list[str]:
+        """What differs, one line each: the value here, then that of ``other``."""
+        found = [
+            _names(axis, getattr(self, axis), getattr(other, axis))
+            for axis in ("models", "items", "segments")
+            if getattr(self, axis) != getattr(other, axis)
+        ]
+        for name in ("scale", "policy"):
+            here, there = getattr(self, name), getattr(other, name)
+            if here != there:
+                found.append(f"{name}: {here} here, {there} there")
+        for key in sorted({*self.config, *other.config}):
+            here, there = (side.config.get(key, "absent") for side in (self, other))
+            if here != there:
+                found.append(f"{key}: {_short(here)} here, {_short(there)} there")
+        return found
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _names(axis: str, here: tuple[str, ...], there: tuple[str, ...]) -> str:
+    only_here, only_there = ([n for n in a if n not in set(b)] for a, b in ((here, there), (there, here)))
+    if not only_here and not only_there:
+        return f"{axis}: the same names in another order"
+    parts = [
+        f"only {side}: {', '.join(names[:_SHOWN])}{', ...' if len(names) > _SHOWN else ''}"
+        for side, names in (("here", only_here), ("there", only_there))
+        if names
+    ]
+    return f"{axis}: {len(here)} here, {len(there)} there ({'; '.join(parts)})"

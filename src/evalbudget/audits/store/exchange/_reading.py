@@ -1,0 +1,196 @@
+"""Files of labels, as rows that still have to be checked against a store."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from evalbudget.audits.store.exchange._exporting import FORMULA
+from evalbudget.errors import InvalidInputError, UnknownNameError
+
+_LARGEST_CELL = 2**31 - 1  # a C long holds no more everywhere
+_SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "label-studio"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One label as a file has it.
+
+    Attributes:
+        place: where it stands, for messages.
+        task: id of the task.
+        score: as written; None if there is none yet.
+        by: who; empty if the file does not say.
+        at: when, as written; empty if the file does not say.
+    """
+
+    place: str
+    task: str
+    score: Any
+    by: str
+    at: str
+
+
+def format_of(name: str, given: str | None = None) -> str:
+    """The format of a file: as given, otherwise by its suffix.
+
+    Raises:
+        InvalidInputError: neither tells.
+    """
+    if given is not None:
+        return given
+    suffix = name[name.rfind(".") :].lower() if "." in name else ""
+    if suffix not in _SUFFIXES:
+        raise InvalidInputError(
+            f"{name}: the name does not tell the format; give --format csv, jsonl or label-studio"
+        )
+    return _SUFFIXES[suffix]
+
+
+def read_rows(text: str, kind: str) -> list[Row]:
+    """All rows of a file.
+
+    Raises:
+        InvalidInputError: the file is damaged; names the line.
+    """
+    readers = {"csv": _csv, "jsonl": _jsonl, "label-studio": _label_studio}
+    if kind not in readers:
+        raise UnknownNameError("format", kind, readers)
+    return list(readers[kind](text.removeprefix("\ufeff")))
+
+
+def _csv(text: str) -> Iterator[Row]:
+    head = text.partition("\n")[0]
+    # spreadsheets of half of the world write semicolons
+    delimiter = max(",;\t", key=head.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    usual = csv.field_size_limit(_LARGEST_CELL)  # answers may be long
+    try:
+        header = [name.strip().lower() for name in next(reader, [])]
+        for needed in ("task", "score"):
+            if header.count(needed) != 1:
+                raise InvalidInputError(
+                    f"the header has no single column {needed!r}: {', '.join(header) or 'it is empty'}. "
+                    "Fill in what evalbudget audit export wrote"
+                )
+        begun = reader.line_num + 1
+        for cells in reader:
+            place, begun = f"line {begun}", reader.line_num + 1
+            if not any(cell.strip() for cell in cells):
+                continue
+            entry = dict(zip(header, cells, strict=False))
+            yield Row(
+                place,
+                entry["task"].strip(),
+                _number(entry.get("score", "").strip(), delimiter) or None,
+                _name(entry.get("by", "").strip()),
+                entry.get("at", "").strip(),
+            )
+    except csv.Error as ex:
+        raise InvalidInputError(f"line {reader.line_num}: {ex}") from ex
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _number(text: str, delimiter: str) -> str:
+    """7,5 is seven and a half to spreadsheets that part cells by semicolons."""
+    return text.replace(",", ".") if delimiter == ";" and text.count(",") == 1 else text
+
+
+def _name(text: str) -> str:
+    """As it was before export kept a spreadsheet from taking it for a formula."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
+
+
+def _jsonl(text: str) -> Iterator[Row]:
+    # not splitlines, which parts lines at characters that JSON leaves inside a text
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError as ex:
+            raise InvalidInputError(f"line {number} is not JSON: {ex}") from ex
+        if not isinstance(entry, dict) or not isinstance(entry.get("task"), str):
+            raise InvalidInputError(f"line {number} is not an object with a task")
+        yield Row(
+            f"line {number}",
+            entry["task"],
+            entry.get("score"),
+            str(entry.get("by") or ""),
+            str(entry.get("at") or ""),
+        )
+
+
+def _label_studio(text: str) -> Iterator[Row]:
+    """Label Studio's exports JSON and JSON-MIN, and our own of tasks."""
+    try:
+        tasks = json.loads(text)
+    except ValueError as ex:
+        raise InvalidInputError(f"not JSON: {ex}") from ex
+    if not isinstance(tasks, list):
+        raise InvalidInputError("not a list of tasks; export from Label Studio as JSON or JSON-MIN")
+    for number, task in enumerate(tasks, start=1):
+        place = f"entry {number}"
+        data = task.get("data", task) if isinstance(task, dict) else None
+        if not isinstance(data, dict) or not isinstance(data.get("task"), str):
+            raise InvalidInputError(
+                f"{place} has no task; its data must be what evalbudget audit export wrote"
+            )
+        done = task.get("annotations") or []
+        if not isinstance(done, list) or not all(isinstance(annotation, dict) for annotation in done):
+            raise InvalidInputError(f"{place} has annotations that are no list of objects")
+        by, at = str(data.get("labelled_by") or ""), str(data.get("labelled_at") or "")
+        if data is task:  # JSON-MIN
+            yield Row(
+                place,
+                data["task"],
+                data.get("score"),
+                by or _author(data.get("annotator")),
+                at or str(data.get("updated_at") or ""),
+            )
+            continue
+        done = [annotation for annotation in done if not annotation.get("was_cancelled")]
+        if not done:
+            yield Row(place, data["task"], None, "", "")
+        for annotation in done:
+            author = _author(annotation.get("completed_by"))
+            # ours, sent there and back again, still is of who gave it
+            ours = not author or annotation.get("lead_time") is None
+            yield Row(
+                place,
+                data["task"],
+                _result(annotation.get("result"), place),
+                (by if ours and by else author),
+                (
+                    at
+                    if ours and at
+                    else str(annotation.get("updated_at") or annotation.get("created_at") or "")
+                ),
+            )
+
+
+def _author(value: Any) -> str:
+    if isinstance(value, dict):
+        return str(value.get("email") or value.get("username") or value.get("id") or "")
+    return "" if value is None else f"annotator {value}" if isinstance(value, int) else str(value)
+
+
+def _result(results: Any, place: str) -> Any:
+    for result in results if isinstance(results, list) else ():
+        if not isinstance(result, dict) or result.get("from_name") != "score":
+            continue
+        value = result.get("value") or {}
+        for kind in ("number", "rating", "choices", "text"):
+            if kind in value:
+                found = value[kind]
+                if not isinstance(found, list):
+                    return found
+                if len(found) == 1:
+                    return found[0]
+        raise InvalidInputError(f"{place}: its score is {json.dumps(value)}, not one number or choice")
+    return None

@@ -1,0 +1,270 @@
+"""``evalbudget audit``: label what an audit wants labelled, and see what the labels prove."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from evalbudget.cli._audit_files import export_command, import_command
+from evalbudget.cli._audit_serve import serve
+from evalbudget.cli._suggest import SuggestingGroup
+
+if TYPE_CHECKING:
+    from evalbudget.audits.store import AuditStore
+    from evalbudget.audits.store._standing import Standing
+
+EXAMPLES = """\b
+Examples:
+  evalbudget audit status audit.sqlite
+  evalbudget audit serve audit.sqlite
+  evalbudget audit export audit.sqlite --format csv -o labels.csv
+  evalbudget audit import audit.sqlite labels.csv --by ann
+  evalbudget audit verdict audit.sqlite --json | jq .outcome
+
+\b
+Exit codes of status, next and verdict:
+  0  the verdict is reached
+  1  over without a verdict: the labels allowed are used up, or a second pass was not wanted
+  2  bad input
+  3  labels are wanted
+  4  all labels are in: run the audited evaluation again for the next batch
+"""
+_SHOWN = 10
+
+
+@click.group(name="audit", cls=SuggestingGroup, epilog=EXAMPLES)
+def audit() -> None:
+    """Label what an audit wants labelled, and see what the labels prove.
+
+    STORE is the file that an audited evaluation writes. Several people and processes may use it at once.
+    """
+
+
+def _on_a_store(command: Callable[..., Any]) -> Callable[..., Any]:
+    command = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(command)
+    return click.argument("path", metavar="STORE", type=click.Path(path_type=Path))(command)
+
+
+@audit.command(
+    epilog="\b\nExamples:\n  evalbudget audit status audit.sqlite\n"
+    "  evalbudget audit status audit.sqlite --json"
+)
+@_on_a_store
+@click.pass_context
+def status(ctx: click.Context, path: Path, as_json: bool) -> None:
+    """Say how far labelling is and what happens next.
+
+    Who labelled how much, which labels contradict each other, who has to do what.
+    """
+    with _open(path) as store:
+        found = _weigh(store)
+        if as_json:
+            conflicts = [
+                {
+                    "draw": draw,
+                    "item": store.draws.task(draw).item,
+                    "labels": [{"score": label.score, "by": label.by} for label in labels],
+                }
+                for draw, labels in store.labels.conflicts().items()
+            ]
+            _print_json(found.as_json() | {"store": str(path), "conflicts": conflicts})
+        else:
+            _print_status(store, found)
+    ctx.exit(_code(found))
+
+
+@audit.command(
+    name="next",
+    epilog="\b\nExamples:\n  evalbudget audit next audit.sqlite\n"
+    "  evalbudget audit next audit.sqlite -n 5 --json\n"
+    "  evalbudget audit next audit.sqlite --by ann --minutes 30 --json",
+)
+@_on_a_store
+@click.option("-n", "count", type=click.IntRange(min=1), default=1, show_default=True, help="Items to show.")
+@click.option("--by", metavar="NAME", help="Reserve them for this labeller.")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30.0,
+    show_default=True,
+    help="With --by: how long they are reserved.",
+)
+@click.pass_context
+def next_command(
+    ctx: click.Context, path: Path, as_json: bool, count: int, by: str | None, minutes: float
+) -> None:
+    """Show what to label next, in the order the verdict waits for.
+
+    Labels go back with evalbudget audit import. With --by the items are reserved: no page and no other call
+    is given them meanwhile.
+    """
+    with _open(path) as store:
+        found = _weigh(store)
+        if by:
+            tasks = _reserved(store, found, count, by, minutes * 60.0)
+        else:
+            tasks = [store.draws.task(draw) for draw in found.wanted[:count]]
+        if as_json:
+            _print_json(
+                [
+                    {
+                        "task": t.id,
+                        "item": t.item,
+                        "segment": t.segment,
+                        "prompt": t.prompt,
+                        "response": t.response,
+                    }
+                    for t in tasks
+                ]
+            )
+        else:
+            console = Console(highlight=False)
+            for task in tasks:
+                console.print(f"[bold]{escape(task.id)}[/]  {escape(task.item)}")
+                console.print("[bold]Prompt[/]")
+                console.print(task.prompt, markup=False)
+                console.print("[bold]Response[/]")
+                console.print(task.response, markup=False)
+                console.print(f"[dim]Score: {escape(str(store.design.scale))}[/]\n")
+        if not tasks and not as_json:
+            _say(f"Nothing to show: {found.next_step}.")
+    ctx.exit(_code(found))
+
+
+@audit.command(
+    epilog="\b\nExamples:\n  evalbudget audit verdict audit.sqlite\n"
+    "  evalbudget audit verdict audit.sqlite --json"
+)
+@_on_a_store
+@click.pass_context
+def verdict(ctx: click.Context, path: Path, as_json: bool) -> None:
+    """Say what the labels prove.
+
+    The outcome and every system's interval; they hold however often you look.
+    """
+    with _open(path) as store:
+        found = _weigh(store)
+    if as_json:
+        _print_json(found.as_json())
+    else:
+        _print_verdict(found)
+    ctx.exit(_code(found))
+
+
+audit.add_command(serve)
+audit.add_command(export_command)
+audit.add_command(import_command)
+
+
+def _open(path: Path) -> AuditStore:
+    from evalbudget.audits.store import AuditStore
+
+    return AuditStore.open(path)
+
+
+def _weigh(store: AuditStore) -> Standing:
+    from evalbudget.audits.store._going_on import go_on  # numpy takes its time: not for --help
+
+    return go_on(store)
+
+
+def _reserved(store: AuditStore, found: Standing, count: int, by: str, seconds: float) -> list[Any]:
+    from secrets import token_hex
+
+    tasks = []
+    for _ in range(count):  # a session holds one draw: each of these is one of its own
+        task = store.leases.next(f"next-{token_hex(6)}", by, seconds=seconds, among=found.wanted)
+        if task is None:
+            break
+        tasks.append(task)
+    return tasks
+
+
+def _code(found: Standing) -> int:
+    from evalbudget.audits.store._standing import Stage
+
+    return {Stage.VERDICT: 0, Stage.OVER: 1, Stage.LABELS: 3, Stage.DRAW: 4}[found.stage]
+
+
+def _print_status(store: AuditStore, found: Standing) -> None:
+    progress, design = found.progress, store.design
+    say = Console(highlight=False).print
+    say(f"[bold]{escape(_sentence(found.headline))}[/]")
+    say(
+        f"{len(design.models)} systems, {len(design.items):,} items, {escape(design.policy)}; "
+        f"scores: {design.scale}"
+    )
+    say(f"{progress.drawn:,} answers judged on {progress.contexts:,} items")
+    batch = (
+        ""
+        if progress.batch < 1
+        else (f"; batch {progress.batch + 1}: {progress.batch_labelled} of {progress.batch_wanted}")
+    )
+    leased = f"; {progress.leased} being read now" if progress.leased else ""
+    say(f"{progress.labelled} of {progress.wanted} labels{batch}{leased}")
+    if progress.by:
+        say("by " + ", ".join(f"{escape(name)} {count}" for name, count in progress.by.items()))
+    if progress.corrections:
+        say(f"{progress.corrections} corrected")
+    conflicts = store.labels.conflicts()
+    for draw, labels in list(conflicts.items())[:_SHOWN]:
+        said = ", ".join(f"{escape(label.by)} {label.score:g}" for label in labels)
+        task = store.draws.task(draw)
+        about = f"{escape(task.item)} ({escape(task.id)})"
+        say(f"[yellow]contradictory labels[/] of {about}: {said}; the first counts")
+    if len(conflicts) > _SHOWN:
+        say(f"  and {len(conflicts) - _SHOWN} more")
+    say(escape(_sentence(found.next_step)))
+
+
+def _print_verdict(found: Standing) -> None:
+    from evalbudget.tables import NotedTable
+
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(_sentence(found.headline))}[/]")
+    if found.reason and found.reason != found.next_step:
+        console.print(escape(_sentence(found.reason)))
+    table = NotedTable(box=None, pad_edge=False)
+    table.add_column("system", overflow="fold")
+    for column in ("mean label", "lower", "upper"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    for model in found.models:
+        numbers = ["–" if x is None else f"{x:.3f}" for x in (model.value, model.low, model.high)]
+        state = "best" if model.model == found.winner else "" if model.racing else "out"
+        table.add_row(escape(model.model), *numbers, state)
+    conflicts = found.progress.conflicts
+    table.note = ". ".join(
+        filter(
+            None,
+            (
+                _sentence(found.interval),
+                f"{found.progress.labelled} labels, cost {found.cost:,.6g}",
+                f"The judge alone would say {found.judge_says}, which proves nothing"
+                if found.judge_says
+                else "",
+                f"Contradictory labels of {conflicts}, of which the first count" if conflicts else "",
+                _sentence(found.next_step),
+            ),
+        )
+    )
+    console.print(table)
+
+
+def _print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

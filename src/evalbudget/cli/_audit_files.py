@@ -1,0 +1,146 @@
+"""``evalbudget audit export`` and ``import``: labelling in a spreadsheet, a script or Label Studio."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalbudget.cli._output import check_target, write_text
+from evalbudget.errors import EvalbudgetError, InvalidInputError
+
+if TYPE_CHECKING:
+    from evalbudget.audits.store import AuditStore
+
+_FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config")
+
+EXPORT_EXAMPLES = """\b
+Examples:
+  evalbudget audit export audit.sqlite --format csv -o labels.csv
+  evalbudget audit export audit.sqlite --format label-studio -o tasks.json
+  evalbudget audit export audit.sqlite --format label-studio-config -o labelling.xml
+  evalbudget audit export audit.sqlite --format jsonl --only labelled --with-judge -o - | jq .
+"""
+IMPORT_EXAMPLES = """\b
+Examples:
+  evalbudget audit import audit.sqlite labels.csv
+  evalbudget audit import audit.sqlite export.json --format label-studio
+  my_labeller < todo.jsonl | evalbudget audit import audit.sqlite - --format jsonl --by ann
+"""
+
+
+@click.command(name="export", epilog=EXPORT_EXAMPLES)
+@click.argument("path", metavar="STORE", type=click.Path(path_type=Path))
+@click.option("--format", "kind", type=click.Choice(_FORMATS), required=True, help="Of the file.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path, allow_dash=True),
+    required=True,
+    help="Where to; - for stdout.",
+)
+@click.option(
+    "--only",
+    type=click.Choice(("wanted", "labelled")),
+    help="Only what has no label yet, or only what has one.  [default: both]",
+)
+@click.option(
+    "--with-judge", is_flag=True, help="Add the system, the judge's score and reason, of what is labelled."
+)
+def export_command(path: Path, kind: str, output: Path, only: str | None, with_judge: bool) -> None:
+    """Write what is to be labelled, and the labels there are.
+
+    Nothing tells the labeller which system answered or what the judge says. Fill in the columns score and by,
+    then evalbudget audit import the file; a file that is filled in by part is fine.
+    """
+    to_stdout = output == Path("-")
+    if not to_stdout:
+        check_target(output, "--output")
+    from evalbudget.audits.store import AuditStore
+    from evalbudget.audits.store.exchange import export
+
+    with AuditStore.open(path) as store:
+        if not to_stdout and output.exists() and output.samefile(path):
+            raise InvalidInputError(f"--output {output} is the audit store itself; choose another file")
+        wanted = frozenset(_wanted(store))
+        which = None if only is None else only == "labelled"
+        text = export(store, kind, labelled=which, judge=with_judge, among=wanted)
+        labelled = store.progress().labelled
+    if to_stdout:
+        click.echo(text, nl=False)
+        return
+    write_text(output, text, "--output")
+    told = f"Wrote {output}"
+    if kind != "label-studio-config":
+        told += f": {len(wanted)} still wanted, {labelled} labelled"
+    if kind == "label-studio":
+        told += "; the labelling interface for it: --format label-studio-config"
+    print(told, file=sys.stderr)
+
+
+@click.command(name="import", epilog=IMPORT_EXAMPLES)
+@click.argument("path", metavar="STORE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(_FORMATS[:3]),
+    help="Of the file.  [default: by its suffix: .csv, .jsonl, .json (Label Studio)]",
+)
+@click.option("--by", metavar="NAME", help="Who labelled, where the file does not say.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_json: bool) -> None:
+    """Read labels: all of a file's, or none.
+
+    None if one of its lines cannot be used: an item that was not drawn for labelling, a score that is not on
+    the scale; exit code 2. Importing a file again changes nothing. A score that contradicts an earlier one is
+    kept and reported; the earlier one counts.
+    """
+    from evalbudget.audits.store import AuditStore
+    from evalbudget.audits.store._weighing import still_wanted
+    from evalbudget.audits.store.exchange import format_of, import_labels
+
+    kind = format_of("standard input" if file == Path("-") else file.name, kind)
+    try:
+        content = sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()
+        text = content.decode("utf-8-sig")
+    except OSError as ex:
+        raise InvalidInputError(f"{file} cannot be read: {ex.strerror}") from ex
+    except UnicodeDecodeError as ex:
+        line = content.count(b"\n", 0, ex.start) + 1
+        raise InvalidInputError(f"{file}, line {line} is not UTF-8; save the file as UTF-8") from ex
+    with AuditStore.open(path) as store:
+        try:
+            found = import_labels(store, text, kind, by)
+        except InvalidInputError as ex:
+            raise InvalidInputError(f"{file}: {ex}") from ex
+        outstanding = len(still_wanted(store))
+    if as_json:
+        click.echo(json.dumps(asdict(found) | {"outstanding": outstanding}, indent=2))
+        return
+    parts = [f"{found.new} new label{'s' * (found.new != 1)}"]
+    parts += [f"{found.known} known"] if found.known else []
+    parts += [f"{found.agrees} that agree"] if found.agrees else []
+    parts += [f"{found.empty} rows without a score"] if found.empty else []
+    click.echo(f"{', '.join(parts)}; {outstanding} still wanted")
+    if found.conflicts:
+        print(
+            f"{found.conflicts} contradict earlier labels, which count: see evalbudget audit status {path}",
+            file=sys.stderr,
+        )
+
+
+def _wanted(store: AuditStore) -> tuple[int, ...]:
+    """What is to be labelled; the second pass is drawn before."""
+    from evalbudget.audits.store._going_on import go_on
+    from evalbudget.audits.store._weighing import still_wanted
+
+    try:
+        return go_on(store).wanted
+    except EvalbudgetError:  # no verdict can be given
+        return still_wanted(store)

@@ -1,0 +1,241 @@
+"""``evalbudget plan``: how many items, generations and judge calls an evaluation needs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from evalbudget.cli._output import check_target, write_text
+from evalbudget.cli._prices import parse_prices
+from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
+from evalbudget.hooks._plugins import plugins
+
+if TYPE_CHECKING:
+    from evalbudget.judges._plan import Plan, Prices, Refusal
+    from evalbudget.judges.estimates import JudgeScores, VarianceComponents
+    from evalbudget.recorded._scores import RecordedScores
+    from evalbudget.statistics._bounds import FloatArray
+
+EXAMPLES = """\b
+Examples:
+  evalbudget plan pilot.npz --half-width 0.1
+  evalbudget plan pilot.npz --usd 50 --judge-prices gpt=0.004,haiku=0.001 --generation-price 0.002
+  evalbudget plan logs/ --half-width 0.02 --model my-model --max-items 500 --json plan.json
+
+\b
+Prices per call are in dollars; without them every judge call costs 1, and --usd counts calls.
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("pilot", type=click.Path(path_type=Path))
+@click.option("--half-width", type=float, metavar="H", help="Wanted half-width of the interval.")
+@click.option("--usd", type=float, metavar="X", help="Money to spend.")
+@click.option("--judge-prices", metavar="A=1,B=5,...", default="", help="Price of one call of each judge.")
+@click.option(
+    "--generation-price",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="P",
+    help="Price of one answer of the model judged.",
+)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the interval.")
+@click.option("--model", metavar="NAME", help="Which model's scores; needed if the pilot has several.")
+@click.option("--max-items", type=click.IntRange(min=2), metavar="N", help="How many items there are.")
+@click.option(
+    "--one-generation",
+    is_flag=True,
+    help="PILOT's repeats are scores of one answer per item, not of one answer each (--repeat judge).",
+)
+@click.option("--rescale", is_flag=True, help="Map every judge's observed range to 0..1 first.")
+@click.option(
+    "--json",
+    "json_path",
+    metavar="PATH",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Write the plans as JSON; - writes them to stdout instead of the tables.",
+)
+def plan(
+    pilot: Path,
+    half_width: float | None,
+    usd: float | None,
+    judge_prices: str,
+    generation_price: float,
+    level: float,
+    model: str | None,
+    max_items: int | None,
+    one_generation: bool,
+    rescale: bool,
+    json_path: Path | None,
+) -> None:
+    """Plan an evaluation by a panel of judges from a pilot (a log, or a file of recorded scores).
+
+    Estimates where the pilot's variance comes from, and says for each rotation how many items, generations
+    and judge calls reach the half-width, or how narrow the interval gets for the money. The raters of PILOT
+    are the judges. Exit code 2 if the pilot cannot tell what any of the rotations needs.
+    """
+    from evalbudget.judges._plan import Plan, Prices, plan_for_half_width, plan_for_money
+    from evalbudget.judges.estimates import variance_components
+
+    if (half_width is None) == (usd is None):
+        raise InvalidInputError("give either --half-width (how narrow) or --usd (how much money), not both")
+    to_stdout = json_path == Path("-")
+    if json_path is not None and not to_stdout:
+        check_target(json_path)
+    recorded = plugins().open_scores(pilot)
+    try:
+        scores = _scores(recorded, model, rescale)
+        found = variance_components(
+            scores, bootstrap=200, one_generation=one_generation or recorded.one_generation
+        )
+    except EvalbudgetError as ex:
+        raise InvalidInferenceError(f"{pilot}: {ex}") from ex
+    priced = Prices(_prices(judge_prices, scores, found), generation_price)
+    if usd is not None:
+        plans = plan_for_money(found, usd, priced, level=level, max_items=max_items)
+    elif half_width is not None:
+        plans = plan_for_half_width(found, half_width, priced, level=level, max_items=max_items)
+    if not any(isinstance(p, Plan) for p in plans):
+        reasons = "\n".join(f"  {p.strategy}: {p.reason}" for p in plans if not isinstance(p, Plan))
+        raise InvalidInferenceError(f"{pilot} does not support a plan:\n{reasons}")
+    deal = _deal(found, plans, priced)
+    document = _as_json(found, plans, level) | {"judges_silent": list(scores.silent), "priced_as": deal}
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    if to_stdout:
+        click.echo(text)
+        return
+    for table in (_components_table(found, level, scores.silent), _plans_table(plans, deal)):
+        Console().print(table)
+    if json_path is not None:
+        write_text(json_path, text + "\n")
+
+
+def _prices(text: str, scores: JudgeScores, found: VarianceComponents) -> FloatArray:
+    """Prices of the judges that scored; those of the silent may be given and are not needed."""
+    named = {part.rpartition("=")[0].strip() for part in text.split(",")}
+    known = tuple(judge for judge in scores.judges if judge in found.judges or judge in named)
+    prices = parse_prices(text, known)
+    return prices[[known.index(judge) for judge in found.judges]]
+
+
+def _deal(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], prices: Prices) -> dict[str, float]:
+    """What to give as prices of the judges so that the rotation ``priced`` deals the planned shares."""
+    from evalbudget.judges._plan import Plan
+
+    if not any(isinstance(p, Plan) and p.strategy == "priced" for p in plans):
+        return {}
+    relative = (prices.per_call + prices.per_generation) / found.judge_variance
+    relative = relative / relative.min()
+    return {j: float(f"{c:.3g}") for j, c in zip(found.judges, relative.tolist(), strict=True)}
+
+
+def _scores(recorded: RecordedScores, model: str | None, rescaled: bool) -> JudgeScores:
+    from evalbudget.judges.estimates import JudgeScores, require_one_scale
+    from evalbudget.judges.estimates import rescale as rescale_scores
+
+    if model is None and len(recorded.models) > 1:
+        raise InvalidInputError(
+            f"there are {len(recorded.models)} models ({', '.join(recorded.models[:5])}"
+            f"{', ...' if len(recorded.models) > 5 else ''}); choose one with --model"
+        )
+    one = recorded.select(model=model)
+    alone = len(one.raters) == 1
+    if alone or not one.one_measure:
+        who = " and ".join(map(repr, one.raters)) + (" is the only rater" if alone else " are metrics")
+        raise InvalidInferenceError(
+            f"{who}, and which judges were asked is not known: a plan needs the scores of two judges or "
+            "more. Have several judge the log again (inspect score LOG --scorer "
+            "evalbudget_inspect/cyclic_judge -S judges=a,b,c), or the task (lm-eval: CyclicJudgeFilter)"
+        )
+    scores = JudgeScores.from_table(one.scores[0], judges=one.raters)
+    if rescaled:
+        return rescale_scores(scores)
+    try:
+        require_one_scale(scores)
+    except InvalidInferenceError as ex:
+        raise InvalidInferenceError(f"{ex} (--rescale maps observed ranges to 0..1)") from ex
+    return scores
+
+
+def _as_json(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], level: float) -> dict[str, object]:
+    bounds = found.confidence_intervals(level)
+    shares = found.shares()
+    return {
+        "plans": [asdict(p) for p in plans],
+        "components": [
+            {
+                "component": c.name,
+                "identified": c.identified,
+                "variance": _known(c.value),
+                "lower": _known(float(low)),
+                "upper": _known(float(high)),
+                "share": _known(shares[c.name]),
+            }
+            for c, low, high in zip(found.components, bounds.low, bounds.high, strict=True)
+        ],
+        "design": found.design,
+        "judges": list(found.judges),
+        "items": found.n_items,
+        "items_dropped": found.items_dropped,
+    }
+
+
+def _known(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _components_table(found: VarianceComponents, level: float, silent: tuple[str, ...]) -> Table:
+    bounds, shares = found.confidence_intervals(level), found.shares()
+    dropped = f", {found.items_dropped} items with missing scores dropped" if found.items_dropped else ""
+    table = Table(
+        title=f"pilot: {found.n_items} items, {found.n_judges} judges, {found.design}{dropped}",
+        title_justify="left",
+        box=None,
+        caption=f"no score by {', '.join(silent)}: planned without" if silent else None,
+        caption_justify="left",
+    )
+    for column in ("source", "variance", f"{level:.0%} interval", "share"):
+        table.add_column(column, justify="left" if column == "source" else "right")
+    for c, low, high in zip(found.components, bounds.low, bounds.high, strict=True):
+        note = " (negative: not told from 0)" if c.negative else ""
+        table.add_row(c.name + note, f"{c.value:.4g}", f"{low:.3g} to {high:.3g}", f"{shares[c.name]:.0%}")
+    return table
+
+
+def _plans_table(plans: tuple[Plan | Refusal, ...], deal: dict[str, float]) -> Table:
+    from evalbudget.judges._plan import Plan
+
+    table = Table(box=None, caption_justify="left")
+    for column in ("rotation", "items", "generations", "judges", "calls", "cost", "half-width"):
+        table.add_column(column, justify="left" if column == "rotation" else "right")
+    notes = []
+    for p in plans:
+        if isinstance(p, Plan):
+            table.add_row(
+                p.strategy,
+                f"{p.items:,}",
+                str(p.generations),
+                str(p.judges),
+                f"{p.calls:,}",
+                f"{p.cost:,.4g}" if p.cost < 1e4 else f"{p.cost:,.0f}",
+                f"{p.half_width:.4g}",
+            )
+        else:
+            notes.append(f"{p.strategy}: {p.reason}")
+        if isinstance(p, Plan) and p.strategy == "priced":
+            asked = ", ".join(f"{j} {share:.0%}" for j, share in zip(deal, p.shares, strict=True))
+            as_prices = ",".join(f"{judge}={price:g}" for judge, price in deal.items())
+            notes.append(
+                f"priced asks {asked}. Price and variance decide that; what deals it: "
+                f"--rotation priced --judge-prices {as_prices}"
+            )
+    table.caption = "\n".join(notes) or None
+    return table

@@ -1,0 +1,100 @@
+"""``evalbudget report``: what bought scores prove."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from evalbudget.cli._output import check_target, write_bytes, write_text
+from evalbudget.errors import InvalidInputError
+from evalbudget.hooks._plugins import plugins
+
+EXAMPLES = """\b
+Examples:
+  evalbudget report logs/
+  evalbudget report scores.npz --against baseline --picture leaderboard.png
+  evalbudget report a.eval b.eval --html report.html
+  evalbudget report scores.csv --model a --model b --level 0.9
+  evalbudget report logs/ --json - | jq '.leaderboard.rows[].estimate'
+
+\b
+Several raters are a panel of judges; --rater picks one of them, or one of a task's scorers.
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--model", "models", metavar="NAME", multiple=True, help="Only this model; may be repeated.")
+@click.option("--rater", metavar="NAME", help="Only this rater; all of them are a panel otherwise.")
+@click.option("--against", metavar="MODEL", help="Compare all models with this one; the leader otherwise.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--rescale", is_flag=True, help="Map the range that each rater used to 0..1 first.")
+@click.option(
+    "--json",
+    "json_path",
+    metavar="PATH",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Write the report as JSON; - writes it to stdout instead of the tables.",
+)
+@click.option("--picture", metavar="PATH", type=click.Path(path_type=Path), help="Draw it: .png or .svg.")
+@click.option(
+    "--html", "html_path", metavar="PATH", type=click.Path(path_type=Path), help="Write one web page."
+)
+def report(
+    paths: tuple[Path, ...],
+    models: tuple[str, ...],
+    rater: str | None,
+    against: str | None,
+    level: float,
+    rescale: bool,
+    json_path: Path | None,
+    picture: Path | None,
+    html_path: Path | None,
+) -> None:
+    """Say what bought scores prove: a leaderboard with intervals, paired differences, judges.
+
+    PATH is a log or a file of recorded scores, or a folder of logs of one task. Readings that were bought
+    because of earlier scores do not count for a mean, and the report says so; .npz and .csv files that do not
+    tell are taken to hold what was bought whatever the scores.
+    """
+    if json_path is not None and json_path != Path("-"):
+        check_target(json_path)
+    for path, option in ((picture, "--picture"), (html_path, "--html")):
+        if path is not None:
+            check_target(path, option)
+    image = None if picture is None else _image(picture)
+    from evalbudget.report import draw, page
+    from evalbudget.report import report as assemble  # numpy takes its time: not for --help
+
+    if image is not None or html_path is not None:
+        from evalbudget.report._picture import require_matplotlib
+
+        require_matplotlib()
+    found = assemble(
+        {str(path): plugins().open_scores(path) for path in dict.fromkeys(paths)},
+        level=level,
+        against=against,
+        models=models,
+        rater=rater,
+        rescale=rescale,
+        sections=list(plugins().reports.values()),
+    )
+    if json_path == Path("-"):
+        click.echo(found.to_json())
+    else:
+        Console().print(found.table())
+    if json_path is not None and json_path != Path("-"):
+        write_text(json_path, found.to_json() + "\n")
+    if picture is not None and image is not None:
+        write_bytes(picture, draw(found, image), "--picture")
+    if html_path is not None:
+        write_text(html_path, page(found), "--html")
+
+
+def _image(path: Path) -> str:
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix not in ("png", "svg"):
+        raise InvalidInputError(f"--picture {path} ends in neither .png nor .svg; rename it to one of them")
+    return suffix

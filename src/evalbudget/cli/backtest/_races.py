@@ -1,0 +1,131 @@
+"""``evalbudget backtest races``: which model is best?"""
+
+from __future__ import annotations
+
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalbudget.cli.backtest._shared import (
+    FILE,
+    JSON,
+    RATER,
+    SEEDS,
+    WORKERS,
+    listed,
+    names_option,
+    progress,
+    show,
+)
+from evalbudget.cli.flags import options_of
+from evalbudget.errors import InvalidInputError
+from evalbudget.hooks._plugins import get_sampler, plugins
+from evalbudget.races.flags import BATCH, HISTORY, SCORE_RANGE
+from evalbudget.sampler import Kind
+from evalbudget.scale import parse_range
+
+if TYPE_CHECKING:
+    from evalbudget.backtest import RecordedScores
+    from evalbudget.races.prediction import FactorModel
+
+EXAMPLES = """\b
+Examples:
+  evalbudget backtest races models.npz
+  evalbudget backtest races models.npz --sampler uniform,ucb-e,race --budget 5%,10%
+  evalbudget backtest races models.npz --sampler race,lucb --until-proved
+  evalbudget backtest races models.npz --sampler race,pulse --history earlier.npz
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@FILE
+@names_option("--sampler", "samplers", "uniform,race", "Samplers to compare; evalbudget plugins lists them.")
+@click.option(
+    "--budget",
+    "budgets",
+    metavar="N|Nx|N%,...",
+    multiple=True,
+    help="Evaluations in all (5000), per item (20x) or as a share of models x items (5%).  [default: "
+    "5%,10%,20%; with --until-proved 100%]",
+)
+@click.option("--until-proved", is_flag=True, help="Samplers that can go on until the best is proved do so.")
+@options_of((SCORE_RANGE, BATCH, HISTORY))
+@click.option(
+    "--top",
+    metavar="E",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="How far below the best counts as the top, as a share of the score range.",
+)
+@click.option("--no-intervals", is_flag=True, help="Leave intervals out, which takes less time.")
+@RATER
+@SEEDS
+@WORKERS
+@JSON
+def races(
+    path: Path,
+    samplers: tuple[str, ...],
+    budgets: tuple[str, ...],
+    until_proved: bool,
+    score_range: str | None,
+    batch: int | None,
+    history: str | None,
+    top: float,
+    no_intervals: bool,
+    rater: str | None,
+    seeds: int,
+    workers: int | None,
+    json_path: Path | None,
+) -> None:
+    """Who finds the best model of FILE, with how many evaluations?"""
+    from evalbudget.backtest import backtest_race  # numpy and tables take their time: not for --help
+
+    recorded = plugins().open_scores(path)
+    names = listed(samplers)
+    bounds = None if score_range is None else parse_range(score_range)
+    with progress() as report:
+        result = backtest_race(
+            recorded,
+            names,
+            listed(budgets) if budgets else ["100%"] if until_proved else ["5%", "10%", "20%"],
+            seeds,
+            rater=rater,
+            score_range=bounds,
+            batch=batch,
+            history=None if history is None else _history(Path(history), recorded, rater, bounds),
+            top=top,
+            intervals=not no_intervals,
+            sampler_options=_until_proved(names) if until_proved else {},
+            workers=workers,
+            progress=report,
+        )
+    show(result, json_path)
+
+
+def _until_proved(samplers: list[str]) -> dict[str, dict[str, bool]]:
+    """Options of those that take it; the others are there to compare with."""
+    able = [
+        name
+        for name in dict.fromkeys(samplers)
+        if "until_proved" in signature(get_sampler(name, Kind.MODELS)).parameters
+    ]
+    return {name: {"until_proved": True} for name in able}
+
+
+def _history(
+    path: Path, recorded: RecordedScores, rater: str | None, bounds: tuple[float, float] | None
+) -> FactorModel:
+    from evalbudget.backtest import factors_of, history_of
+
+    factors = factors_of(path, recorded.items)
+    if factors is not None:
+        return factors
+    raters = recorded.raters if rater is None else (rater,)
+    earlier = plugins().open_scores(path)
+    try:
+        return history_of(earlier, raters=raters, without=recorded.models, score_range=bounds or (0.0, 1.0))
+    except InvalidInputError as ex:
+        raise InvalidInputError(f"--history {path}: {ex}") from None

@@ -1,0 +1,100 @@
+"""``evalbudget backtest repeats``: which item again?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalbudget.cli.backtest._shared import (
+    JSON,
+    MODEL,
+    RATER,
+    SEEDS,
+    WORKERS,
+    listed,
+    names_option,
+    progress,
+    show,
+)
+from evalbudget.hooks._plugins import plugins
+
+EXAMPLES = """\b
+Examples:
+  evalbudget backtest repeats scores.npz
+  evalbudget backtest repeats scores.csv --sampler uniform,auto --budget 10x,5000
+  evalbudget backtest repeats scores.npz --rater gpt-5 --json result.json
+  evalbudget backtest repeats scores.npz --objective mean --json - | jq '.[].ratio'
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@names_option("--sampler", "samplers", "uniform,auto", "Samplers to compare; evalbudget plugins lists them.")
+@names_option("--budget", "budgets", "10x,20x,50x", "Readings per pool (5000) or per item (20x).")
+@click.option(
+    "--objective",
+    metavar="NAME",
+    default="worst-item",
+    show_default=True,
+    help="What to minimise: worst-item, mse or mean. The ratio to uniform is that of worst-item "
+    "error, rmse or mean error.",
+)
+@click.option(
+    "--min-repeats",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Drop items with fewer recorded repeats.",
+)
+@click.option(
+    "--in-flight",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Readings asked before any is answered.",
+)
+@MODEL
+@RATER
+@SEEDS
+@WORKERS
+@JSON
+def repeats(
+    files: tuple[Path, ...],
+    samplers: tuple[str, ...],
+    budgets: tuple[str, ...],
+    objective: str,
+    min_repeats: int,
+    in_flight: int,
+    model: str | None,
+    rater: str | None,
+    seeds: int,
+    workers: int | None,
+    json_path: Path | None,
+) -> None:
+    """Which sampler knows the items of FILE best, with how many readings?
+
+    Each pair of a model and a rater is a pool of items of its own; results are means over pools and seeds.
+    Readings are drawn from the recorded repeats, the same ones for every sampler.
+    """
+    from evalbudget.backtest import backtest  # numpy and tables take their time: not for --help
+
+    names = [plugins().sampler(name) for name in listed(samplers)]
+    recordings = [plugins().open_scores(path) for path in files]
+    with progress() as report:
+        result = backtest(
+            recordings,
+            samplers=names,
+            budgets=listed(budgets),
+            seeds=seeds,
+            objective=objective,
+            model=model,
+            rater=rater,
+            min_repeats=min_repeats,
+            in_flight=in_flight,
+            workers=workers,
+            progress=report,
+        )
+    show(result, json_path)

@@ -1,0 +1,106 @@
+"""What every backtest prints, writes and asks alike."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from evalbudget.cli._output import check_target, write_text
+
+FILE = click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+SEEDS = click.option(
+    "--seeds",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Replays of each row.",
+)
+MODEL = click.option("--model", metavar="NAME", help="Only this model; all of them otherwise.")
+RATER = click.option("--rater", metavar="NAME", help="Only this rater; all of them otherwise.")
+WORKERS = click.option(
+    "--workers", metavar="N", type=click.IntRange(min=1), help="Processes; chosen otherwise."
+)
+
+
+def _checked(_ctx: click.Context, _param: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and path != Path("-"):
+        check_target(path)
+    return path
+
+
+JSON = click.option(
+    "--json",
+    "json_path",
+    metavar="PATH",
+    type=click.Path(path_type=Path, allow_dash=True),
+    callback=_checked,
+    help="Write the result as JSON; - writes it to stdout instead of the table.",
+)
+
+
+class Result(Protocol):
+    """Of any backtest."""
+
+    def table(self) -> Table:
+        """For people."""
+
+    def to_json(self) -> str:
+        """For programs."""
+
+
+def names_option(
+    flag: str, parameter: str, default: str, text: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option that takes several names, by commas or by being given again."""
+    return click.option(
+        flag,
+        parameter,
+        metavar="NAME,...",
+        multiple=True,
+        default=(default,),
+        help=f"{text}  [default: {default}]",
+    )
+
+
+def listed(values: tuple[str, ...]) -> list[str]:
+    """Names separated by commas, of an option that may be given several times."""
+    return [part.strip() for value in values for part in value.split(",") if part.strip()]
+
+
+def show(result: Result, json_path: Path | None) -> None:
+    """As a table, as JSON, or both."""
+    if json_path == Path("-"):
+        click.echo(result.to_json())
+        return
+    Console().print(result.table())
+    if json_path is not None:
+        write_text(json_path, result.to_json() + "\n")
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr while it is a terminal, and nothing in logs and pipes."""
+    with Progress(
+        TextColumn("replays"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as bar:
+        task = bar.add_task("replays", total=None)
+
+        def report(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield report

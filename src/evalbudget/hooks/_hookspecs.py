@@ -1,0 +1,70 @@
+"""Every hook a plugin can implement. Built-ins register through the same ones.
+
+A plugin is a module (or object) with functions decorated by :data:`hookimpl`, named in the entry-point
+group ``evalbudget``::
+
+    from evalbudget import hookimpl
+
+    @hookimpl
+    def evalbudget_register_samplers():
+        return [MySampler]
+
+Register hooks return classes with a ``name``, never running instances; no hook decides on the ask/tell path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    import click
+
+    from evalbudget.audits.policies import AuditPolicy
+    from evalbudget.judges.schedules import JudgeSchedule
+    from evalbudget.recorded._scores import RecordedScores
+    from evalbudget.report._section import Section
+    from evalbudget.sampler import Sampler
+
+PROJECT = "evalbudget"
+"""Name of the pluggy project and of the entry-point group."""
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def evalbudget_register_samplers() -> Sequence[type[Sampler]]:  # type: ignore[empty-body]
+    """Sampler classes, each with a ``name`` that is unique among those of its ``kind``."""
+
+
+@hookspec
+def evalbudget_register_audits() -> Sequence[type[AuditPolicy]]:  # type: ignore[empty-body]
+    """Audit policies (which answers a human labels), each with a unique ``name``."""
+
+
+@hookspec
+def evalbudget_register_schedules() -> Sequence[type[JudgeSchedule]]:  # type: ignore[empty-body]
+    """Judge schedules (which judge scores which generation), each with a unique ``name``."""
+
+
+@hookspec
+def evalbudget_register_reports() -> Sequence[type[Section]]:  # type: ignore[empty-body]
+    """Sections of ``evalbudget report``, each with a unique ``name``; they follow those registered before."""
+
+
+@hookspec(firstresult=True)
+def evalbudget_open_scores(path: Path) -> RecordedScores | None:
+    """Read a file or folder of scores if this plugin knows its format.
+
+    Return None if the path is of another format. Raise InvalidInputError, naming file and remedy, if it is
+    of this format but unreadable.
+    """
+
+
+@hookspec
+def evalbudget_add_commands(cli: click.Group) -> None:
+    """Add commands to the ``evalbudget`` command line."""

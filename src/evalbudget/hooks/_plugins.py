@@ -1,0 +1,364 @@
+"""Finds plugins, keeps a broken one from taking down the rest, and answers look-ups by name."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
+from importlib.metadata import Distribution, EntryPoint, distributions
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import pluggy
+
+from evalbudget._version import __version__
+from evalbudget.errors import EvalbudgetError, InvalidInputError, PluginError, UnknownNameError
+from evalbudget.hooks import _hookspecs as hookspecs
+from evalbudget.sampler import Kind
+
+if TYPE_CHECKING:
+    import click
+
+    from evalbudget.audits.policies import AuditPolicy
+    from evalbudget.judges.schedules import JudgeSchedule
+    from evalbudget.recorded._scores import RecordedScores
+    from evalbudget.report._section import Section
+    from evalbudget.sampler import Sampler
+
+log = logging.getLogger(__name__)
+
+BUILTIN = "evalbudget.builtin"
+"""Loaded by name, as any plugin is."""
+
+DISABLE = "EVALBUDGET_DISABLE_PLUGINS"
+"""Environment variable: ``1`` disables all but the built-ins, otherwise a comma-separated list of names."""
+
+
+class _Named(Protocol):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginInfo:
+    """One plugin found, loaded or not.
+
+    Attributes:
+        name: of the entry point.
+        distribution: the package that brought it.
+        version: of the package.
+        module: what the entry point names.
+        provides: names of everything it registered, by kind.
+        error: why it is not in use; None if it is.
+        disabled: switched off by the environment variable.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    module: str
+    provides: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    error: str | None = None
+    disabled: bool = False
+
+
+class Plugins:
+    """All plugins of this process.
+
+    Args:
+        entry_points: (distribution, entry point) pairs to load; None to look at what is installed.
+        disabled: names to leave out; ``1`` leaves out all but the built-ins.
+    """
+
+    def __init__(
+        self,
+        entry_points: Iterable[tuple[Distribution, EntryPoint]] | None = None,
+        *,
+        disabled: str = "",
+    ) -> None:
+        self._manager = pluggy.PluginManager(hookspecs.PROJECT)
+        self._manager.add_hookspecs(hookspecs)
+        self._found: dict[str, PluginInfo] = {}
+        self._owner: dict[tuple[str, str], str] = {}
+        self._tables: dict[str, dict[str, Any]] = defaultdict(dict)
+        self._unasked: list[tuple[PluginInfo, object]] = []  # plugins that have not said yet what they bring
+        self._add(PluginInfo("builtin", "evalbudget", __version__, BUILTIN), lambda: import_module(BUILTIN))
+        off = {part.strip() for part in disabled.split(",") if part.strip()}
+        found = _installed() if entry_points is None else entry_points
+        for distribution, entry_point in found:
+            info = PluginInfo(entry_point.name, distribution.name, distribution.version, entry_point.value)
+            if "1" in off or entry_point.name in off:
+                self._found[info.name] = replace(info, disabled=True)
+            else:
+                self._add(info, entry_point.load)
+
+    @property
+    def found(self) -> tuple[PluginInfo, ...]:
+        """Every plugin, in use or not."""
+        self._collect()
+        return tuple(self._found.values())
+
+    @property
+    def samplers(self) -> Mapping[str, type[Sampler]]:
+        """Samplers of repeats, by name."""
+        return self._table("sampler")
+
+    @property
+    def racers(self) -> Mapping[str, type[Sampler]]:
+        """Samplers of models, by name."""
+        return self._table("sampler of models")
+
+    @property
+    def auditors(self) -> Mapping[str, type[AuditPolicy]]:
+        """Audit policies, by name."""
+        return self._table("sampler of audits")
+
+    @property
+    def schedules(self) -> Mapping[str, type[JudgeSchedule]]:
+        """Judge schedules, by name."""
+        return self._table("schedule")
+
+    @property
+    def reports(self) -> Mapping[str, type[Section]]:
+        """Sections of reports, by name."""
+        return self._table("report")
+
+    @property
+    def hook(self) -> Any:
+        """The pluggy hook relay, for callers of hooks that have no method here."""
+        return self._manager.hook
+
+    def sampler(self, name: str, kind: Kind | None = None) -> type[Sampler]:
+        """The sampler class of that name.
+
+        Args:
+            name: as registered; samplers of different kinds may share one.
+            kind: what it must spread its budget over; None for any, repeats before models.
+
+        Raises:
+            UnknownNameError: there is none; suggests the nearest.
+            InvalidInputError: it is the name of an audit policy.
+        """
+        tables = {Kind.REPEATS: self.samplers, Kind.MODELS: self.racers}
+        sought = [table for key, table in tables.items() if kind in (None, key)]
+        for table in sought:
+            if name in table:
+                return table[name]
+        if kind is None and name in self.auditors:
+            raise InvalidInputError(
+                f"{name!r} decides audits, in which a judge scores answers and humans label some: evalbudget "
+                "inspect audit, or replay recorded labels with evalbudget backtest audits"
+            )
+        what = "sampler" if kind is None else f"sampler of {kind.value}"
+        known = {known for table in sought for known in table} | (
+            set(self.auditors) if kind is None else set()
+        )
+        raise UnknownNameError(what, name, known)
+
+    def audit_policy(self, name: str) -> type[AuditPolicy]:
+        """The audit policy of that name.
+
+        Raises:
+            UnknownNameError: there is none; suggests the nearest.
+        """
+        try:
+            return self.auditors[name]
+        except KeyError:
+            raise UnknownNameError("sampler of audits", name, self.auditors) from None
+
+    def question(self, name: str) -> str:
+        """What a sampler or an audit policy of that name is for: ``repeats``, ``races`` or ``audits``.
+
+        A name of several is the first of them, and an unknown one ``repeats``.
+        """
+        if name not in self.samplers:
+            if name in self.racers:
+                return "races"
+            if name in self.auditors:
+                return "audits"
+        return "repeats"
+
+    def schedule(self, name: str) -> type[JudgeSchedule]:
+        """The judge schedule of that name.
+
+        Raises:
+            UnknownNameError: there is none; suggests the nearest.
+        """
+        try:
+            return self.schedules[name]
+        except KeyError:
+            raise UnknownNameError("rotation", name, self.schedules) from None
+
+    def open_scores(self, path: Path) -> RecordedScores:
+        """Read recorded scores with the first plugin that knows the format.
+
+        Raises:
+            InvalidInputError: the path does not exist, or nobody knows its format.
+        """
+        if not path.exists():
+            raise InvalidInputError(f"{path} does not exist; give a file or folder of recorded scores")
+        # pluggy calls the last registered first, and the built-in, marked trylast, at the end
+        for reader in reversed(self._manager.hook.evalbudget_open_scores.get_hookimpls()):
+            try:
+                scores = cast("RecordedScores | None", reader.function(path))
+            except EvalbudgetError:
+                raise
+            except Exception:  # a third party's code: whatever it raises must not end the others
+                log.exception("plugin %r failed to look at %s", reader.plugin_name, path)
+                continue
+            if scores is not None:
+                return scores
+        raise InvalidInputError(
+            f"{path} is not recorded scores that any installed plugin can read. Known are .npz and .csv "
+            "files in the recorded-scores layout, and the logs of the installed host plugins "
+            "(see: evalbudget plugins)"
+        )
+
+    def add_commands(self, cli: click.Group) -> None:
+        """Let every plugin add its commands; one that fails is reported, the rest go on."""
+        for plugin_name, plugin in self._manager.list_name_plugin():
+            implementation = getattr(plugin, "evalbudget_add_commands", None)
+            if implementation is None:
+                continue
+            try:
+                implementation(cli)
+            except Exception as ex:  # a third party's code: whatever it raises must not end the others
+                self._fail(plugin_name, ex)
+
+    def _add(self, info: PluginInfo, load: Callable[[], object]) -> None:
+        if info.name in self._found:
+            other = self._found[info.name]
+            raise PluginError(
+                f"two distributions bring a plugin named {info.name!r}: {other.distribution} and "
+                f"{info.distribution}. Uninstall one, or set {DISABLE}={info.name}"
+            )
+        self._found[info.name] = info
+        try:
+            plugin = load()
+            self._manager.register(plugin, name=info.name)
+            self._manager.check_pending()
+        except Exception as ex:  # a third party's code: whatever it raises must not end the others
+            self._fail(info.name, ex)
+            return
+        self._unasked.append((info, plugin))
+
+    def _table(self, what: str) -> dict[str, Any]:
+        self._collect()
+        return self._tables[what]
+
+    def _collect(self) -> None:
+        """Ask every plugin what it brings: when a name is looked up, since classes take long to import."""
+        while self._unasked:
+            info, plugin = self._unasked.pop(0)
+            try:
+                provides = {
+                    **self._register_samplers(info, plugin),
+                    "samplers of audits": self._register(info, plugin, "audits", "sampler of audits"),
+                    "schedules": self._register(info, plugin, "schedules", "schedule"),
+                    "reports": self._register(info, plugin, "reports", "report"),
+                }
+            except PluginError:
+                self._unasked.insert(0, (info, plugin))  # whoever asks again is told again
+                raise
+            except Exception as ex:  # a third party's code: whatever it raises must not end the others
+                self._fail(info.name, ex)
+                continue
+            self._found[info.name] = replace(info, provides={k: v for k, v in provides.items() if v})
+
+    def _register_samplers(self, info: PluginInfo, plugin: object) -> dict[str, tuple[str, ...]]:
+        classes = self._classes(plugin, "samplers")
+        racers = [cls for cls in classes if getattr(cls, "kind", None) is Kind.MODELS]
+        repeats = [cls for cls in classes if cls not in racers]
+        return {
+            "samplers": self._enter(info, repeats, "sampler"),
+            "samplers of models": self._enter(info, racers, "sampler of models"),
+        }
+
+    def _register(self, info: PluginInfo, plugin: object, kind: str, what: str) -> tuple[str, ...]:
+        return self._enter(info, self._classes(plugin, kind), what)
+
+    def _classes(self, plugin: object, kind: str) -> Sequence[_Named]:
+        implementation = getattr(plugin, f"evalbudget_register_{kind}", None)
+        if implementation is None:
+            return ()
+        classes: Sequence[_Named] = implementation()
+        for cls in classes:
+            name = getattr(cls, "name", None)
+            if not isinstance(cls, type) or not isinstance(name, str) or not name:
+                raise InvalidInputError(
+                    f"evalbudget_register_{kind} must return classes with a name; got {cls!r}"
+                )
+        return classes
+
+    def _enter(self, info: PluginInfo, classes: Sequence[_Named], what: str) -> tuple[str, ...]:
+        table = self._tables[what]
+        for cls in classes:
+            if cls.name in table:
+                first = self._found[self._owner[what, cls.name]]
+                raise PluginError(
+                    f"{what} {cls.name!r} is registered twice: by {first.distribution} and by "
+                    f"{info.distribution}. Uninstall one, or set {DISABLE}={info.name}"
+                )
+            table[cls.name] = cls
+            self._owner[what, cls.name] = info.name
+        return tuple(cls.name for cls in classes)
+
+    def _fail(self, name: str, ex: Exception) -> None:
+        self._unasked = [(info, plugin) for info, plugin in self._unasked if info.name != name]
+        if self._manager.has_plugin(name):
+            self._manager.unregister(name=name)
+        reason = str(ex) if isinstance(ex, EvalbudgetError) else f"{type(ex).__name__}: {ex}"
+        self._found[name] = replace(self._found[name], error=reason)
+
+
+@cache
+def plugins() -> Plugins:
+    """The plugins installed in this environment, loaded once."""
+    return Plugins(disabled=os.environ.get(DISABLE, ""))
+
+
+def get_sampler(name: str, kind: Kind | None = None) -> type[Sampler]:
+    """The registered sampler class of that name.
+
+    Args:
+        name: as registered; samplers of different kinds may share one.
+        kind: what it must spread its budget over; None for any, repeats before models.
+
+    Raises:
+        UnknownNameError: there is none; suggests the nearest.
+        InvalidInputError: it is the name of an audit policy.
+    """
+    return plugins().sampler(name, kind)
+
+
+def get_audit_policy(name: str) -> type[AuditPolicy]:
+    """The registered audit policy of that name.
+
+    Raises:
+        UnknownNameError: there is none; suggests the nearest.
+    """
+    return plugins().audit_policy(name)
+
+
+def get_schedule(name: str) -> type[JudgeSchedule]:
+    """The registered judge schedule of that name.
+
+    Raises:
+        UnknownNameError: there is none; suggests the nearest.
+    """
+    return plugins().schedule(name)
+
+
+def _installed() -> list[tuple[Distribution, EntryPoint]]:
+    found: dict[tuple[str, str, str], tuple[Distribution, EntryPoint]] = {}
+    for distribution in distributions():
+        for entry_point in distribution.entry_points:
+            if entry_point.group == hookspecs.PROJECT:
+                # one distribution can be found twice when its folder is on the path twice
+                found.setdefault(
+                    (distribution.name, entry_point.name, entry_point.value), (distribution, entry_point)
+                )
+    return [found[key] for key in sorted(found)]

@@ -1,0 +1,177 @@
+"""What a panel of judges says, as every host prints it: its calls in, estimates and rows out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from evalbudget.estimate import Estimate
+from evalbudget.judges.estimates import (
+    Bias,
+    JudgeScores,
+    biases_by_judge,
+    component_rows,
+    judge_corrected,
+    judge_corrected_generations,
+    judge_mean_over_sampled_items,
+    panel_mean,
+)
+from evalbudget.repeats._rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows
+from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
+from evalbudget.sampler import Allocation
+
+
+class Call(NamedTuple):
+    """One call of a judge.
+
+    Attributes:
+        item: index.
+        epoch: from 0.
+        judge: index into the panel.
+        score: nan if there is none.
+        weight: fixed before it was seen; nan if it was held out, or if none was fixed.
+    """
+
+    item: int
+    epoch: int
+    judge: int
+    score: float
+    weight: float = math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class PanelRows:
+    """What a panel says of one model. Everything is computed when it is read, and once.
+
+    Attributes:
+        calls: of the judges, in any order.
+        judges: names of the panel.
+        n_items: of the benchmark; None: the largest item called, plus one.
+        kept: every epoch of an item scored the same generation.
+        weighs_judges: False for the raw mean of the scores, where the rotation is a baseline.
+        allocation: how the sampler's counts depend on scores.
+        fixed_repeats: readings every item got whatever its scores were.
+        bounds: the smallest and the largest possible score, declared or known from the scorer.
+        level: of the intervals.
+
+    Raises:
+        InvalidInputError: on reading: no judges or one twice, an index out of range, or a judge's two scores
+            of one item and epoch where no generation is kept.
+        InvalidInferenceError: on reading: ``allocation`` is ADAPTIVE and ``fixed_repeats`` is below 1.
+    """
+
+    calls: Sequence[Call]
+    judges: Sequence[str]
+    n_items: int | None = None
+    kept: bool = False
+    weighs_judges: bool = True
+    allocation: Allocation = Allocation.FIXED
+    fixed_repeats: int = 1
+    bounds: tuple[float, float] | None = None
+    level: float = LEVEL
+
+    @cached_property
+    def scores(self) -> JudgeScores:
+        """By generation: of a kept one, a judge's second score counts as one of another."""
+        return self._of(_renumbered(self.calls)) if self.kept else self.by_epoch
+
+    @cached_property
+    def by_epoch(self) -> JudgeScores:
+        """By epoch, which is what the allocation goes by."""
+        return self._of(self.calls)
+
+    @cached_property
+    def fixed(self) -> JudgeScores:
+        """By generation: those bought whatever the scores were."""
+        if self.allocation is Allocation.FIXED:
+            return self.scores
+        first = [call for call in self.calls if call.epoch < self.fixed_repeats]
+        return self._of(_renumbered(first) if self.kept else first)
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The panel's mean as far as the allocation allows, items and repeats random."""
+        if self.allocation is not Allocation.FIXED:
+            return panel_mean(self.by_epoch, allocation=self.allocation, fixed_repeats=self.fixed_repeats)
+        return (panel_mean if self.weighs_judges else judge_mean_over_sampled_items)(self.scores)
+
+    @cached_property
+    def mean(self) -> BenchmarkMean:
+        """The estimate in the rows of every host; only what is defined.
+
+        ``repeats_stderr`` and its interval come from the scores with the judges' deviations taken out
+        (:func:`~evalbudget.judges.estimates.judge_corrected_generations`), items given, around the panel's
+        mean: the error of the deviations themselves, which all items share, is left out. They are undefined
+        while no item has two scores.
+        """
+        scores = self.by_epoch
+        if not scores.value.size:
+            return NOTHING_SCORED
+        again = mean_over_fixed_items(
+            judge_corrected_generations(scores), allocation=self.allocation, fixed_repeats=self.fixed_repeats
+        )
+        total = self.estimate
+        found = mean_rows(
+            total,
+            again,
+            items=int(np.count_nonzero(scores.per_item)),
+            readings=int(scores.value.size),
+            bounds=self.bounds,
+            level=self.level,
+        )
+        if total.standard_error == 0.0 and found.no_interval is not None and np.ptp(scores.value) > 0.0:
+            return replace(found, no_interval="no two scores of the same judge differ")
+        return found
+
+    @property
+    def corrected(self) -> ItemReadings:
+        """The scores with the judges' deviations taken out, for what is said of single items."""
+        return judge_corrected(self.by_epoch)
+
+    def biases(self, *, fixed: bool) -> dict[str, Bias]:
+        """By judge: deviation from the panel's mean.
+
+        Args:
+            fixed: by the scores that were bought whatever they were; otherwise by all of them.
+        """
+        return biases_by_judge(self.fixed if fixed else self.scores)
+
+    @property
+    def components(self) -> dict[str, float]:
+        """:func:`~evalbudget.judges.estimates.component_rows` of the scores bought whatever they were."""
+        return component_rows(self.fixed, one_generation=self.kept)
+
+    def _of(self, calls: Sequence[Call]) -> JudgeScores:
+        item, epoch, judge, value, weight = zip(*calls, strict=True) if calls else ((), (), (), (), ())
+        return JudgeScores.of(
+            item, epoch, judge, value, judges=self.judges, n_items=self.n_items, weight=weight
+        )
+
+
+def _renumbered(calls: Iterable[Call]) -> list[Call]:
+    """Calls of kept generations: every judge's first call of an item is of epoch 0, its second of epoch 1."""
+    again: Counter[tuple[int, int]] = Counter()
+    found = []
+    for call in sorted(calls, key=lambda call: call[:3]):
+        found.append(call._replace(epoch=again[call.item, call.judge]))
+        again[call.item, call.judge] += 1
+    return found
+
+
+def share_weights(calls: Sequence[Call], *, epochs: int = 1) -> list[Call]:
+    """Calls whose answers have one weight together: each score has an equal part of its answer's.
+
+    Args:
+        calls: each with the weight of the whole answer.
+        epochs: that make up an answer.
+    """
+    scored = Counter((call.item, call.epoch // epochs) for call in calls if not math.isnan(call.score))
+    return [
+        call._replace(weight=call.weight / max(scored[call.item, call.epoch // epochs], 1)) for call in calls
+    ]

@@ -1,0 +1,393 @@
+r"""The D study of a panel: what each rotation would cost, and how wide its interval would be.
+
+Per item with m generations, K judges, components of :mod:`evalbudget.judges.estimates._components` and a
+fixed panel, the panel mean over n items has variance V/n with
+
+.. math::
+    V_{\text{all}} &= \sigma^2_\alpha + \frac{\sigma^2_\beta}{m} + \frac{\sigma^2_{\alpha\gamma}}{K}
+                      + \frac{\sigma^2_\varepsilon}{mK} \\
+    V_{\text{cyclic}} &= \sigma^2_\alpha + \frac{\sigma^2_\beta + \sigma^2_\varepsilon}{m}
+                         + \sigma^2_{\alpha\gamma} \frac{\sum_l m_l^2}{m^2}, \quad
+                         m_l \in \{\lfloor m/K \rfloor, \lceil m/K \rceil\} \\
+    V_{\text{random}} &= \sigma^2_\alpha + \frac{\sigma^2_\beta + \sigma^2_\varepsilon + \sigma^2_\gamma}{m}
+                         + \sigma^2_{\alpha\gamma}\,\frac{1 + (m-1)/K}{m} \\
+    V_{\text{priced}} &= \frac1{K^2} \sum_l \frac{v_l}{q_l}, \quad q_l \propto \sqrt{v_l/c_l}
+                         \quad (m = 1)
+
+The paper leaves sigma^2_alpha out; it is what most of the items pay for. Counts that do not come out even add
+to the variance as sum_l 1/n_l does. Estimating K judges costs degrees of freedom: n - K with one score per
+item, and with several about what is left of both items and scores,
+
+.. math:: \nu = \bigl[(n - 1)^{-4} + (nm - K)^{-4}\bigr]^{-1/4},
+
+within 10% of the degrees that :func:`~evalbudget.judges.estimates._panel_mean` computes (for n, K, nm from
+5, 8, 10 to 150, 123, 300). Plans have two calls of every judge at least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
+from evalbudget.judges.estimates._components import VarianceComponents
+from evalbudget.judges.estimates._sources import Source
+from evalbudget.judges.schedules._priced import counts_of, priced_shares
+from evalbudget.statistics._bounds import FloatArray, check_level
+from evalbudget.statistics._shrinkage import t_quantile
+
+STRATEGIES = ("all", "random", "cyclic", "priced")
+MOST_GENERATIONS = 10
+_MOST_ITEMS = 10**9
+_RANDOM_COST = 1.96  # standard deviations that `random` may cost more than on average
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What things cost, in dollars or any other unit.
+
+    Attributes:
+        per_call: of one call of each judge, shape (K,), in the order of the pilot's judges.
+        per_generation: of one answer of the model judged.
+    """
+
+    per_call: FloatArray
+    per_generation: float = 0.0
+
+    def __post_init__(self) -> None:
+        calls = np.asarray(self.per_call, dtype=np.float64)
+        object.__setattr__(self, "per_call", calls)
+        if calls.ndim != 1 or not (np.isfinite(calls) & (calls > 0)).all():
+            raise InvalidInputError(
+                f"prices per call are {calls.tolist()}; give every judge one above zero (in any unit)"
+            )
+        if not (np.isfinite(self.per_generation) and self.per_generation >= 0):
+            raise InvalidInputError(
+                f"the price of a generation is {self.per_generation}; it must be zero or more"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """One item's worth of a strategy.
+
+    Attributes:
+        strategy: name of the rotation.
+        generations: per item.
+        calls: judge calls per item.
+        variance: V; that of the estimate over n items is V/n where all counts come out even.
+        cost: of one item.
+        shares: of the calls, per judge.
+        uneven: the part of V that is larger where judges' counts do not come out even.
+    """
+
+    strategy: str
+    generations: int
+    calls: int
+    variance: float
+    cost: float
+    shares: tuple[float, ...]
+    uneven: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to buy with one strategy, and what to expect.
+
+    Attributes:
+        strategy: name of the rotation.
+        items: how many.
+        generations: per item.
+        judges: size of the panel.
+        calls: judge calls in all.
+        cost: of calls and generations in all, in the unit of the prices. What does not come out even is
+            charged at the dearest judges; ``random`` is charged what 39 of 40 runs stay below.
+        half_width: predicted, of the interval at ``level``.
+        level: of the interval.
+        shares: of the calls, per judge.
+    """
+
+    strategy: str
+    items: int
+    generations: int
+    judges: int
+    calls: int
+    cost: float
+    half_width: float
+    level: float
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a strategy cannot be planned.
+
+    Attributes:
+        strategy: name of the rotation.
+        reason: what is missing, and the remedy.
+    """
+
+    strategy: str
+    reason: str
+
+
+def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices: Prices) -> Forecast:
+    """Variance and cost of one item under a strategy; negative components count as 0.
+
+    Raises:
+        UnknownNameError: no such strategy.
+        InvalidInputError: prices for another number of judges, or generations below 1.
+        InvalidInferenceError: the pilot's design does not identify what the strategy's variance needs, or its
+            scores do not vary.
+    """
+    K, m = pilot.n_judges, generations
+    if strategy not in STRATEGIES:
+        raise UnknownNameError("strategy", strategy, STRATEGIES)
+    if prices.per_call.size != K:
+        raise InvalidInputError(
+            f"there are {prices.per_call.size} prices for the pilot's {K} judges "
+            f"({', '.join(pilot.judges)}); give one each"
+        )
+    if m < 1:
+        raise InvalidInputError(f"generations is {m}; plan at least one per item")
+    if strategy == "priced":
+        return _priced(pilot, m, prices)
+    weight = {Source.ITEM: 1.0, Source.GENERATION: 1 / m, Source.RESIDUAL: 1 / m}
+    if strategy == "all":
+        weight |= {Source.INTERACTION: 1 / K, Source.RESIDUAL: 1 / (m * K)}
+    elif strategy == "cyclic":
+        turns, more = divmod(m, K)
+        weight |= {Source.INTERACTION: (more * (turns + 1) ** 2 + (K - more) * turns**2) / m**2}
+    else:
+        weight |= {Source.INTERACTION: (1 + (m - 1) / K) / m, Source.JUDGE: 1 / m}
+    weight = {source: w for source, w in weight.items() if source not in pilot.assumed_zero}
+    calls = m * K if strategy == "all" else m
+    cost = m * prices.per_generation + calls * float(prices.per_call.mean())
+    variance = pilot.combine(weight, truncated=True)
+    if not variance > 0.0:
+        raise InvalidInferenceError(
+            "the pilot's scores never differ, or are too few to tell; a pilot with more items is needed"
+        )
+    uneven = 0.0
+    if strategy == "cyclic":
+        uneven = variance if m == 1 else variance - max(pilot[Source.ITEM], 0.0)
+    return Forecast(strategy, m, calls, variance, cost, (1 / K,) * K, uneven)
+
+
+def plan_for_half_width(
+    pilot: VarianceComponents,
+    half_width: float,
+    prices: Prices,
+    *,
+    strategies: Sequence[str] = STRATEGIES,
+    level: float = 0.95,
+    max_items: int | None = None,
+) -> tuple[Plan | Refusal, ...]:
+    """The cheapest plan of each strategy whose interval is no wider than wanted.
+
+    Args:
+        pilot: components of a G study.
+        half_width: of the interval, in units of the scores.
+        prices: of calls and generations.
+        strategies: names of rotations.
+        level: of the interval.
+        max_items: how many items there are; more generations are planned then, if that helps.
+
+    Returns:
+        A plan or a refusal for each strategy.
+
+    Raises:
+        InvalidInputError: the half-width is not positive.
+        UnknownNameError: no such strategy.
+    """
+    if not (np.isfinite(half_width) and half_width > 0):
+        raise InvalidInputError(f"half-width is {half_width:g}; give a positive one, in units of the scores")
+
+    def items_for(found: Forecast) -> int:
+        return _fewest(lambda n: _half_width(found, n, level, pilot) <= half_width, _least(found))
+
+    def refuse(found: Sequence[Forecast]) -> str:
+        most = max_items or _MOST_ITEMS
+        best = min(_half_width(f, most, level, pilot) for f in found)
+        return (
+            f"a half-width of {half_width:g} is out of reach with {max_items} items and up to "
+            f"{max(f.generations for f in found)} generations each (best: {best:.3g}); more items are needed"
+        )
+
+    return _plans(pilot, prices, strategies, level, max_items, items_for, refuse, lambda p: p.cost)
+
+
+def plan_for_money(
+    pilot: VarianceComponents,
+    money: float,
+    prices: Prices,
+    *,
+    strategies: Sequence[str] = STRATEGIES,
+    level: float = 0.95,
+    max_items: int | None = None,
+) -> tuple[Plan | Refusal, ...]:
+    """The narrowest interval of each strategy for the money.
+
+    Args:
+        pilot: components of a G study.
+        money: to spend, in the unit of the prices.
+        prices: of calls and generations.
+        strategies: names of rotations.
+        level: of the interval.
+        max_items: how many items there are.
+
+    Returns:
+        A plan or a refusal for each strategy.
+
+    Raises:
+        InvalidInputError: the amount is not positive.
+        UnknownNameError: no such strategy.
+    """
+    if not (np.isfinite(money) and money > 0):
+        raise InvalidInputError(f"the money to spend is {money:g}; give a positive amount")
+
+    def items_for(found: Forecast) -> int:
+        affordable = _fewest(lambda n: _cost(found, n, prices) > money * (1 + 1e-12), 1) - 1
+        return affordable if max_items is None else min(affordable, max_items)
+
+    def refuse(found: Sequence[Forecast]) -> str:
+        least = min(_cost(f, _least(f), prices) for f in found)
+        if least <= money:
+            few = min(_least(f) for f in found)
+            return f"{max_items} items are too few to tell the judges apart; {few} are needed"
+        return f"{money:g} does not buy enough calls for an interval; the least is {least:.4g}"
+
+    return _plans(pilot, prices, strategies, level, max_items, items_for, refuse, lambda p: p.half_width)
+
+
+def _plans(
+    pilot: VarianceComponents,
+    prices: Prices,
+    strategies: Sequence[str],
+    level: float,
+    max_items: int | None,
+    items_for: Callable[[Forecast], int],
+    refuse: Callable[[Sequence[Forecast]], str],
+    loss: Callable[[Plan], float],
+) -> tuple[Plan | Refusal, ...]:
+    check_level(level)
+    results: list[Plan | Refusal] = []
+    for strategy in strategies:
+        forecasts, reason = _forecasts(pilot, strategy, prices)
+        plans = []
+        for found in forecasts:
+            items = items_for(found)
+            if items < _least(found) or (max_items is not None and items > max_items):
+                continue
+            half = _half_width(found, items, level, pilot)
+            calls, cost = items * found.calls, _cost(found, items, prices)
+            shares = _counts(found, items, prices) / calls if strategy == "priced" else found.shares
+            plans.append(
+                Plan(
+                    strategy,
+                    items,
+                    found.generations,
+                    pilot.n_judges,
+                    calls,
+                    cost,
+                    half,
+                    level,
+                    tuple(float(share) for share in shares),
+                )
+            )
+        if plans:
+            results.append(min(plans, key=lambda p: (loss(p), p.generations)))
+        else:
+            results.append(Refusal(strategy, refuse(forecasts) if forecasts else reason))
+    return tuple(results)
+
+
+def _forecasts(pilot: VarianceComponents, strategy: str, prices: Prices) -> tuple[list[Forecast], str]:
+    """Every number of generations that the pilot can speak of, and why not more."""
+    found: list[Forecast] = []
+    reason = ""
+    for m in range(1, MOST_GENERATIONS + 1):
+        try:
+            found.append(forecast(pilot, strategy, m, prices))
+        except InvalidInferenceError as ex:
+            reason = reason or str(ex)
+    return found, reason
+
+
+def _priced(pilot: VarianceComponents, m: int, prices: Prices) -> Forecast:
+    if m > 1:
+        raise InvalidInferenceError(
+            "judges by price are planned for one generation per item; use cyclic for several"
+        )
+    v, K = pilot.judge_variance, pilot.n_judges
+    if not (np.isfinite(v) & (v > 0)).all():
+        raise InvalidInferenceError(
+            "the pilot has a judge whose scores never differ (or a single one), so counts by price are "
+            "undefined; use cyclic"
+        )
+    cost = prices.per_call + prices.per_generation
+    share = priced_shares(prices.per_call, v, prices.per_generation)
+    variance = float((v / share).sum()) / K**2
+    return Forecast("priced", 1, 1, variance, float(share @ cost), tuple(share.tolist()))
+
+
+def _least(found: Forecast) -> int:
+    """Items that give every judge two calls, or, where judges are not estimated, an interval at all."""
+    if found.strategy in ("all", "random"):
+        return 2
+    return max(-(-2 * len(found.shares) // found.generations), 2)
+
+
+def _counts(found: Forecast, items: int, prices: Prices) -> FloatArray:
+    """Calls per judge; one more for the dearest where turns do not come out even. ``random``: expected."""
+    K, calls = len(found.shares), items * found.calls
+    if found.strategy == "priced":
+        return np.asarray(counts_of(np.array(found.shares), calls), dtype=np.float64)
+    if found.strategy != "cyclic":
+        return np.full(K, calls / K)
+    counts = np.full(K, float(calls // K))
+    counts[np.argsort(-prices.per_call, kind="stable")[: calls % K]] += 1.0
+    return counts
+
+
+def _cost(found: Forecast, items: int, prices: Prices) -> float:
+    cost = float(_counts(found, items, prices) @ prices.per_call)
+    if found.strategy == "random":
+        cost += _RANDOM_COST * sqrt(items * found.calls * float(prices.per_call.var()))
+    return cost + items * found.generations * prices.per_generation
+
+
+def _half_width(found: Forecast, items: int, level: float, pilot: VarianceComponents) -> float:
+    K, calls, variance = pilot.n_judges, items * found.calls, found.variance / items
+    degrees = items - 1.0
+    if found.strategy in ("cyclic", "priced"):
+        if calls < 2 * K:
+            return float("inf")
+        if found.strategy == "priced":
+            counts = counts_of(np.array(found.shares), calls)
+            variance = float((pilot.judge_variance / counts).sum()) / K**2
+        else:
+            more, less = calls % K, calls // K
+            unevenness = calls * (more / (less + 1) + (K - more) / less) / K**2 - 1.0
+            variance += found.uneven / items * unevenness
+        left = float(calls - K)
+        degrees = left if found.generations == 1 else (degrees**-4 + left**-4) ** -0.25
+    return float(t_quantile(level, degrees)) * sqrt(variance)
+
+
+def _fewest(enough: Callable[[int], bool], low: int) -> int:
+    """The smallest number from ``low`` on that is enough, if more never is less."""
+    if enough(low):
+        return low
+    high = 2 * low
+    while not enough(high):
+        low, high = high, high * 2
+        if high > _MOST_ITEMS:
+            return _MOST_ITEMS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

@@ -1,0 +1,234 @@
+"""The mean of judge means: what the panel would say, whatever the number of calls of each judge."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evalbudget.errors import InvalidInferenceError
+from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
+from evalbudget.judges.estimates._bias import bias_errors, how_compared, judge_moments, pooled_variance
+from evalbudget.judges.estimates._mixed import MixedFit
+from evalbudget.judges.estimates._scores import JudgeScores
+from evalbudget.repeats.estimates._readings import ItemReadings
+from evalbudget.sampler import Allocation
+from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._shares import are_of_one_sampler, item_shares
+from evalbudget.statistics._shrinkage import t_quantile
+
+
+def panel_mean(
+    scores: JudgeScores,
+    *,
+    judges_random: bool = False,
+    allocation: Allocation = Allocation.FIXED,
+    fixed_repeats: int = 0,
+) -> Estimate:
+    r"""Mean over the judges of their mean scores, every judge weighing the same.
+
+    The raw mean of the scores is biased where judges have different numbers of calls (failures, incomplete
+    cycles, counts by price). With one score per item (m = 1)
+
+    .. math:: \hat\theta = \frac1K \sum_l \bar x_l, \quad
+              \widehat{\mathrm{Var}} = \frac1{K^2} \sum_l \frac{s^2}{n_l}
+
+    with s^2 pooled within judges and t on n - K degrees of freedom; where counts differ by more than one,
+    each judge's own s_l^2 and Satterthwaite's degrees. With several scores per item, r_i is the mean over the
+    item's scores of x - gammahat, and
+
+    .. math:: \hat\theta = \frac1n \sum_i r_i = \sum_s c_s x_s
+
+    with gammahat by generalised least squares (judges fixed, items random; see :mod:`.mixed`), so judges need
+    not be connected through items. Its variance comes from the items' residuals :math:`\sum_s c_s \hat e_s`,
+    with the degrees of freedom that fitting K judges leaves (Satterthwaite): s_r^2/n on n - 1 in balanced
+    designs, about n m - K where judges are many. Every item weighs the same, however many scores it has.
+
+    Items and generations are random; the judges are these ones, unless ``judges_random``: then the panel is
+    taken for a sample of all judges, s_gamma^2/K is added and t has K - 1 degrees of freedom at most.
+
+    How many scores an item has must not depend on the scores, unless ``allocation`` says how it does: after
+    ADAPTIVE allocation only the first ``fixed_repeats`` epochs count; after WEIGHTED all scores count, r_i
+    being the mean weighted as fixed before each score. Failures may differ between judges.
+
+    Judges without scores are left out: the target says so, and ``details["judges_silent"]`` counts them.
+
+    Args:
+        scores: of one model.
+        judges_random: answer for judges like these rather than for these judges.
+        allocation: of the sampler that bought the scores.
+        fixed_repeats: epochs below this were bought whatever the scores; required under ADAPTIVE.
+
+    Returns:
+        Estimate, fixed-n, asymptotic. nan without scores; the standard error is nan where less than one
+        degree of freedom is left to estimate it from, and no interval is claimed where it is 0.
+
+    Raises:
+        InvalidInferenceError: ``judges_random`` with scores of a single judge; or allocation is ADAPTIVE and
+            ``fixed_repeats`` is below 1.
+    """
+    if allocation is Allocation.WEIGHTED and not _has_weights(scores):
+        allocation = Allocation.ADAPTIVE  # a log that was scored again has the scores alone
+    used, how_used = _usable(scores, allocation, fixed_repeats)
+    panel = used.scoring_panel()
+    K = panel.n_judges
+    if not panel.value.size:
+        return _estimate(scores, panel, float("nan"), float("nan"), 1.0, "no scores", judges_random)
+    if judges_random and K < 2:
+        raise InvalidInferenceError(
+            f"judge {panel.judges[0]!r} alone says nothing of other judges; use a panel, or "
+            "judges_random=False"
+        )
+    if panel.is_once:
+        mean, _ = judge_moments(panel)
+        v, degrees = pooled_variance(panel)
+        value, variance = float(mean.mean()), float((v / panel.counts).sum()) / K**2
+        method, gamma = "mean of judge means, one score per item", mean - mean.mean()
+        noise = float((v / panel.counts).mean()) * (K - 1) / K
+    else:
+        fit = MixedFit.of(panel)
+        weight = fit.panel_weights(_item_weights(panel, allocation))
+        value, gamma = float(weight @ panel.value), fit.gamma
+        found = fit.error(weight)
+        variance, degrees = found.own, found.degrees
+        noise = float(bias_errors(fit).unbiased.mean()) if judges_random else 0.0
+        method = f"mean of judge-corrected item means, {how_compared(panel)}"
+    method += how_used
+    if judges_random:
+        spread = max(float((gamma**2).mean()) - noise, 0.0) * K / (K - 1)
+        variance, degrees = variance + spread / K, min(degrees, K - 1.0)
+    error = float(np.sqrt(variance)) if degrees >= 1.0 else float("nan")
+    return _estimate(scores, panel, value, error, degrees, method, judges_random)
+
+
+def judge_corrected(scores: JudgeScores) -> ItemReadings:
+    r"""Scores with the judges' deviations taken out, for estimates of single items.
+
+    Item i's mean of :math:`x_{ijl} - \hat\gamma_l` estimates its mean over the panel, whichever judges it
+    met; :math:`\hat\gamma` (see :func:`judge_biases`) is fitted to all scores and taken for known: its error
+    is that of all items' scores together, small against that of one item's. An interaction of item and judge
+    stays in. Corrected scores may leave the range of the scale.
+
+    Returns:
+        Readings with the epochs of the scores; where several judges scored a generation, numbered anew.
+    """
+    panel = scores.scoring_panel()
+    value = panel.value - MixedFit.of(panel).gamma[panel.judge] if panel.value.size else panel.value
+    epoch = panel.epoch
+    if panel.value.size and np.bincount(panel.generation).max() > 1:
+        epoch = np.arange(panel.item.size) - (np.cumsum(panel.per_item) - panel.per_item)[panel.item]
+    return ItemReadings.of(
+        panel.item, epoch, value, n_items=scores.n_items, cost=scores.cost, weight=panel.weight
+    )
+
+
+def judge_corrected_generations(scores: JudgeScores) -> ItemReadings:
+    """The same with one reading per generation: the mean over the judges who scored it.
+
+    What several judges say of one generation is not several repeats, so errors of repeats rest on this form.
+    """
+    panel, corrected = scores.scoring_panel(), judge_corrected(scores)
+    if not panel.value.size or np.bincount(panel.generation).max() == 1:
+        return corrected
+    first = np.flatnonzero(np.diff(panel.generation, prepend=-1))
+    return ItemReadings.of(
+        panel.item[first],
+        panel.epoch[first],
+        np.bincount(panel.generation, corrected.value) / np.bincount(panel.generation),
+        n_items=scores.n_items,
+        cost=scores.cost,
+        weight=None if panel.weight is None else np.bincount(panel.generation, panel.weight),
+    )
+
+
+def judge_mean_over_sampled_items(scores: JudgeScores) -> Estimate:
+    r"""Raw mean of the scores with the interval people use, sd/sqrt(n) over items: the baseline.
+
+    For a judge drawn anew for every score (rotation ``random``) it is valid. For a single judge it is valid
+    for that judge only, and knows nothing of its bias.
+
+    Returns:
+        Estimate, fixed-n, asymptotic.
+    """
+    n = scores.per_item[scores.per_item > 0]
+    means = np.bincount(scores.item, scores.value, scores.n_items)[scores.per_item > 0] / n
+    value = float(means.mean()) if means.size else float("nan")
+    error = float(means.std(ddof=1) / np.sqrt(means.size)) if means.size > 1 else float("nan")
+    return _estimate(
+        scores,
+        scores.scoring_panel(),
+        value,
+        error,
+        max(means.size - 1.0, 1.0),
+        "raw mean of the scores",
+        False,
+    )
+
+
+def _has_weights(scores: JudgeScores) -> bool:
+    """Whether the weights are a sampler's; several judges' scores of a generation have one together."""
+    if scores.weight is None:
+        return False
+    first = np.flatnonzero(np.diff(scores.generation, prepend=-1))
+    return are_of_one_sampler(scores.item[first], scores.weight[first], scores.n_items)
+
+
+def _usable(scores: JudgeScores, allocation: Allocation, fixed_repeats: int) -> tuple[JudgeScores, str]:
+    if allocation is Allocation.FIXED:
+        return scores, ""
+    if allocation is Allocation.WEIGHTED:
+        return scores, ", weighted as fixed before each score"
+    if fixed_repeats < 1:
+        raise InvalidInferenceError(
+            "scores were allocated adaptively, so the mean of all of them is biased, and fixed_repeats is "
+            f"{fixed_repeats}; pass the sampler's fixed_repeats (its warm-up), or use a sampler that holds "
+            "readings out (hold_out)"
+        )
+    how = f", first {fixed_repeats} scores of each (the others were bought because of the scores)"
+    return scores.where(scores.epoch < fixed_repeats), how
+
+
+def _item_weights(panel: JudgeScores, allocation: Allocation) -> FloatArray:
+    """Weight of every score in the mean over items of their means."""
+    weight = panel.weight if allocation is Allocation.WEIGHTED else None
+    return item_shares(panel.item, weight, panel.n_items) / np.count_nonzero(panel.per_item)
+
+
+def _estimate(
+    scores: JudgeScores,
+    panel: JudgeScores,
+    value: float,
+    error: float,
+    degrees: float,
+    method: str,
+    judges_random: bool,
+) -> Estimate:
+    silent = len(scores.judges) - panel.n_judges if panel.value.size else len(scores.judges)
+    who = f"{panel.n_judges} judges" if not silent else f"{panel.n_judges} of {len(scores.judges)} judges"
+    who = f"judges like the {who}" if judges_random else f"these {who}"
+
+    def interval(level: float) -> ConfidenceInterval:
+        if not error > 0.0:
+            return ConfidenceInterval(float("nan"), float("nan"))
+        half = float(t_quantile(level, degrees)) * error
+        return ConfidenceInterval(value - half, value + half)
+
+    sources = {Random.ITEMS, Random.REPEATS} | ({Random.JUDGES} if judges_random else set())
+    return Estimate(
+        value=value,
+        standard_error=error,
+        target=f"mean score by {who} over all items like the {int((scores.per_item > 0).sum())} scored",
+        method=method,
+        random=frozenset(sources),
+        validity=Validity.FIXED_N,
+        coverage=Coverage.EACH,
+        asymptotic=True,
+        n=int(panel.value.size),
+        cost=scores.cost,
+        interval=interval,
+        details={
+            "judges": float(panel.n_judges),
+            "judges_silent": float(silent),
+            "failed": float(scores.failed.sum()),
+            "items_missing": float((scores.per_item == 0).sum()),
+            "degrees": degrees,
+        },
+    )

@@ -1,0 +1,112 @@
+"""What one model answered in a race over models and items: arrays that samplers write and estimators read.
+
+Every model has a fixed list of items it has to answer, at most once each. A few may be *chosen* (anchors):
+they are known cells and say nothing about the others. The rest is drawn in a uniformly random order, which
+models may share. Cells are listed in draw order up to the first one that has not been read, so that the order
+in which answers happen to arrive teaches nothing.
+
+Estimators rest on two promises of whoever writes these arrays:
+
+- The prediction of a drawn item was frozen before its batch was drawn, and depends on nothing but this
+  model's own earlier readings and on data from outside the race (history). It must not use what *other*
+  models of the race answered, nor be refitted at moments they decide: with a shared order their answers tell
+  which items come next. It may rest on the anchor answers of all models: these are independent of the order
+  of the rest.
+- How many cells a model gets may depend on anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.statistics._bounds import FloatArray, IntArray
+
+
+def _no_items() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ModelDraws:
+    """One model's cells in draw order.
+
+    Attributes:
+        n_items: size of the model's benchmark: all items less those known beforehand to have no score and
+            less the anchors that failed. Items that fail once drawn stay in; their value is nan.
+        known: scores of the anchors that were answered, shape (k,), in [0, 1].
+        value: scores of the drawn items, shape (t,), in [0, 1]; nan where the cell failed for good.
+        item: the drawn items, shape (t,); two models are compared on the items they share.
+        batch: number of the batch of each draw, shape (t,), non-decreasing, from 0 without gaps. The draws of
+            a batch share their predictions and the propensity b / |U|, U being the items not yet drawn.
+        prediction: f of each drawn item, shape (t,), in [0, 1]; any constant without a predictor.
+        unseen_prediction_sum: sum of f over U just before each batch, shape (n_batches,).
+        unseen_prediction_sum_sq: sum of f^2 over U just before each batch, shape (n_batches,).
+        known_item: the anchors that were answered, shape (k,).
+        cost: of all of the model's readings, in units of the budget.
+
+    Raises:
+        InvalidInputError: shapes do not fit, scores or predictions leave [0, 1], or more is drawn than
+            there is.
+    """
+
+    n_items: int
+    known: FloatArray
+    value: FloatArray
+    item: IntArray
+    batch: IntArray
+    prediction: FloatArray
+    unseen_prediction_sum: FloatArray
+    unseen_prediction_sum_sq: FloatArray
+    known_item: IntArray = field(default_factory=_no_items)
+    cost: float = float("nan")
+
+    def __post_init__(self) -> None:
+        t, k = self.value.size, self.known.size
+        if not self.item.shape == self.batch.shape == self.prediction.shape == (t,):
+            raise InvalidInputError(
+                f"{t} values, but items {self.item.shape}, batches {self.batch.shape} and predictions "
+                f"{self.prediction.shape}; give one of each per draw"
+            )
+        if k + t > self.n_items:
+            raise InvalidInputError(
+                f"{k} known and {t} drawn cells of {self.n_items} items; each item is answered at most once"
+            )
+        b = self.n_batches
+        if t and (self.batch[0] != 0 or not np.isin(np.diff(self.batch), (0, 1)).all()):
+            raise InvalidInputError("batches must be numbered in draw order from 0 without gaps")
+        for name in ("unseen_prediction_sum", "unseen_prediction_sum_sq"):
+            size = getattr(self, name).shape
+            if size != (b,):
+                raise InvalidInputError(f"{name} has shape {size} for {b} batches; give one per batch")
+        read = self.value[~np.isnan(self.value)]
+        for what, array in (("score", read), ("score", self.known), ("prediction", self.prediction)):
+            if not ((array >= 0.0) & (array <= 1.0)).all():
+                raise InvalidInputError(f"a {what} is outside [0, 1]; rescale scores by their declared range")
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches, the last one perhaps not yet complete."""
+        return int(self.batch[-1]) + 1 if self.batch.size else 0
+
+    @property
+    def pool(self) -> int:
+        """Number of items drawn or still to be drawn: all but the anchors."""
+        return self.n_items - int(self.known.size)
+
+    @property
+    def n_failed(self) -> int:
+        """Number of drawn cells that failed for good."""
+        return int(np.isnan(self.value).sum())
+
+    @property
+    def n_read(self) -> int:
+        """Number of scores, anchors included."""
+        return int(self.known.size + self.value.size) - self.n_failed
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing is left to draw."""
+        return self.value.size == self.pool

@@ -1,0 +1,217 @@
+"""Who is best, and what the evaluations prove: one race as a table, as JSON and as a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from evalbudget.errors import InvalidInferenceError
+from evalbudget.estimate import Estimate
+from evalbudget.outage import is_down
+from evalbudget.races._board import Board, Standing
+from evalbudget.races._draws import ModelDraws
+from evalbudget.races._race import Race
+from evalbudget.races._table import render
+from evalbudget.races._verdict import verdict_of
+from evalbudget.races.estimates import (
+    FEWEST_ITEMS,
+    PossibleWinners,
+    as_sample,
+    differences_from,
+    model_means,
+    model_ranks,
+    possible_winners,
+)
+from evalbudget.races.samplers import RacingSampler
+from evalbudget.statistics._bounds import FloatArray
+
+LEVEL = 0.95
+
+
+class Leaderboard(Board):
+    """One race, as a table too."""
+
+    def table(self, *, width: int | None = None) -> str:
+        """As text, ``width`` columns wide; None: as wide as the terminal."""
+        return render(self, width=width)
+
+
+def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
+    """The leaderboard of a race as it stands."""
+    sampler, bounds, level = race.sampler, race.config.bounds, race.config.level
+    models = range(race.design.n_models)
+    draws = [sampler.draws(m) for m in models]
+    estimates = model_means(draws, bounds=bounds)
+    ranks = model_ranks(estimates, level)
+    samples = [as_sample(d, bounds=bounds) for d in draws]
+    value = np.array([sample.value for sample in samples])
+    eliminated = sampler.eliminated
+    lost = frozenset(m for m in models if _is_lost(race, m))
+    found = possible_winners(
+        draws,
+        n_items=race.design.n_items,
+        among=set(models) - lost,
+        bounds=bounds,
+        level=level,
+        dropped=_dropped_by_proof(sampler),
+    )
+    leader = _leader(race, found, lost, value)
+    unread = {m: _unread(race, m) for m in models}
+    verdict = verdict_of(
+        found,
+        leader,
+        lost=lost,
+        scored={m for m in models if race.lanes[m].tally.readings},
+        n_items=race.design.n_items,
+        n_unread=sum(unread[m] for m in models if m not in lost),
+        has_failures=any(
+            draws[m].n_failed or draws[m].n_items < race.design.n_items for m in set(models) - lost
+        ),
+        n_models=race.design.n_models,
+    )
+    order = sorted(
+        models,
+        key=lambda m: (m in lost, m != leader, m not in found.models, -_or(float(value[m]), -np.inf)),
+    )
+    differences = _differences(draws, leader, bounds)
+    standings = tuple(
+        Standing(
+            name=race.design.models[m],
+            status=verdict.statuses[m],
+            rank=_rank(value, m),
+            rank_best=int(ranks.best[m]),
+            rank_worst=int(ranks.worst[m]),
+            **_as_sample(samples[m]),
+            all_lower=_or(float(ranks.low[m]), bounds[0]),  # nothing can be known of one that always fails
+            all_upper=_or(float(ranks.high[m]), bounds[1]),
+            readings=race.lanes[m].tally.readings,
+            failed=race.lanes[m].tally.failed,
+            unread=unread[m],
+            evaluations=int(race.lanes[m].tally.spent),
+            dropped_at=eliminated.get(m),
+            errors=dict(race.lanes[m].tally.errors),
+            left=race.lanes[m].left if m in eliminated and not race.lanes[m].absent else None,
+            **_behind(differences if m != leader else (), m, level),
+        )
+        for m in order
+    )
+    named = [race.design.models[m] for m in order if m in found.models]
+    return Leaderboard(
+        standings=standings,
+        sentence=verdict.sentence(named),
+        proof=verdict.proof,
+        outcome=verdict.outcome.value,
+        sampler=sampler.name,
+        seed=sampler.seed,
+        options={k: list(v) if isinstance(v, tuple) else v for k, v in sampler.options.items()},
+        budget=int(race.budget.amount),
+        spent=int(race.purchase.ledger.spent),
+        grid=race.grid,
+        items=race.design.n_items,
+        unread=0 if verdict.is_decided else sum(unread[m] for m in found.models),
+        until_proved=race.config.until_proved,
+        stop_reason=race.stop_reason,
+        level=level,
+        interval=f"{estimates[0].method}; {estimates[0].validity.value}, {estimates[0].coverage.value} over "
+        f"{race.design.n_models} models",
+        target=_target(estimates, race),
+        notes=(*notes, *_of_the_history(race, notes)),
+    )
+
+
+def _dropped_by_proof(sampler: RacingSampler) -> frozenset[int] | None:
+    """Whom the sampler's own proof has ruled out; None if it keeps none.
+
+    A proof leaves no error for a second rule: half of it is for a single best model, and both halves are
+    used where two are exactly tied. A model that it merely lost sight of is not among them.
+    """
+    return sampler.proved_worse if sampler.proved_error else None
+
+
+def _of_the_history(race: Race, notes: Sequence[str]) -> tuple[str, ...]:
+    """What the sampler says of the history, if nobody has said so: that it dropped it."""
+    said = str(getattr(race.sampler, "history_note", ""))
+    return (said,) if said and not any(note.startswith(said) for note in notes) else ()
+
+
+def _leader(race: Race, found: PossibleWinners, lost: Collection[int], value: FloatArray) -> int:
+    """The one the sampler would name, if it may be the best; else the possible one with the best estimate."""
+    chosen = race.sampler.leader()
+    if chosen in found.models and np.isfinite(value[chosen]):
+        return chosen
+    candidates = found.models or found.certain or set(range(race.design.n_models)) - set(lost)
+    candidates = candidates or set(range(race.design.n_models))
+    return max(candidates, key=lambda m: (_or(float(value[m]), -np.inf), -m))
+
+
+def _is_lost(race: Race, model: int) -> bool:
+    lane = race.lanes[model]
+    # the sampler may not have got round to giving the model up
+    silent = is_down(lane.tally.failed, successes=lane.tally.readings)
+    return not lane.absent and (lane.left is not None or model in race.sampler.lost or silent)
+
+
+def _unread(race: Race, model: int) -> int:
+    closed = sum(cell.model == model for cell in race.sampler.closed)
+    return race.design.n_items - int(np.isfinite(race.sampler.scores_of(model)).sum()) - closed
+
+
+def _rank(value: FloatArray, model: int) -> int | None:
+    if not np.isfinite(value[model]):
+        return None
+    return 1 + sum(bool(other > value[model]) for other in value)
+
+
+def _as_sample(estimate: Estimate) -> dict[str, Any]:
+    """Estimate, standard error and interval, items and repeats random."""
+    interval = estimate.confidence_interval(LEVEL)
+    lower, upper = _finite(interval.low), _finite(interval.high)
+    reason = None
+    if lower is None:
+        reason = f"{estimate.n} items read: an interval needs {FEWEST_ITEMS} or more"
+        if estimate.n >= FEWEST_ITEMS:
+            reason = "only the anchors were read, which are no random items"
+    return {
+        "estimate": _finite(estimate.value),
+        "stderr": _finite(estimate.standard_error),
+        "lower": lower,
+        "upper": upper,
+        "no_interval": reason,
+    }
+
+
+def _differences(
+    draws: Sequence[ModelDraws], leader: int, bounds: tuple[float, float]
+) -> tuple[Estimate, ...]:
+    try:
+        return differences_from(draws, leader, bounds=bounds)
+    except InvalidInferenceError:  # models that read items in orders of their own
+        return ()
+
+
+def _behind(differences: Sequence[Estimate], model: int, level: float) -> dict[str, Any]:
+    if not differences:
+        return {}
+    interval = differences[model].confidence_interval(level)
+    return {
+        "behind": _finite(differences[model].value),
+        "behind_all_lower": _finite(interval.low),
+        "behind_all_upper": _finite(interval.high),
+    }
+
+
+def _target(estimates: Sequence[Estimate], race: Race) -> str:
+    targets = {estimate.target for estimate in estimates}
+    if len(targets) == 1:
+        return targets.pop()
+    return f"mean of each model over the items, of {race.design.n_items}, that did not fail for it"
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _or(value: float, other: float) -> float:
+    return float(value) if np.isfinite(value) else other

@@ -1,0 +1,272 @@
+"""One race's bookkeeping between host and sampler: who was asked what, what it cost, who has left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evalbudget import Budget, Cell, Design, Reading, Request
+from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.races._config import RaceConfig
+from evalbudget.races.prediction import FactorModel
+from evalbudget.run import Flight, Purchase, Tally
+
+Key = tuple[str, int]
+"""Item id, and epoch as hosts count, from 1."""
+
+_WIDTH = 10  # cells an arm is given at once, where nobody said how many it runs
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCell:
+    """One cell that an earlier attempt paid for.
+
+    Attributes:
+        key: sample id and epoch.
+        value: its score; None if it failed.
+        attempts: how often it was run; all of them cost.
+        again: the host runs it again, since it was cancelled on the way.
+        error: why it failed.
+    """
+
+    key: Key
+    value: float | None
+    attempts: int
+    again: bool = False
+    error: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """What one arm has cost and brought.
+
+    Attributes:
+        name: of the arm.
+        width: cells to keep with the host at once; None to watch it.
+        running: cells the host works on.
+        tally: its scores, failures and attempts so far.
+        left: why nothing more can be asked of it from outside; None while it takes part.
+        absent: it does not run this time; what it answered earlier is known.
+    """
+
+    name: str
+    width: int | None = None
+    running: int = 0
+    tally: Tally = field(default_factory=Tally)
+    left: str | None = None
+    absent: bool = False
+    flights: dict[Key, Flight] = field(default_factory=dict)
+    peak: int = 1
+
+    @property
+    def room(self) -> int:
+        """How many more cells to give it now."""
+        if self.left is not None or self.absent:
+            return 0
+        width = self.width or max(_WIDTH, self.peak + max(1, self.peak // 8))
+        return max(0, width - len(self.flights))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A cell for the host to run.
+
+    Attributes:
+        arm: index of the arm.
+        key: sample id and epoch.
+    """
+
+    arm: int
+    key: Key
+
+
+class Race:
+    """Drives one sampler of models from a host that runs one task per arm.
+
+    Args:
+        config: what the user asked for.
+        arms: names, in the order of the sampler's models.
+        items: sample ids, in order.
+        attempts: how often the host runs one cell at most (1 + its retries on error): all of them cost.
+        widths: cells each arm runs at once; None to watch it.
+        predictor: learned from history.
+
+    Raises:
+        BudgetError: the budget does not cover the first readings.
+        InvalidInputError: the sampler refuses the design.
+    """
+
+    def __init__(
+        self,
+        config: RaceConfig,
+        arms: Sequence[str],
+        items: Sequence[str],
+        *,
+        attempts: int = 1,
+        widths: Sequence[int | None] | None = None,
+        predictor: FactorModel | None = None,
+    ) -> None:
+        self.config = config
+        self.design = Design(items=tuple(items), models=tuple(arms))
+        self.budget: Budget = config.resolve_budget(len(items), len(arms))
+        self.attempts = attempts
+        self._index = {item: i for i, item in enumerate(items)}
+        self._blocked: Lane | None = None  # the arm whose free hand the next cell waits for
+        widths = widths or [None] * len(arms)
+        self.lanes = [Lane(name, width) for name, width in zip(arms, widths, strict=True)]
+        self.sampler = config.make_sampler(
+            self.design, budget=min(int(self.budget.amount), self.grid), predictor=predictor
+        )
+        minimum = self.sampler.minimum_readings + attempts - 1
+        if config.budget is None and self.budget.amount < minimum:  # retries of a small grid
+            self.budget = Budget(minimum)
+        if self.budget.amount < minimum:
+            raise BudgetError(
+                f"budget of {self.budget} is below the minimum of {minimum} here: {config.sampler} reads "
+                f"{self.sampler.minimum_readings} cells of the {len(arms)} models before it chooses. Raise "
+                f"--budget to {minimum} or more, give a smaller --batch, or race fewer models"
+            )
+        self.purchase = Purchase(self.sampler, self.budget, cost=attempts)
+
+    @property
+    def grid(self) -> int:
+        """Cells of the full grid: every arm on every item."""
+        return self.design.n_models * self.design.n_items
+
+    # what happens
+
+    def replay(self, known: Mapping[int, Sequence[KnownCell]]) -> None:
+        """Take over what earlier attempts paid for, arm by arm."""
+        for arm, cells in known.items():
+            for cell in sorted(cells, key=lambda c: c.key[1]):
+                if cell.key[0] in self._index:
+                    self._replay(arm, cell)
+
+    def _replay(self, arm: int, cell: KnownCell) -> None:
+        lane = self.lanes[arm]
+        promised = float(cell.attempts + self.attempts * cell.again)
+        try:
+            flight = self.purchase.adopt(Cell(arm, self._index[cell.key[0]], cell.key[1] - 1), promised)
+        except InvalidInputError:  # an operator had a cell run again: it is paid for, and nothing follows
+            self._pay(lane, cell.attempts)
+            return
+        if cell.again:
+            lane.flights[cell.key] = flight
+        else:
+            self._tell(lane, Reading(flight.request, cell.value, float(cell.attempts), cell.error))
+
+    def started(self, arm: int, key: Key) -> None:
+        """The host works on this cell now."""
+        lane = self.lanes[arm]
+        flight = lane.flights.get(key)
+        if flight is not None and not flight.started:
+            flight.started = True
+            lane.running += 1
+            lane.peak = max(lane.peak, lane.running)
+
+    def completed(
+        self, arm: int, key: Key, value: float | None, *, attempts: int = 1, error: str | None = None
+    ) -> None:
+        """The host is done with this cell, after so many paid attempts in this and earlier runs."""
+        lane = self.lanes[arm]
+        flight = self._land(lane, key)
+        if flight is None:
+            # an operator had a finished cell run again: it is paid for, but what followed from its first
+            # reading cannot be taken back
+            self._pay(lane, 1.0)
+            return
+        self._tell(lane, Reading(flight.request, value, float(attempts), error))
+
+    def abandoned(self, arm: int, key: Key) -> None:
+        """The host was told not to run this cell, before it did."""
+        lane = self.lanes[arm]
+        flight = self._land(lane, key)
+        if flight is not None:
+            self.purchase.abandon(flight.request)
+
+    def leave(self, arm: int, reason: str) -> None:
+        """Ask an arm nothing more: its task has ended. What it was running counts as paid."""
+        lane = self.lanes[arm]
+        if lane.left is not None:
+            return
+        lane.left = reason
+        self._blocked = None
+        self.sampler.withdraw(arm)
+        for key in list(lane.flights):
+            started = lane.flights[key].started
+            # a call that was under way may have been billed; better to buy too little than too much
+            self.completed(arm, key, None, attempts=int(started), error=reason)
+
+    def wanted(self) -> list[Asked]:
+        """Cells to run next, in the sampler's order, as far as the arms have hands and the budget pays.
+
+        An arm without a free hand holds up those behind it, who would wait for it at the end of the step
+        anyway: so what a budget buys does not depend on who is faster.
+        """
+        asked: list[Asked] = []
+        while self.purchase.affordable > 0:
+            if self._blocked is not None and not self._blocked.room:
+                return asked
+            self._blocked = None
+            requests = self.purchase.buy(eligible=self._eligible)
+            if requests:
+                asked.append(self._handed(requests[0]))
+            elif not self._withdraw_absent():
+                break
+        if not self.purchase.outstanding:
+            self.sampler.ask(1, eligible=lambda cell: False)  # what is read may have decided the race
+        return asked
+
+    def _handed(self, request: Request) -> Asked:
+        key = (self.design.items[request.cell.item], request.cell.epoch + 1)
+        self.lanes[request.cell.model].flights[key] = self.purchase.flights[request.id]
+        return Asked(request.cell.model, key)
+
+    def _eligible(self, cell: Cell) -> bool:
+        if self._blocked is None and not self.lanes[cell.model].room:
+            self._blocked = self.lanes[cell.model]
+        return self._blocked is None
+
+    def _withdraw_absent(self) -> bool:
+        """Take the arm that holds up the others out of the race if it does not run; whether it did."""
+        lane = self._blocked
+        if lane is None or not lane.absent:
+            return False
+        self.leave(self.lanes.index(lane), "finished in an earlier run")
+        return True
+
+    # what is known
+
+    @property
+    def finished(self) -> bool:
+        """Nothing is running and nothing more will be asked."""
+        return self.purchase.finished or (not self.purchase.outstanding and self._all_left)
+
+    @property
+    def stop_reason(self) -> str:
+        """Why nothing more is asked."""
+        if self.sampler.stop_reason is None and self._all_left:
+            return "every model has left"
+        return self.purchase.stop_reason
+
+    @property
+    def _all_left(self) -> bool:
+        return all(lane.left is not None for lane in self.lanes)
+
+    # bookkeeping
+
+    def _land(self, lane: Lane, key: Key) -> Flight | None:
+        flight = lane.flights.pop(key, None)
+        if flight is not None and flight.started:
+            lane.running -= 1
+        return flight
+
+    def _tell(self, lane: Lane, reading: Reading) -> None:
+        lane.tally.count(reading)
+        if reading.value is None and reading.cost > 0:
+            self._blocked = None  # what failed is asked again first
+        self.purchase.tell(reading)
+
+    def _pay(self, lane: Lane, cost: float) -> None:
+        lane.tally.spent += cost
+        self.purchase.pay(cost)

@@ -1,0 +1,107 @@
+"""What a race cost, why it stopped, and what to do next, in plain words."""
+
+from __future__ import annotations
+
+from evalbudget.races._board import Board
+from evalbudget.races._verdict import Finding, Status, listed
+
+
+def closing_lines(board: Board) -> list[tuple[str, str]]:
+    """Labels and sentences, in the order to read them."""
+    lines = [("Spent", _spent(board)), ("Stopped", _sentence(_stopped(board)))]
+    if board.proof:
+        lines.append(("Proof", _sentence(f"{board.proof}{_ahead(board)}")))
+    score = _score(board)
+    if score:
+        lines.append(("Score", score))
+    following = _next(board)
+    if following:
+        lines.append(("Next", following))
+    lines += [("Lost", line) for line in _why_lost(board)]
+    return lines + [("Note", _sentence(note)) for note in board.notes]
+
+
+def decimals_of(board: Board) -> int:
+    """Enough to tell scores on 0 to 1 apart; fewer on wider scales."""
+    return 3 if max(abs(s.all_upper) for s in board.standings) < 10 else 2
+
+
+def _spent(board: Board) -> str:
+    grid = f"{board.grid:,} ({len(board.standings)} models x {board.items:,} items)"
+    share = f"{board.spent / board.grid:.0%} of the whole grid of {grid}"
+    if board.budget >= board.grid:
+        return f"{board.spent:,} evaluations, {share}."
+    return f"{board.spent:,} of the budget of {board.budget:,} evaluations; {share}."
+
+
+def _stopped(board: Board) -> str:
+    kind = board.stop_reason.removeprefix("decided: ")
+    if kind == board.stop_reason:
+        return "the budget is used up" if kind == "budget used up" else kind
+    # a sampler's own criterion, which is not the one of the sentence above
+    margin = board.options.get("margin") or 0.0
+    held = f"holds {board.leader.name} for the best"
+    if kind == "equivalent":
+        held = f"holds the models left for within {margin:g} of the best, on scores in [0, 1]"
+    elif kind == "tie":
+        held = "holds the models left for equal"
+    return f"by its own bounds {board.sampler} {held}"
+
+
+def _ahead(board: Board) -> str:
+    """How clear it is, beside the nearest rival."""
+    rivals = [s for s in board.standings[1:] if s.status is Status.BEHIND and s.behind is not None]
+    if not rivals or board.outcome != Finding.BEST:
+        return ""
+    nearest = min(rivals, key=lambda s: s.behind or 0.0)
+    if not (nearest.behind or 0.0) > 0.0:  # beaten on other items than both read
+        return ""
+    margin = f"{nearest.behind:.{decimals_of(board)}f}"
+    return f"; {board.leader.name} is {margin} ahead of {nearest.name} on the items both read"
+
+
+def _score(board: Board) -> str:
+    """Of the best model, with its interval as an ordinary evaluation would give it."""
+    first, d = board.leader, decimals_of(board)
+    if board.outcome == Finding.NOTHING or first.estimate is None:
+        return ""
+    text = f"{first.name} has {first.estimate:.{d}f}"
+    if first.stderr is not None:
+        text += f", standard error {first.stderr:.{d}f}"
+    if first.lower is None or first.upper is None:
+        return f"{text}; no interval: {first.no_interval}."
+    return f"{text}, 95% interval {first.lower:.{d}f} to {first.upper:.{d}f} for items like these."
+
+
+def _next(board: Board) -> str:
+    if board.outcome == Finding.TIE:
+        return "choose by price or speed: these items cannot tell them apart."
+    if board.outcome == Finding.BEST and board.leader.unread:
+        left = f"{board.leader.name} has {board.leader.unread:,} items left to ask"
+        return f"who is best is settled. {left}, should its own score be wanted more exactly."
+    possible = board.named(Status.LEADS, Status.POSSIBLE)
+    if board.outcome != Finding.UNDECIDED or not board.unread or len(possible) < 2:
+        return ""
+    text = (
+        f"{board.unread:,} more evaluations decide it at the latest: all that {listed(possible)} have not "
+        "answered."
+    )
+    if not board.until_proved:
+        return f"{text} With --until-proved a race goes on until it is decided."
+    return f"{text} Raise --budget."
+
+
+def _why_lost(board: Board) -> list[str]:
+    lines = []
+    for standing in board.standings:
+        if standing.status is Status.LOST:
+            errors = sorted(standing.errors.items(), key=lambda e: -e[1])
+            why = ", ".join(f"{kind} ({count:,})" for kind, count in errors[:3])
+            reason = standing.left or "it kept failing"
+            lines.append(f"{standing.name}: {reason}{': ' + why if why else ''}.")
+    return lines
+
+
+def _sentence(text: str) -> str:
+    stripped = text.strip()
+    return stripped if stripped.endswith((".", "!", "?")) else f"{stripped}."

@@ -1,0 +1,79 @@
+"""A race's leaderboard for a terminal: the sentence, the table, and what it cost."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from evalbudget.races._board import Board, Standing
+from evalbudget.races._names import wrapped
+from evalbudget.races._summary import closing_lines, decimals_of
+
+_WIDTH = 80
+_GAP = "  "
+_LEFT = ("all_lower to\nall_upper", "status")
+_SHORTEST_NAME = 12
+
+
+def render(board: Board, *, width: int | None = None) -> str:
+    """The leaderboard as text.
+
+    Args:
+        board: to show.
+        width: of the terminal; None to ask it.
+    """
+    width = width or Console().width or _WIDTH
+    lines = [board.sentence, *(f"{label + ':':9}{text}" for label, text in closing_lines(board))]
+    paragraphs = [
+        textwrap.fill(
+            line, width, subsequent_indent=" " * 9 * bool(k), break_on_hyphens=False, break_long_words=False
+        )
+        for k, line in enumerate(lines)
+    ]
+    return f"{paragraphs[0]}\n\n{_table(board, width)}\n\n" + "\n".join(paragraphs[1:]) + "\n"
+
+
+def _table(board: Board, width: int) -> str:
+    decimals = decimals_of(board)
+    dropped = any(s.dropped_at is not None for s in board.standings)
+    failed = any(s.failed for s in board.standings)
+    rows = [_cells(s, decimals, dropped=dropped, failed=failed) for s in board.standings]
+    heads = ["estimate", "all_lower to\nall_upper", "asked", *(["failed"] if failed else []), "status"]
+    heads += ["dropped\nat"] if dropped else []
+    split = [head.split("\n") for head in heads]
+    sizes = [max(*map(len, head), *(len(row[k]) for row in rows)) for k, head in enumerate(split)]
+    room = max(_SHORTEST_NAME, width - sum(sizes) - len(_GAP) * len(sizes))
+    names = [wrapped(standing.name, room).split("\n") for standing in board.standings]
+    first = max(len(line) for lines in [["model"], *names] for line in lines)
+    left = [head in _LEFT for head in heads]
+
+    def line(name: str, cells: Sequence[str]) -> str:
+        aligned = [
+            c.ljust(n) if at_left else c.rjust(n) for c, n, at_left in zip(cells, sizes, left, strict=True)
+        ]
+        return _GAP.join([name.ljust(first), *aligned]).rstrip()
+
+    lines = [
+        line("", [head[0] if len(head) > 1 else "" for head in split]),
+        line("model", [head[-1] for head in split]),
+    ]
+    lines.append("─" * max(first + sum(sizes) + len(_GAP) * len(sizes), *map(len, lines)))
+    for name, row in zip(names, rows, strict=True):
+        lines += [line(name[0], row), *name[1:]]
+    return "\n".join(lines)
+
+
+def _cells(standing: Standing, decimals: int, *, dropped: bool, failed: bool) -> list[str]:
+    cells = [
+        "–" if standing.estimate is None else f"{standing.estimate:.{decimals}f}",
+        f"{standing.all_lower:.{decimals}f} to {standing.all_upper:.{decimals}f}",
+        f"{standing.evaluations:,}",
+    ]
+    if failed:
+        cells.append(f"{standing.failed:,}" if standing.failed else "")
+    cells.append(standing.status.value)
+    if dropped:
+        cells.append("" if standing.dropped_at is None else f"{standing.dropped_at:,}")
+    return cells

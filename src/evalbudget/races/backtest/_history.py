@@ -1,0 +1,56 @@
+"""Recorded scores of earlier models, as predictions for a race."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.races.prediction import FactorModel
+from evalbudget.races.prediction._files import is_factor_file, load_factors, train_cached
+from evalbudget.recorded._scores import RecordedScores
+
+
+def history_of(
+    recorded: RecordedScores,
+    *,
+    raters: Sequence[str] = (),
+    without: Sequence[str] = (),
+    score_range: tuple[float, float] = (0.0, 1.0),
+    seed: int = 0,
+) -> FactorModel:
+    """Train on recorded scores, or take the factors from the cache.
+
+    Args:
+        recorded: earlier models; a model's score on an item is the mean of all its repeats and raters.
+        raters: whose scores to use, as far as they are there; otherwise everybody's.
+        without: names of models to leave out: a race must not know the answers of its own models.
+        score_range: the smallest and the largest possible score.
+        seed: of cross-validation.
+
+    Raises:
+        InvalidInputError: scores outside the range, or no model is left.
+    """
+    low, high = score_range
+    r = [i for i, name in enumerate(recorded.raters) if name in raters] or list(range(len(recorded.raters)))
+    m = [i for i, name in enumerate(recorded.models) if name not in set(without)]
+    if not m:
+        raise InvalidInputError("the history has only models that take part in the race; give earlier ones")
+    values = np.asarray(recorded.scores[np.ix_(m, range(len(recorded.items)), r)], dtype=np.float64)
+    known = ~np.isnan(values)
+    count = known.sum(axis=(2, 3))
+    total = np.where(known, values, 0.0).sum(axis=(2, 3))
+    table = (np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0) - low) / (high - low)
+    if np.nanmin(table) < 0.0 or np.nanmax(table) > 1.0:
+        raise InvalidInputError(
+            f"the history has scores outside {low:g} to {high:g}; declare the smallest and the largest "
+            "possible score (--score-range LOW..HIGH)"
+        )
+    return train_cached(table, recorded.items, seed=seed)
+
+
+def factors_of(path: Path, items: Sequence[str]) -> FactorModel | None:
+    """The factors in a saved factor file; None if the path is no such file."""
+    return load_factors(path, items) if path.is_file() and is_factor_file(path) else None

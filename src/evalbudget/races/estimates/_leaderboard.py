@@ -1,0 +1,113 @@
+"""All models of a race at once: means that hold together, ranks, and the winner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.estimate import Estimate, check_level
+from evalbudget.races._draws import ModelDraws
+from evalbudget.races.estimates._means import benchmark_mean, paired_difference
+from evalbudget.statistics._bounds import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class ModelRanks:
+    """Where each model may stand.
+
+    Attributes:
+        value: estimated means, shape (n_models,).
+        low: simultaneous lower ends, shape (n_models,).
+        high: simultaneous upper ends, same shape.
+        best: smallest rank each model may have, 1 being the best, shape (n_models,).
+        worst: largest rank, same shape.
+        winner: index of the best estimate; the narrower interval decides between equal ones; -1 if no model
+            has an estimate.
+        level: of all intervals and ranks together.
+    """
+
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    best: IntArray
+    worst: IntArray
+    winner: int
+    level: float
+
+    @property
+    def contenders(self) -> IntArray:
+        """Models that may be the best one, indices."""
+        return np.flatnonzero(self.best == 1)
+
+
+def model_means(
+    draws: Sequence[ModelDraws], *, bounds: tuple[float, float] = (0.0, 1.0)
+) -> tuple[Estimate, ...]:
+    """Benchmark means of all models, with intervals that hold together.
+
+    Each interval spends (1 - level) / n_models (Bonferroni): models may share the order of items, which makes
+    them dependent, and a union bound does not mind. Holding for all, they hold for whichever model is picked
+    because of the scores: the winner's interval needs no further correction.
+
+    Args:
+        draws: of every model in the race, dropped ones included.
+        bounds: the declared range of the scores.
+
+    Raises:
+        InvalidInputError: no models, or the bounds are not a range.
+    """
+    if not draws:
+        raise InvalidInputError("no models; give the draws of at least one")
+    return tuple(benchmark_mean(d, bounds=bounds, simultaneous=len(draws)) for d in draws)
+
+
+def differences_from(
+    draws: Sequence[ModelDraws], reference: int, *, bounds: tuple[float, float] = (0.0, 1.0)
+) -> tuple[Estimate, ...]:
+    """Paired differences, reference less each model, that hold together whichever model is the reference.
+
+    Each spends (1 - level) / (n_models (n_models - 1) / 2), as all pairs would: the reference may be the
+    leader of the moment. Models that share the order of items and answer them alike are told apart sooner
+    than by their own intervals. The reference's difference from itself says nothing.
+
+    Args:
+        draws: of every model in the race, from the same pool in the same order.
+        reference: index of the model to compare with.
+        bounds: the declared range of the scores.
+
+    Raises:
+        InvalidInferenceError: a model does not share the reference's pool and order.
+        InvalidInputError: there is no such reference, or the bounds are not a range.
+    """
+    m = len(draws)
+    if not 0 <= reference < m:
+        raise InvalidInputError(f"reference {reference} is not one of {m} models; give an index from 0")
+    pairs = max(1, m * (m - 1) // 2)
+    return tuple(paired_difference(draws[reference], d, bounds=bounds, simultaneous=pairs) for d in draws)
+
+
+def model_ranks(estimates: Sequence[Estimate], level: float = 0.95) -> ModelRanks:
+    """Ranks from simultaneous intervals: a model stands behind another only if their intervals are apart.
+
+    All ranks, and the winner's interval, hold together with probability ``level``, at every moment.
+
+    Args:
+        estimates: of :func:`model_means`.
+        level: of all together.
+
+    Raises:
+        InvalidInputError: the level is not in (0, 1).
+    """
+    check_level(level)
+    bounds = [estimate.confidence_interval(level) for estimate in estimates]
+    value = np.array([estimate.value for estimate in estimates])
+    low, high = np.array([b.low for b in bounds]), np.array([b.high for b in bounds])
+    # below all of my interval, or above all of it
+    best = 1 + (low[None, :] > high[:, None]).sum(axis=1)
+    worst = low.size - (high[None, :] < low[:, None]).sum(axis=1)
+    some = ~np.isnan(value)
+    winner = int(np.lexsort((high - low, -np.where(some, value, -np.inf)))[0]) if some.any() else -1
+    return ModelRanks(value, low, high, best.astype(np.int64), worst.astype(np.int64), winner, level)

@@ -1,0 +1,129 @@
+"""LUCB: leader and challenger are read until they can be told apart with confidence 1 - delta."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from evalbudget.design import Design
+from evalbudget.errors import InvalidInputError
+from evalbudget.races.samplers._base import Outcome, OutcomeKind, RacingSampler, Step
+from evalbudget.statistics._bounds import FloatArray
+
+_TOLERANCE = 1e-12  # sums of the same scores in another order differ by less
+
+
+class LUCB(RacingSampler):
+    r"""Fixed confidence: a batch of the leader and of the one most likely to beat it, until they separate.
+
+    With the radius :math:`\beta_i = \sqrt{\ln(5 K t^4 / (4 \delta)) / (2 n_i)}` after t rounds, the leader h
+    has the largest mean and the challenger l the largest :math:`\bar S_l + \beta_l` of the others. It stops
+    when :math:`\bar S_l + \beta_l - (\bar S_h - \beta_h) \le \epsilon`. A model that has read all its items
+    is known exactly; models that then differ by rounding only are tied. The outcome is wrong, by more than
+    margin, with a probability of at most delta; models that are worse than the leader by these bounds are
+    listed as eliminated.
+
+    Args:
+        design: the models and items.
+        delta: probability of a wrong answer.
+        margin: models this close to the best, on scores in [0, 1], count as equivalent to it.
+        batch: items of each of the two per round.
+        score_range: smallest and largest possible score.
+        seed: of the order of items, and of ties.
+        max_failures: see Sampler.
+
+    Raises:
+        InvalidInputError: delta is no probability, margin is negative; see also RacingSampler.
+
+    References:
+        Kalyanakrishnan, Tewari, Auer & Stone (2012), PAC subset selection in stochastic multi-armed bandits,
+        ICML. Hoeffding's inequality holds for items drawn without replacement too.
+    """
+
+    name = "lucb"
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        delta: float = 0.05,
+        margin: float = 0.0,
+        batch: int = 64,
+        score_range: tuple[float, float] = (0.0, 1.0),
+        seed: int = 0,
+        max_failures: int = 3,
+    ) -> None:
+        if not 0.0 < delta < 1.0:
+            raise InvalidInputError(f"lucb got delta={delta}; give a probability, for example 0.05")
+        if not (math.isfinite(margin) and margin >= 0):
+            raise InvalidInputError(f"lucb got margin={margin}; give 0 or more")
+        super().__init__(
+            design,
+            batch=batch,
+            score_range=score_range,
+            seed=seed,
+            max_failures=max_failures,
+            options={"delta": delta, "margin": margin},
+        )
+        self.delta, self.margin = delta, margin
+        self._outcome: Outcome | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """What has been decided with confidence 1 - delta."""
+        self._wrap_up()
+        return self._outcome or super().outcome
+
+    def _plan(self) -> Step | None:
+        if self._outcome is not None:
+            self.stop_reason = f"decided: {self._outcome.kind.value}"
+            return None
+        if self._stop_if_over():
+            return None
+        drawable = self._drawable()
+        unread = drawable[self._drawn[drawable] == 0]
+        if unread.size:
+            return self._draw(unread, self.batch)
+        leader, challenger = self._duel()
+        pair = np.array([model for model in (leader, challenger) if self._drawn[model] < self._n_items])
+        return self._draw(pair if pair.size else drawable, self.batch)
+
+    def _finished(self, step: Step) -> None:
+        remaining = self._remaining()
+        if not remaining.size:
+            return
+        if remaining.size == 1:
+            self._outcome = Outcome(OutcomeKind.BEST, (int(remaining[0]),))
+            return
+        leader, challenger = self._duel()
+        below, above = self._bounds()
+        lower, upper = below[leader], above
+        gap = upper[challenger] - lower
+        if gap <= self.margin + _TOLERANCE:
+            close = [m for m in remaining.tolist() if m == leader or upper[m] > lower + _TOLERANCE]
+            kind = OutcomeKind.EQUIVALENT
+            if len(close) == 1:
+                kind = OutcomeKind.BEST
+                close = [m for m in remaining.tolist() if m == leader or upper[m] >= lower - _TOLERANCE]
+                if len(close) > 1:  # all of them are known exactly, unless cells failed
+                    complete = bool((self._n_read[close] == self._n_items).all())
+                    kind = OutcomeKind.TIE if complete else OutcomeKind.EQUIVALENT
+            self._outcome = Outcome(kind, tuple(close))
+        for model in remaining[upper[remaining] < lower - _TOLERANCE].tolist():
+            self._leave(model)
+
+    def _duel(self) -> tuple[int, int]:
+        leader = self._first(np.where(self._n_read > 0, self._means(), -np.inf), self._in)
+        others = self._in.copy()
+        others[leader] = False
+        return leader, self._first(self._bounds()[1], others) if others.any() else leader
+
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bound of each model's mean; exact once all its items are read."""
+        log = math.log(1.25 * self._n_models * max(1, self._steps) ** 4 / self.delta)
+        with np.errstate(divide="ignore"):
+            radius = np.sqrt(log / (2.0 * self._n_read))
+        radius[(self._drawn >= self._n_items) & (self._n_read > 0)] = 0.0
+        means = np.nan_to_num(self._means(), nan=0.5)
+        return means - radius, means + radius

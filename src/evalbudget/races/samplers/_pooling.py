@@ -1,0 +1,169 @@
+"""Samplers that predict unread cells from history: frozen item factors, each model's factors refitted."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from abc import abstractmethod
+
+import numpy as np
+
+from evalbudget.design import Design
+from evalbudget.errors import InvalidInputError
+from evalbudget.races.prediction import FactorModel, match_items
+from evalbudget.races.samplers._base import RacingSampler, Step
+from evalbudget.statistics._bounds import FloatArray, IntArray
+
+
+def content_hash(predictor: FactorModel) -> str:
+    """Short hash of everything predictions depend on."""
+    digest = hashlib.sha256("\0".join(predictor.items).encode())
+    for array in (predictor.V, predictor.prior_mean, predictor.prior_precision):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+class PoolingSampler(RacingSampler):
+    r"""UCB-E with an estimate that uses predictions; an author writes :meth:`_learn_batch`.
+
+    One batch of every model, predicted as an average model; then one batch at a time to
+    :math:`\arg\max_i \hat\theta_i + \sqrt{a/|O_i|}`. The factors of the models that have new scores are
+    refitted after the first batches and then every ``tau`` batches.
+
+    Args:
+        design: the models and items.
+        predictor: item factors learned from history; matched with the design's items by id.
+        a: width of the bonus, on scores in [0, 1].
+        tau: batches between two refits.
+        batch: items per decision.
+        score_range: smallest and largest possible score.
+        seed: of each model's own order of items, and of ties.
+        max_failures: see Sampler.
+
+    Raises:
+        InvalidInputError: no predictor, or one that knows too few of the items; a negative ``a`` or a ``tau``
+            below 1; see also RacingSampler.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        predictor: FactorModel | None = None,
+        a: float = 1.0,
+        tau: int = 1000,
+        batch: int = 64,
+        score_range: tuple[float, float] = (0.0, 1.0),
+        seed: int = 0,
+        max_failures: int = 3,
+    ) -> None:
+        if predictor is None:
+            raise InvalidInputError(
+                f"{self.name} predicts scores from earlier models and got no history; give one "
+                "(--history, or predictor= in Python), or use race, which does without"
+            )
+        match = match_items(predictor, design.items)
+        if match.model is None:
+            raise InvalidInputError(f"{self.name} cannot use the history: {match.reason}; use race")
+        if not (math.isfinite(a) and a >= 0):
+            raise InvalidInputError(f"{self.name} got a={a}; give 0 or more")
+        if tau < 1:
+            raise InvalidInputError(f"{self.name} got tau={tau}; give 1 batch or more")
+        super().__init__(
+            design,
+            batch=batch,
+            paired=False,
+            score_range=score_range,
+            seed=seed,
+            max_failures=max_failures,
+            options={"a": a, "tau": tau, "predictor": content_hash(match.model)},
+        )
+        self.predictor, self.a, self.tau = match.model, a, tau
+        m = design.n_models
+        average = self.predictor.predict(self.predictor.prior_mean)
+        self._u: list[FloatArray] = [self.predictor.prior_mean] * m
+        self._row: list[FloatArray] = [average] * m  # predictions of all items
+        self._fitted = [0] * m  # number of the refit that a model's factors are of
+        self._fitted_to = [0] * m  # cells the model had been given then
+        self._unseen_sum = np.full(m, average.sum())
+        self._unseen_sum_sq = np.full(m, (average**2).sum())
+        self._batches = 0
+        self._past: list[list[tuple[FloatArray, float, float]]] = [[] for _ in range(m)]
+        self._estimate = np.full(m, np.nan)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Set up what the author keeps per model."""
+
+    @abstractmethod
+    def _learn_batch(self, model: int, item: IntArray, position: int) -> None:
+        """Bring the estimate of a model up to date.
+
+        The predictions and their sums over the items not yet seen are still those before the batch.
+
+        Args:
+            model: who answered.
+            item: the batch.
+            position: how many items the model had been given before.
+        """
+
+    @property
+    def _refits(self) -> int:
+        first = self._n_models
+        return 0 if self._batches < first else 1 + (self._batches - first) // self.tau
+
+    def _plan(self) -> Step | None:
+        return self._largest(self._index)
+
+    def _index(self) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.asarray(self._estimate + np.sqrt(self.a / self._n_read), dtype=np.float64)
+
+    def _begun(self, step: Step) -> None:
+        # a model's factors change nothing until it is asked again, so they are refitted then
+        for model in np.unique(step.model).tolist():
+            if self._fitted[model] < self._refits:
+                self._refit(model, int(self._drawn[model]) - int((step.model == model).sum()))
+
+    def _refit(self, model: int, drawn: int) -> None:
+        self._fitted[model] = self._refits
+        if drawn == self._fitted_to[model]:
+            return  # nothing new
+        self._fitted_to[model] = drawn
+        order = self._order(model)
+        seen = order[:drawn]
+        seen = seen[self.is_read(model, seen)]
+        self._u[model] = self.predictor.fit(seen, self._value[model, seen], start=self._u[model])
+        self._row[model] = row = self.predictor.predict(self._u[model])
+        unseen = row[order[drawn:]]
+        self._unseen_sum[model] = unseen.sum()
+        self._unseen_sum_sq[model] = (unseen**2).sum()
+
+    def _finished(self, step: Step) -> None:
+        order = np.argsort(step.model, kind="stable")
+        models, begin = np.unique(step.model[order], return_index=True)
+        for model, chosen in zip(models.tolist(), np.split(order, begin[1:]), strict=True):
+            item = step.item[chosen]
+            self._batches += 1
+            self._learn_batch(model, item, int(step.position[chosen[0]]))
+            f = self._row[model][item]
+            self._past[model].append((f, self._unseen_sum[model], self._unseen_sum_sq[model]))
+            self._unseen_sum[model] -= f.sum()
+            self._unseen_sum_sq[model] -= (f**2).sum()
+
+    def _estimates(self) -> FloatArray:
+        return self._estimate
+
+    def _predictions(self, model: int, item: IntArray, batch: IntArray) -> dict[str, FloatArray]:
+        past = list(self._past[model])
+        known = sum(f.size for f, _, _ in past)
+        if item.size > known:  # of the step under way
+            f = self._row[model][item[known:]]
+            past.append((f, self._unseen_sum[model], self._unseen_sum_sq[model]))
+        used = int(batch[-1]) + 1 if batch.size else 0
+        predictions = [f for f, _, _ in past[:used]]
+        return {
+            "prediction": np.concatenate([np.zeros(0), *predictions])[: item.size],
+            "unseen_prediction_sum": np.array([total for _, total, _ in past[:used]]),
+            "unseen_prediction_sum_sq": np.array([squares for _, _, squares in past[:used]]),
+        }

@@ -1,0 +1,29 @@
+"""Recognises files of recorded scores, for the ``evalbudget_open_scores`` hook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evalbudget.recorded import _npz
+from evalbudget.recorded._csv_table import read_csv
+from evalbudget.recorded._scores import RecordedScores
+
+
+def open_scores(path: str | Path) -> RecordedScores | None:
+    """Read ``.npz`` in the recorded-scores layout (known by its suffix or its content) or a long ``.csv``.
+
+    Returns:
+        The scores; None for folders and files of other formats.
+
+    Raises:
+        InvalidInputError: the file is of a known format but broken, with file and remedy.
+    """
+    path = Path(path)
+    if not path.is_file():
+        return None
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        return read_csv(path)
+    if suffix == ".npz" or _npz.is_archive(path):
+        return RecordedScores.load(path)
+    return None

@@ -1,0 +1,172 @@
+"""Several logs of a host as one array of recorded scores, with what each says of how they were bought."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from evalbudget.recorded._purchase import Purchase
+from evalbudget.recorded._scores import RecordedScores
+from evalbudget.sampler import Allocation
+from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._shares import item_shares
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """One log's samples of one model.
+
+    Attributes:
+        purchase: how they were bought.
+        epochs: the largest number of epochs of an item; 0 if nothing was scored.
+    """
+
+    purchase: Purchase
+    epochs: int
+
+    @property
+    def fixed(self) -> int:
+        """Epochs of every item that were bought whatever the scores."""
+        if self.purchase.allocation is Allocation.FIXED:
+            return self.epochs
+        return min(self.purchase.fixed_repeats, self.epochs)
+
+
+class Ordinals:
+    """Numbers the epochs of several logs of one model such that what may count for the mean can be told.
+
+    If one of them was allocated adaptively, epochs that were bought whatever the scores come first. Else
+    there is nothing to tell apart: if one has weights, all have (see :meth:`LogColumns.recorded`).
+
+    Args:
+        logs: in order.
+    """
+
+    def __init__(self, logs: Sequence[Bought]) -> None:
+        kinds = {log.purchase.allocation for log in logs}
+        self._logs = logs
+        self._adaptive = Allocation.ADAPTIVE in kinds
+        fixed = [log.fixed for log in logs]
+        self._first = [sum(fixed[:i]) for i in range(len(logs))]
+        beyond = [log.epochs - log.fixed for log in logs]
+        self._rest = [sum(fixed) + sum(beyond[:i]) for i in range(len(logs))]
+        self._before = [sum(log.epochs for log in logs[:i]) for i in range(len(logs))]
+        allocation = Allocation.FIXED
+        if self._adaptive:
+            allocation = Allocation.ADAPTIVE
+        elif Allocation.WEIGHTED in kinds:
+            allocation = Allocation.WEIGHTED
+        costs = [log.purchase.cost for log in logs]
+        dollars = [log.purchase.usd for log in logs]
+        self.purchase = Purchase(
+            allocation,
+            sum(fixed) if self._adaptive else next((f for f in fixed if f), 0),
+            cost=sum(c for c in costs if c is not None),
+            usd=None if None in dollars else sum(d for d in dollars if d is not None),
+        )
+        """Of all logs together."""
+
+    def ordinal(self, log: int, epoch: int) -> int:
+        """Of an epoch (from 1, as the host counts) of one of the logs."""
+        at = epoch - 1
+        if not self._adaptive:
+            return self._before[log] + at
+        fixed = self._logs[log].fixed
+        return self._first[log] + at if at < fixed else self._rest[log] + at - fixed
+
+
+@dataclass(slots=True)
+class LogColumns:
+    """Readings from several logs, one entry each; :meth:`recorded` makes them one array.
+
+    Attributes:
+        items: item of each reading.
+        scores: nan where it failed.
+        models: whose answer was scored.
+        raters: who scored it.
+        repeats: any label that tells the readings of a cell apart.
+        generations: labels of the answers scored; those of one answer stand at one place among the repeats.
+        logs: where the reading stands.
+        epochs: from 1, as it is numbered there.
+        weights: ``Request.weight``; nan if it was held out, or if the log does not say.
+        again: for readers that number scores of one answer.
+    """
+
+    items: list[str] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    models: list[str] = field(default_factory=list)
+    raters: list[str] = field(default_factory=list)
+    repeats: list[object] = field(default_factory=list)
+    generations: list[object] = field(default_factory=list)
+    logs: list[str] = field(default_factory=list)
+    epochs: list[int] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+    again: dict[tuple[str, str, str], int] = field(default_factory=dict)
+
+    def recorded(self, bought: Mapping[str, Mapping[str, Bought]]) -> RecordedScores:
+        """As an array, with those of one generation, and no others, at the same place among repeats.
+
+        Args:
+            bought: by model and log.
+        """
+        recorded = RecordedScores.from_readings(
+            self.items, self.scores, models=self.models, raters=self.raters, repeats=self.repeats
+        )
+        places: dict[str, dict[object, int]] = {}
+        place: list[int] = []
+        for model, generation in zip(self.models, self.generations, strict=True):
+            known = places.setdefault(model, {})
+            place.append(known.setdefault(generation, len(known)))
+        scores = np.full((*recorded.scores.shape[:3], max(place) + 1), np.nan)
+        model_of = _positions(self.models, recorded.models)
+        item_of = _positions(self.items, recorded.items)
+        rater_of = _positions(self.raters, recorded.raters)
+        scores[model_of, item_of, rater_of, place] = self.scores
+        ordinals = {model: Ordinals(list(logs.values())) for model, logs in bought.items()}
+        number = {model: {log: i for i, log in enumerate(logs)} for model, logs in bought.items()}
+        epochs = np.zeros(scores.shape, dtype=np.int64)
+        epochs[model_of, item_of, rater_of, place] = [
+            ordinals[model].ordinal(number[model][log], epoch)
+            for model, log, epoch in zip(self.models, self.logs, self.epochs, strict=True)
+        ]
+        purchases = tuple(ordinals[model].purchase for model in recorded.models)
+        told = any(p.allocation is not Allocation.FIXED for p in purchases)
+        weights: FloatArray | None = None
+        if any(p.allocation is Allocation.WEIGHTED for p in purchases):
+            weights = np.full(scores.shape, np.nan)
+            weights[model_of, item_of, rater_of, place] = self._shares(model_of, item_of)
+        return replace(
+            recorded,
+            scores=scores,
+            purchases=purchases,
+            epochs=epochs if told else None,
+            weights=weights,
+        )
+
+    def _shares(self, model_of: Sequence[int], item_of: Sequence[int]) -> FloatArray:
+        """Of each reading in its item's mean; a model's logs weigh what they have of its readings."""
+        log_of = _positions(self.logs, list(dict.fromkeys(self.logs)))
+        source = np.array([model_of, log_of]).T
+        scored = ~np.isnan(np.array(self.scores, dtype=np.float64))
+        shares: FloatArray = np.full(len(self.scores), np.nan)
+        epoch, item = np.array(self.epochs), np.array(item_of)
+        weight = np.array(self.weights, dtype=np.float64)
+        for model, log in np.unique(source, axis=0).tolist():
+            rows = np.flatnonzero((source == (model, log)).all(axis=1) & scored)
+            # several scores of one answer have its weight each
+            answers, first, answer = np.unique(
+                np.array([item[rows], epoch[rows]]), axis=1, return_index=True, return_inverse=True
+            )
+            if not rows.size:
+                continue
+            told = weight[rows[first]]
+            own = item_shares(answers[0], None if np.isnan(told).all() else told, int(item.max()) + 1)
+            shares[rows] = own[answer.ravel()] * len(first)
+        return shares
+
+
+def _positions(column: Sequence[str], names: Sequence[str]) -> list[int]:
+    number = {name: i for i, name in enumerate(names)}
+    return [number[name] for name in column]

@@ -1,0 +1,407 @@
+"""RecordedScores: scores bought earlier, with every repeat, as a source of readings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evalbudget.design import Cell, Design
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.recorded import _npz
+from evalbudget.recorded._purchase import Purchase
+from evalbudget.sampler import Allocation
+
+FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.int64]
+
+_AXES = "(models, items, raters, repeats)"
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedScores:
+    """Every recorded repeat of every cell.
+
+    Attributes:
+        scores: shape (models, items, raters, repeats), float32 or float64; NaN where nothing was recorded.
+            Raters score the same generation at the same place among the repeats; the order means nothing
+            else. Cells may have different numbers of repeats.
+        models: one name per model, unique.
+        items: one name per item, unique.
+        raters: one name per rater, unique.
+        categories: optional, one label per item.
+        reference: optional, the expensive truth (human labels), shape (models, items, n_reference); NaN where
+            there is none.
+        purchases: optional, how each model's scores were bought; None: whatever the scores were.
+        epochs: optional, shape of ``scores``: the ordinal, from 0, of each reading among its item's, which
+            says what may count for the mean where the allocation is not FIXED. None: the place among the
+            repeats.
+        weights: optional, shape of ``scores``: share of each reading in its item's mean, where the allocation
+            is WEIGHTED; NaN for held-out readings and where nothing was recorded. None: equal shares.
+        one_generation: a cell's repeats are scores of one answer again, not of one answer each.
+        one_measure: the raters are judges of the same thing; False where they are different metrics, whose
+            mean means nothing.
+
+    Raises:
+        InvalidInputError: an array of another shape or type, names that do not fit or stand twice, scores
+            that are infinite or all missing.
+    """
+
+    scores: FloatArray
+    models: tuple[str, ...]
+    items: tuple[str, ...]
+    raters: tuple[str, ...]
+    categories: tuple[str, ...] | None = None
+    reference: FloatArray | None = None
+    purchases: tuple[Purchase, ...] | None = None
+    epochs: IntArray | None = None
+    weights: FloatArray | None = None
+    one_generation: bool = False
+    one_measure: bool = True
+
+    def __post_init__(self) -> None:
+        scores = _floats("scores", self.scores)
+        if scores.ndim != 4:
+            raise InvalidInputError(f"scores has shape {scores.shape}; it must have the four axes {_AXES}")
+        if 0 in scores.shape:
+            raise InvalidInputError(
+                f"scores has shape {scores.shape} {_AXES}; every axis needs at least one entry"
+            )
+        if not np.isfinite(scores).any():
+            raise InvalidInputError(
+                f"all {scores.size} scores are NaN, that is missing; check how the scores were parsed"
+            )
+        object.__setattr__(self, "scores", scores)
+        for axis, name in enumerate(("models", "items", "raters")):
+            object.__setattr__(self, name, _names(name, getattr(self, name), scores.shape, axis))
+        if self.categories is not None:
+            labels = _names("categories", self.categories, scores.shape, 1, unique=False)
+            object.__setattr__(self, "categories", labels)
+        if self.reference is not None:
+            reference = _floats("reference", self.reference)
+            if reference.ndim != 3 or reference.shape[:2] != scores.shape[:2]:
+                raise InvalidInputError(
+                    f"reference has shape {reference.shape}; with scores of shape {scores.shape} it must be "
+                    f"({scores.shape[0]}, {scores.shape[1]}, n_reference)"
+                )
+            object.__setattr__(self, "reference", reference)
+        if self.purchases is not None and len(self.purchases) != scores.shape[0]:
+            raise InvalidInputError(
+                f"purchases has {len(self.purchases)} entries for {scores.shape[0]} models; give one each"
+            )
+        if self.epochs is not None:
+            epochs = np.asarray(self.epochs)
+            if epochs.shape != scores.shape or epochs.dtype.kind not in "iu":
+                raise InvalidInputError(
+                    f"epochs holds {epochs.dtype} values of shape {epochs.shape}; give one integer "
+                    f"per score, {scores.shape}"
+                )
+            object.__setattr__(self, "epochs", epochs.astype(np.int64))
+        if self.weights is not None:
+            weights = _floats("weights", self.weights)
+            if weights.shape != scores.shape:
+                raise InvalidInputError(
+                    f"weights has shape {weights.shape}; give one per score, {scores.shape}"
+                )
+            object.__setattr__(self, "weights", weights)
+
+    # files and tables
+
+    @classmethod
+    def load(cls, path: str | Path) -> RecordedScores:
+        """Read an ``.npz`` file in the recorded-scores layout.
+
+        The file holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names
+        where they are missing), ``categories``, ``reference``, ``epochs``, ``weights``, ``one_generation``,
+        ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``, ``cost`` and ``usd``.
+        Nothing is ever unpickled.
+
+        Raises:
+            InvalidInputError: the file is missing, broken, or holds something else.
+        """
+        path = Path(path)
+        arrays = _npz.read(path)
+        if "scores" not in arrays:
+            raise InvalidInputError(
+                f"{path} has no array 'scores' (it holds {', '.join(sorted(arrays)) or 'nothing'}); the "
+                f"recorded-scores layout is an .npz with scores {_AXES}, models, items and raters"
+            )
+        scores = arrays["scores"]
+        try:
+            names = {
+                name: _labels(name, arrays[name])
+                if name in arrays
+                else tuple(str(i) for i in range(scores.shape[axis] if axis < scores.ndim else 0))
+                for axis, name in enumerate(("models", "items", "raters"))
+            }
+            categories = _labels("categories", arrays["categories"]) if "categories" in arrays else None
+            kept = bool(np.all(arrays.get("one_generation", False)))
+            return cls(
+                scores,
+                **names,
+                categories=categories,
+                reference=arrays.get("reference"),
+                purchases=_purchases(arrays),
+                epochs=arrays.get("epochs"),
+                weights=arrays.get("weights"),
+                one_generation=kept,
+                one_measure=bool(np.all(arrays.get("one_measure", True))),
+            )
+        except InvalidInputError as ex:
+            raise InvalidInputError(f"{path}: {ex}") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write an ``.npz`` file in the recorded-scores layout."""
+        arrays: dict[str, NDArray[Any]] = {
+            "scores": self.scores,
+            "models": np.asarray(self.models),
+            "items": np.asarray(self.items),
+            "raters": np.asarray(self.raters),
+        }
+        if self.categories is not None:
+            arrays["categories"] = np.asarray(self.categories)
+        if self.reference is not None:
+            arrays["reference"] = self.reference
+        if self.epochs is not None:
+            arrays["epochs"] = self.epochs
+        if self.weights is not None:
+            arrays["weights"] = self.weights
+        if self.purchases is not None:
+            arrays["allocation"] = np.asarray([p.allocation.value for p in self.purchases])
+            arrays["fixed_repeats"] = np.asarray([p.fixed_repeats for p in self.purchases])
+            for name in ("cost", "usd"):
+                known = [getattr(p, name) for p in self.purchases]
+                arrays[name] = np.asarray([np.nan if value is None else value for value in known])
+        if self.one_generation:
+            arrays["one_generation"] = np.array(True)
+        if not self.one_measure:
+            arrays["one_measure"] = np.array(False)
+        _npz.write(Path(path), arrays)
+
+    @classmethod
+    def from_readings(
+        cls,
+        items: Sequence[str],
+        scores: Sequence[float],
+        *,
+        models: Sequence[str] | None = None,
+        raters: Sequence[str] | None = None,
+        repeats: Sequence[object] | None = None,
+    ) -> RecordedScores:
+        """Build the array from a long table, one entry per reading; names keep the order of appearance.
+
+        Args:
+            items: the item of each reading.
+            scores: NaN where the reading failed.
+            models: the model of each reading; None for a single one named ``model``.
+            raters: the rater of each reading; None for a single one named ``rater``.
+            repeats: any label that tells a cell's readings apart; None numbers them.
+
+        Raises:
+            InvalidInputError: columns of different lengths, or a cell with the same repeat twice.
+        """
+        n = len(items)
+        columns = {"scores": scores, "models": models, "raters": raters, "repeats": repeats}
+        for name, column in columns.items():
+            if column is not None and len(column) != n:
+                raise InvalidInputError(
+                    f"{name} has {len(column)} entries for {n} items; give one per reading"
+                )
+        if n == 0:
+            raise InvalidInputError("there are no readings; give at least one")
+        model_of, model_names = _codes(models, n, "model")
+        rater_of, rater_names = _codes(raters, n, "rater")
+        item_of, item_names = _codes(items, n, "item")
+        slot: list[int] = []
+        used: dict[tuple[int, int, int], int] = {}
+        seen: set[tuple[int, int, int, object]] = set()
+        for row, cell in enumerate(zip(model_of, item_of, rater_of, strict=True)):
+            if repeats is not None:
+                if (*cell, repeats[row]) in seen:
+                    raise InvalidInputError(
+                        f"reading {row} is a second repeat {repeats[row]!r} of model {model_names[cell[0]]!r}"
+                        f", item {item_names[cell[1]]!r}, rater {rater_names[cell[2]]!r}; number them apart"
+                    )
+                seen.add((*cell, repeats[row]))
+            slot.append(used.get(cell, 0))
+            used[cell] = slot[-1] + 1
+        array = np.full((len(model_names), len(item_names), len(rater_names), max(slot) + 1), np.nan)
+        array[model_of, item_of, rater_of, slot] = scores
+        return cls(array, model_names, item_names, rater_names)
+
+    # what is in it
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Recorded repeats per cell, shape (models, items, raters)."""
+        return np.asarray(np.isfinite(self.scores).sum(axis=3), dtype=np.int64)
+
+    @cached_property
+    def true_scores(self) -> NDArray[np.float64]:
+        """Mean of a cell's recorded repeats, shape (models, items, raters); NaN where there are none."""
+        return _mean(np.asarray(self.scores, dtype=np.float64), self.counts)
+
+    @cached_property
+    def true_variances(self) -> NDArray[np.float64]:
+        """Variance (1/n) of one replayed reading, drawn with replacement; NaN where there are none."""
+        deviations = np.asarray(self.scores, dtype=np.float64) - self.true_scores[..., None]
+        return _mean(deviations * deviations, self.counts)
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells with at least one recorded repeat, at epoch 0."""
+        found = np.argwhere(self.counts > 0).tolist()
+        return tuple(Cell(model=model, item=item, rater=rater) for model, item, rater in found)
+
+    @property
+    def design(self) -> Design:
+        """The names, as samplers want them."""
+        return Design(items=self.items, models=self.models, raters=self.raters, categories=self.categories)
+
+    def select(
+        self, model: str | None = None, rater: str | None = None, min_repeats: int = 0
+    ) -> RecordedScores:
+        """The sub-table of one model and one rater.
+
+        Args:
+            model: None for all of them.
+            rater: None for all of them.
+            min_repeats: cells with fewer recorded repeats become missing, and items without a cell left are
+                dropped; 0 keeps all items.
+
+        Raises:
+            UnknownNameError: no such model or rater; suggests the nearest.
+            InvalidInputError: no cell has that many repeats.
+        """
+        m, r = _position("model", model, self.models), _position("rater", rater, self.raters)
+        scores, counts = self.scores[m, :, r], self.counts[m, :, r]
+        keep: NDArray[np.bool_] = np.full(len(self.items), True)
+        if min_repeats > 0:
+            enough = counts >= min_repeats
+            if not enough.any():
+                raise InvalidInputError(
+                    f"no cell has {min_repeats} recorded repeats (the most is {counts.max()}); "
+                    "lower min_repeats"
+                )
+            scores = np.where(enough[..., None], scores, np.nan)
+            keep = np.asarray(enough.any(axis=(0, 2)))
+        kept = np.flatnonzero(keep).tolist()
+        return RecordedScores(
+            scores[:, keep],
+            self.models[m],
+            tuple(self.items[i] for i in kept),
+            self.raters[r],
+            None if self.categories is None else tuple(self.categories[i] for i in kept),
+            None if self.reference is None else self.reference[m][:, keep],
+            purchases=None if self.purchases is None else self.purchases[m],
+            epochs=None if self.epochs is None else self.epochs[m, :, r][:, keep],
+            weights=None if self.weights is None else self.weights[m, :, r][:, keep],
+            one_generation=self.one_generation,
+            one_measure=self.one_measure,
+        )
+
+    def as_panel(self) -> RecordedScores:
+        """The same scores, if their raters may be averaged.
+
+        Raises:
+            InvalidInputError: they are several metrics.
+        """
+        if len(self.raters) > 1 and not self.one_measure:
+            raise InvalidInputError(
+                f"these scores are {len(self.raters)} metrics ({', '.join(self.raters)}), whose mean means "
+                f"nothing; choose one with --rater {self.raters[0]!r}"
+            )
+        return self
+
+    def __repr__(self) -> str:
+        m, i, r, _ = self.scores.shape
+        return f"<RecordedScores: {m} models x {i} items x {r} raters, {int(self.counts.sum())} scores>"
+
+
+def _purchases(arrays: Mapping[str, NDArray[Any]]) -> tuple[Purchase, ...] | None:
+    if "allocation" not in arrays:
+        return None
+    names = _labels("allocation", arrays["allocation"])
+    n = len(names)
+    columns = {
+        name: np.asarray(arrays.get(name, np.full(n, default)), dtype=np.float64)
+        for name, default in (("fixed_repeats", 0.0), ("cost", np.nan), ("usd", np.nan))
+    }
+    for name, column in columns.items():
+        if column.shape != (n,):
+            raise InvalidInputError(f"{name} has shape {column.shape}; it must have one entry per model")
+    for name in names:
+        if name not in list(Allocation):
+            raise UnknownNameError("allocation", name, [a.value for a in Allocation])
+    return tuple(
+        Purchase(
+            Allocation(name), int(fixed), None if np.isnan(cost) else cost, None if np.isnan(usd) else usd
+        )
+        for name, fixed, cost, usd in zip(names, *(c.tolist() for c in columns.values()), strict=True)
+    )
+
+
+def _floats(name: str, values: ArrayLike) -> FloatArray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise InvalidInputError(
+            f"{name} holds {array.dtype} values; it must be float32 or float64, NaN = missing"
+        )
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32)
+    if np.isinf(array).any():
+        place = tuple(np.argwhere(np.isinf(array))[0].tolist())
+        raise InvalidInputError(f"{name} is infinite at {place}; write NaN for a score that is missing")
+    return array
+
+
+def _names(
+    axis: str, names: Sequence[str], shape: tuple[int, ...], number: int, *, unique: bool = True
+) -> tuple[str, ...]:
+    result = (names,) if isinstance(names, str) else tuple(str(name) for name in names)
+    if len(result) != shape[number]:
+        raise InvalidInputError(
+            f"{axis} has {len(result)} names, but scores of shape {shape} has {shape[number]} on axis "
+            f"{number}; give one per entry"
+        )
+    if unique:
+        Design(**{"items": ("item",), axis: result})  # the same check, and the same message, as everywhere
+    return result
+
+
+def _labels(name: str, array: NDArray[Any]) -> tuple[str, ...]:
+    if array.ndim != 1:
+        raise InvalidInputError(f"{name} has shape {array.shape}; it must be a list of names")
+    if array.dtype.kind == "S":
+        try:
+            array = np.char.decode(array, "utf-8")
+        except UnicodeDecodeError as ex:
+            raise InvalidInputError(f"{name} holds bytes that are not UTF-8; save names as strings") from ex
+    return tuple(str(label) for label in array.tolist())
+
+
+def _codes(names: Sequence[str] | None, n: int, default: str) -> tuple[list[int], tuple[str, ...]]:
+    if names is None:
+        return [0] * n, (default,)
+    code: dict[str, int] = {}
+    return [code.setdefault(str(name), len(code)) for name in names], tuple(code)
+
+
+def _position(kind: str, name: str | None, names: tuple[str, ...]) -> slice:
+    if name is None:
+        return slice(None)
+    if name not in names:
+        raise UnknownNameError(kind, name, names)
+    return slice(names.index(name), names.index(name) + 1)
+
+
+def _mean(values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    total = np.nansum(values, axis=3)
+    mean: NDArray[np.float64] = np.full(total.shape, np.nan)
+    np.divide(total, counts, out=mean, where=counts > 0)
+    return mean

@@ -1,0 +1,102 @@
+"""What to do next, from where the error of the estimate comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from evalbudget.repeats._rows import FEWEST_ITEMS, BenchmarkMean
+from evalbudget.repeats._wording import count, shortened
+from evalbudget.repeats.estimates import ItemReadings
+
+_MANY_FAILURES = 0.1
+_CLEAR = 0.8
+_REASON = 60
+
+
+def items_share(rows: Mapping[str, float]) -> float | None:
+    r"""Share of the estimate's variance that lies between items and that no repeat can take away.
+
+    .. math:: 1 - (\text{repeats\_stderr} / \text{stderr})^2
+
+    Args:
+        rows: of :func:`~evalbudget.repeats._rows.mean_rows`.
+
+    Returns:
+        From 0 to 1; None where either error is unknown.
+    """
+    if "stderr" not in rows or "repeats_stderr" not in rows:
+        return None
+    return max(0.0, 1.0 - (rows["repeats_stderr"] / rows["stderr"]) ** 2)
+
+
+def next_steps(
+    mean: BenchmarkMean,
+    *,
+    table: ItemReadings,
+    failures: Mapping[str, int],
+    bounds: tuple[float, float] | None,
+    range_flag: str,
+    judges_flag: str,
+) -> list[str]:
+    """What to do next, the most useful first.
+
+    Args:
+        mean: the benchmark mean.
+        table: of all items.
+        failures: how many calls gave no score, by reason.
+        bounds: the smallest and the largest possible score; None if unknown.
+        range_flag: how the host is told the range of the scores.
+        judges_flag: how it is told of several judges; empty where that would not help.
+    """
+    steps: list[str] = []
+    failed, scored = sum(failures.values()), int(table.value.size)
+    if failed and failed >= _MANY_FAILURES * (failed + scored):
+        worst = max(failures, key=lambda reason: failures[reason])
+        steps.append(
+            f"{failed:,} of {failed + scored:,} calls gave no score; find out why first (most often: "
+            f"{shortened(worst, _REASON)})."
+        )
+    if not scored:
+        return steps
+    items = int(np.count_nonzero(table.counts))
+    if items < FEWEST_ITEMS:
+        steps.append(f"Add items: {count(items, 'item')} cannot speak for others.")
+    elif _never_differed(table):
+        steps.append(
+            "Repeats of an item never differed, so they buy nothing: ask every item once, and spend the rest "
+            "on more items."
+        )
+    elif (share := items_share(mean.rows)) is not None:
+        steps.append(_where_to_spend(share, judges_flag))
+    if bounds is None:
+        steps.append(
+            f"Declare the range of the scores ({range_flag} LOW..HIGH) to get intervals for single items "
+            "that hold however often you look."
+        )
+    return steps
+
+
+def _where_to_spend(share: float, judges_flag: str) -> str:
+    more = "more items"
+    if judges_flag:
+        more += f" or a second judge ({judges_flag})"
+    if share < 1 - _CLEAR:
+        return (
+            f"{1 - share:.0%} of the estimate's variance comes from repeats: a larger budget will help; "
+            "four times as many repeats halve that part of the error."
+        )
+    come_from = (
+        f"{share:.0%} of the estimate's variance comes from which items were asked and {1 - share:.0%} "
+        "from repeats"
+    )
+    if share < _CLEAR:
+        return f"{come_from}: both a larger budget and {more} will help."
+    return f"{come_from}: {more} will do more for it than further repeats."
+
+
+def _never_differed(table: ItemReadings) -> bool:
+    moments = table.moments
+    several = moments.n > 1
+    return bool(several.any()) and not bool((moments.squares[several] > 0.0).any())

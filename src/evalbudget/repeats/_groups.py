@@ -1,0 +1,67 @@
+"""Several tasks as one benchmark: the weighted mean of their estimates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from evalbudget.repeats._rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows
+from evalbudget.repeats.estimates._combined import weighted_mean
+
+_SHOWN = 3
+
+
+def describe_group(
+    means: Mapping[str, BenchmarkMean], weights: Mapping[str, float], *, level: float = LEVEL
+) -> BenchmarkMean:
+    """The weighted mean of tasks and how sure it is, in the rows of one task; only what is defined.
+
+    Random are each task's items and repeats, independently of each other; the tasks and their weights are
+    given. Intervals are those of :func:`~evalbudget.repeats.estimates._combined.weighted_mean` under the
+    rules of
+    :func:`~evalbudget.repeats._rows.mean_rows`. The range of the mean is the weighted mean of the tasks'
+    ranges, if all of them are known.
+
+    Args:
+        means: by task.
+        weights: of the same tasks.
+        level: of the intervals.
+    """
+    scored = {task: mean for task, mean in means.items() if mean.total is not None}
+    if not scored or len(scored) < len(means):
+        missing = [task for task in means if task not in scored]
+        return BenchmarkMean(NOTHING_SCORED.rows, f"nothing was scored in {_named(missing)}")
+    own = [weights[task] for task in scored]
+    totals = [mean.total for mean in scored.values() if mean.total is not None]
+    repeats = [mean.repeats for mean in scored.values() if mean.repeats is not None]
+    total = weighted_mean(totals, own)
+    found = mean_rows(
+        total,
+        weighted_mean(repeats, own),
+        items=int(sum(mean.rows["items"] for mean in scored.values())),
+        readings=int(sum(mean.rows["readings"] for mean in scored.values())),
+        bounds=_bounds(list(scored.values()), own),
+        level=level,
+    )
+    if "lower" in found.rows or math.isfinite(total.standard_error):
+        return found
+    unknown = [task for task, mean in scored.items() if not math.isfinite(mean.total.standard_error)]  # type: ignore[union-attr]
+    why = f"too few items were scored in {_named(unknown)} to know an error"
+    return BenchmarkMean(found.rows, why, found.counted, found.total, found.repeats, found.bounds)
+
+
+def _bounds(means: list[BenchmarkMean], weights: list[float]) -> tuple[float, float] | None:
+    ranges = [mean.bounds for mean in means]
+    known = [bounds for bounds in ranges if bounds is not None]
+    if len(known) < len(ranges):
+        return None
+    whole = math.fsum(weights)
+    low, high = (
+        math.fsum(w * bounds[end] for w, bounds in zip(weights, known, strict=True)) / whole for end in (0, 1)
+    )
+    return low, high
+
+
+def _named(tasks: list[str]) -> str:
+    rest = len(tasks) - _SHOWN
+    return ", ".join(tasks[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,176 @@
+"""The closing summary of several tasks that share one budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.cells import cell_len
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.repeats._advice import next_steps
+from evalbudget.repeats._groups import describe_group
+from evalbudget.repeats._plain import plain_epochs
+from evalbudget.repeats._rows import BenchmarkMean, whole_counts
+from evalbudget.repeats._summary import ItemLine, Outcome, Summary, summarize
+from evalbudget.repeats._wording import count, decimals, padded, shortened, wrapped
+from evalbudget.repeats.estimates import ItemReadings
+
+_MOST_TASKS = 12
+_MOST_ITEMS = 5
+_REASONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the tasks, or a group of them.
+
+    Attributes:
+        name: of it.
+        rows: its mean, as in a host's table.
+        no_interval: why it has no interval; None where it has.
+        is_group: it is made of tasks.
+    """
+
+    name: str
+    rows: Mapping[str, float]
+    no_interval: str | None
+    is_group: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSummary(Summary):
+    """What a budgeted run of several tasks found; prints itself as text.
+
+    ``rows`` are those of the mean over all items of all tasks, on which the advice rests.
+
+    Attributes:
+        parts: the groups, then the tasks.
+    """
+
+    parts: tuple[Part, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON values; counts are whole numbers."""
+        own = Summary.as_json(self)
+        for part in own["parts"]:
+            part["rows"] = whole_counts(part["rows"])
+        return own
+
+    def _title(self, width: int) -> list[str]:
+        return [shortened(f"{self.task} with {self.model}, which share one budget", width)]
+
+    def _estimate(self, width: int) -> list[str]:
+        shown = self.parts[:_MOST_TASKS]
+        places = decimals(part.rows.get("stderr", float("nan")) for part in shown)
+        cells = [
+            (
+                f"{part.rows['estimate']:.{places}f}" if "estimate" in part.rows else "-",
+                f"{part.rows['lower']:.{places}f} to {part.rows['upper']:.{places}f}"
+                if "lower" in part.rows
+                else "-",
+                f"{part.rows['items']:,.0f}",
+                f"{part.rows['readings']:,.0f}",
+            )
+            for part in shown
+        ]
+        head = ("estimate", "95% interval", "items", "readings")
+        widths = [max(len(h), *(len(row[i]) for row in cells)) for i, h in enumerate(head)]
+        room = max(20, width - sum(widths) - 2 * len(widths))
+        names = [shortened(part.name, room - 8) + " (group)" * part.is_group for part in shown]
+        first = max(map(cell_len, names))
+        found = []
+        for name, row in zip(["", *names], [head, *cells], strict=True):
+            numbers = "  ".join(f"{text:>{w}}" for text, w in zip(row, widths, strict=True))
+            found.append(f"{padded(name, first)}  {numbers}")
+        more = len(self.parts) - len(shown)
+        if more:
+            found.append(f"{count(more, 'further task')} in the table above")
+        found += wrapped("Items and repeats are both random; which tasks there are is given.", width)
+        without = [part for part in self.parts if part.no_interval is not None]
+        for part in without[:_REASONS]:
+            found += wrapped(f"{part.name} without an interval: {part.no_interval}.", width)
+        if len(without) > _REASONS:
+            found.append(f"{count(len(without) - _REASONS, 'further task')} without an interval.")
+        return found
+
+
+def share_budget(
+    outcomes: Sequence[Outcome],
+    *,
+    groups: Mapping[str, BenchmarkMean],
+    spent: float,
+    failures: Mapping[str, int],
+    closed: Sequence[str],
+) -> SharedSummary:
+    """What a run of several tasks found.
+
+    Args:
+        outcomes: of each task, at least two; the budget and why it stopped are the same in all.
+        groups: means of groups of these tasks, by name.
+        spent: by all of them.
+        failures: of all of them.
+        closed: items of all of them that failed too often to be asked again.
+
+    Raises:
+        InvalidInputError: fewer than two tasks.
+    """
+    if len(outcomes) < 2:
+        raise InvalidInputError(f"{len(outcomes)} tasks share no budget; give two or more, or use summarize")
+    one = outcomes[0]
+    mean = describe_group(
+        {outcome.task: outcome.mean for outcome in outcomes},
+        {outcome.task: float(outcome.table.n_items) for outcome in outcomes},
+    )
+    table = joined([outcome.table for outcome in outcomes])
+    own = [summarize(outcome) for outcome in outcomes]
+    lines: list[ItemLine] = [line for summary in own for line in summary.least_known]
+    ordered = dict(sorted(failures.items(), key=lambda reason: -reason[1]))
+    known = all(outcome.bounds is not None for outcome in outcomes)
+    return SharedSummary(
+        task=f"{len(outcomes)} tasks",
+        model=one.model,
+        score="",
+        unit=one.unit,
+        budget=one.budget,
+        spent=spent,
+        readings=int(table.value.size),
+        counted=sum(outcome.mean.counted for outcome in outcomes),
+        items=table.n_items,
+        failures=ordered,
+        closed_items=tuple(closed),
+        stop_reason=one.stop_reason,
+        rows=mean.rows,
+        no_interval=mean.no_interval,
+        judges=(),
+        least_known=tuple(sorted(lines, key=lambda line: (-line.half_width, line.readings))[:_MOST_ITEMS]),
+        plain=plain_epochs(table) if np.ptp(table.counts) > 1 else None,
+        next_steps=tuple(
+            next_steps(
+                mean,
+                table=table,
+                failures=ordered,
+                bounds=one.bounds if known else None,
+                range_flag=one.range_flag,
+                judges_flag="",
+            )
+        ),
+        parts=(
+            *(Part(name, group.rows, group.no_interval, True) for name, group in groups.items()),
+            *(Part(outcome.task, outcome.mean.rows, outcome.mean.no_interval, False) for outcome in outcomes),
+        ),
+    )
+
+
+def joined(tables: Sequence[ItemReadings]) -> ItemReadings:
+    """Readings of disjoint items as one table, in this order."""
+    first = np.cumsum([0, *(table.n_items for table in tables)])
+    return ItemReadings.of(
+        np.concatenate([table.item + start for table, start in zip(tables, first[:-1], strict=True)]),
+        np.concatenate([table.epoch for table in tables]),
+        np.concatenate([table.value for table in tables]),
+        n_items=int(first[-1]),
+        cost=sum(table.cost for table in tables),
+    )

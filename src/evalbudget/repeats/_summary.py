@@ -1,0 +1,310 @@
+"""What a budgeted run found, in plain words: the last thing a person reads on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from rich.cells import cell_len
+
+from evalbudget.repeats._advice import next_steps
+from evalbudget.repeats._plain import PlainEpochs, plain_epochs
+from evalbudget.repeats._rows import BenchmarkMean, whole_counts
+from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
+from evalbudget.repeats.estimates import ItemReadings
+
+_MOST_ITEMS = 5
+_MOST_REASONS = 3
+_NAME = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """A run as its host knows it.
+
+    Attributes:
+        task: its name.
+        model: what was evaluated.
+        names: of all items, in order.
+        table: readings of all items; where judges take turns, with their deviations taken out.
+        columns: every item's estimate and interval (:func:`~evalbudget.repeats.item_columns`).
+        mean: the benchmark mean, as the host prints it.
+        budget: in scores; None where there was none.
+        spent: of it.
+        failures: how many calls gave no score, by reason.
+        closed: items that failed too often to be asked again.
+        stop_reason: why nothing more was asked.
+        bounds: the smallest and the largest possible score, declared or known from the scorer.
+        judges: that took turns; empty where they did not.
+        judged: a model gave the scores.
+        score: whose scores these are; empty if there is only one.
+        unit: what a budget of 1 buys, in the plural.
+        range_flag: how this host is told the range of the scores.
+        judges_flag: how it is told of several judges; empty where it cannot be told.
+    """
+
+    task: str
+    model: str
+    names: Sequence[str]
+    table: ItemReadings
+    columns: Mapping[str, Any]
+    mean: BenchmarkMean
+    budget: float | None
+    spent: float
+    failures: Mapping[str, int] = field(default_factory=dict)
+    closed: Sequence[str] = ()
+    stop_reason: str = ""
+    bounds: tuple[float, float] | None = None
+    judges: Sequence[str] = ()
+    judged: bool = False
+    score: str = ""
+    unit: str = "scores"
+    range_flag: str = "--score-range"
+    judges_flag: str = "--judges"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemLine:
+    """One item: its mean score, its 95% interval (both None where there is none) and its readings."""
+
+    name: str
+    score: float | None
+    interval: tuple[float, float] | None
+    readings: int
+
+    @property
+    def half_width(self) -> float:
+        """Of the interval; infinite where there is none."""
+        return np.inf if self.interval is None else (self.interval[1] - self.interval[0]) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a budgeted run found; prints itself as text.
+
+    Attributes:
+        task: its name.
+        model: what was evaluated.
+        score: whose scores these are; empty if there is only one.
+        unit: what a budget of 1 buys, in the plural.
+        budget: None where there was none.
+        spent: of it.
+        readings: scores that came back.
+        counted: of those, how many the estimate rests on.
+        items: of the benchmark.
+        failures: how many calls gave no score, by reason, most frequent first.
+        closed_items: items that failed too often to be asked again.
+        stop_reason: why nothing more was asked.
+        rows: the benchmark mean, as in a host's table.
+        no_interval: why it has no interval; None where it has.
+        judges: that took turns.
+        least_known: the items known least well, the worst first.
+        plain: what plain epochs would have needed; None if that is unknown, or if this run is plain epochs.
+        next_steps: what to do next, a sentence each.
+    """
+
+    task: str
+    model: str
+    score: str
+    unit: str
+    budget: float | None
+    spent: float
+    readings: int
+    counted: int
+    items: int
+    failures: Mapping[str, int]
+    closed_items: tuple[str, ...]
+    stop_reason: str
+    rows: Mapping[str, float]
+    no_interval: str | None
+    judges: tuple[str, ...]
+    least_known: tuple[ItemLine, ...]
+    plain: PlainEpochs | None
+    next_steps: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON values; counts are whole numbers."""
+        return {
+            **asdict(self),
+            "rows": whole_counts(self.rows),
+            "budget": None if self.budget is None else _number(self.budget),
+            "spent": _number(self.spent),
+            "plain": None if self.plain is None else {**asdict(self.plain), "as_good": self.plain.as_good},
+        }
+
+    def lines(self, width: int = WIDTH) -> list[str]:
+        """As lines of text.
+
+        Args:
+            width: none is longer, unless a single word is.
+        """
+        found = [*self._title(width), *self._estimate(width), "", *self._bought(width)]
+        if self.readings:
+            found += ["", *self._items(width)]
+        if self.plain is not None:
+            found += ["", *wrapped(_compared(self.plain, self.unit), width)]
+        if self.next_steps:
+            found.append("")
+            for step in self.next_steps:
+                found += wrapped(step, width, first="Next: " if step is self.next_steps[0] else "Also: ")
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _title(self, width: int) -> list[str]:
+        scored = f", scored by {self.score}" if self.score else ""
+        whole = f"{self.task} with {self.model}{scored}"
+        if len(whole) <= width:
+            return [whole]
+        rest = ["  " + shortened(f"with {self.model}", width - 2)]
+        if scored:
+            rest.append("  " + shortened(f"scored by {self.score}", width - 2))
+        return [shortened(self.task, width), *rest]
+
+    def _estimate(self, width: int) -> list[str]:
+        rows, items = self.rows, count(int(self.rows.get("items", 0)), "item")
+        if "estimate" not in rows:
+            return ["No estimate: nothing was scored."]
+        places = decimals([rows.get("stderr", rows.get("repeats_stderr", float("nan")))])
+        value = f"Estimate {rows['estimate']:.{places}f}"
+        if self.judges:
+            value += f", the mean of {len(self.judges)} judges' means"
+        if "lower" in rows:
+            ends = _span(rows["lower"], rows["upper"], places)
+            found = wrapped(f"{value}, 95% interval {ends}: items and repeats both random.", width)
+        else:
+            found = wrapped(f"{value} of {items}, without an interval: {self.no_interval}.", width)
+        if "repeats_lower" in rows:
+            ends = _span(rows["repeats_lower"], rows["repeats_upper"], places)
+            which = "This item" if rows["items"] == 1 else f"These {items}"
+            found += wrapped(f"{which} asked again (only repeats random): {ends}.", width)
+        missing = self.items - int(rows["items"])
+        if missing:
+            found += wrapped(
+                f"{count(missing, 'item')} of {self.items:,} without a score: not in the estimate.",
+                width,
+            )
+        return found
+
+    def _bought(self, width: int) -> list[str]:
+        spent = f"{self.spent:,.0f} {self.unit}"
+        if self.budget is not None:
+            spent = f"{self.spent:,.0f} of {self.budget:,.0f} {self.unit}"
+        counted = "; all count for the estimate" if self.readings else ""
+        if self.counted < self.readings:
+            counted = f"; {self.counted:,} of them count for the estimate"
+        pairs = [
+            ("Spent", spent),
+            ("Stopped", self.stop_reason),
+            ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{counted}"),
+        ]
+        if self.failures:
+            shown = list(self.failures.items())[:_MOST_REASONS]
+            rest = sum(self.failures.values()) - sum(n for _, n in shown)
+            reasons = [f"{n:,} x {shortened(reason, 60)}" for reason, n in shown]
+            reasons += [f"{rest:,} x other"] if rest else []
+            if len(self.failures) == 1:
+                reasons = [shortened(shown[0][0], 60)]
+            pairs.append(("Failed", f"{count(sum(self.failures.values()), 'call')}: {', '.join(reasons)}"))
+        if self.closed_items:
+            named = [shortened(name, _NAME) for name in self.closed_items[:_MOST_ITEMS]]
+            more = len(self.closed_items) - len(named)
+            pairs.append(("Given up", ", ".join(named) + (f" and {more:,} more" if more else "")))
+        found: list[str] = []
+        for label, text in pairs:
+            if text:
+                found += wrapped(text, width, first=f"{label:<10}", rest=" " * 10)
+        return found
+
+    def _items(self, width: int) -> list[str]:
+        places = decimals(line.half_width for line in self.least_known)
+        cells = [
+            (
+                "-" if line.score is None else f"{line.score:.{places}f}",
+                "-" if line.interval is None else _span(*line.interval, places),
+                f"{line.readings:,}",
+            )
+            for line in self.least_known
+        ]
+        head = ("score", "95% interval", "readings")
+        widths = [max(len(h), *(len(row[i]) for row in cells)) for i, h in enumerate(head)]
+        room = max(20, width - sum(widths) - 2 * len(widths))
+        names = ["Known least well", *(shortened(line.name, room) for line in self.least_known)]
+        first = max(map(cell_len, names))
+        found = []
+        for name, row in zip(names, [head, *cells], strict=True):
+            numbers = "  ".join(f"{text:>{w}}" for text, w in zip(row, widths, strict=True))
+            found.append(f"{padded(name, first)}  {numbers}")
+        return found
+
+
+def summarize(outcome: Outcome) -> Summary:
+    """What a run found, from what its host knows."""
+    failures = dict(sorted(outcome.failures.items(), key=lambda reason: -reason[1]))
+    return Summary(
+        task=outcome.task,
+        model=outcome.model,
+        score=outcome.score,
+        unit=outcome.unit,
+        budget=outcome.budget,
+        spent=outcome.spent,
+        readings=int(outcome.table.value.size),
+        counted=outcome.mean.counted,
+        items=outcome.table.n_items,
+        failures=failures,
+        closed_items=tuple(outcome.closed),
+        stop_reason=outcome.stop_reason,
+        rows=outcome.mean.rows,
+        no_interval=outcome.mean.no_interval,
+        judges=tuple(outcome.judges),
+        least_known=_least_known(outcome),
+        plain=plain_epochs(outcome.table) if _uneven(outcome.table) else None,
+        next_steps=tuple(
+            next_steps(
+                outcome.mean,
+                table=outcome.table,
+                failures=failures,
+                bounds=outcome.bounds,
+                range_flag=outcome.range_flag,
+                judges_flag=outcome.judges_flag if outcome.judged and not outcome.judges else "",
+            )
+        ),
+    )
+
+
+def _uneven(table: ItemReadings) -> bool:
+    return table.n_items > 0 and int(np.ptp(table.counts)) > 1
+
+
+def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:
+    columns = outcome.columns
+    lines = [
+        ItemLine(name, score, None if low is None or high is None else (low, high), n)
+        for name, score, low, high, n in zip(
+            outcome.names,
+            *(columns[key] for key in ("estimate", "lower", "upper", "readings")),
+            strict=True,
+        )
+    ]
+    return tuple(sorted(lines, key=lambda line: (-line.half_width, line.readings))[:_MOST_ITEMS])
+
+
+def _compared(plain: PlainEpochs, unit: str) -> str:
+    epochs = f"about {plain.per_item:,} per item ({plain.readings:,} {unit})"
+    if plain.as_good:
+        return f"Plain epochs would have done as well or better: {epochs} for a worst item known as well."
+    return (
+        f"Plain epochs would have needed {epochs} to know the worst item as well as this run does with "
+        f"{plain.bought:,}, if scores vary as they did here."
+    )
+
+
+def _span(low: float, high: float, places: int) -> str:
+    return f"{low:.{places}f} to {high:.{places}f}"
+
+
+def _number(value: float) -> float:
+    return int(value) if float(value).is_integer() else value

@@ -1,0 +1,115 @@
+"""One sampler against one pool: asks, draws, tells, and measures the errors at every budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from evalbudget.design import Reading
+from evalbudget.errors import BudgetError
+from evalbudget.repeats.backtest._pool import Draws, Pool
+from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
+from evalbudget.replay._contestant import Contestant
+from evalbudget.sampler import Allocation, Sampler
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Errors of one replay at one budget.
+
+    Attributes:
+        worst_item_error: max_i abs(estimate_i - true_i), an item's estimate being the mean of its readings.
+        rmse: root of mean_i (estimate_i - true_i)^2.
+        bias: estimated minus true benchmark mean; the estimate is the one a host would print.
+        readings: at most the budget; less if the sampler stopped.
+        seconds: wall clock until then, drawing and the sampler's decisions together.
+    """
+
+    worst_item_error: float
+    rmse: float
+    bias: float
+    readings: int
+    seconds: float
+
+
+def replay(
+    pool: Pool, contestant: Contestant, *, seed: int, budgets: Sequence[int], objective: str, in_flight: int
+) -> tuple[Outcome, ...]:
+    """Run to the last budget and look at the readings so far at each of them.
+
+    Args:
+        pool: where readings come from.
+        contestant: the sampler, built with the last budget.
+        seed: of the draws, which are the same for all samplers, and of the sampler's own choices.
+        budgets: numbers of readings, increasing.
+        objective: for samplers that take one.
+        in_flight: how many readings are asked before any of them is told.
+
+    Raises:
+        BudgetError: an item is left without a reading.
+    """
+    started = perf_counter()
+    last = budgets[-1]
+    sampler = contestant.build(pool, objective=objective, seed=seed, budget=last)
+    draws = Draws(pool, seed, last)
+    ask, tell, values, further = sampler.ask, sampler.tell, draws.values, draws.further
+    items: list[int] = []
+    epochs: list[int] = []
+    scores: list[float] = []
+    weights: list[float] = []
+    seconds: list[float] = []
+    asked, going = 0, True
+    for budget in budgets:
+        while going and asked < budget:
+            # asked across the smaller budgets, so that these see what a run of their own would
+            requests = ask(min(in_flight, last - asked))
+            readings: list[Reading] = []
+            for request in requests:
+                _, item, epoch, _ = request.cell
+                try:
+                    value = values[item][epoch]
+                except IndexError:
+                    value = further(item, epoch)
+                items.append(item)
+                epochs.append(epoch)
+                scores.append(value)
+                weights.append(nan if request.weight is None else request.weight)
+                readings.append(Reading(request, value))
+            tell(readings)
+            asked += len(requests)
+            going = bool(requests)
+        seconds.append(perf_counter() - started)
+    columns = (np.array(items), np.array(epochs), np.array(scores), np.array(weights))
+    return tuple(
+        _outcome(pool, sampler, [column[:budget] for column in columns], elapsed)
+        for budget, elapsed in zip(budgets, seconds, strict=True)
+    )
+
+
+def _outcome(pool: Pool, sampler: Sampler, columns: list[np.ndarray[Any, Any]], seconds: float) -> Outcome:
+    k = len(pool.items)
+    item, epoch, value, weight = columns
+    weighted = sampler.allocation is Allocation.WEIGHTED
+    readings = ItemReadings.of(item, epoch, value, n_items=k, weight=weight if weighted else None)
+    unread = int((readings.counts == 0).sum())
+    if unread:
+        raise BudgetError(
+            f"{sampler.name} left {unread} of {k} items of {pool} without a reading after {item.size}; "
+            "give a larger budget"
+        )
+    errors = readings.moments.mean - pool.means
+    benchmark = mean_over_fixed_items(
+        readings, allocation=sampler.allocation, fixed_repeats=max(sampler.fixed_repeats, 1)
+    )
+    return Outcome(
+        worst_item_error=float(np.abs(errors).max()),
+        rmse=float(np.sqrt(np.mean(errors * errors))),
+        bias=float(benchmark.value - pool.means.mean()),
+        readings=item.size,
+        seconds=seconds,
+    )

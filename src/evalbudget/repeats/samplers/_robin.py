@@ -1,0 +1,88 @@
+"""ROBIN: repeats in proportion to known variances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evalbudget.design import Design
+from evalbudget.errors import InvalidInputError
+from evalbudget.repeats.samplers._base import RepeatSampler
+from evalbudget.repeats.samplers._objective import Objective
+from evalbudget.sampler import Allocation
+
+
+class Robin(RepeatSampler):
+    r"""Known variances: one reading each, then :math:`\arg\max_i \sigma_i^2 / n_i`.
+
+    Without ``variances`` the first ``pilot`` readings of each item estimate them, once and for all.
+
+    Args:
+        design: one model, one rater.
+        variances: :math:`\sigma_i^2`, shape (n_items,), finite and >= 0; None to take them from a pilot.
+        pilot: readings of each item in the pilot, at least 2; ignored when variances are given.
+        objective: ``worst-item`` as in the paper, or ``mse`` / ``mean`` with :math:`\sigma_i^2/(n_i(n_i+1))`.
+        warmup: at least this many readings of each item.
+        seed: of the order among equals.
+        max_failures: see Sampler.
+
+    Raises:
+        InvalidInputError: variances of another shape, negative or not finite; a pilot below 2.
+
+    References:
+        arXiv 2602.15481 (ROBIN).
+    """
+
+    name = "robin"
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        variances: Sequence[float] | None = None,
+        pilot: int = 10,
+        objective: str = Objective.WORST_ITEM,
+        warmup: int = 1,
+        seed: int = 0,
+        max_failures: int = 3,
+    ) -> None:
+        self.objective = Objective.named(objective)
+        known = None if variances is None else np.asarray(variances, dtype=float)
+        if known is not None:
+            if known.shape != (design.n_items,):
+                raise InvalidInputError(
+                    f"robin got variances of shape {known.shape} for {design.n_items} items; give one each"
+                )
+            if not (np.isfinite(known).all() and (known >= 0).all()):
+                raise InvalidInputError(
+                    "robin got a variance that is negative or not finite; leave them out to use a pilot"
+                )
+        elif pilot < 2:
+            raise InvalidInputError(f"robin got pilot={pilot}; a variance needs at least 2 readings")
+        super().__init__(
+            design,
+            warmup=max(warmup, 1 if known is not None else pilot),
+            seed=seed,
+            max_failures=max_failures,
+            options={
+                "variances": None if known is None else tuple(known.tolist()),
+                "pilot": pilot,
+                "objective": self.objective.value,
+            },
+        )
+        self.allocation = Allocation.FIXED if known is not None else Allocation.ADAPTIVE
+        self._variances: list[float] = [] if known is None else known.tolist()
+
+    def _warmed_up(self) -> None:
+        if self.options["variances"] is None:
+            self._variances = [
+                self.sum_of_squares(item) / max(1, self.n_read(item) - 1)
+                for item in range(self.design.n_items)
+            ]
+
+    def _urgency(self, item: int) -> float:
+        n = self.n_asked(item)
+        if self.objective is Objective.WORST_ITEM:
+            return self._variances[item] / n
+        return self._variances[item] / (n * (n + 1))

@@ -1,0 +1,212 @@
+"""Every model's mean with intervals, and the ranks they leave open."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from evalbudget.estimate import Estimate
+from evalbudget.report._numbers import CLAIM, decimals, name_cell, names, new_table, number, span
+from evalbudget.report._section import Bar, Chart, Section
+from evalbudget.report._study import Study
+from evalbudget.sampler import Allocation
+from evalbudget.tables import NotedTable
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One model.
+
+    Attributes:
+        model: name.
+        rank: by the estimate, from 1; equal estimates share the better one.
+        best_rank: the best the scores leave open, for all models at once.
+        worst_rank: the worst.
+        estimate: mean over sampled items.
+        standard_error: nan where one item leaves nothing to estimate it from.
+        low: of the interval for this model by itself; nan where none is claimed.
+        high: of it.
+        all_low: of the interval that holds for all models at once.
+        all_high: of it.
+        items: scored.
+        readings: behind the estimate.
+        readings_recorded: in all; more, where some may not count.
+        cost: cells paid for.
+        usd: dollars paid; None where unknown.
+        allocation: how readings were allocated.
+        method: of the estimate.
+    """
+
+    model: str
+    rank: int
+    best_rank: int
+    worst_rank: int
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    all_low: float
+    all_high: float
+    items: int
+    readings: int
+    readings_recorded: int
+    cost: float
+    usd: float | None
+    allocation: str
+    method: str
+
+
+@dataclass(frozen=True)
+class Leaderboard(Section):
+    """Models, the highest estimate first.
+
+    Attributes:
+        rows: one per model.
+        level: of the intervals.
+        items: of the benchmark, those never scored included.
+        raters: behind the means.
+        notes: what to beware of.
+    """
+
+    name: ClassVar[str] = "leaderboard"
+
+    rows: tuple[Standing, ...]
+    level: float
+    items: int
+    raters: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, study: Study) -> Self | None:
+        """There is always one."""
+        ranks = study.pairs.ranks(study.level) if len(study.models) > 1 else ((1, 1),)
+        values = [study.means[m].value for m in study.order]
+        rows, notes = [], []
+        for m in study.order:
+            estimate = study.means[m]
+            rank = 1 + sum(value > estimate.value for value in values)
+            rows.append(_standing(study, m, estimate, rank, ranks[m]))
+            notes += _notes(study, m, rows[-1])
+        return cls(tuple(rows), study.level, len(study.recorded.items), study.raters, tuple(notes))
+
+    @property
+    def label(self) -> str:
+        """Exactly what the intervals claim."""
+        who = f", by these {len(self.raters)} judges, each weighing the same" if len(self.raters) > 1 else ""
+        text = f"Mean score over all items like these {self.items:,}{who}. {CLAIM} "
+        if len(self.rows) == 1:
+            return text + f"{self.level:.0%} interval: of this model."
+        return text + (
+            f"{self.level:.0%} interval: each model by itself; at once: all {len(self.rows)} models together "
+            f"(Bonferroni). Rank: what the paired differences of all pairs together leave open at "
+            f"{self.level:.0%}; the highest mean is first."
+        )
+
+    def tables(self) -> tuple[NotedTable, ...]:
+        """One table; columns that would say the same in every row go to the caption."""
+        rows = self.rows
+        same_items = all(row.items == self.items for row in rows)
+        per_item = {row.readings / max(row.items, 1) for row in rows}
+        constant = len(per_item) == 1 and (readings := per_item.pop()) == int(readings)
+        paid = any(row.cost != row.readings for row in rows)
+        dollars = any(row.usd is not None for row in rows)
+        several = len(rows) > 1
+        columns = [*(["rank"] if several else []), "model", "mean", "s.e.", f"{self.level:.0%} interval"]
+        columns += ["at once"] if several else []
+        columns += [] if same_items else ["items"]
+        columns += [] if constant else ["readings"]
+        columns += ["cost"] if paid else []
+        columns += ["usd"] if dollars else []
+        counts = [f"{self.items:,} item{'s' * (self.items != 1)}."] if same_items else []
+        if constant:
+            counts.append(f"{readings:,.0f} reading{'s' * (readings > 1)} per item.")
+        table = new_table("leaderboard", " ".join([*counts, self.label, *self.notes]), columns)
+        places = decimals(row.standard_error for row in rows)
+        for row in rows:
+            cells: list[Any] = []
+            if several:
+                open_ranks = f"{row.best_rank}-{row.worst_rank}"
+                cells.append(str(row.rank) if row.best_rank == row.worst_rank else open_ranks)
+            cells += [
+                name_cell(row.model),
+                number(row.estimate, places),
+                number(row.standard_error, places),
+                span(row.low, row.high, places),
+            ]
+            cells += [span(row.all_low, row.all_high, places)] if several else []
+            cells += [] if same_items else [f"{row.items:,}"]
+            cells += [] if constant else [f"{row.readings:,}"]
+            cells += [f"{row.cost:,.0f}"] if paid else []
+            cells += ["-" if row.usd is None else f"{row.usd:,.2f}"] if dollars else []
+            table.add_row(*cells)
+        return (table,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Label, notes and rows."""
+        return {"label": self.label, "notes": list(self.notes), "rows": [asdict(row) for row in self.rows]}
+
+    def chart(self) -> Chart | None:
+        """Thick: each model's own interval; thin: that of all at once."""
+        bars = tuple(
+            Bar(row.model, row.estimate, row.low, row.high, row.all_low, row.all_high) for row in self.rows
+        )
+        return Chart("leaderboard", "mean score", bars)
+
+
+def _standing(study: Study, m: int, estimate: Estimate, rank: int, ranks: tuple[int, int]) -> Standing:
+    level, several = study.level, len(study.models)
+    own = estimate.confidence_interval(level)
+    everyone = estimate.confidence_interval(1 - (1 - level) / several)
+    recorded = int(study.scores(m).value.size)
+    unused = estimate.details.get("readings_unused", 0.0)
+    readings = recorded - int(unused)
+    purchase = study.purchase(m)
+    if study.is_panel and purchase.allocation is Allocation.ADAPTIVE:
+        readings = int(study.fixed_scores(m).value.size)
+    return Standing(
+        model=study.models[m],
+        rank=rank,
+        best_rank=ranks[0],
+        worst_rank=ranks[1],
+        estimate=estimate.value,
+        standard_error=estimate.standard_error,
+        low=own.low,
+        high=own.high,
+        all_low=everyone.low,
+        all_high=everyone.high,
+        items=len(study.recorded.items) - int(estimate.details["items_missing"]),
+        readings=readings,
+        readings_recorded=recorded,
+        cost=float(recorded) if purchase.cost is None else purchase.cost,
+        usd=purchase.usd,
+        allocation=purchase.allocation.value,
+        method=estimate.method,
+    )
+
+
+def _notes(study: Study, m: int, row: Standing) -> list[str]:
+    notes = []
+    if row.readings < row.readings_recorded:
+        notes.append(
+            f"{row.model}: {row.readings:,} of {row.readings_recorded:,} readings count, the first "
+            f"{study.purchase(m).fixed_repeats} of each item; the others were bought because of the scores, "
+            "and would bias the mean."
+        )
+    elif row.allocation == Allocation.WEIGHTED.value:
+        notes.append(
+            f"{row.model}: adaptive repeats; all readings count, weighted so that the mean is unbiased."
+        )
+    if row.standard_error == 0.0:
+        notes.append(f"{row.model}: all items score the same, which proves no interval.")
+    elif not np.isfinite(row.standard_error):
+        notes.append(f"{row.model}: too few scores to estimate an error.")
+    if study.is_panel:
+        silent = [j for j, n in zip(study.raters, study.scores(m).counts, strict=True) if n == 0]
+        if silent:
+            notes.append(
+                f"{row.model} was not scored by {names(silent)}: its mean is of the other judges, and "
+                "not comparable."
+            )
+    return notes

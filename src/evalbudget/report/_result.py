@@ -1,0 +1,205 @@
+"""The report: sections assembled, printed, written."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError, UnknownNameError
+from evalbudget.estimate import check_level
+from evalbudget.judges.estimates import require_one_scale
+from evalbudget.report._categories import Categories
+from evalbudget.report._components import Components
+from evalbudget.report._differences import Differences
+from evalbudget.report._judges import Judges
+from evalbudget.report._leaderboard import Leaderboard
+from evalbudget.report._merge import merge
+from evalbudget.report._reference import AgainstReference
+from evalbudget.report._section import Chart, Section
+from evalbudget.report._self_preference import SelfPreferences
+from evalbudget.report._study import Study
+from evalbudget.tables import Tables
+
+if TYPE_CHECKING:
+    from evalbudget.recorded._scores import RecordedScores
+
+log = logging.getLogger(__name__)
+
+SECTIONS: tuple[type[Section], ...] = (
+    Leaderboard,
+    Differences,
+    Judges,
+    Components,
+    SelfPreferences,
+    Categories,
+    AgainstReference,
+)
+"""Those of evalbudget itself, in order."""
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """Everything a report says.
+
+    Attributes:
+        sections: in order, those that apply.
+        level: of all intervals.
+        models: reported on.
+        raters: behind the scores.
+        items: of the benchmark.
+    """
+
+    sections: tuple[Section, ...]
+    level: float
+    models: tuple[str, ...]
+    raters: tuple[str, ...]
+    items: int
+
+    def __getitem__(self, name: str) -> Section:
+        """The section of that name.
+
+        Raises:
+            UnknownNameError: it is not part of this report.
+        """
+        for section in self.sections:
+            if section.name == name:
+                return section
+        raise UnknownNameError("section", name, [section.name for section in self.sections])
+
+    def table(self) -> Tables:
+        """All tables, one below the other, for 80 columns; it also prints itself as text."""
+        return Tables(tuple(table for section in self.sections for table in section.tables()))
+
+    def charts(self) -> tuple[Chart, ...]:
+        """What a picture shows."""
+        return tuple(chart for section in self.sections if (chart := section.chart()) is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values: what was asked, then every section by its name; undefined numbers are None."""
+        asked = {
+            "level": self.level,
+            "models": list(self.models),
+            "raters": list(self.raters),
+            "items": self.items,
+        }
+        told: dict[str, Any] = _defined({section.name: section.to_dict() for section in self.sections})
+        return asked | told
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        return f"<Report: {', '.join(s.name for s in self.sections)}; see .table(), .to_json()>"
+
+
+def report(
+    recorded: RecordedScores | Mapping[str, RecordedScores],
+    *,
+    level: float = 0.95,
+    against: str | None = None,
+    models: Sequence[str] = (),
+    rater: str | None = None,
+    rescale: bool = False,
+    sections: Sequence[type[Section]] = SECTIONS,
+) -> Report:
+    """Say what recorded scores prove: a leaderboard, paired differences, and of panels what judges add.
+
+    Args:
+        recorded: the scores; several recordings, each by a name for messages, are put side by side.
+        level: of all intervals.
+        against: the model all others are compared with; None for the one with the highest estimate.
+        models: only these; empty for all.
+        rater: only this one; None for all, which are then a panel of judges.
+        rescale: map the range that each rater used to 0..1.
+        sections: what to report.
+
+    Raises:
+        UnknownNameError: no such model or rater; suggests the nearest.
+        InvalidInputError: recordings that do not go together, or a level that is none.
+        InvalidInferenceError: judges on different scales, or no reading that may count.
+    """
+    check_level(level)
+    parts = list(recorded.items()) if isinstance(recorded, Mapping) else [("the scores", recorded)]
+    one = merge(parts)
+    if models or rater is not None:
+        one = _only(one, models, rater)
+    one.as_panel()
+    if rescale:
+        from evalbudget.recorded._rescale import rescale_raters
+
+        one = rescale_raters(one)
+    study = Study(one, level, against)
+    if study.is_panel and not rescale:
+        _require_one_scale(study)
+    found = [section for cls in sections if (section := _section(cls, study)) is not None]
+    return Report(tuple(found), level, one.models, one.raters, len(one.items))
+
+
+def _section(cls: type[Section], study: Study) -> Section | None:
+    try:
+        return cls.of(study)
+    except EvalbudgetError:
+        raise
+    except Exception:
+        if cls in SECTIONS:
+            raise
+        # a third party's code: whatever it raises must not end the others
+        log.exception("section %r failed and is left out of the report", cls.name)
+        return None
+
+
+def _only(recorded: RecordedScores, models: Sequence[str], rater: str | None) -> RecordedScores:
+    for model in models:
+        if model not in recorded.models:
+            raise UnknownNameError("model", model, recorded.models)
+        if list(models).count(model) > 1:
+            raise InvalidInputError(f"model {model!r} is given twice; give it once")
+    recorded = recorded.select(rater=rater)
+    if not models:
+        return recorded
+    at = [recorded.models.index(model) for model in models]
+    return replace(
+        recorded,
+        scores=recorded.scores[at],
+        models=tuple(models),
+        reference=None if recorded.reference is None else recorded.reference[at],
+        purchases=None if recorded.purchases is None else tuple(recorded.purchases[m] for m in at),
+        epochs=None if recorded.epochs is None else recorded.epochs[at],
+        weights=None if recorded.weights is None else recorded.weights[at],
+    )
+
+
+def _require_one_scale(study: Study) -> None:
+    models, items, raters, repeats = study.recorded.scores.shape
+    pooled = replace(
+        study.recorded,
+        scores=study.recorded.scores.reshape(1, models * items, raters, repeats),
+        models=("all",),
+        items=tuple(map(str, range(models * items))),
+        categories=None,
+        reference=None,
+        purchases=None,
+        epochs=None,
+        weights=None,
+    )
+    try:
+        require_one_scale(Study(pooled).scores(0))
+    except InvalidInferenceError as ex:
+        raise InvalidInferenceError(
+            f"{ex}. Choose one with --rater NAME, or map the ranges they used to 0..1 with --rescale"
+        ) from ex
+
+
+def _defined(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _defined(entry) for key, entry in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_defined(entry) for entry in value]
+    return value

@@ -1,0 +1,83 @@
+"""One part of a report: frozen numbers, a way to print them, a way to draw them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from evalbudget.report._study import Study
+from evalbudget.tables import NotedTable, Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One row of a chart.
+
+    Attributes:
+        name: of the row.
+        value: where the point is.
+        low: lower end of the thick bar; nan for none.
+        high: upper end.
+        all_low: lower end of the thin bar, the interval that holds for all rows at once; nan for none.
+        all_high: upper end.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    all_low: float
+    all_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Points with intervals, one row each, the first at the top.
+
+    Attributes:
+        title: above.
+        label: of the axis.
+        bars: the rows.
+        zero: whether to mark zero.
+    """
+
+    title: str
+    label: str
+    bars: tuple[Bar, ...]
+    zero: bool = False
+
+
+class Section(ABC):
+    """A part of the report. Subclasses are frozen dataclasses, registered by ``evalbudget_register_reports``.
+
+    Attributes:
+        name: unique; the key in the JSON.
+    """
+
+    name: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def of(cls, study: Study) -> Self | None:
+        """What there is to say; None if the study has nothing for this section.
+
+        Raises:
+            InvalidInferenceError: what would be said would be wrong.
+        """
+
+    @abstractmethod
+    def tables(self) -> tuple[NotedTable, ...]:
+        """What a terminal shows; fits 80 columns unless names are long."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values and floats; nan and infinities become null."""
+
+    def chart(self) -> Chart | None:
+        """A picture of it; None for none."""
+        return None
+
+    def table(self) -> Tables:
+        """The tables, one below the other; it also prints itself as text."""
+        return Tables(self.tables())

@@ -1,0 +1,194 @@
+"""What is reported on: recorded scores, and every core estimator as far as their purchase allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalbudget.errors import InvalidInferenceError
+from evalbudget.estimate import Estimate
+from evalbudget.judges.estimates import JudgeScores, panel_mean
+from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
+from evalbudget.report._pairs import Pairs, pairs_by_item, pairs_of_panel
+from evalbudget.sampler import Allocation
+from evalbudget.statistics._bounds import FloatArray
+
+if TYPE_CHECKING:
+    from evalbudget.recorded._purchase import Purchase
+    from evalbudget.recorded._scores import RecordedScores
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Recorded scores and what was asked of them.
+
+    Attributes:
+        recorded: the scores; several raters are a panel of judges.
+        level: of all intervals.
+        against: the model all others are compared with; None for the one with the highest estimate.
+    """
+
+    recorded: RecordedScores
+    level: float = 0.95
+    against: str | None = None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names."""
+        return self.recorded.models
+
+    @property
+    def raters(self) -> tuple[str, ...]:
+        """Names."""
+        return self.recorded.raters
+
+    @property
+    def is_panel(self) -> bool:
+        """Whether there are several raters."""
+        return len(self.raters) > 1
+
+    def purchase(self, model: int) -> Purchase:
+        """How the model's scores were bought."""
+        from evalbudget.recorded._purchase import Purchase
+
+        return Purchase() if self.recorded.purchases is None else self.recorded.purchases[model]
+
+    def scores(self, model: int) -> JudgeScores:
+        """All scores of a model; epochs are ordinals where the allocation is not fixed."""
+        table = np.asarray(self.recorded.scores[model], dtype=np.float64)
+        item, judge, place = np.nonzero(~np.isnan(table))
+        epoch, purchase = place, self.purchase(model)
+        if purchase.allocation is not Allocation.FIXED and self.recorded.epochs is not None:
+            epoch = self.recorded.epochs[model, item, judge, place]
+        return JudgeScores.of(
+            item,
+            epoch,
+            judge,
+            table[item, judge, place],
+            judges=self.raters,
+            n_items=len(self.recorded.items),
+            cost=purchase.cost,
+            weight=None
+            if self.recorded.weights is None
+            else self.recorded.weights[model, item, judge, place],
+        )
+
+    def fixed_scores(self, model: int) -> JudgeScores:
+        """The scores of a model that were bought whatever the scores were."""
+        scores, purchase = self.scores(model), self.purchase(model)
+        if purchase.allocation is Allocation.FIXED:
+            return scores
+        return scores.where(scores.epoch < purchase.fixed_repeats)
+
+    @cached_property
+    def fixed_table(self) -> FloatArray:
+        """Those of all models, shape (models, items, raters, epochs), NaN elsewhere."""
+        parts = [self.fixed_scores(m) for m in range(len(self.models))]
+        epochs = 1 + max(int(part.epoch.max(initial=0)) for part in parts)
+        table: FloatArray = np.full(
+            (len(self.models), len(self.recorded.items), len(self.raters), epochs), np.nan
+        )
+        for m, part in enumerate(parts):
+            table[m, part.item, part.judge, part.epoch] = part.value
+        return table
+
+    def stacked(self, table: FloatArray, raters: tuple[str, ...]) -> JudgeScores:
+        """Scores of all models as one benchmark, a model's epochs after another's, each less its mean.
+
+        Args:
+            table: shape (models, items, raters, epochs), NaN where missing.
+            raters: names.
+        """
+        model, item, judge, epoch = np.nonzero(~np.isnan(table))
+        value = table[model, item, judge, epoch]
+        n = np.bincount(model, minlength=len(table))
+        mean = np.bincount(model, value, len(table)) / np.maximum(n, 1)
+        if len(table) > 1:
+            value = value - mean[model]
+        generation = model * table.shape[3] + epoch
+        return JudgeScores.of(item, generation, judge, value, judges=raters, n_items=table.shape[1])
+
+    def mean(self, model: int) -> Estimate:
+        """A model's mean over sampled items: of the panel, or of the only rater.
+
+        Raises:
+            InvalidInferenceError: no reading may count, or none is there.
+        """
+        purchase = self.purchase(model)
+        scores = self.scores(model)
+        if not scores.value.size:
+            raise InvalidInferenceError(
+                f"model {self.models[model]!r} has no score by "
+                f"{' or '.join(map(repr, self.raters[:3]))}; leave it out with --model"
+            )
+        if purchase.allocation is Allocation.ADAPTIVE and not self.fixed_scores(model).value.size:
+            raise InvalidInferenceError(
+                f"every reading of model {self.models[model]!r} was bought because of earlier scores, so "
+                "their mean is biased; leave the model out with --model, or evaluate it with a sampler that "
+                "reads every item first (a race has a leaderboard of its own)"
+            )
+        if self.is_panel:
+            return panel_mean(
+                scores, allocation=purchase.allocation, fixed_repeats=max(purchase.fixed_repeats, 1)
+            )
+        return mean_over_sampled_items(
+            readings_of(scores),
+            allocation=purchase.allocation,
+            fixed_repeats=max(purchase.fixed_repeats, 1),
+        )
+
+    @cached_property
+    def means(self) -> tuple[Estimate, ...]:
+        """Of all models."""
+        return tuple(self.mean(m) for m in range(len(self.models)))
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Models, the highest estimate first."""
+        return tuple(sorted(range(len(self.models)), key=lambda m: -self.means[m].value))
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Paired differences of all models."""
+        if self.is_panel:
+            purchases = [self.purchase(m) for m in range(len(self.models))]
+            return pairs_of_panel([self.scores(m) for m in range(len(self.models))], purchases)
+        return pairs_by_item(np.array([self._item_means(m) for m in range(len(self.models))]))
+
+    def _item_means(self, model: int) -> FloatArray:
+        """What :meth:`mean` averages, shape (items,); NaN where nothing may count."""
+        readings, purchase = readings_of(self.scores(model)), self.purchase(model)
+        if purchase.allocation is Allocation.ADAPTIVE:
+            return readings.first(purchase.fixed_repeats).moments.mean
+        return readings.weighted_means
+
+    def only(self, items: NDArray[np.bool_]) -> Study:
+        """The same study of some of the items."""
+        kept = np.flatnonzero(items).tolist()
+        old = self.recorded
+        recorded = replace(
+            old,
+            scores=old.scores[:, items],
+            items=tuple(old.items[i] for i in kept),
+            categories=None,
+            reference=None if old.reference is None else old.reference[:, items],
+            epochs=None if old.epochs is None else old.epochs[:, items],
+            weights=None if old.weights is None else old.weights[:, items],
+        )
+        return replace(self, recorded=recorded)
+
+
+def readings_of(scores: JudgeScores) -> ItemReadings:
+    """Scores of a panel of one."""
+    return ItemReadings.of(
+        scores.item,
+        scores.epoch,
+        scores.value,
+        n_items=scores.n_items,
+        cost=scores.cost,
+        weight=scores.weight,
+    )

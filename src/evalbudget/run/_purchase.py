@@ -1,0 +1,198 @@
+"""Buying: one sampler with its budget and its journal; synchronous, and under every host alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from evalbudget._version import __version__
+from evalbudget.budget import Budget, Ledger
+from evalbudget.design import Cell, Reading, Request
+from evalbudget.journal import Event, Header, Journal
+from evalbudget.run._journal_file import JournalFile
+from evalbudget.sampler import Eligible, Sampler
+
+
+@dataclass(slots=True)
+class Flight:
+    """A request that is under way.
+
+    Attributes:
+        request: what was asked.
+        promised: its highest cost, reserved until it comes back.
+        started: the host works on it.
+    """
+
+    request: Request
+    promised: float
+    started: bool = False
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was bought.
+
+    Attributes:
+        readings: scores.
+        failed: readings that were paid for and have no score.
+        errors: how often each reason for that occurred.
+        spent: what all of it cost.
+    """
+
+    readings: int = 0
+    failed: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+    spent: float = 0.0
+
+    def count(self, reading: Reading) -> None:
+        """Take a reading in."""
+        self.spent += reading.cost
+        if reading.value is not None:
+            self.readings += 1
+        elif reading.cost > 0.0:
+            self.failed += 1
+            reason = reading.error or "no score"
+            self.errors[reason] = self.errors.get(reason, 0) + 1
+
+
+class Purchase:
+    """Hands out what a sampler asks as far as the budget pays, and takes in what comes back.
+
+    Every request is recorded when it is asked, promised at its highest cost before it is sent, and settled at
+    its real cost when it comes back: what is spent and promised never exceeds the budget.
+
+    Args:
+        sampler: fresh, or resumed from ``journal``.
+        budget: what may be spent in all, by earlier runs too.
+        cost: the highest cost of one request.
+        cost_of: the highest cost of a given cell, where they differ; at most ``cost``.
+        journal: where to record; its readings count as spent. None: a new one.
+
+    Attributes:
+        sampler: that decides what is asked.
+        ledger: what is spent and promised.
+        journal: what happened.
+        tally: counts of what was bought through this object.
+        flights: requests under way, by their number.
+        stopped: why nothing more is asked, whatever the sampler would ask; None while it may.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        budget: Budget,
+        *,
+        cost: float = 1.0,
+        cost_of: Callable[[Cell], float] | None = None,
+        journal: Journal | JournalFile | None = None,
+    ) -> None:
+        self.sampler = sampler
+        self.ledger = Ledger(budget)
+        record = Journal() if journal is None else journal
+        self._append = record.append
+        self._file = record if isinstance(record, JournalFile) else None
+        self.journal = record.journal if isinstance(record, JournalFile) else record
+        if self.journal.header is None:
+            self.journal.header = Header.of(sampler, __version__)
+        self.ledger.spent = self.journal.spent
+        self.cost = cost
+        self._cost_of = cost_of
+        self.tally = Tally()
+        self.flights: dict[int, Flight] = {}
+        self.stopped: str | None = None
+
+    # asking
+
+    def ask(self, n: int = 1, *, eligible: Eligible | None = None) -> Sequence[Request]:
+        """Up to n requests, whether or not they can be paid; :meth:`promise` each before it is sent."""
+        requests = self.sampler.ask(n, eligible=eligible)
+        chosen = getattr(self.sampler, "chosen", None)
+        if self._file is not None and chosen is not None:
+            self._file.note("chosen", chosen)
+        for request in requests:
+            self._append(Event(request, restricted=eligible is not None))
+        return requests
+
+    def promise(self, request: Request, cost: float | None = None) -> bool:
+        """Reserve what a request costs at most; False, and nothing reserved, if that cannot be paid."""
+        cost = self.cost_of(request.cell) if cost is None else cost
+        if not self.ledger.promise(cost):
+            return False
+        self.flights[request.id] = Flight(request, cost)
+        return True
+
+    def buy(self, n: int = 1, *, eligible: Eligible | None = None) -> Sequence[Request]:
+        """Up to n requests, as many as can be paid; none where the purchase was stopped."""
+        if self.stopped is not None:
+            return ()
+        requests = self.ask(max(0, min(n, self.affordable)), eligible=eligible)
+        free = self.ledger.free
+        if not requests and eligible is None and self._cost_of is not None and not self.affordable and free:
+            # what is cheaper may still fit
+            requests = self.ask(1, eligible=lambda cell: self.cost_of(cell) <= free + 1e-9)
+        for request in requests:
+            self.promise(request)
+        return requests
+
+    def adopt(self, cell: Cell, promised: float) -> Flight:
+        """Count a cell that somebody else chose, and has paid for in part or in whole, as under way.
+
+        Raises:
+            InvalidInputError: the sampler refuses it.
+        """
+        request = self.sampler.adopt(cell)
+        self._append(Event(request, adopted=True))
+        self.ledger.promised += promised
+        self.flights[request.id] = flight = Flight(request, promised)
+        return flight
+
+    # what comes back
+
+    def tell(self, reading: Reading) -> None:
+        """A request came back, with or without a score."""
+        flight = self.flights.pop(reading.request.id, None)
+        self.ledger.settle(0.0 if flight is None else flight.promised, reading.cost)
+        self._append(Event(reading.request, reading))
+        self.tally.count(reading)
+        self.sampler.tell([reading])
+
+    def abandon(self, request: Request) -> None:
+        """The host gave a request up before it was sent: it cost nothing and taught nothing."""
+        self.tell(Reading(request, None, 0.0, "abandoned by the host"))
+
+    def pay(self, cost: float) -> None:
+        """Something was paid for that nobody asked for and that teaches nothing."""
+        self.ledger.settle(0.0, cost)
+        self.tally.spent += cost
+
+    def stop(self, reason: str) -> None:
+        """Ask nothing more; what is under way may still come back."""
+        self.stopped = reason
+
+    # what is known
+
+    def cost_of(self, cell: Cell) -> float:
+        """What a request of this cell costs at most."""
+        return self.cost if self._cost_of is None else self._cost_of(cell)
+
+    @property
+    def affordable(self) -> int:
+        """How many more requests the budget pays."""
+        return self.ledger.affordable(self.cost)
+
+    @property
+    def outstanding(self) -> int:
+        """Requests under way."""
+        return len(self.flights)
+
+    @property
+    def finished(self) -> bool:
+        """Nothing is under way, and nothing more will be asked."""
+        over = self.stopped is not None or self.sampler.stop_reason is not None
+        return not self.flights and (over or not self.affordable)
+
+    @property
+    def stop_reason(self) -> str:
+        """Why nothing more is asked."""
+        reason = self.stopped or self.sampler.stop_reason
+        return reason or ("budget used up" if self.finished else "not finished")

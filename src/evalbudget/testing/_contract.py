@@ -1,0 +1,447 @@
+"""The contract of a sampler, as tests to inherit."""
+# the names of the tests say what they test
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import time
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from evalbudget.design import Cell, Design, Reading, Request
+from evalbudget.errors import InvalidInputError, JournalError, SamplerError
+from evalbudget.journal import Event, Journal, resume
+from evalbudget.sampler import Allocation, Sampler
+from evalbudget.testing._play import Score, gaussian, play
+
+
+class SamplerContract:
+    """What every sampler must do; inherit in a class named ``Test...`` and write :meth:`make`.
+
+    Attributes:
+        n_items: of the design.
+        n_models: of the design.
+        n_raters: of the design.
+        n_requests: of one run; enough to get past the warm-up.
+        asks_everything: every model, item and rater is asked until it is read, or closed after failures.
+        repeats: a model, item and rater that was read may be asked and adopted again.
+        score_range: smallest and largest score it takes, others are refused; None for any finite score.
+    """
+
+    n_items: ClassVar[int] = 6
+    n_models: ClassVar[int] = 1
+    n_raters: ClassVar[int] = 1
+    n_requests: ClassVar[int] = 90
+    asks_everything: ClassVar[bool] = True
+    repeats: ClassVar[bool] = True
+    score_range: ClassVar[tuple[float, float] | None] = None
+
+    def make(self, design: Design, seed: int) -> Sampler:
+        """A fresh sampler; the same for the same arguments."""
+        raise NotImplementedError("write make(self, design, seed) in your test class")
+
+    def design(self, n_items: int | None = None) -> Design:
+        """The design to test with; override for categories or particular names."""
+        return Design(
+            items=tuple(f"item {i}" for i in range(n_items or self.n_items)),
+            models=tuple(f"model {i}" for i in range(self.n_models)),
+            raters=tuple(f"rater {i}" for i in range(self.n_raters)),
+        )
+
+    def fresh(self, *, played: int = 0, seed: int = 0) -> Sampler:
+        """A sampler that has played ``played`` requests."""
+        sampler = self.make(self.design(), seed)
+        self.play(sampler, played)
+        return sampler
+
+    def score(self, cell: Cell) -> float:
+        """A score that the sampler takes, different from cell to cell."""
+        score = gaussian(cell)
+        if self.score_range is None:
+            return score
+        low, high = self.score_range
+        return low + (high - low) / (1.0 + math.exp(-4.0 * score))
+
+    def score_or_failure(self, cell: Cell) -> float | None:
+        """As :meth:`score`, but some cells fail, those of item 1 more often."""
+        failing = random.Random(f"fails {cell}").random() < (0.6 if cell.item == 1 else 0.15)
+        return None if failing else self.score(cell)
+
+    def play(
+        self, sampler: Sampler, n_requests: int, *, score: Score | None = None, **options: Any
+    ) -> Journal:
+        """As :func:`~evalbudget.testing._play`, with scores that the sampler takes."""
+        return play(sampler, n_requests, score=score or self.score, **options)
+
+    # what it says of itself
+
+    def test_has_a_name_an_allocation_and_a_config_for_journals(self) -> None:
+        sampler = self.fresh()
+        assert isinstance(sampler.name, str)
+        assert sampler.name
+        assert isinstance(sampler.allocation, Allocation)
+        assert json.loads(json.dumps(sampler.config))["sampler"] == sampler.name
+        assert sampler.config["seed"] == 0
+        assert self.fresh(seed=1).config["seed"] == 1, "make() must hand the seed on"
+
+    # deterministic
+
+    @pytest.mark.parametrize("concurrency", [1, 7])
+    def test_same_seed_and_calls_give_same_decisions(self, concurrency: int) -> None:
+        runs = [
+            self.play(self.fresh(seed=5), self.n_requests, concurrency=concurrency, order=random.Random(1))
+            for _ in range(2)
+        ]
+        assert runs[0].events == runs[1].events
+
+    @pytest.mark.parametrize("played", [0, 0.3, 0.8])
+    def test_asking_8_equals_asking_1_eight_times(self, played: float) -> None:
+        n = int(played * self.n_requests)
+        together, single = self.fresh(played=n), self.fresh(played=n)
+        assert together.ask(8) == tuple(request for _ in range(8) for request in single.ask(1))
+        assert together.pending == single.pending
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_order_of_completion_does_not_change_what_is_learned(self, seed: int) -> None:
+        rng = random.Random(seed)
+        straight, shuffled = self.fresh(), self.fresh()
+        left: list[Request] = []
+        while straight.asked < self.n_requests:
+            asked = straight.ask(rng.randrange(1, 12))
+            assert shuffled.ask(len(asked) or 1) == asked
+            left += asked
+            if not left:
+                assert straight.stop_reason == shuffled.stop_reason
+                break
+            rng.shuffle(left)
+            told = [
+                Reading(request, self.score_or_failure(request.cell)) for request in left[len(left) // 3 :]
+            ]
+            del left[len(left) // 3 :]
+            straight.tell(sorted(told, key=lambda r: r.request.id))
+            for reading in told:
+                shuffled.tell([reading])
+            assert straight.closed == shuffled.closed
+
+    def test_global_random_state_is_untouched(self) -> None:
+        before = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
+        self.play(self.fresh(), self.n_requests)
+        assert before == (random.getstate(), repr(np.random.get_state()))  # noqa: NPY002
+
+    def test_global_random_state_is_not_used(self) -> None:
+        journals = []
+        state = random.getstate(), np.random.get_state()  # noqa: NPY002
+        try:
+            for seed in (1, 2):
+                random.seed(seed)
+                np.random.seed(seed)  # noqa: NPY002
+                journals.append(self.play(self.fresh(), self.n_requests))
+        finally:
+            random.setstate(state[0])
+            np.random.set_state(state[1])  # noqa: NPY002
+        assert journals[0].events == journals[1].events
+
+    def test_decisions_do_not_depend_on_the_clock(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = self.play(self.fresh(), self.n_requests)
+        with monkeypatch.context() as patch:
+            for clock in ("time", "monotonic", "perf_counter"):
+                patch.setattr(time, clock, lambda: 1e6)
+            later = self.play(self.fresh(), self.n_requests)
+        assert now.events == later.events
+
+    # requests
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_requests_are_in_the_design_numbered_and_never_twice(self, seed: int) -> None:
+        rng = random.Random(seed)
+        sampler = self.fresh(seed=seed)
+        journal = self.play(
+            sampler, self.n_requests, concurrency=rng.randrange(1, 20), order=rng, score=self.score_or_failure
+        )
+        requests = [event.request for event in journal if event.reading is None]
+        assert [request.id for request in requests] == list(range(len(requests)))
+        assert all(request.cell in sampler.design for request in requests)
+        assert len({request.cell for request in requests}) == len(requests), "a cell was asked twice"
+        assert len(requests) == self.n_requests or sampler.stop_reason is not None
+        assert all(request.propensity is None or 0 < request.propensity <= 1 for request in requests)
+
+    def test_pending_is_what_was_asked_and_not_told(self) -> None:
+        sampler = self.fresh()
+        asked = sampler.ask(4)
+        assert sampler.pending == asked
+        assert sampler.asked == len(asked)
+        sampler.tell([Reading(asked[-1], 0.5), Reading(asked[0], math.nan)])
+        assert sampler.pending == asked[1:-1]
+
+    def test_asking_for_nothing_gives_nothing(self) -> None:
+        sampler = self.fresh()
+        assert sampler.ask(0) == ()
+        assert sampler.asked == 0
+
+    def test_a_reading_told_twice_raises(self) -> None:
+        sampler = self.fresh()
+        reading = Reading(sampler.ask(1)[0], 0.5)
+        sampler.tell([reading])
+        with pytest.raises(SamplerError, match="exactly once"):
+            sampler.tell([reading])
+
+    def test_a_reading_never_asked_raises(self) -> None:
+        sampler = self.fresh()
+        request = sampler.ask(1)[0]
+        with pytest.raises(SamplerError, match="not pending"):
+            sampler.tell([Reading(Request(request.id + 1, request.cell), 0.5)])
+        other = request.cell._replace(epoch=request.cell.epoch + 1)
+        with pytest.raises(SamplerError, match="not pending"):
+            sampler.tell([Reading(Request(request.id, other), 0.5)])
+
+    # failures
+
+    def test_nan_is_a_failure_like_none(self) -> None:
+        assert self._decisions(lambda c: None if c.item == 1 else self.score(c)) == self._decisions(
+            lambda c: math.nan if c.item == 1 else self.score(c)
+        )
+
+    def test_a_cell_that_always_fails_closes_and_is_reported(self) -> None:
+        sampler = self.fresh()
+        journal = self.play(sampler, self.n_requests, score=lambda c: None if c.item == 0 else self.score(c))
+        tries: dict[Cell, int] = {}
+        for reading in journal.readings:
+            if reading.value is None:
+                key = sampler.closes_as(reading.request.cell)
+                tries[key] = tries.get(key, 0) + 1
+        assert all(n <= sampler.max_failures for n in tries.values()), "asked after it should have closed"
+        closed = {key for key, n in tries.items() if n == sampler.max_failures}
+        assert set(sampler.closed) == closed
+        if self.asks_everything:
+            assert closed, "a failed cell was not asked again"
+
+    def test_a_failure_is_asked_again(self) -> None:
+        if not self.asks_everything:
+            pytest.skip("need not ask everything")
+        sampler = self.fresh()
+        first = sampler.ask(1)[0]
+        sampler.tell([Reading(first, None)])
+        key = sampler.closes_as(first.cell)
+        journal = self.play(sampler, self.n_requests)
+        again = key in {sampler.closes_as(event.request.cell) for event in journal}
+        assert again == (sampler.max_failures > 1)
+
+    @pytest.mark.parametrize("concurrency", [1, 50])
+    def test_when_everything_fails_it_stops_with_a_reason(self, concurrency: int) -> None:
+        sampler = self.fresh()
+        self.play(sampler, 100 * self.n_requests, score=lambda _: None, concurrency=concurrency)
+        assert sampler.stop_reason
+        assert sampler.closed
+        assert sampler.ask(1) == ()
+        assert sampler.pending == ()
+
+    # scores
+
+    @pytest.mark.parametrize(
+        "score",
+        [
+            pytest.param(lambda c: 0.0, id="all-zero"),
+            pytest.param(lambda c: 0.7, id="all-equal"),
+            pytest.param(lambda c: float(c.item % 2), id="ties-everywhere"),
+            pytest.param(lambda c: float(c.epoch % 2), id="same-variance-everywhere"),
+            pytest.param(lambda c: float(c.item == 0 and c.epoch % 5 == 4), id="late-surprise"),
+            pytest.param(lambda c: 1e300 * gaussian(c), id="huge"),
+            pytest.param(lambda c: -1e300 * gaussian(c) if c.item else 1e-300, id="huge-and-tiny"),
+            pytest.param(lambda c: 1e-300 * gaussian(c), id="tiny"),
+            pytest.param(lambda c: -5.0 - gaussian(c), id="negative"),
+        ],
+    )
+    def test_any_finite_scores_are_taken(self, score: Score) -> None:
+        low, high = self.score_range or (-math.inf, math.inf)
+        sampler = self.fresh()
+        self.play(
+            sampler, self.n_requests, score=lambda c: min(high, max(low, score(c) or 0.0)), concurrency=3
+        )
+        assert sampler.asked == self.n_requests or sampler.stop_reason is not None
+
+    def test_scores_outside_the_range_are_refused_and_stay_pending(self) -> None:
+        if self.score_range is None:
+            pytest.skip("takes any finite score")
+        low, high = self.score_range
+        sampler = self.fresh()
+        (request,) = sampler.ask(1)
+        for outside in (high + (high - low), low - 0.01 * (high - low)):
+            with pytest.raises(InvalidInputError, match="score_range"):
+                sampler.tell([Reading(request, outside)])
+            assert sampler.pending == (request,)
+        sampler.tell([Reading(request, high)])
+
+    def test_one_item(self) -> None:
+        sampler = self.make(self.design(n_items=1), 0)
+        self.play(sampler, self.n_requests)
+        assert sampler.asked == self.n_requests or sampler.stop_reason is not None
+
+    @pytest.mark.parametrize("n", [0, 1, 2])
+    def test_a_budget_below_the_warm_up_is_no_error(self, n: int) -> None:
+        sampler = self.fresh(played=n)
+        assert sampler.asked == n
+        assert sampler.pending == ()
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_never_empty_without_pending_or_reason(self, seed: int) -> None:
+        rng = random.Random(seed)
+        sampler = self.fresh(seed=seed)
+        pending: list[Request] = []
+        while sampler.asked < self.n_requests:
+            if pending and rng.random() < 0.5:
+                request = pending.pop(rng.randrange(len(pending)))
+                sampler.tell([Reading(request, self.score_or_failure(request.cell))])
+                continue
+            asked = sampler.ask(rng.randrange(1, 6))  # raises SamplerError when stuck
+            pending += asked
+            if not asked and not pending:
+                assert sampler.stop_reason
+                break
+
+    # weights
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_weights_of_an_item_leave_something_to_one_held_out_reading(self, seed: int) -> None:
+        """Under WEIGHTED: one held-out reading at a time, and weights that never sum to more than 1."""
+        rng = random.Random(seed)
+        sampler = self.fresh(seed=seed)
+        held: dict[int, Cell] = {}
+        given: dict[int, dict[Cell, float]] = {}
+        left: list[Request] = []
+        while sampler.asked < self.n_requests:
+            asked = sampler.ask(rng.randrange(1, 12))
+            for cell, weight in ((request.cell, request.weight) for request in asked):
+                if sampler.allocation is not Allocation.WEIGHTED:
+                    assert weight is None, "only Allocation.WEIGHTED has weights"
+                elif weight is None:
+                    assert cell.item not in held, f"item {cell.item} has a second held-out reading"
+                    held[cell.item] = cell
+                else:
+                    assert cell.item in held, f"the first reading of item {cell.item} must be held out"
+                    given.setdefault(cell.item, {})[cell] = weight
+                    assert weight >= 0.0
+                    assert math.fsum(given[cell.item].values()) <= 1.0
+            left += asked
+            if not left:
+                break
+            rng.shuffle(left)
+            for _ in range(max(len(left) - 5, 0 if asked else 1)):
+                request = left.pop()
+                value = self.score_or_failure(request.cell)
+                sampler.tell([Reading(request, value)])
+                if value is None and held.get(request.cell.item) == request.cell:
+                    del held[request.cell.item]
+                elif value is None and request.weight is not None:
+                    del given[request.cell.item][request.cell]
+
+    def test_held_out_scores_change_no_decision(self) -> None:
+        """Under WEIGHTED: whatever the held-out readings score, the same is asked, with the same weights."""
+        if self.fresh().allocation is not Allocation.WEIGHTED:
+            pytest.skip("holds nothing out")
+        seen = self.play(self.fresh(), self.n_requests).readings
+        held = {reading.request.cell for reading in seen if reading.request.weight is None}
+        assert held
+        assert self._decisions(
+            lambda c: self.score(c._replace(epoch=c.epoch + 1000)) if c in held else self.score(c)
+        ) == [reading.request for reading in seen]
+
+    # what a host may do
+
+    @pytest.mark.parametrize("played", [0, 0.3, 0.8])
+    def test_eligible_is_honoured(self, played: float) -> None:
+        sampler = self.fresh(played=int(played * self.n_requests))
+        assert sampler.ask(3, eligible=lambda cell: False) == ()
+        if sampler.stop_reason is not None:
+            assert self.fresh(played=sampler.asked).ask(1) == (), "stopped because nothing was eligible"
+        for item in range(self.n_items):
+            asked = sampler.ask(2, eligible=lambda cell, item=item: cell.item == item)  # type: ignore[misc]
+            assert all(request.cell.item == item for request in asked)
+            if asked:
+                assert sampler.pending[-1] == asked[-1]
+        if not sampler.pending:
+            assert sampler.ask(1) or sampler.stop_reason is not None
+
+    def test_an_adopted_cell_counts_as_asked(self) -> None:
+        sampler = self.fresh()
+        cell = Cell(item=self.n_items - 1)
+        request = sampler.adopt(cell)
+        assert request == Request(0, cell, request.propensity, request.weight)
+        assert sampler.pending == (request,)
+        sampler.tell([Reading(request, 0.5)])
+        journal = self.play(sampler, self.n_requests)
+        assert all(event.request.cell != cell for event in journal)
+        assert journal.events[0].request.id == 1
+
+    # journals
+
+    @pytest.mark.parametrize("concurrency", [1, 5])
+    def test_resumed_from_its_journal_it_goes_on_the_same(self, concurrency: int) -> None:
+        for n in (1, self.n_requests // 4, self.n_requests // 2):
+            original = self.fresh()
+            journal = self.play(
+                original, n, concurrency=concurrency, order=random.Random(n), score=self.score_or_failure
+            )
+            for request in original.ask(3):
+                journal.ask(request)
+            again = self.fresh()
+            resume(again, journal)
+            assert again.pending == original.pending == journal.pending
+            assert again.closed == original.closed
+            assert self.play(again, self.n_requests).events == self.play(original, self.n_requests).events
+
+    def test_resumed_after_eligible_and_adopted_requests(self) -> None:
+        original, journal = self.fresh(), Journal()
+        for number in range(2 * self.n_items):
+            if number % 3 == 0:
+                cell = Cell(item=number % self.n_items, epoch=100 + number)
+                if not self.repeats and any(
+                    e.request.cell._replace(epoch=cell.epoch) == cell for e in journal
+                ):
+                    continue
+                request = original.adopt(cell)
+                journal.ask(request, adopted=True)
+            else:
+                asked = original.ask(1, eligible=lambda cell, n=number: cell.item == n % self.n_items)  # type: ignore[misc]
+                if not asked:
+                    continue
+                request = asked[0]
+                journal.ask(request, restricted=True)
+            reading = Reading(request, self.score(request.cell))
+            original.tell([reading])
+            journal.tell(reading)
+        again = self.fresh()
+        resume(again, journal)
+        assert self.play(again, self.n_requests).events == self.play(original, self.n_requests).events
+
+    def test_a_tampered_journal_is_refused(self) -> None:
+        events = self.play(self.fresh(), self.n_requests // 2).events
+        first, told = events[0], events[1]
+        cell = first.request.cell
+        elsewhere = cell._replace(epoch=cell.epoch + 1000)
+        for bad in (
+            [Event(replace(first.request, cell=elsewhere)), *events[1:]],
+            [Event(replace(first.request, id=7)), *events[1:]],
+            [first, told, told, *events[2:]],
+            [told, first, *events[2:]],
+        ):
+            with pytest.raises(JournalError):
+                resume(self.fresh(), Journal(events=bad))
+
+    def test_a_journal_of_another_seed_or_design_is_refused(self) -> None:
+        journal = self.play(self.fresh(seed=1), 3)
+        with pytest.raises(JournalError, match="seed"):
+            resume(self.fresh(seed=2), journal)
+        with pytest.raises(JournalError, match="another design"):
+            resume(self.make(self.design(self.n_items + 1), 1), journal)
+        used = self.fresh(seed=1, played=1)
+        with pytest.raises(JournalError, match="fresh"):
+            resume(used, journal)
+
+    def _decisions(self, score: Score) -> list[Request]:
+        journal = self.play(self.fresh(), self.n_requests, score=score)
+        return [event.request for event in journal if event.reading is None]
