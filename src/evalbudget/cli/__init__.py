@@ -1,1 +1,5 @@
 """The ``evalbudget`` command line; every group of commands has its own file."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,1 +1,5 @@
 """How plugins are found, and what they may add."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

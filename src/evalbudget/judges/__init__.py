@@ -1,1 +1,5 @@
 """Which judge? Schedules, estimates of a panel, plans, the replay of recorded scores."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalbudget import Budget, Design, Unit
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
-from evalbudget.hooks._plugins import get_sampler, plugins
+from evalbudget.hooks._plugins import get_sampler
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.sampler import Kind
@@ -163,8 +163,3 @@ class RaceConfig:
             # "not until proved" is what every sampler does that knows nothing of it
             options={k: v for k, v in options.items() if v is not None and (k, v) != ("until_proved", False)},
         )
-
-
-def is_racer(name: str) -> bool:
-    """Whether a sampler of that name races models, and none of that name repeats items."""
-    return name in plugins().racers and name not in plugins().samplers

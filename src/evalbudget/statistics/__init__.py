@@ -2,5 +2,6 @@
 
 from evalbudget.statistics._betting import BettingSequences, betting_intervals
 from evalbudget.statistics._bounds import Bounds, check_level
+from evalbudget.statistics._means import known_mean
 
-__all__ = ["BettingSequences", "Bounds", "betting_intervals", "check_level"]
+__all__ = ["BettingSequences", "Bounds", "betting_intervals", "check_level", "known_mean"]

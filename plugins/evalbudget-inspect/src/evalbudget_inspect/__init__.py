@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 __all__ = ["Leaderboard", "budgeted", "cyclic_judge", "leaderboard", "race", "rotate"]
 
 if TYPE_CHECKING:
-    from evalbudget.races._leaderboard import Leaderboard
+    from evalbudget.races import Leaderboard
     from evalbudget_inspect.judges.judging import cyclic_judge, rotate
     from evalbudget_inspect.races.leaderboard import leaderboard
     from evalbudget_inspect.races.task import race

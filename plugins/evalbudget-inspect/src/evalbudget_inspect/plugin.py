@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @hookimpl
 def evalbudget_add_commands(cli: click.Group) -> None:
     """``evalbudget inspect ...`` and ``evalbudget demo``."""
-    from evalbudget.cli._lazy import LazyCommand
+    from evalbudget.cli import LazyCommand
 
     cli.add_command(LazyCommand("inspect", _inspect, "Run inspect-ai with a sampler deciding what is asked."))
     cli.add_command(LazyCommand("demo", _demo, "A budgeted run against plain epochs, offline, in a minute."))

@@ -96,12 +96,12 @@ def _pass_through(name: str) -> click.Command:
 
 def _is_race(arguments: Sequence[str]) -> bool:
     """Whether arms are given, and a sampler that races them."""
-    from evalbudget.races._config import is_racer
+    from evalbudget.hooks import plugins
 
     following = [value for flag, value in pairwise(arguments) if flag == "--sampler"]
     samplers = following + [a.partition("=")[2] for a in arguments if a.startswith("--sampler=")]
     has_arms = any(a == "--arm" or a.startswith("--arm=") for a in arguments)
-    return has_arms and any(is_racer(name) for name in samplers)
+    return has_arms and any(plugins().question(name) == "races" for name in samplers)
 
 
 def run_host(arguments: Sequence[str]) -> int:

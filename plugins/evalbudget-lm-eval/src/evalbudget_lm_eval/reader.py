@@ -11,7 +11,7 @@ from typing import Any
 from evalbudget import Allocation
 from evalbudget.backtest import Bought, LogColumns, Purchase, RecordedScores
 from evalbudget.errors import InvalidInputError
-from evalbudget.judges._panel import Call, share_weights
+from evalbudget.judges import Call, share_weights
 from evalbudget_lm_eval.host.answers import WEIGHT
 from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
 from evalbudget_lm_eval.judges.readings import Reading

@@ -4,7 +4,7 @@ from evalbudget.judges.schedules._cyclic import Cyclic
 from evalbudget.judges.schedules._dealer import Dealer
 from evalbudget.judges.schedules._every import All
 from evalbudget.judges.schedules._independent import Random
-from evalbudget.judges.schedules._panel import check_panel
+from evalbudget.judges.schedules._panel import check_panel, parse_prices, per_judge
 from evalbudget.judges.schedules._priced import Priced, priced_shares
 from evalbudget.judges.schedules._schedule import Assignment, JudgeSchedule
 from evalbudget.judges.schedules._single import Single
@@ -19,5 +19,7 @@ __all__ = [
     "Random",
     "Single",
     "check_panel",
+    "parse_prices",
+    "per_judge",
     "priced_shares",
 ]

@@ -10,8 +10,7 @@ from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import Scorer
 
-from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store._weighing import weigh
+from evalbudget.audits.store import AuditStore, weigh
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.audits.answers import Found
 from evalbudget_inspect.host.scoring import scorer_names

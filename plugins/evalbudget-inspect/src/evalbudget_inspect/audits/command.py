@@ -10,11 +10,7 @@ from typing import Any
 import click
 
 from evalbudget.audits.flags import FLAGS
-from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store._one_run import only_run
-from evalbudget.audits.store._run import AuditRun
-from evalbudget.audits.store._standing import Stage, Standing
-from evalbudget.audits.store._weighing import weigh
+from evalbudget.audits.store import AuditRun, AuditStore, Stage, Standing, only_run, weigh
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import SAMPLER_OPTION, names_of
 from evalbudget_inspect.audits import entry

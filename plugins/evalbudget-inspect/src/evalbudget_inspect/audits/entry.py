@@ -11,8 +11,7 @@ from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import get_model, model_roles
 from rich.text import Text
 
-from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store._run import AuditRun
+from evalbudget.audits.store import AuditRun, AuditStore
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget_inspect.audits.answers import JUDGE, TAG
 from evalbudget_inspect.audits.by_scorer import without_scorer

@@ -11,7 +11,7 @@ from evalbudget.audits.flags import FLAGS
 from evalbudget.audits.policies import AuditPolicy
 from evalbudget.audits.store import AuditDesign, Scale
 from evalbudget.errors import InvalidInputError
-from evalbudget.hooks._plugins import plugins
+from evalbudget.hooks import plugins
 
 DEFAULT_SAMPLER = "audit-eprocess"
 

@@ -71,7 +71,7 @@ def _run(name: str, args: Sequence[str], **given: Any) -> int:
 
 def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: dict[str, Any]) -> int | None:
     """What a sampler does that repeats nothing; None if it repeats items."""
-    from evalbudget.hooks._plugins import plugins
+    from evalbudget.hooks import plugins
 
     what = "repeats" if sampler is None else plugins().question(sampler)
     if what == "repeats":

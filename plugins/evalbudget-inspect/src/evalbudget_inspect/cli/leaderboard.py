@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalbudget.cli._output import check_target
+from evalbudget.cli import check_target
 from evalbudget.cli.flags import options_of
 from evalbudget.flags import JSON
 

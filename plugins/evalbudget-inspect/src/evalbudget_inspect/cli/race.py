@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from evalbudget.audits.flags import FLAGS as AUDITS
-from evalbudget.cli._output import check_target
+from evalbudget.cli import check_target
 from evalbudget.cli.flags import options_of
 from evalbudget.flags import sampler_options
 from evalbudget.races.flags import ARM, FLAGS

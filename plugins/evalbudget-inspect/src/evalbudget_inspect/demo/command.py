@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from evalbudget.errors import EvalbudgetError
-from evalbudget.repeats._config import DEFAULT_SAMPLER
-from evalbudget.repeats.backtest._truth import Outcome
+from evalbudget.repeats import DEFAULT_SAMPLER
+from evalbudget.repeats.backtest import Outcome
 from evalbudget_inspect.demo.compare import outcome_of
 
 TASK = Path(__file__).with_name("story_rating.py")

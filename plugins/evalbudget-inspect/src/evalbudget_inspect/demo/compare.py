@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from inspect_ai.log import read_eval_log
 
-from evalbudget.repeats.backtest._truth import Outcome, against_truth
+from evalbudget.repeats.backtest import Outcome, against_truth
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget_inspect.host.readings import WEIGHT, weight_of
 from evalbudget_inspect.host.scoring import METADATA

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import click
 from inspect_ai.util import display_type
 
-from evalbudget.repeats._summary import Summary
+from evalbudget.repeats import Summary
 
 Summarize = Callable[[], Summary | None]
 

@@ -10,7 +10,7 @@ from inspect_ai.scorer import SampleScore
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats._rows import COUNTS, mean_estimates
+from evalbudget.repeats import COUNTS, mean_estimates
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.values import in_range, score_to_float

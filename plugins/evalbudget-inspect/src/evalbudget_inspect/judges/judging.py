@@ -16,8 +16,8 @@ from inspect_ai.util import LimitExceededError, RegistryInfo
 from rich.text import Text
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
-from evalbudget.judges._config import DEFAULT_ROTATION, check_seed
-from evalbudget.statistics._means import known_mean
+from evalbudget.judges import DEFAULT_ROTATION, check_seed
+from evalbudget.statistics import known_mean
 from evalbudget_inspect.host.by_key import by_row
 from evalbudget_inspect.host.context import current_run, scored_state
 from evalbudget_inspect.host.private import (

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.judges._config import DEFAULT_ROTATION, PanelConfig
+from evalbudget.judges import DEFAULT_ROTATION, PanelConfig
 from evalbudget.judges.estimates import same_models
-from evalbudget.judges.schedules._panel import parse_prices, per_judge
+from evalbudget.judges.schedules import parse_prices, per_judge
 from evalbudget_inspect.judges.judges import JudgeModel, Judges, read_judges
 
 DEFAULT_ROLE = "grader"

@@ -8,9 +8,9 @@ from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
-from evalbudget.judges._panel import Call, PanelRows
+from evalbudget.judges import Call, PanelRows
 from evalbudget.judges.estimates import short_names
-from evalbudget.repeats._rows import finite
+from evalbudget.repeats import finite
 from evalbudget_inspect.host.readings import estimates_of, readings_of, was_asked, weight_of, without_counts
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.values import in_range, known_range, score_to_float

@@ -7,7 +7,7 @@ from typing import Any
 
 from inspect_ai.model import ModelUsage
 
-from evalbudget.judges._panel import PanelRows
+from evalbudget.judges import PanelRows
 from evalbudget.judges.estimates import JudgeScores, cost_rows, count_rows, diagnose_scales
 from evalbudget_inspect.judges.panel import Panel
 

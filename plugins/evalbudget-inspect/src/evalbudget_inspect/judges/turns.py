@@ -17,7 +17,7 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.judges._panel import Call, PanelRows
+from evalbudget.judges import Call, PanelRows
 from evalbudget.judges.schedules import Dealer
 from evalbudget_inspect.host.callers import held_by_caller
 from evalbudget_inspect.host.context import Run, current_run

@@ -11,8 +11,8 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.hooks._plugins import plugins
-from evalbudget.repeats.backtest._pool import Draws, Pool
+from evalbudget.hooks import plugins
+from evalbudget.repeats.backtest import Draws, Pool
 from evalbudget_inspect.providers.reply import TEMPLATE, asked_cell, reply
 
 

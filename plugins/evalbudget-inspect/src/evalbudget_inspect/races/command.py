@@ -13,11 +13,9 @@ from typing import Any
 import click
 from rich.console import Console
 
-from evalbudget.cli._output import write_text
+from evalbudget.cli import write_text
 from evalbudget.errors import InvalidInputError
-from evalbudget.races._config import RaceConfig
-from evalbudget.races._leaderboard import Leaderboard
-from evalbudget.races._progress import RaceProgress
+from evalbudget.races import Leaderboard, RaceConfig, RaceProgress
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import host_arguments, parse
 from evalbudget_inspect.host.run_host import run_host

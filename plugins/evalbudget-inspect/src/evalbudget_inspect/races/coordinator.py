@@ -17,11 +17,7 @@ from inspect_ai import enqueue_sample
 from inspect_ai.dataset import Sample
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.races._board import Standing
-from evalbudget.races._config import RaceConfig
-from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
-from evalbudget.races._progress import RaceProgress
-from evalbudget.races._race import KnownCell, Race
+from evalbudget.races import KnownCell, Leaderboard, Race, RaceConfig, RaceProgress, Standing, leaderboard_of
 from evalbudget.races.prediction import FactorModel
 from evalbudget_inspect.host.context import Run, is_cancelled, watch
 from evalbudget_inspect.host.private import effective_max_tasks, get_eval_state, task_dispatcher_stats

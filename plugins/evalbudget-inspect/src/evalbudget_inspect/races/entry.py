@@ -11,7 +11,7 @@ from rich.text import Text
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.flags import names_of
-from evalbudget.races._config import RaceConfig
+from evalbudget.races import RaceConfig
 from evalbudget.races.flags import FLAGS
 from evalbudget_inspect.host.private import PrerequisiteError, parse_cli_args
 from evalbudget_inspect.host.refusals import refused

@@ -11,8 +11,7 @@ from inspect_ai.log import EvalLog, EvalSpec
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
-from evalbudget.races._config import RaceConfig
-from evalbudget.races._history import history_factors
+from evalbudget.races import RaceConfig, history_factors
 from evalbudget.races.prediction import FactorModel
 from evalbudget_inspect.reader import open_scores
 

@@ -7,8 +7,8 @@ import math
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats._rows import finite
-from evalbudget.statistics._means import known_mean
+from evalbudget.repeats import finite
+from evalbudget.statistics import known_mean
 from evalbudget_inspect.host.context import current_run
 from evalbudget_inspect.host.scoring import RACE_METRIC
 from evalbudget_inspect.host.values import score_to_float

@@ -13,7 +13,7 @@ from inspect_ai.log import (
     read_eval_log_sample_summaries_async,
 )
 
-from evalbudget.races._race import KnownCell
+from evalbudget.races import KnownCell
 from evalbudget_inspect.host.context import Run
 from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.values import in_range, score_to_float

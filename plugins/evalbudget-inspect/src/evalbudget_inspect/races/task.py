@@ -11,7 +11,7 @@ from inspect_ai.log import HeadlineMetric
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.races._config import RaceConfig
+from evalbudget.races import RaceConfig
 from evalbudget_inspect.host.scoring import scorer_names, with_metrics
 from evalbudget_inspect.races.coordinator import Group
 from evalbudget_inspect.races.live import RaceMetadata

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalbudget import Allocation, Design, Sampler
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.repeats._config import DEFAULT_SAMPLER, RepeatConfig
+from evalbudget.repeats import DEFAULT_SAMPLER, RepeatConfig
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
 from evalbudget.scale import parse_range
 from evalbudget_inspect.judges.judges import Judges

@@ -10,9 +10,8 @@ from typing import Any
 
 from inspect_ai.log import EvalSpec
 
-from evalbudget.judges._panel import Call, PanelRows
-from evalbudget.repeats._rows import LEVEL, BenchmarkMean, describe_mean, item_columns
-from evalbudget.repeats._summary import Outcome, Summary, summarize
+from evalbudget.judges import Call, PanelRows
+from evalbudget.repeats import LEVEL, BenchmarkMean, Outcome, Summary, describe_mean, item_columns, summarize
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
 from evalbudget_inspect.judges.rotating import Rotation

@@ -18,7 +18,7 @@ from inspect_ai.solver import TaskState
 
 from evalbudget import Allocation as HowAllocated
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.repeats._summary import Summary
+from evalbudget.repeats import Summary
 from evalbudget_inspect.host.closing import note
 from evalbudget_inspect.host.context import Run, current_run, is_cancelled
 from evalbudget_inspect.host.shown import label

@@ -9,9 +9,8 @@ from hashlib import sha256
 from typing import Any
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.judges._config import DEFAULT_ROTATION, PanelConfig, check_seed
-from evalbudget.judges.schedules import JudgeSchedule
-from evalbudget.judges.schedules._panel import per_judge
+from evalbudget.judges import DEFAULT_ROTATION, PanelConfig, check_seed
+from evalbudget.judges.schedules import JudgeSchedule, per_judge
 from evalbudget_lm_eval.host.identity import telling_args
 from evalbudget_lm_eval.judges.grading import Grading
 from evalbudget_lm_eval.judges.spec import JudgeSpec, read_judges

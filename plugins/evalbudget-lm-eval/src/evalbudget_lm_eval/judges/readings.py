@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalbudget.statistics._means import known_mean
+from evalbudget.statistics import known_mean
 
 ENTRY = "evalbudget_judge"
 """Key of the judge's name in ``filtered_resps`` of a ``samples_*.jsonl``."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.judges._panel import Call, PanelRows
+from evalbudget.judges import Call, PanelRows
 from evalbudget.judges.estimates import cost_rows, short_names
 from evalbudget_lm_eval.host.rows import ESTIMATE, REPEATS, UNKNOWN
 from evalbudget_lm_eval.judges.readings import Judged, Readings

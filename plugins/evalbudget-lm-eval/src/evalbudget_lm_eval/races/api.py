@@ -14,9 +14,7 @@ from lm_eval.evaluator_utils import get_sample_size
 from lm_eval.tasks import TaskManager
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
-from evalbudget.races._config import RaceConfig
-from evalbudget.races._leaderboard import leaderboard_of
-from evalbudget.races._race import Race
+from evalbudget.races import Race, RaceConfig, leaderboard_of
 from evalbudget_lm_eval.races.arms import Arm, arms_of, check_arms, check_known, folder_of
 from evalbudget_lm_eval.races.history import earlier_scores
 from evalbudget_lm_eval.races.host import Stable

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from evalbudget.cli._output import check_target, write_text
+from evalbudget.cli import check_target, write_text
 from evalbudget.cli.flags import options_of
 from evalbudget.flags import SAMPLER_OPTION, Flag, refuse_elsewhere, refuse_renamed
 from evalbudget.flags import sampler_options as read_options
@@ -98,9 +98,7 @@ def _run(
     of_repeats = [flag for flag in OF_REPEATS if flag.name not in names]
     refuse_elsewhere(args, of_repeats, "is of evalbudget lm-eval run; drop it, or use that command")
     refuse_renamed(args, "lm-eval")
-    from evalbudget.races._config import RaceConfig
-    from evalbudget.races._progress import RaceProgress
-    from evalbudget.races._verdict import Status
+    from evalbudget.races import RaceConfig, RaceProgress, Status
 
     options = read_options(sampler_options, FLAGS, spelled(SAMPLER_OPTION))
     config = RaceConfig.of(**{**given, "until_proved": given["until_proved"] or None}, **options)

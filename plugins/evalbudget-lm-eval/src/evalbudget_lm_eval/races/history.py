@@ -7,8 +7,7 @@ from pathlib import Path
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
-from evalbudget.races._config import RaceConfig
-from evalbudget.races._history import history_factors
+from evalbudget.races import RaceConfig, history_factors
 from evalbudget.races.prediction import FactorModel
 from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
 from evalbudget_lm_eval.reader import open_scores

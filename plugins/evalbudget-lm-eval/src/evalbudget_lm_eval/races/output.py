@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget import __version__
-from evalbudget.races._board import Standing
-from evalbudget.races._leaderboard import Leaderboard
-from evalbudget.races._race import Race
+from evalbudget.races import Leaderboard, Race, Standing
 from evalbudget_lm_eval.races.arms import folder_of
 from evalbudget_lm_eval.races.host import Entrant, Stable
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
-from evalbudget.races._race import Key, KnownCell, Race
+from evalbudget.races import Key, KnownCell, Race
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.races.host import Entrant, Stable
 from evalbudget_lm_eval.run.record import RACE

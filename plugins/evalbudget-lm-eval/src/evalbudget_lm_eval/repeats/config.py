@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats._config import DEFAULT_SAMPLER, RepeatConfig
+from evalbudget.repeats import DEFAULT_SAMPLER, RepeatConfig
 from evalbudget.scale import parse_range
 
 DEFAULT_ROUND = 32
@@ -42,9 +42,9 @@ class Config(RepeatConfig):
 
     def __post_init__(self) -> None:
         # here, since the command line is read long before the host is imported
-        from evalbudget.races._config import is_racer
+        from evalbudget.hooks import plugins
 
-        if is_racer(self.sampler):
+        if plugins().question(self.sampler) == "races":
             raise InvalidInputError(
                 f"sampler {self.sampler!r} races models and repeats nothing; use evalbudget lm-eval race "
                 f"--arm name=model:args ..., or --sampler {DEFAULT_SAMPLER}"

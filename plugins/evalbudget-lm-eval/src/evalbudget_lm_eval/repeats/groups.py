@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evalbudget.repeats._groups import describe_group
-from evalbudget.repeats._rows import BenchmarkMean
+from evalbudget.repeats import BenchmarkMean, describe_group
 from evalbudget_lm_eval.repeats.totals import TaskTotals
 
 

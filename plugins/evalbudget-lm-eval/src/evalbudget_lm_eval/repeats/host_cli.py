@@ -13,7 +13,7 @@ import click
 from evalbudget.errors import BudgetError
 from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
 from evalbudget.races.flags import FLAGS as OF_RACES
-from evalbudget.repeats._summary import Summary
+from evalbudget.repeats import Summary
 from evalbudget.repeats.flags import BUDGET, SAMPLER
 from evalbudget_lm_eval.host.identity import telling_args
 from evalbudget_lm_eval.host.spelling import as_spelled, is_one_of, spelled

@@ -9,9 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalbudget import Allocation, __version__
-from evalbudget.repeats._rows import LEVEL, BenchmarkMean, whole_counts
-from evalbudget.repeats._shared import share_budget
-from evalbudget.repeats._summary import Outcome, Summary, summarize
+from evalbudget.repeats import LEVEL, BenchmarkMean, Outcome, Summary, share_budget, summarize, whole_counts
 from evalbudget_lm_eval.host.answers import WEIGHT, Asked
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.host.rows import PLAIN, lead_with, named_rows

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats._summary import Summary
+from evalbudget.repeats import Summary
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypedDict
 
 from evalbudget import Allocation
-from evalbudget.judges._panel import PanelRows, share_weights
-from evalbudget.repeats._rows import BenchmarkMean, describe_mean, item_columns
+from evalbudget.judges import PanelRows, share_weights
+from evalbudget.repeats import BenchmarkMean, describe_mean, item_columns
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.scores import is_mean

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats._summary import Summary
+from evalbudget.repeats import Summary
 from evalbudget_lm_eval.repeats.config import Config
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,15 @@
+from ._config import DEFAULT_SAMPLER as DEFAULT_SAMPLER
+from ._config import RepeatConfig as RepeatConfig
+from ._groups import describe_group as describe_group
+from ._rows import COUNTS as COUNTS
+from ._rows import LEVEL as LEVEL
+from ._rows import BenchmarkMean as BenchmarkMean
+from ._rows import describe_mean as describe_mean
+from ._rows import finite as finite
+from ._rows import item_columns as item_columns
+from ._rows import mean_estimates as mean_estimates
+from ._rows import whole_counts as whole_counts
+from ._shared import share_budget as share_budget
+from ._summary import Outcome as Outcome
+from ._summary import Summary as Summary
+from ._summary import summarize as summarize
