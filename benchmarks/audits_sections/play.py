@@ -11,7 +11,7 @@ import numpy as np
 
 from audits_sections.worlds import SYSTEMS, World
 from evalbudget.audits.policies import AuditConfig
-from evalbudget.audits.policies._eprocess import EProcess
+from evalbudget.audits.policies._eprocess_state import EProcess
 from evalbudget.audits.policies._lucb import CELLS, Allocator, LucbState
 from judges_sections.found import Floats
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalbudget.races.backtest._race_replay import Grid, race_replay
+from evalbudget.races.backtest._replay import Grid, race_replay
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.prediction._files import train_cached
 from evalbudget.replay._contestant import contestants

@@ -16,11 +16,11 @@ Example::
 from evalbudget.audits.backtest._engine import backtest_audits
 from evalbudget.audits.backtest._result import AuditResult, AuditRow
 from evalbudget.judges._backtest import RotationResult, RotationRow, backtest_rotation
+from evalbudget.races.backtest._engine import backtest_race
 from evalbudget.races.backtest._history import factors_of, history_of
-from evalbudget.races.backtest._race import backtest_race
-from evalbudget.races.backtest._race_result import RaceResult, RaceRow
+from evalbudget.races.backtest._result import RaceResult, RaceRow
+from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._logs import Bought, LogColumns, Ordinals
-from evalbudget.recorded._purchase import Purchase
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.repeats.backtest._engine import backtest
@@ -32,10 +32,10 @@ __all__ = [
     "Average",
     "BacktestResult",
     "Bought",
+    "HowBought",
     "LogColumns",
     "Ordinals",
     "PoolInfo",
-    "Purchase",
     "RaceResult",
     "RaceRow",
     "RecordedScores",

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from tests.audits.store.audits import Told, audit
 
 from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store._weighing import weigh
+from evalbudget.audits.store._store_verdict import weigh
 from evalbudget.cli.main import cli
 
 

@@ -15,13 +15,13 @@ from tests.host_inspect.audited_tasks import human
 
 from evalbudget.audits.policies._lucb import Allocator
 from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store._one_run import only_run
 from evalbudget.audits.store._run import AuditRun
-from evalbudget.audits.store._weighing import weigh
+from evalbudget.audits.store._run_lock import only_run
+from evalbudget.audits.store._store_verdict import weigh
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_inspect.audits.again import shown
-from evalbudget_inspect.audits.judge import find_judge
+from evalbudget_inspect.audits.command_as_typed import shown
+from evalbudget_inspect.audits.which_judge import find_judge
 
 TASK = Path(__file__).with_name("audited_tasks.py")
 MODELS = "mockllm/good,mockllm/bad"

@@ -207,7 +207,7 @@ def test_several_solvers_and_a_setup_of_the_tasks_own(make_task: Any, run: Any) 
 def test_draining_a_task_ends_it(make_task: Any, run: Any, diagnostics: Any) -> None:
     from inspect_ai._control.eval_state import get_eval_state
 
-    from evalbudget_inspect.host.context import current_run
+    from evalbudget_inspect.host.current_run import current_run
 
     solved = 0
 

@@ -339,9 +339,9 @@ def test_an_uneven_log_is_judged_evenly_per_item(run: Any) -> None:
 
 
 def test_without_a_list_of_samples_judges_come_in_blocks() -> None:
-    from evalbudget_inspect.judges.judges import read_judges
+    from evalbudget_inspect.judges.judge_names import read_judges
     from evalbudget_inspect.judges.panel import Panel
-    from evalbudget_inspect.judges.turns import Cells, Pass
+    from evalbudget_inspect.judges.scorer_turns import Cells, Pass
 
     panel = Panel(tuple(JUDGES), models=read_judges(JUDGES))
     nobody = Pass(panel, 0, Cells([], {}, {}, ""))

@@ -17,7 +17,7 @@ from inspect_ai.log import EvalLog, read_eval_log
 
 from evalbudget.cli.main import cli
 from evalbudget_inspect import cyclic_judge
-from evalbudget_inspect.judges.judges import judges_text, read_judges
+from evalbudget_inspect.judges.judge_names import judges_text, read_judges
 
 COLD = {"model": "simulated/a", "temperature": 0, "model_args": {"x": 1, "y": [2, 3]}}
 COLD_YAML = "{model: simulated/a, temperature: 0, model_args: {x: 1, y: [2, 3]}}"

@@ -19,7 +19,7 @@ from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, U
 from evalbudget_inspect import leaderboard, race
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.races.command import run_race
-from evalbudget_inspect.races.entry import MOST_ARMS, check_arms, parse_arm
+from evalbudget_inspect.races.registry_entry import MOST_ARMS, check_arms, parse_arm
 
 
 def _refused(raced: Any, models: Any, log_dir: Path, *parts: str, **options: Any) -> None:

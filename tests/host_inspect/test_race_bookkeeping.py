@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from evalbudget.races._bookkeeping import Asked, KnownCell, Race
 from evalbudget.races._config import RaceConfig
-from evalbudget.races._race import Asked, KnownCell, Race
 
 ITEMS = [f"i{k}" for k in range(20)]
 ARMS = ["a", "b", "c"]

@@ -14,7 +14,7 @@ from inspect_ai import eval_retry
 from inspect_ai.model import get_model
 
 from evalbudget import Allocation
-from evalbudget.backtest import Bought, Ordinals, Purchase
+from evalbudget.backtest import Bought, HowBought, Ordinals
 from evalbudget.cli.main import cli
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.reader import open_scores
@@ -120,14 +120,14 @@ def test_samples_that_a_retry_took_over_count_once(task_file: Path, run: Any, tm
 
 
 def test_ordinals_keep_what_may_count_apart() -> None:
-    fixed, adaptive = Bought(Purchase(cost=3), 3), Bought(Purchase(Allocation.ADAPTIVE, 2, cost=9), 6)
+    fixed, adaptive = Bought(HowBought(cost=3), 3), Bought(HowBought(Allocation.ADAPTIVE, 2, cost=9), 6)
     both = Ordinals([adaptive, fixed])
     assert [both.ordinal(0, e) for e in range(1, 7)] == [0, 1, 5, 6, 7, 8]
     assert [both.ordinal(1, e) for e in range(1, 4)] == [2, 3, 4]
-    assert both.purchase == Purchase(Allocation.ADAPTIVE, 5, cost=12)
-    weighted = Bought(Purchase(Allocation.WEIGHTED, 2, cost=5), 5)
+    assert both.purchase == HowBought(Allocation.ADAPTIVE, 5, cost=12)
+    weighted = Bought(HowBought(Allocation.WEIGHTED, 2, cost=5), 5)
     both = Ordinals([fixed, weighted])
     assert [both.ordinal(1, e) for e in range(1, 6)] == [fixed.epochs + e for e in range(5)]
     assert both.purchase.allocation is Allocation.WEIGHTED
-    nothing = Bought(Purchase(cost=1), 0)
-    assert Ordinals([nothing, weighted]).purchase == Purchase(Allocation.WEIGHTED, 2, cost=6)
+    nothing = Bought(HowBought(cost=1), 0)
+    assert Ordinals([nothing, weighted]).purchase == HowBought(Allocation.WEIGHTED, 2, cost=6)

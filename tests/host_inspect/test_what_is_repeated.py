@@ -10,7 +10,7 @@ from inspect_ai.scorer import Score, Scorer, Target, accuracy, choice, mean, sco
 from inspect_ai.solver import Generate, Solver, TaskState, multiple_choice, solver
 
 from evalbudget_inspect import budgeted
-from evalbudget_inspect.repeats.keep import KeptGenerations
+from evalbudget_inspect.repeats.kept_generation import KeptGenerations
 
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"

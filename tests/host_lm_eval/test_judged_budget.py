@@ -19,7 +19,7 @@ from evalbudget.judges.schedules import Cyclic
 from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judges.asking import Asking
-from evalbudget_lm_eval.judges.spec import forget_judges
+from evalbudget_lm_eval.judges.judge_models import forget_judges
 from evalbudget_lm_eval.reader import open_scores
 
 NAMES = ["a", "b", "c"]

@@ -24,9 +24,9 @@ from evalbudget.judges.schedules import Cyclic
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.judges.filter import check_judges, panel_of
 from evalbudget_lm_eval.judges.grading import Grading
+from evalbudget_lm_eval.judges.judge_models import forget_judges, read_judges
 from evalbudget_lm_eval.judges.readings import Judged, Reading, Readings
 from evalbudget_lm_eval.judges.rows import judged, panel
-from evalbudget_lm_eval.judges.spec import forget_judges, read_judges
 from evalbudget_lm_eval.reader import open_scores
 
 NAMES = ["a", "b", "c"]

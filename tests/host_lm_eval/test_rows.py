@@ -16,7 +16,7 @@ from tests.host_lm_eval.worlds import CoinModel, load, simple_evaluate, write_ta
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.rows import lead_with, named_rows
 from evalbudget_lm_eval.repeats.ranges import known_range
-from evalbudget_lm_eval.repeats.totals import Scored, readings_of
+from evalbudget_lm_eval.repeats.task_estimates import Scored, readings_of
 
 KEY = "exact_match,none"
 

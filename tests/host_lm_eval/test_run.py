@@ -18,7 +18,7 @@ from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.estimates import mean_over_fixed_items, mean_over_sampled_items
 from evalbudget_lm_eval import budgeted, race
-from evalbudget_lm_eval.repeats.totals import Scored, readings_of
+from evalbudget_lm_eval.repeats.task_estimates import Scored, readings_of
 
 STOCK = lm_eval.evaluator.evaluate
 

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 from tests.races.worlds import new_race, play, table
 
+from evalbudget.races._bookkeeping import Race
 from evalbudget.races._leaderboard import leaderboard_of
 from evalbudget.races._names import shortened, wrapped
 from evalbudget.races._progress import RaceProgress, live_lines
-from evalbudget.races._race import Race
 
 LONG = "openai-api/some-provider/gpt-5-mini-2025-08-07-preview"
 

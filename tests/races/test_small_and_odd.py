@@ -10,9 +10,9 @@ import pytest
 from tests.races.worlds import MODELS, history, new_race, play
 
 from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.races._bookkeeping import Race
 from evalbudget.races._config import RaceConfig
 from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
-from evalbudget.races._race import Race
 from evalbudget.races._verdict import Finding, Status
 from evalbudget.statistics._bounds import FloatArray
 

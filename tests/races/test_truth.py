@@ -11,8 +11,8 @@ import pytest
 from tests.claims import binomial_claim, pinned, replications
 from tests.races.worlds import MODELS, new_race, play, table, worlds
 
+from evalbudget.races._bookkeeping import KnownCell, Race
 from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
-from evalbudget.races._race import KnownCell, Race
 from evalbudget.races._summary import closing_lines
 from evalbudget.races._verdict import Finding, Status
 from evalbudget.races.samplers import ProvingSampler

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from evalbudget.races._bookkeeping import Asked, Race
 from evalbudget.races._config import RaceConfig
-from evalbudget.races._race import Asked, Race
 from evalbudget.races.prediction import FactorModel
 from evalbudget.statistics._bounds import FloatArray
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from evalbudget import Allocation
-from evalbudget.backtest import Purchase, RecordedScores
+from evalbudget.backtest import HowBought, RecordedScores
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._logs import Bought, LogColumns
 from evalbudget.repeats.estimates import ItemReadings
 
 NAN = float("nan")
-WEIGHTED = Purchase(Allocation.WEIGHTED, 2, cost=7.0)
-FIXED = Purchase(cost=4.0)
+WEIGHTED = HowBought(Allocation.WEIGHTED, 2, cost=7.0)
+FIXED = HowBought(cost=4.0)
 
 # item -> scores and weights, nan held out; the second reading of "b" failed
 A = {"a": ([1.0, 0.0, 1.0], [NAN, 0.5, 0.125]), "b": ([0.0, NAN, 1.0, 1.0], [NAN, 0.3, 0.25, 0.25])}
@@ -75,7 +75,7 @@ def test_one_log_keeps_the_mean_of_its_weights() -> None:
 
 
 @pytest.mark.parametrize(("other", "purchase"), [(B, WEIGHTED), (PLAIN, FIXED)])
-def test_two_logs_of_a_model_weigh_what_they_have_of_its_readings(other: Log, purchase: Purchase) -> None:
+def test_two_logs_of_a_model_weigh_what_they_have_of_its_readings(other: Log, purchase: HowBought) -> None:
     if purchase is FIXED:  # equal shares where nothing was weighted
         literal = {item: sum(scores) / len(scores) for item, (scores, _) in other.items()}
     else:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evalbudget import Allocation
-from evalbudget.backtest import Purchase, RecordedScores
+from evalbudget.backtest import HowBought, RecordedScores
 from evalbudget.design import Cell
 from evalbudget.errors import InvalidInputError, UnknownNameError
 
@@ -164,7 +164,7 @@ def test_purchases_and_epochs_survive_the_file_and_follow_the_selection(
     epochs = np.arange(small.scores.size).reshape(small.scores.shape)
     bought = replace(
         small,
-        purchases=(Purchase(Allocation.ADAPTIVE, 2, cost=99.0), Purchase(usd=1.25)),
+        purchases=(HowBought(Allocation.ADAPTIVE, 2, cost=99.0), HowBought(usd=1.25)),
         epochs=epochs,
     )
     bought.save(tmp_path / "bought.npz")
@@ -173,7 +173,7 @@ def test_purchases_and_epochs_survive_the_file_and_follow_the_selection(
     assert again.epochs is not None
     assert (again.epochs == epochs).all()
     part = again.select(model="b", rater="s", min_repeats=5)
-    assert part.purchases == (Purchase(usd=1.25),)
+    assert part.purchases == (HowBought(usd=1.25),)
     assert part.epochs is not None
     kept = [int(name.split()[1]) for name in part.items]
     assert (part.epochs == epochs[1:, kept, 1:]).all()
@@ -181,11 +181,11 @@ def test_purchases_and_epochs_survive_the_file_and_follow_the_selection(
 
 def test_purchases_and_epochs_that_do_not_fit_are_refused(small: RecordedScores, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="purchases has 1 entries for 2 models"):
-        replace(small, purchases=(Purchase(),))
+        replace(small, purchases=(HowBought(),))
     with pytest.raises(InvalidInputError, match=r"epochs holds int64 values of shape \(2,\)"):
         replace(small, epochs=np.zeros(2, dtype=np.int64))
     with pytest.raises(InvalidInputError, match="fixed_repeats of a purchase is -1"):
-        Purchase(fixed_repeats=-1)
+        HowBought(fixed_repeats=-1)
     np.savez(tmp_path / "x.npz", scores=np.ones((1, 2, 1, 1)), allocation=np.array(["adaptve"]))
     with pytest.raises(UnknownNameError, match=r"unknown allocation 'adaptve'. Did you mean 'adaptive'"):
         RecordedScores.load(tmp_path / "x.npz")

@@ -13,7 +13,7 @@ from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats._groups import describe_group
 from evalbudget.repeats._rows import BenchmarkMean, describe_mean, item_columns, whole_counts
-from evalbudget.repeats._shared import SharedSummary, joined, share_budget
+from evalbudget.repeats._several_tasks import SharedSummary, joined, share_budget
 from evalbudget.repeats._summary import Outcome
 from evalbudget.repeats.estimates import ItemReadings
 

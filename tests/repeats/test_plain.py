@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications
 
-from evalbudget.repeats._plain import PlainEpochs, median_of_largest, plain_epochs
+from evalbudget.repeats._plain_epochs import PlainEpochs, median_of_largest, plain_epochs
 from evalbudget.repeats.estimates import ItemReadings
 
 

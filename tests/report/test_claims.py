@@ -8,7 +8,7 @@ from tests.claims import binomial_claim, pinned, replications
 from tests.report.worlds import recorded
 
 from evalbudget import Allocation
-from evalbudget.backtest import Purchase
+from evalbudget.backtest import HowBought
 from evalbudget.report import report
 from evalbudget.report._differences import Differences
 from evalbudget.report._leaderboard import Leaderboard
@@ -61,7 +61,7 @@ def test_adaptive_repeats_counted_as_bought_leave_no_bias() -> None:
         chance = rng.beta(4, 1, size=100)
         x = np.asarray(rng.random((1, 100, 1, 8)) < chance[:, None, None], dtype=float)
         x[0, x[0, :, 0, :2].sum(axis=1) == 2, 0, 2:] = np.nan
-        bought = recorded(x, raters=("r",), purchases=(Purchase(Allocation.ADAPTIVE, 2),))
+        bought = recorded(x, raters=("r",), purchases=(HowBought(Allocation.ADAPTIVE, 2),))
         (row,) = report(bought, sections=[Leaderboard]).to_dict()["leaderboard"]["rows"]
         (wrong,) = report(recorded(x, raters=("r",)), sections=[Leaderboard]).to_dict()["leaderboard"]["rows"]
         ours.append(row["estimate"] - 0.8)

@@ -10,7 +10,7 @@ import pytest
 from tests.report.worlds import panel, recorded
 
 from evalbudget import Allocation
-from evalbudget.backtest import Purchase, RecordedScores
+from evalbudget.backtest import HowBought, RecordedScores
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.judges.estimates import (
     JudgeScores,
@@ -163,15 +163,15 @@ def test_identical_models_and_constant_scores_claim_nothing() -> None:
     assert json.loads(found.to_json())["leaderboard"]["rows"][0]["low"] is None
 
 
-def bought(x: np.ndarray, *purchases: Purchase, **options: Any) -> RecordedScores:
+def bought(x: np.ndarray, *purchases: HowBought, **options: Any) -> RecordedScores:
     return recorded(x, purchases=purchases, **options)
 
 
 def test_readings_bought_because_of_scores_do_not_count() -> None:
     x = panel(models=2, judges=1, repeats=6)
     epochs = np.broadcast_to(np.arange(6)[::-1], x.shape)  # order of purchase, not of the array
-    adaptive = Purchase(Allocation.ADAPTIVE, 2, cost=300.0, usd=1.5)
-    source = bought(x, adaptive, Purchase(), epochs=epochs)
+    adaptive = HowBought(Allocation.ADAPTIVE, 2, cost=300.0, usd=1.5)
+    source = bought(x, adaptive, HowBought(), epochs=epochs)
     found = report(source)
     rows = {row.model: row for row in section(found, Leaderboard).rows}
     assert rows["m0"].estimate == pytest.approx(x[0, :, 0, 4:].mean())
@@ -182,7 +182,7 @@ def test_readings_bought_because_of_scores_do_not_count() -> None:
     text = str(found.table())
     assert "80 of 240 readings count, the first 2 of each item" in " ".join(text.split())
     with pytest.raises(InvalidInferenceError, match="every reading of model 'm0' was bought because of"):
-        report(bought(x, Purchase(Allocation.ADAPTIVE, 0), Purchase(), epochs=epochs))
+        report(bought(x, HowBought(Allocation.ADAPTIVE, 0), HowBought(), epochs=epochs))
 
 
 def literal_weights(x: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -201,7 +201,7 @@ def test_weighted_readings_all_count_with_their_weights() -> None:
     x = panel(models=2, judges=1, repeats=5)
     x[0, ::2, 0, 3:] = np.nan
     told, shares = literal_weights(x, 1)
-    purchase = Purchase(Allocation.WEIGHTED, 2)
+    purchase = HowBought(Allocation.WEIGHTED, 2)
     found = report(bought(x, purchase, purchase, weights=told))
     rows = {row.model: row for row in section(found, Leaderboard).rows}
     means = np.nansum(shares * x, axis=3)[:, :, 0]
@@ -219,8 +219,8 @@ def test_weighted_readings_all_count_with_their_weights() -> None:
 def test_panels_bought_because_of_scores(allocation: Allocation) -> None:
     x = panel(models=2, repeats=4)
     x[0, ::2, :, 2:] = np.nan
-    purchase = Purchase(allocation, 2)
-    found = report(bought(x, purchase, Purchase(), epochs=np.broadcast_to(np.arange(4), x.shape)))
+    purchase = HowBought(allocation, 2)
+    found = report(bought(x, purchase, HowBought(), epochs=np.broadcast_to(np.arange(4), x.shape)))
     names = ("j0", "j1", "j2", "j3")
     scores = JudgeScores.from_table(x[0], judges=names)
     theirs = panel_mean(scores, allocation=allocation, fixed_repeats=2)

@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock
 
 from evalbudget.errors import JournalError
-from evalbudget.run._lines import LinesFile
+from evalbudget.run._json_lines import LinesFile
 from evalbudget.run._lock import hold
 
 

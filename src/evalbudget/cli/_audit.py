@@ -18,7 +18,7 @@ from evalbudget.cli._suggest import SuggestingGroup
 
 if TYPE_CHECKING:
     from evalbudget.audits.store import AuditStore
-    from evalbudget.audits.store._standing import Standing
+    from evalbudget.audits.store._status import Standing
 
 EXAMPLES = """\b
 Examples:
@@ -170,7 +170,7 @@ def _open(path: Path) -> AuditStore:
 
 
 def _weigh(store: AuditStore) -> Standing:
-    from evalbudget.audits.store._going_on import go_on  # numpy takes its time: not for --help
+    from evalbudget.audits.store._second_pass_draws import go_on  # numpy takes its time: not for --help
 
     return go_on(store)
 
@@ -188,7 +188,7 @@ def _reserved(store: AuditStore, found: Standing, count: int, by: str, seconds: 
 
 
 def _code(found: Standing) -> int:
-    from evalbudget.audits.store._standing import Stage
+    from evalbudget.audits.store._status import Stage
 
     return {Stage.VERDICT: 0, Stage.OVER: 1, Stage.LABELS: 3, Stage.DRAW: 4}[found.stage]
 

@@ -102,7 +102,7 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
     kept and reported; the earlier one counts.
     """
     from evalbudget.audits.store import AuditStore
-    from evalbudget.audits.store._weighing import still_wanted
+    from evalbudget.audits.store._store_verdict import still_wanted
     from evalbudget.audits.store.exchange import format_of, import_labels
 
     kind = format_of("standard input" if file == Path("-") else file.name, kind)
@@ -137,8 +137,8 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
 
 def _wanted(store: AuditStore) -> tuple[int, ...]:
     """What is to be labelled; the second pass is drawn before."""
-    from evalbudget.audits.store._going_on import go_on
-    from evalbudget.audits.store._weighing import still_wanted
+    from evalbudget.audits.store._second_pass_draws import go_on
+    from evalbudget.audits.store._store_verdict import still_wanted
 
     try:
         return go_on(store).wanted

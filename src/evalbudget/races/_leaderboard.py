@@ -11,8 +11,8 @@ from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
 from evalbudget.outage import is_down
 from evalbudget.races._board import Board, Standing
+from evalbudget.races._bookkeeping import Race
 from evalbudget.races._draws import ModelDraws
-from evalbudget.races._race import Race
 from evalbudget.races._table import render
 from evalbudget.races._verdict import verdict_of
 from evalbudget.races.estimates import (

@@ -8,9 +8,9 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from evalbudget.races._bookkeeping import Race
 from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
 from evalbudget.races._names import shortened
-from evalbudget.races._race import Race
 from evalbudget.races._summary import decimals_of
 from evalbudget.races._verdict import Status
 

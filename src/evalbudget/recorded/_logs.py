@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from evalbudget.recorded._purchase import Purchase
+from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
@@ -23,7 +23,7 @@ class Bought:
         epochs: the largest number of epochs of an item; 0 if nothing was scored.
     """
 
-    purchase: Purchase
+    purchase: HowBought
     epochs: int
 
     @property
@@ -60,7 +60,7 @@ class Ordinals:
             allocation = Allocation.WEIGHTED
         costs = [log.purchase.cost for log in logs]
         dollars = [log.purchase.usd for log in logs]
-        self.purchase = Purchase(
+        self.purchase = HowBought(
             allocation,
             sum(fixed) if self._adaptive else next((f for f in fixed if f), 0),
             cost=sum(c for c in costs if c is not None),

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from evalbudget.design import Cell, Design
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded import _npz
-from evalbudget.recorded._purchase import Purchase
+from evalbudget.recorded._how_bought import HowBought
 from evalbudget.sampler import Allocation
 
 FloatArray = NDArray[np.floating[Any]]
@@ -58,7 +58,7 @@ class RecordedScores:
     raters: tuple[str, ...]
     categories: tuple[str, ...] | None = None
     reference: FloatArray | None = None
-    purchases: tuple[Purchase, ...] | None = None
+    purchases: tuple[HowBought, ...] | None = None
     epochs: IntArray | None = None
     weights: FloatArray | None = None
     one_generation: bool = False
@@ -323,7 +323,7 @@ class RecordedScores:
         return f"<RecordedScores: {m} models x {i} items x {r} raters, {int(self.counts.sum())} scores>"
 
 
-def _purchases(arrays: Mapping[str, NDArray[Any]]) -> tuple[Purchase, ...] | None:
+def _purchases(arrays: Mapping[str, NDArray[Any]]) -> tuple[HowBought, ...] | None:
     if "allocation" not in arrays:
         return None
     names = _labels("allocation", arrays["allocation"])
@@ -339,7 +339,7 @@ def _purchases(arrays: Mapping[str, NDArray[Any]]) -> tuple[Purchase, ...] | Non
         if name not in list(Allocation):
             raise UnknownNameError("allocation", name, [a.value for a in Allocation])
     return tuple(
-        Purchase(
+        HowBought(
             Allocation(name), int(fixed), None if np.isnan(cost) else cost, None if np.isnan(usd) else usd
         )
         for name, fixed, cost, usd in zip(names, *(c.tolist() for c in columns.values()), strict=True)

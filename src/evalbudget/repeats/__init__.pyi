@@ -9,7 +9,7 @@ from ._rows import finite as finite
 from ._rows import item_columns as item_columns
 from ._rows import mean_estimates as mean_estimates
 from ._rows import whole_counts as whole_counts
-from ._shared import share_budget as share_budget
+from ._several_tasks import share_budget as share_budget
 from ._summary import Outcome as Outcome
 from ._summary import Summary as Summary
 from ._summary import summarize as summarize

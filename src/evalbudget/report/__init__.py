@@ -12,7 +12,7 @@ Example::
 
 from evalbudget.report._html import page
 from evalbudget.report._picture import draw
-from evalbudget.report._result import SECTIONS, Report, report
+from evalbudget.report._report import SECTIONS, Report, report
 from evalbudget.report._section import Bar, Chart, Section
 from evalbudget.report._study import Study
 

@@ -14,7 +14,7 @@ from evalbudget.tables import NotedTable
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from evalbudget.report._result import Report
+    from evalbudget.report._report import Report
 
 _STYLE = """\
 body { font: 15px/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff; max-width: 62rem; \

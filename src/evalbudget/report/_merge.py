@@ -23,7 +23,7 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
     Raises:
         InvalidInputError: none given, a model in two of them, no items or no raters in common.
     """
-    from evalbudget.recorded._purchase import Purchase
+    from evalbudget.recorded._how_bought import HowBought
     from evalbudget.recorded._scores import RecordedScores
 
     if not recordings:
@@ -56,7 +56,7 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
         if part.reference is not None:
             reference[np.ix_(rows, columns, np.arange(part.reference.shape[2]))] = part.reference
         start += len(part.models)
-    bought = [part.purchases or (Purchase(),) * len(part.models) for part in parts]
+    bought = [part.purchases or (HowBought(),) * len(part.models) for part in parts]
     return RecordedScores(
         scores,
         models,

@@ -16,7 +16,7 @@ from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_le
 from evalbudget.statistics._shrinkage import t_quantile
 
 if TYPE_CHECKING:
-    from evalbudget.recorded._purchase import Purchase
+    from evalbudget.recorded._how_bought import HowBought
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def pairs_by_item(means: FloatArray) -> Pairs:
     return Pairs(value, error, degrees, count)
 
 
-def pairs_of_panel(scores: Sequence[JudgeScores], purchases: Sequence[Purchase]) -> Pairs:
+def pairs_of_panel(scores: Sequence[JudgeScores], purchases: Sequence[HowBought]) -> Pairs:
     """Of a panel: paired by item, epoch and judge, every judge weighing the same.
 
     Epochs that may not count for one of the two means do not count for their difference.

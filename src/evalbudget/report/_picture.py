@@ -9,7 +9,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.report._section import Chart
 
 if TYPE_CHECKING:
-    from evalbudget.report._result import Report
+    from evalbudget.report._report import Report
 
 FORMATS = ("png", "svg")
 _ROW = 0.24  # inches

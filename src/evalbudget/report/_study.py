@@ -18,7 +18,7 @@ from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
 
 if TYPE_CHECKING:
-    from evalbudget.recorded._purchase import Purchase
+    from evalbudget.recorded._how_bought import HowBought
     from evalbudget.recorded._scores import RecordedScores
 
 
@@ -51,11 +51,11 @@ class Study:
         """Whether there are several raters."""
         return len(self.raters) > 1
 
-    def purchase(self, model: int) -> Purchase:
+    def purchase(self, model: int) -> HowBought:
         """How the model's scores were bought."""
-        from evalbudget.recorded._purchase import Purchase
+        from evalbudget.recorded._how_bought import HowBought
 
-        return Purchase() if self.recorded.purchases is None else self.recorded.purchases[model]
+        return HowBought() if self.recorded.purchases is None else self.recorded.purchases[model]
 
     def scores(self, model: int) -> JudgeScores:
         """All scores of a model; epochs are ordinals where the allocation is not fixed."""

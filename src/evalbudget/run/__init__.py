@@ -2,7 +2,7 @@
 
 from evalbudget.run._drive import Answer, drive
 from evalbudget.run._journal_file import JournalFile, JournalReader, read_journal
-from evalbudget.run._lines import LinesFile, read_line, whole_lines
+from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
 from evalbudget.run._purchase import Flight, Purchase, Tally
 
 __all__ = [

@@ -20,7 +20,7 @@ from typing import Any, Self
 from evalbudget.design import Cell, Reading, Request
 from evalbudget.errors import InvalidInputError, JournalError
 from evalbudget.journal import FORMAT, Event, Header, Journal
-from evalbudget.run._lines import LinesFile, read_line, whole_lines
+from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
 
 
 class JournalFile:

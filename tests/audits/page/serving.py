@@ -11,7 +11,7 @@ from typing import Any
 
 from evalbudget.audits.page import PageApi, PageServer
 from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store._weighing import weigh
+from evalbudget.audits.store._store_verdict import weigh
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from tests.audits.store.audits import Told, audit
 
 from evalbudget.audits.page import PageApi, PageServer
 from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store._weighing import weigh
+from evalbudget.audits.store._store_verdict import weigh
 from evalbudget.errors import InvalidInputError
 
 

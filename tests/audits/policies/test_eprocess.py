@@ -10,7 +10,7 @@ from tests.audits.policies.play import config, play, world
 
 from evalbudget.audits._draw import Coin
 from evalbudget.audits.policies import AuditConfig
-from evalbudget.audits.policies._eprocess import EProcess
+from evalbudget.audits.policies._eprocess_state import EProcess
 from evalbudget.audits.policies._rates import LEAST
 
 

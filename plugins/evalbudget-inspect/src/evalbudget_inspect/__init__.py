@@ -7,7 +7,7 @@ __all__ = ["Leaderboard", "budgeted", "cyclic_judge", "leaderboard", "race", "ro
 
 if TYPE_CHECKING:
     from evalbudget.races import Leaderboard
-    from evalbudget_inspect.judges.judging import cyclic_judge, rotate
+    from evalbudget_inspect.judges.cyclic_judge import cyclic_judge, rotate
     from evalbudget_inspect.races.leaderboard import leaderboard
     from evalbudget_inspect.races.task import race
     from evalbudget_inspect.repeats.task import budgeted
@@ -16,10 +16,10 @@ else:
     _HOME = {
         "Leaderboard": "evalbudget.races._leaderboard",
         "budgeted": "evalbudget_inspect.repeats.task",
-        "cyclic_judge": "evalbudget_inspect.judges.judging",
+        "cyclic_judge": "evalbudget_inspect.judges.cyclic_judge",
         "leaderboard": "evalbudget_inspect.races.leaderboard",
         "race": "evalbudget_inspect.races.task",
-        "rotate": "evalbudget_inspect.judges.judging",
+        "rotate": "evalbudget_inspect.judges.cyclic_judge",
     }
 
     def __getattr__(name: str) -> object:

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from evalbudget_lm_eval.judges.filter import CyclicJudgeFilter
     from evalbudget_lm_eval.judges.rows import JUDGED_METRICS, judged, panel, process_judged
     from evalbudget_lm_eval.races.api import race
+    from evalbudget_lm_eval.repeats.budgeted import budgeted
     from evalbudget_lm_eval.repeats.task import BudgetedTask
-    from evalbudget_lm_eval.repeats.wrapping import budgeted
 
 __all__ = [
     "JUDGED_METRICS",
@@ -27,7 +27,7 @@ _HOME = {
     "BudgetedTask": "evalbudget_lm_eval.repeats.task",
     "CyclicJudgeFilter": "evalbudget_lm_eval.judges.filter",
     "JUDGED_METRICS": "evalbudget_lm_eval.judges.rows",
-    "budgeted": "evalbudget_lm_eval.repeats.wrapping",
+    "budgeted": "evalbudget_lm_eval.repeats.budgeted",
     "judged": "evalbudget_lm_eval.judges.rows",
     "panel": "evalbudget_lm_eval.judges.rows",
     "process_judged": "evalbudget_lm_eval.judges.rows",

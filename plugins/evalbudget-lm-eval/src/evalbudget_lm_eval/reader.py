@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget import Allocation
-from evalbudget.backtest import Bought, LogColumns, Purchase, RecordedScores
+from evalbudget.backtest import Bought, HowBought, LogColumns, RecordedScores
 from evalbudget.errors import InvalidInputError
 from evalbudget.judges import Call, share_weights
 from evalbudget_lm_eval.host.answers import WEIGHT
@@ -186,4 +186,4 @@ def _bought(file: SamplesFile, records: Sequence[Mapping[str, Any]], epochs: int
         allocation = Allocation.ADAPTIVE
     elif any("epoch" in record for record in records):
         allocation, fixed = Allocation.ADAPTIVE, 1
-    return Bought(Purchase(allocation, fixed, cost=cost), epochs)
+    return Bought(HowBought(allocation, fixed, cost=cost), epochs)

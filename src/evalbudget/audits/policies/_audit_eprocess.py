@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from evalbudget.audits._draw import AuditDraw, Coin
 from evalbudget.audits._evidence import Audited
 from evalbudget.audits.policies._config import AuditConfig, HumanConfig, PolicyConfig
-from evalbudget.audits.policies._eprocess import EProcess
 from evalbudget.audits.policies._eprocess_batches import Drawn, Frozen, Weighed
+from evalbudget.audits.policies._eprocess_state import EProcess
 from evalbudget.audits.policies._policy import AuditPolicy, Context
 from evalbudget.audits.policies._second_pass import SecondBatch, SecondPass, SecondWeighed
 from evalbudget.audits.policies._verdict import DECIDED, AuditOutcome, ModelEstimate, Verdict

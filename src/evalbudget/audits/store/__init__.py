@@ -1,13 +1,13 @@
 """Where an audit is kept: draws, texts and labels in one SQLite file, used by several people at once."""
 
 from evalbudget.audits.store._design import AuditDesign
-from evalbudget.audits.store._one_run import only_run
-from evalbudget.audits.store._records import Answer, Label, LabelKind, LabelTask, Opinion, Progress
+from evalbudget.audits.store._record_types import Answer, Label, LabelKind, LabelTask, Opinion, Progress
 from evalbudget.audits.store._run import AuditRun
+from evalbudget.audits.store._run_lock import only_run
 from evalbudget.audits.store._scale import Scale
-from evalbudget.audits.store._standing import Stage, Standing
+from evalbudget.audits.store._status import Stage, Standing
 from evalbudget.audits.store._store import AuditStore
-from evalbudget.audits.store._weighing import weigh
+from evalbudget.audits.store._store_verdict import weigh
 
 __all__ = [
     "Answer",

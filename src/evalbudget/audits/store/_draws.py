@@ -10,7 +10,7 @@ from typing import Any
 from evalbudget.audits._draw import AuditDraw, Coin
 from evalbudget.audits.store._database import Database
 from evalbudget.audits.store._design import AuditDesign
-from evalbudget.audits.store._records import Answer, LabelTask, Opinion
+from evalbudget.audits.store._record_types import Answer, LabelTask, Opinion
 from evalbudget.errors import AuditStoreError, InvalidInputError
 
 _INSERT = (

@@ -7,7 +7,7 @@ import sqlite3
 from evalbudget.audits.store._database import Database
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._draws import Draws
-from evalbudget.audits.store._records import Label, LabelKind, Opinion
+from evalbudget.audits.store._record_types import Label, LabelKind, Opinion
 from evalbudget.errors import InvalidInputError
 
 _COUNTS = "kind IN ('first', 'correction')"

@@ -9,7 +9,7 @@ from itertools import chain
 from evalbudget.audits.store._database import Database
 from evalbudget.audits.store._draws import Draws
 from evalbudget.audits.store._labels import labeller
-from evalbudget.audits.store._records import LabelTask
+from evalbudget.audits.store._record_types import LabelTask
 
 SECONDS = 120.0
 """How long a draw stays with a session that gives no sign of life."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from evalbudget.audits._draw import AuditDraw
 from evalbudget.audits.policies import Context, Verdict, rebuild
-from evalbudget.audits.store._records import Answer
+from evalbudget.audits.store._record_types import Answer
 from evalbudget.audits.store._store import AuditStore
-from evalbudget.audits.store._weighing import labels_of, policy_of
+from evalbudget.audits.store._store_verdict import labels_of, policy_of
 from evalbudget.errors import InvalidInputError
 
 

@@ -17,7 +17,7 @@ from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._draws import Draws
 from evalbudget.audits.store._labels import Labels
 from evalbudget.audits.store._leases import Leases
-from evalbudget.audits.store._records import Progress
+from evalbudget.audits.store._record_types import Progress
 from evalbudget.errors import AuditStoreError
 
 _SHOWN = 5

@@ -11,8 +11,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.judges.schedules._moves import deal_out, spread_over_items
 from evalbudget.judges.schedules._panel import check_panel, judge_index
+from evalbudget.judges.schedules._replacements import deal_out, spread_over_items
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _NOBODY = -1  # a call that nobody makes any more

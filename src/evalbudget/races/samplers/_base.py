@@ -17,7 +17,7 @@ from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.races._draws import ModelDraws
-from evalbudget.races.samplers._passes import Passes
+from evalbudget.races.samplers._step_order import Passes
 from evalbudget.sampler import Eligible, Kind, Option, Sampler
 from evalbudget.statistics._bounds import FloatArray, IntArray
 

@@ -12,7 +12,7 @@ from inspect_ai.log import EvalSample, list_eval_logs, read_eval_log
 from evalbudget.audits.store import Answer, AuditStore
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.private import is_cancellation_message
-from evalbudget_inspect.host.values import score_to_float
+from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.repeats.task import driving_score
 
 TAG = "evalbudget_audit"

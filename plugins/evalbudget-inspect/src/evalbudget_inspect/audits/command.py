@@ -13,18 +13,18 @@ from evalbudget.audits.flags import FLAGS
 from evalbudget.audits.store import AuditRun, AuditStore, Stage, Standing, only_run, weigh
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import SAMPLER_OPTION, names_of
-from evalbudget_inspect.audits import entry
-from evalbudget_inspect.audits.again import shown
+from evalbudget_inspect.audits import registry_entry
 from evalbudget_inspect.audits.answers import read_answers, require_bounds
-from evalbudget_inspect.audits.by_scorer import label_by_scorer
+from evalbudget_inspect.audits.command_as_typed import shown
+from evalbudget_inspect.audits.labels_by_scorer import label_by_scorer
 from evalbudget_inspect.audits.settings import AuditSettings
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.private import parse_cli_args
 from evalbudget_inspect.host.rewrite import host_arguments, parse
 from evalbudget_inspect.host.run_host import run_host
 from evalbudget_inspect.host.tasks import named_tasks
-from evalbudget_inspect.repeats.entry import PREFIX
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
+from evalbudget_inspect.repeats.registry_entry import PREFIX
 
 ENTRY = "evalbudget_inspect/audited"
 _CODES = {Stage.VERDICT: 0, Stage.OVER: 1, Stage.LABELS: 3, Stage.DRAW: 4}
@@ -123,7 +123,7 @@ def _go_on(
                 "the same command again"
             )
         before = missing
-        entry.plan = entry.Plan(again, missing.answered)
+        registry_entry.plan = registry_entry.Plan(again, missing.answered)
         code = _run(command, args, given, missing.models, settings.models)
         if code:
             _missing(settings, folder)  # what was answered is recorded all the same

@@ -9,7 +9,7 @@ import click
 
 from evalbudget.errors import did_you_mean
 from evalbudget_inspect.cli.audit import audit
-from evalbudget_inspect.cli.budgeted import budgeted_command
+from evalbudget_inspect.cli.eval import budgeted_command
 from evalbudget_inspect.cli.leaderboard import leaderboard
 from evalbudget_inspect.cli.race import race
 

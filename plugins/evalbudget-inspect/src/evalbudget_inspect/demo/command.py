@@ -17,7 +17,7 @@ from rich.table import Table
 from evalbudget.errors import EvalbudgetError
 from evalbudget.repeats import DEFAULT_SAMPLER
 from evalbudget.repeats.backtest import Outcome
-from evalbudget_inspect.demo.compare import outcome_of
+from evalbudget_inspect.demo.log_readings import outcome_of
 
 TASK = Path(__file__).with_name("story_rating.py")
 REPEATS = 20

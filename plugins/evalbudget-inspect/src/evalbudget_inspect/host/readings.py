@@ -12,8 +12,8 @@ from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import COUNTS, mean_estimates
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget_inspect.host.score_values import in_range, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
-from evalbudget_inspect.host.values import in_range, score_to_float
 
 WEIGHT = "weight"
 """Of a reading."""

@@ -9,7 +9,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.judges import DEFAULT_ROTATION, PanelConfig
 from evalbudget.judges.estimates import same_models
 from evalbudget.judges.schedules import parse_prices, per_judge
-from evalbudget_inspect.judges.judges import JudgeModel, Judges, read_judges
+from evalbudget_inspect.judges.judge_names import JudgeModel, Judges, read_judges
 
 DEFAULT_ROLE = "grader"
 

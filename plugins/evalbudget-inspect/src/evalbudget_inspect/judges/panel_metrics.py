@@ -12,8 +12,8 @@ from evalbudget.judges import Call, PanelRows
 from evalbudget.judges.estimates import short_names
 from evalbudget.repeats import finite
 from evalbudget_inspect.host.readings import estimates_of, readings_of, was_asked, weight_of, without_counts
+from evalbudget_inspect.host.score_values import in_range, known_range, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
-from evalbudget_inspect.host.values import in_range, known_range, score_to_float
 
 
 @metric(name="evalbudget_panel", scores="unreduced")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspect_ai.model import ModelOutput, ModelUsage
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.host.context import scored_state
+from evalbudget_inspect.host.current_run import scored_state
 from evalbudget_inspect.host.private import sample_state
 
 TEMPLATE = "RATING: {value:g}"

@@ -20,8 +20,8 @@ from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import host_arguments, parse
 from evalbudget_inspect.host.run_host import run_host
 from evalbudget_inspect.races.coordinator import report_to, take_boards
-from evalbudget_inspect.races.entry import check_arms, entry_of_arm
-from evalbudget_inspect.repeats.entry import PREFIX
+from evalbudget_inspect.races.registry_entry import check_arms, entry_of_arm
+from evalbudget_inspect.repeats.registry_entry import PREFIX
 
 ENTRY = "evalbudget_inspect/race"
 

@@ -19,12 +19,12 @@ from inspect_ai.dataset import Sample
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.races import KnownCell, Leaderboard, Race, RaceConfig, RaceProgress, Standing, leaderboard_of
 from evalbudget.races.prediction import FactorModel
-from evalbudget_inspect.host.context import Run, is_cancelled, watch
+from evalbudget_inspect.host.current_run import Run, is_cancelled, watch
 from evalbudget_inspect.host.private import effective_max_tasks, get_eval_state, task_dispatcher_stats
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.races.history import Asking, load_history
-from evalbudget_inspect.races.prior import finished_elsewhere
-from evalbudget_inspect.repeats.allocation import Key
+from evalbudget_inspect.races.resume import finished_elsewhere
+from evalbudget_inspect.repeats.bookkeeping import Key
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from inspect_ai.scorer import Metric, SampleScore, Value, metric
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import finite
 from evalbudget.statistics import known_mean
-from evalbudget_inspect.host.context import current_run
+from evalbudget_inspect.host.current_run import current_run
+from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import RACE_METRIC
-from evalbudget_inspect.host.values import score_to_float
 from evalbudget_inspect.races.coordinator import standing_of
 
 _ROWS = (

@@ -14,9 +14,9 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig
 from evalbudget_inspect.host.scoring import scorer_names, with_metrics
 from evalbudget_inspect.races.coordinator import Group
-from evalbudget_inspect.races.live import RaceMetadata
+from evalbudget_inspect.races.live_metadata import RaceMetadata
 from evalbudget_inspect.races.metrics import race_estimates
-from evalbudget_inspect.races.source import RaceSource
+from evalbudget_inspect.races.sample_source import RaceSource
 from evalbudget_inspect.repeats.task import check_task, driving_score, solvers_of
 
 Factory = Task | Callable[[], Task]

@@ -12,7 +12,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.repeats import DEFAULT_SAMPLER, RepeatConfig
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
 from evalbudget.scale import parse_range
-from evalbudget_inspect.judges.judges import Judges
+from evalbudget_inspect.judges.judge_names import Judges
 from evalbudget_inspect.judges.panel import Panel, Prices
 
 DEFAULT_SAMPLER_OF_PANELS = "uniform"

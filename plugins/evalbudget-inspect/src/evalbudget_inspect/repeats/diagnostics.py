@@ -13,9 +13,9 @@ from inspect_ai.log import EvalSpec
 from evalbudget.judges import Call, PanelRows
 from evalbudget.repeats import LEVEL, BenchmarkMean, Outcome, Summary, describe_mean, item_columns, summarize
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget_inspect.judges.dealing import Rotation
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
-from evalbudget_inspect.judges.rotating import Rotation
-from evalbudget_inspect.repeats.allocation import Allocation
+from evalbudget_inspect.repeats.bookkeeping import Bookkeeping
 from evalbudget_inspect.repeats.config import Config
 
 
@@ -35,23 +35,23 @@ def asked_for(config: Config, score: str) -> dict[str, Any]:
     return asked
 
 
-def outcome(allocation: Allocation) -> dict[str, Any]:
+def outcome(book: Bookkeeping) -> dict[str, Any]:
     """Where the budget went."""
-    items = allocation.sampler.design.items
-    purchase = allocation.purchase
+    items = book.sampler.design.items
+    purchase = book.purchase
     failures = sorted(purchase.tally.errors.items(), key=lambda e: -e[1])
     return {
-        "budget_scores": None if allocation.config.budget is None else int(allocation.budget.amount),
+        "budget_scores": None if book.config.budget is None else int(book.budget.amount),
         "spent": purchase.ledger.spent,
         "items": len({r.request.cell.item for r in purchase.journal.readings if r.value is not None}),
         "readings": purchase.tally.readings,
         "failed": purchase.tally.failed,
         "failures": dict(failures[:5]),
-        "closed_items": [items[cell.item] for cell in allocation.sampler.closed],
+        "closed_items": [items[cell.item] for cell in book.sampler.closed],
         "stop_reason": purchase.stop_reason,
-        "chosen": getattr(allocation.sampler, "chosen", None),
-        "allocation": allocation.sampler.allocation.value,
-        "fixed_repeats": allocation.sampler.fixed_repeats,
+        "chosen": getattr(book.sampler, "chosen", None),
+        "allocation": book.sampler.allocation.value,
+        "fixed_repeats": book.sampler.fixed_repeats,
     }
 
 
@@ -60,18 +60,18 @@ class Diagnosis:
     """What the scores of one run say. Everything is computed when it is read, and once.
 
     Attributes:
-        allocation: of the run.
+        book: of the run.
         rotation: of its judges; None where they do not take turns.
         bounds: the smallest and the largest possible score, declared or known from the scorer.
     """
 
-    allocation: Allocation
+    book: Bookkeeping
     rotation: Rotation | None
     bounds: tuple[float, float] | None
 
     @property
     def _how(self) -> dict[str, Any]:
-        sampler = self.allocation.sampler
+        sampler = self.book.sampler
         return {"allocation": sampler.allocation, "fixed_repeats": sampler.fixed_repeats}
 
     @cached_property
@@ -81,7 +81,7 @@ class Diagnosis:
         if rotation is None:
             return None
         calls = []
-        for reading in self.allocation.purchase.journal.readings:
+        for reading in self.book.purchase.journal.readings:
             cell, value, weight = reading.request.cell, reading.value, reading.request.weight
             # a cell that failed before its judge was asked is no failure of the judge
             if value is not None or rotation.was_called(cell.item, cell.epoch):
@@ -91,7 +91,7 @@ class Diagnosis:
         return PanelRows(
             calls,
             rotation.panel.judges,
-            n_items=len(self.allocation.sampler.design.items),
+            n_items=len(self.book.sampler.design.items),
             kept=rotation.kept,
             weighs_judges=rotation.panel.weighs_judges,
             bounds=self.bounds,
@@ -103,8 +103,8 @@ class Diagnosis:
         """Readings of all items; where judges take turns, with their deviations from the panel taken out."""
         if self.panel is not None:
             return self.panel.corrected
-        items = self.allocation.sampler.design.items
-        return ItemReadings.of_bought(self.allocation.purchase.journal.readings, len(items))
+        items = self.book.sampler.design.items
+        return ItemReadings.of_bought(self.book.purchase.journal.readings, len(items))
 
     @property
     def mean(self) -> BenchmarkMean:
@@ -125,7 +125,7 @@ class Diagnosis:
         columns = item_columns(self.table, bounds=bounds, **self._how)
         if self.panel is not None:
             columns["interval"] += ", of the panel's mean: judges' deviations taken out"
-        return {"level": LEVEL, "id": list(self.allocation.sampler.design.items), **columns}
+        return {"level": LEVEL, "id": list(self.book.sampler.design.items), **columns}
 
     @property
     def judges(self) -> dict[str, Any] | None:
@@ -140,7 +140,7 @@ class Diagnosis:
             rotation.calls,
             usage=rotation.usage,
             notes=[*rotation.schedule.notes, *rotation.notes, *unused],
-            one_scale=self.allocation.config.score_range is not None,
+            one_scale=self.book.config.score_range is not None,
         )
 
     def summary(self, spec: EvalSpec, score: str) -> Summary:
@@ -150,8 +150,8 @@ class Diagnosis:
             spec: of the run.
             score: that drives the sampler.
         """
-        allocation, purchase = self.allocation, self.allocation.purchase
-        names = allocation.sampler.design.items
+        book, purchase = self.book, self.book.purchase
+        names = book.sampler.design.items
         weighed = self.panel if self.panel is not None and self.panel.weighs_judges else None
         return summarize(
             Outcome(
@@ -161,10 +161,10 @@ class Diagnosis:
                 table=self.table,
                 columns=self.per_item,
                 mean=self.mean,
-                budget=None if allocation.config.budget is None else allocation.budget.amount,
+                budget=None if book.config.budget is None else book.budget.amount,
                 spent=purchase.ledger.spent,
                 failures=purchase.tally.errors,
-                closed=[names[cell.item] for cell in allocation.sampler.closed],
+                closed=[names[cell.item] for cell in book.sampler.closed],
                 stop_reason=purchase.stop_reason if purchase.finished else "interrupted",
                 bounds=self.bounds,
                 judges=() if weighed is None else weighed.by_epoch.scoring_panel().judges,

@@ -6,7 +6,7 @@ from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget import Allocation
 from evalbudget_inspect.host.readings import estimates_of
-from evalbudget_inspect.host.values import known_range
+from evalbudget_inspect.host.score_values import known_range
 
 
 @metric(name="evalbudget", scores="unreduced")

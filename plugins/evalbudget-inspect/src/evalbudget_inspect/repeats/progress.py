@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from evalbudget_inspect.host.callers import held_by_caller
+from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.private import TaskDisplay, TaskProfile, TaskResult, TaskSuccess
 
 

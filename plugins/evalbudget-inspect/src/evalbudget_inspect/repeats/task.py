@@ -10,17 +10,17 @@ from inspect_ai.scorer import Metric, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_inspect.host.by_key import by_row
+from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.scoring import has_accuracy, rotates, scorer_names, with_metrics
-from evalbudget_inspect.host.shown import lead_with_estimate, show_epochs
-from evalbudget_inspect.judges.judges import Judges
+from evalbudget_inspect.host.viewer import lead_with_estimate, show_epochs
+from evalbudget_inspect.judges.judge_names import Judges
 from evalbudget_inspect.judges.panel import Panel, Prices
 from evalbudget_inspect.judges.panel_metrics import panel_estimates
 from evalbudget_inspect.repeats.config import Config, Repeat
-from evalbudget_inspect.repeats.live import LiveMetadata
+from evalbudget_inspect.repeats.live_metadata import LiveMetadata
 from evalbudget_inspect.repeats.metrics import budget_estimates
-from evalbudget_inspect.repeats.source import BudgetedSource
+from evalbudget_inspect.repeats.sample_source import BudgetedSource
 
 
 def budgeted(

@@ -23,6 +23,10 @@ REPEATS = {
     "_repeats_lower": "repeats_lower",
     "_repeats_upper": "repeats_upper",
 }
+ALL_MODELS = {
+    "_all_lower": "all_lower",
+    "_all_upper": "all_upper",
+}
 PLAIN = "_plain_mean"
 """The host's own mean, where readings that were bought because of earlier scores make it another number."""
 
@@ -42,7 +46,7 @@ def named_rows(score: str, rows: Mapping[str, float]) -> dict[str, Any]:
     metric, _, chosen = score.partition(",")
     if "estimate" not in rows:
         return {}
-    endings = ESTIMATE | (REPEATS if "repeats_stderr" in rows else {})
+    endings = ESTIMATE | (REPEATS if "repeats_stderr" in rows else {}) | ALL_MODELS
     known: dict[str, Any] = {"stderr": UNKNOWN, **rows}
     return {f"{metric}{ending},{chosen}": known[word] for ending, word in endings.items() if word in known}
 

@@ -19,9 +19,9 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.judges.schedules import Dealer
+from evalbudget_lm_eval.judges.judge_models import JudgeSpec
 from evalbudget_lm_eval.judges.panel import JudgePanel
 from evalbudget_lm_eval.judges.readings import Reading
-from evalbudget_lm_eval.judges.spec import JudgeSpec
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from evalbudget.judges import DEFAULT_ROTATION, PanelConfig, check_seed
 from evalbudget.judges.schedules import JudgeSchedule, per_judge
 from evalbudget_lm_eval.host.identity import telling_args
 from evalbudget_lm_eval.judges.grading import Grading
-from evalbudget_lm_eval.judges.spec import JudgeSpec, read_judges
+from evalbudget_lm_eval.judges.judge_models import JudgeSpec, read_judges
 
 OPTIONS: dict[str, Any] = {
     "judges": None,

@@ -17,12 +17,12 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameErr
 from evalbudget.races import Race, RaceConfig, leaderboard_of
 from evalbudget_lm_eval.races.arms import Arm, arms_of, check_arms, check_known, folder_of
 from evalbudget_lm_eval.races.history import earlier_scores
-from evalbudget_lm_eval.races.host import Stable
+from evalbudget_lm_eval.races.loaded_models import Stable
 from evalbudget_lm_eval.races.metric import choose_metric
 from evalbudget_lm_eval.races.output import RaceResult, results_of, write_results
 from evalbudget_lm_eval.races.run import Progress, RaceRun
+from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
 from evalbudget_lm_eval.repeats.config import NO_JOURNAL
-from evalbudget_lm_eval.repeats.wrapping import blocks_ignored
 from evalbudget_lm_eval.run.record import FOLDER, RACE, Record, digest_of
 
 # what decides what a model is asked, so that answers of other values cannot be mixed

@@ -15,7 +15,7 @@ from evalbudget.cli.flags import options_of
 from evalbudget.flags import SAMPLER_OPTION, Flag, refuse_elsewhere, refuse_renamed
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
-from evalbudget_lm_eval.host.spelling import as_spelled, spelled
+from evalbudget_lm_eval.host.flag_spelling import as_spelled, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 from evalbudget_lm_eval.repeats.flags import JOURNAL
 
@@ -104,7 +104,7 @@ def _run(
     config = RaceConfig.of(**{**given, "until_proved": given["until_proved"] or None}, **options)
     from evalbudget_lm_eval.races.api import Order, run_order
     from evalbudget_lm_eval.races.arms import check_arms, parse_arm
-    from evalbudget_lm_eval.races.flags import read_flags
+    from evalbudget_lm_eval.races.host_flags import read_flags
     from evalbudget_lm_eval.races.output import board_text
 
     racing = [parse_arm(text) for text in arms]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_lm_eval.host.scores import driving_score, filters_of, is_mean
+from evalbudget_lm_eval.host.driving_metric import driving_score, filters_of, is_mean
 
 
 def choose_metric(name: str, task: Any, wanted: str | None) -> str:

@@ -11,12 +11,11 @@ from typing import Any
 
 from evalbudget import __version__
 from evalbudget.races import Leaderboard, Race, Standing
+from evalbudget_lm_eval.host.rows import ALL_MODELS, ESTIMATE, PLAIN, lead_with, named_rows
 from evalbudget_lm_eval.races.arms import folder_of
-from evalbudget_lm_eval.races.host import Entrant, Stable
+from evalbudget_lm_eval.races.loaded_models import Entrant, Stable
 
 _ROUNDING = 1e-9
-_UNKNOWN = "N/A"  # as the host has it
-_OF_THE_TASK = ("name", "alias", "sample_len", "sample_count")
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def results_of(stable: Stable, race: Race, board: Leaderboard, metric: str) -> d
             }
     for name, results in found.items():
         own = results["results"][stable.task]
-        results["results"][stable.task] = _leading(own, rows_of(board.of(name), metric, own))
+        results["results"][stable.task] = lead_with(own, rows_of(board.of(name), metric, own))
     return found
 
 
@@ -61,24 +60,19 @@ def rows_of(standing: Standing, metric: str, own: Mapping[str, Any]) -> dict[str
         metric: the host's ``metric,filter``.
         own: the host's results of the task.
     """
-    measure, _, chosen = metric.partition(",")
-    rows: dict[str, Any] = {"": standing.estimate, "_stderr": standing.stderr}
     if standing.estimate is None:
         return {}
-    rows |= {"_lower": standing.lower, "_upper": standing.upper}
-    rows |= {"_all_lower": standing.all_lower, "_all_upper": standing.all_upper}
+    rows = named_rows(metric, _known(standing))
     plain = own.get(metric)
     if isinstance(plain, float) and abs(plain - standing.estimate) > _ROUNDING:
-        rows["_plain_mean"] = plain  # what the host makes of the same answers
-    known = {ending: value for ending, value in rows.items() if value is not None}
-    known.setdefault("_stderr", _UNKNOWN)
-    return {f"{measure}{ending},{chosen}": value for ending, value in known.items()}
+        measure, _, chosen = metric.partition(",")
+        rows[f"{measure}{PLAIN},{chosen}"] = plain  # what the host makes of the same answers
+    return rows
 
 
-def _leading(own: Mapping[str, Any], rows: Mapping[str, Any]) -> dict[str, Any]:
-    """The host's results of a task with our rows before its own, in place of those of the same names."""
-    task = {name: own[name] for name in _OF_THE_TASK if name in own}
-    return task | dict(rows) | {name: value for name, value in own.items() if name not in {*task, *rows}}
+def _known(standing: Standing) -> dict[str, float]:
+    told = {word: getattr(standing, word) for word in (*ESTIMATE.values(), *ALL_MODELS.values())}
+    return {word: value for word, value in told.items() if value is not None}
 
 
 def write_results(stable: Stable, results: dict[str, dict[str, Any]], *, log_samples: bool) -> None:

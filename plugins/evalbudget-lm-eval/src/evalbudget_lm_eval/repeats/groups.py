@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbudget.repeats import BenchmarkMean, describe_group
-from evalbudget_lm_eval.repeats.totals import TaskTotals
+from evalbudget_lm_eval.repeats.task_estimates import TaskTotals
 
 
 def group_means(

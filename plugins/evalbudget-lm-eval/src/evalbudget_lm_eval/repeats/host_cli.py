@@ -15,11 +15,11 @@ from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, s
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
 from evalbudget.repeats.flags import BUDGET, SAMPLER
+from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, spelled
 from evalbudget_lm_eval.host.identity import telling_args
-from evalbudget_lm_eval.host.spelling import as_spelled, is_one_of, spelled
+from evalbudget_lm_eval.repeats.budgeted import evaluate_replaced
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.flags import FLAGS
-from evalbudget_lm_eval.repeats.wrapping import evaluate_replaced
 
 _PREFIX = "evalbudget_"
 

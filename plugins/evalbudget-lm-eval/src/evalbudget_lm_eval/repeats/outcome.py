@@ -16,7 +16,7 @@ from evalbudget_lm_eval.host.rows import PLAIN, lead_with, named_rows
 from evalbudget_lm_eval.judges.rows import judged_block, judged_rows
 from evalbudget_lm_eval.repeats.bookkeeping import Bookkeeping
 from evalbudget_lm_eval.repeats.groups import group_means
-from evalbudget_lm_eval.repeats.totals import TaskTotals, totals_of
+from evalbudget_lm_eval.repeats.task_estimates import TaskTotals, totals_of
 
 log = logging.getLogger(__name__)
 

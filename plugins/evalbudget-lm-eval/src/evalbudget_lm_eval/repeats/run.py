@@ -13,9 +13,9 @@ from typing import Any
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Summary
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
+from evalbudget_lm_eval.host.driving_metric import driving_score
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
-from evalbudget_lm_eval.host.scores import driving_score
 from evalbudget_lm_eval.judges.filter import check_judges, panel_of
 from evalbudget_lm_eval.repeats.bookkeeping import Bookkeeping, fingerprint_of
 from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config

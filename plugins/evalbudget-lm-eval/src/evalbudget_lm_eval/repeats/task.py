@@ -8,8 +8,8 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from evalbudget.errors import InvalidInputError
+from evalbudget_lm_eval.repeats.budgeted import budget_next
 from evalbudget_lm_eval.repeats.config import Config
-from evalbudget_lm_eval.repeats.wrapping import budget_next
 
 
 class BudgetedTask(ConfigurableTask):  # type: ignore[misc]  # the host ships no types

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from evalbudget.audits.store._records import Label, LabelTask
+from evalbudget.audits.store._record_types import Label, LabelTask
 from evalbudget.audits.store._scale import Scale
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.errors import UnknownNameError

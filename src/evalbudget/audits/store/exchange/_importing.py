@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from evalbudget.audits.store._labels import labeller
-from evalbudget.audits.store._records import LabelKind
+from evalbudget.audits.store._record_types import LabelKind
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.audits.store.exchange._reading import Row, read_rows
 from evalbudget.errors import InvalidInputError

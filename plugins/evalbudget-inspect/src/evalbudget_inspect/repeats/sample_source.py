@@ -16,21 +16,21 @@ from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
-from evalbudget import Allocation as HowAllocated
+from evalbudget import Allocation
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats import Summary
-from evalbudget_inspect.host.closing import note
-from evalbudget_inspect.host.context import Run, current_run, is_cancelled
-from evalbudget_inspect.host.shown import label
-from evalbudget_inspect.host.values import Seen, in_range, score_to_float
-from evalbudget_inspect.judges.rotating import Rotation, Seat, Turn
-from evalbudget_inspect.repeats.allocation import Allocation, Key
+from evalbudget_inspect.host.closing_summary import note
+from evalbudget_inspect.host.current_run import Run, current_run, is_cancelled
+from evalbudget_inspect.host.score_values import Seen, in_range, score_to_float
+from evalbudget_inspect.host.viewer import label
+from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
+from evalbudget_inspect.repeats.bookkeeping import Bookkeeping, Key
 from evalbudget_inspect.repeats.config import Config, Repeat
 from evalbudget_inspect.repeats.diagnostics import Diagnosis
-from evalbudget_inspect.repeats.keep import KeptGenerations
-from evalbudget_inspect.repeats.prior import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
+from evalbudget_inspect.repeats.identical_repeats import identical_repeats, repeats_were_identical
+from evalbudget_inspect.repeats.kept_generation import KeptGenerations
 from evalbudget_inspect.repeats.progress import expect
-from evalbudget_inspect.repeats.warn import identical_repeats, repeats_were_identical
+from evalbudget_inspect.repeats.resume import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class _Serving:
     """What a source keeps for one run of its task."""
 
     lock: anyio.Lock = field(default_factory=anyio.Lock)
-    allocation: Allocation | None = None
+    book: Bookkeeping | None = None
     rotation: Rotation | None = None
     refusal: EvalbudgetError | None = None
     kept: KeptGenerations = field(default_factory=KeptGenerations)
@@ -91,10 +91,10 @@ class BudgetedSource(SampleSource):
         return self._score if self._key is None else f"{self._score}.{self._key}"
 
     @property
-    def allocation(self) -> Allocation | None:
-        """The allocation of the run in whose context this is called."""
+    def book(self) -> Bookkeeping | None:
+        """The book of the run in whose context this is called."""
         serving = self._current()
-        return serving.allocation if serving is not None else None
+        return serving.book if serving is not None else None
 
     @property
     def rotation(self) -> Rotation | None:
@@ -120,10 +120,10 @@ class BudgetedSource(SampleSource):
 
     def _summary(self, spec: EvalSpec) -> Summary | None:
         serving = self._servings.get(spec.eval_id)
-        if serving is None or serving.allocation is None or serving.refusal is not None:
+        if serving is None or serving.book is None or serving.refusal is not None:
             return None
         bounds = self._bounds(serving)
-        return Diagnosis(serving.allocation, serving.rotation, bounds).summary(spec, self.scores_as)
+        return Diagnosis(serving.book, serving.rotation, bounds).summary(spec, self.scores_as)
 
     def run_starts(self, run: Run) -> None:
         """Say what this run is, where the host would show as many samples as there are readings."""
@@ -136,7 +136,7 @@ class BudgetedSource(SampleSource):
             return  # it is refused when the first sample starts
         label(run.spec, n_items, cells)
         serving = self._servings.setdefault(run.spec.eval_id, _Serving())
-        expect(cells, lambda: serving.allocation is not None and serving.allocation.purchase.finished)
+        expect(cells, lambda: serving.book is not None and serving.book.purchase.finished)
 
     # inspect's SampleSource
 
@@ -147,7 +147,7 @@ class BudgetedSource(SampleSource):
     async def sample_complete(self, sample: EvalSample) -> list[Sample] | None:
         """Learn from one finished cell and ask for what should follow."""
         serving = await self._serving()
-        allocation = _allocation(serving)
+        book = _allocation(serving)
         if self.config.repeat is Repeat.JUDGE:
             serving.kept.adopt(sample)
         if self._has_media(str(sample.id)) and str(sample.id) not in serving.inputs:
@@ -157,12 +157,12 @@ class BudgetedSource(SampleSource):
             logger.warning(unused)
         value, error = self._read(serving, sample)
         key = (str(sample.id), sample.epoch)
-        if serving.rotation is not None and key[0] in allocation.items:
+        if serving.rotation is not None and key[0] in book.items:
             dropped = serving.rotation.note(*key, scored=value is not None)
             if dropped is not None:
                 logger.warning(dropped)
-        allocation.completed(key, value, attempts=paid_attempts(sample), error=error)
-        self._warn_if_identical(serving, allocation)
+        book.completed(key, value, attempts=paid_attempts(sample), error=error)
+        self._warn_if_identical(serving, book)
         self._ask(serving)
         return None
 
@@ -240,7 +240,7 @@ class BudgetedSource(SampleSource):
         async with serving.lock:
             if serving.refusal is not None:
                 raise serving.refusal.with_traceback(None)  # it would grow with every sample refused
-            if serving.allocation is None:
+            if serving.book is None:
                 try:
                     await self._begin(run, serving)
                 except EvalbudgetError as ex:
@@ -264,7 +264,7 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if cell.judge is not None:
                     serving.rotation.assume(*cell.key, cell.judge)
-        allocation = Allocation(
+        book = Bookkeeping(
             self.config,
             items,
             epochs=epochs,
@@ -279,8 +279,8 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if not cell.errored:
                     serving.kept.expect(*cell.key)
-        keys = allocation.begin(prior)
-        serving.allocation = allocation
+        keys = book.begin(prior)
+        serving.book = book
         note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
 
@@ -296,7 +296,7 @@ class BudgetedSource(SampleSource):
             epochs=budget // len(items),
             kept=self.config.repeat is Repeat.JUDGE,
             seed=self.config.seed,
-            late=self.config.allocation is HowAllocated.FIXED,
+            late=self.config.allocation is Allocation.FIXED,
             model=model,
         )
         for warning in (*rotation.schedule.notes, *rotation.notes):
@@ -305,10 +305,10 @@ class BudgetedSource(SampleSource):
 
     def _ask(self, serving: _Serving) -> bool:
         """Give the host what the sampler wants next; False if that is nothing."""
-        allocation, run = _allocation(serving), current_run()
+        book, run = _allocation(serving), current_run()
         if run is not None and is_cancelled(run):
-            allocation.purchase.stop("cancelled by the operator")
-        keys = allocation.wanted()
+            book.purchase.stop("cancelled by the operator")
+        keys = book.wanted()
         self._enqueue(serving, keys)
         return bool(keys)
 
@@ -367,9 +367,9 @@ class BudgetedSource(SampleSource):
             return False
         return in_range(value, self.config.score_range)
 
-    def _warn_if_identical(self, serving: _Serving, allocation: Allocation) -> None:
-        purchase = allocation.purchase
-        if serving.warned or purchase.outstanding or purchase.tally.readings < 2 * allocation.n_items:
+    def _warn_if_identical(self, serving: _Serving, book: Bookkeeping) -> None:
+        purchase = book.purchase
+        if serving.warned or purchase.outstanding or purchase.tally.readings < 2 * book.n_items:
             return
         serving.warned = True
         warning = repeats_were_identical(purchase.journal.readings, self.config.repeat)
@@ -377,9 +377,9 @@ class BudgetedSource(SampleSource):
             logger.warning(warning)
 
 
-def _allocation(serving: _Serving) -> Allocation:
-    assert serving.allocation is not None
-    return serving.allocation
+def _allocation(serving: _Serving) -> Bookkeeping:
+    assert serving.book is not None
+    return serving.book
 
 
 def _kind(error: EvalError) -> str:

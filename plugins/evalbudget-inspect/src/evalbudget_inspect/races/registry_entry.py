@@ -17,7 +17,7 @@ from evalbudget_inspect.host.private import PrerequisiteError, parse_cli_args
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.tasks import load_one
 from evalbudget_inspect.races.task import name_of_arm, one_arm
-from evalbudget_inspect.repeats.entry import split_arguments, take_spec
+from evalbudget_inspect.repeats.registry_entry import split_arguments, take_spec
 
 MOST_ARMS = 64
 """Settings of one race by command: inspect knows a task by its name, so that each setting needs one."""

@@ -13,9 +13,9 @@ from inspect_ai.scorer import Scorer
 from evalbudget.audits.store import AuditStore, weigh
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.audits.answers import Found
+from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import scorer_names
 from evalbudget_inspect.host.tasks import load_one
-from evalbudget_inspect.host.values import score_to_float
 from evalbudget_inspect.repeats.task import driving_score
 
 _AT_ONCE = 16

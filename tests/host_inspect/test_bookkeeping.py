@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from evalbudget import Allocation as HowAllocated
+from evalbudget import Allocation
 from evalbudget.errors import BudgetError
-from evalbudget_inspect.repeats.allocation import Allocation, Key, PriorCell
+from evalbudget_inspect.repeats.bookkeeping import Bookkeeping, Key, PriorCell
 from evalbudget_inspect.repeats.config import Config
 
 
@@ -28,7 +28,7 @@ class RandomHost:
     """Starts, fails, retries, abandons and completes cells in any order, and counts what was paid."""
 
     rng: random.Random
-    allocation: Allocation
+    book: Bookkeeping
     attempts: int
     width: int
     failing: float
@@ -46,7 +46,7 @@ class RandomHost:
             PriorCell(key, cell.calls, cell.errored, share={} if cell.value is None else cell.share)
             for key, cell in self.log.items()
         ]
-        more = self.allocation.begin(prior)
+        more = self.book.begin(prior)
         seeds = [(item, epoch) for epoch in range(1, epochs + 1) for item in items]
         self._add(seeds)
         self._add(more)
@@ -63,15 +63,15 @@ class RandomHost:
             key = self.queue.pop(self.rng.randrange(len(self.queue)))
             cell = self.log.get(key)
             if cell is not None and not cell.errored:  # reused from the earlier attempt's log
-                self.allocation.completed(key, cell.value, attempts=cell.calls)
+                self.book.completed(key, cell.value, attempts=cell.calls)
             elif self.rng.random() < self.abandoning and cell is None:
-                self.allocation.abandoned(key)
-            elif not self.allocation.may_run(key):
+                self.book.abandoned(key)
+            elif not self.book.may_run(key):
                 assert cell is not None
-                self.allocation.completed(key, None, attempts=cell.calls, error="not run again")
+                self.book.completed(key, None, attempts=cell.calls, error="not run again")
             else:
                 if self.rng.random() < 0.9:  # else it errors before its setup ran
-                    self.allocation.started(key)
+                    self.book.started(key)
                 self.running.append(key)
                 return True
         elif self.running:
@@ -83,20 +83,20 @@ class RandomHost:
                 self.paid += 1
                 failed = self.rng.random() < self.failing
             value = None if failed or self.rng.random() < self.unscored else self.rng.gauss(0.0, 1.0)
-            share = {} if failed else self.allocation.share(key)
+            share = {} if failed else self.book.share(key)
             self.log[key] = _Recorded(before + calls, failed, value, share)
-            self.allocation.completed(key, value, attempts=before + calls, error="boom" if failed else None)
+            self.book.completed(key, value, attempts=before + calls, error="boom" if failed else None)
         elif not self.queue:
-            keys = self.allocation.wanted()
+            keys = self.book.wanted()
             self._add(keys)
             return bool(keys)
-        self._add(self.allocation.wanted())
+        self._add(self.book.wanted())
         return True
 
 
-def _allocation(rng: random.Random, items: list[str], budget: int, epochs: int, attempts: int) -> Allocation:
+def _allocation(rng: random.Random, items: list[str], budget: int, epochs: int, attempts: int) -> Bookkeeping:
     sampler = rng.choice(["uniform", "eb-bernstein", "auto"])
-    return Allocation(
+    return Bookkeeping(
         Config.of(budget=budget, sampler=sampler, seed=rng.randrange(100)),
         items,
         epochs=epochs,
@@ -115,10 +115,10 @@ def test_any_host_spends_at_most_the_budget_and_tells_all_once(seed: int) -> Non
     paid = 0
     kills = rng.randint(0, 3)
     for run in range(kills + 1):
-        allocation = _allocation(random.Random(seed), items, budget, epochs, attempts)
+        book = _allocation(random.Random(seed), items, budget, epochs, attempts)
         host = RandomHost(
             rng,
-            allocation,
+            book,
             attempts,
             width=rng.choice([1, 3, 20]),
             failing=rng.choice([0.0, 0.1, 0.6]),
@@ -133,33 +133,33 @@ def test_any_host_spends_at_most_the_budget_and_tells_all_once(seed: int) -> Non
         while host.step():
             steps += 1
             assert host.paid <= budget
-            assert allocation.purchase.ledger.spent + allocation.purchase.ledger.promised <= budget + 1e-9
+            assert book.purchase.ledger.spent + book.purchase.ledger.promised <= budget + 1e-9
             assert steps < 20 * budget, "the run does not end"
             if steps == stop:
                 break  # kill -9: cells that ran are lost, and so cost nothing that anybody knows of
         paid = host.paid
-    assert allocation.purchase.finished
-    assert not allocation.sampler.pending
-    told = [event.request.id for event in allocation.purchase.journal if event.reading is not None]
-    assert len(told) == len(set(told)) == allocation.sampler.asked
-    assert allocation.purchase.ledger.spent == sum(cell.calls for cell in log.values())
-    assert allocation.purchase.ledger.spent == paid <= budget
-    assert allocation.purchase.ledger.promised == 0
-    cells = [event.request.cell for event in allocation.purchase.journal if event.reading is None]
+    assert book.purchase.finished
+    assert not book.sampler.pending
+    told = [event.request.id for event in book.purchase.journal if event.reading is not None]
+    assert len(told) == len(set(told)) == book.sampler.asked
+    assert book.purchase.ledger.spent == sum(cell.calls for cell in log.values())
+    assert book.purchase.ledger.spent == paid <= budget
+    assert book.purchase.ledger.promised == 0
+    cells = [event.request.cell for event in book.purchase.journal if event.reading is None]
     assert len(cells) == len(set(cells))
-    assert allocation.purchase.tally.readings == sum(cell.value is not None for cell in log.values())
-    _check_shares(allocation, log)
+    assert book.purchase.tally.readings == sum(cell.value is not None for cell in log.values())
+    _check_shares(book, log)
     if host.failing == 0 and host.abandoning == 0 and kills == 0:
         assert paid > budget - attempts
 
 
-def _check_shares(allocation: Allocation, log: dict[Key, _Recorded]) -> None:
+def _check_shares(book: Bookkeeping, log: dict[Key, _Recorded]) -> None:
     """What the log says of its readings, after any kills and failures, is what the estimate may rest on."""
     scored = {key: cell for key, cell in log.items() if cell.value is not None}
-    if allocation.sampler.allocation is not HowAllocated.WEIGHTED:
+    if book.sampler.allocation is not Allocation.WEIGHTED:
         assert not any(cell.share for cell in scored.values())
         return
-    for item in allocation.items:
+    for item in book.items:
         own = [cell.share["weight"] for key, cell in scored.items() if key[0] == item]
         given = [weight for weight in own if weight is not None]
         assert len(own) - len(given) <= 1, (item, own)
@@ -169,52 +169,52 @@ def _check_shares(allocation: Allocation, log: dict[Key, _Recorded]) -> None:
         failed = any(key[0] == item and cell.value is None for key, cell in log.items())
         assert len(own) - len(given) == 1 or failed or not own
     known = {
-        (allocation.sampler.design.items[r.request.cell.item], r.request.cell.epoch + 1): r.request.weight
-        for r in allocation.purchase.journal.readings
+        (book.sampler.design.items[r.request.cell.item], r.request.cell.epoch + 1): r.request.weight
+        for r in book.purchase.journal.readings
         if r.value is not None
     }
     assert known == {key: cell.share["weight"] for key, cell in scored.items()}
 
 
 def test_a_cell_that_an_operator_has_run_again_is_counted() -> None:
-    allocation = Allocation(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
-    allocation.begin()
+    book = Bookkeeping(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
+    book.begin()
     for item in "ab":
-        allocation.completed((item, 1), 1.0)
-    allocation.completed(("a", 1), 0.0, attempts=2)
-    assert allocation.purchase.ledger.spent == 3
-    assert allocation.purchase.tally.readings == 2
-    allocation.completed(("not in this run", 1), 0.0)
-    assert allocation.purchase.ledger.spent == 3
+        book.completed((item, 1), 1.0)
+    book.completed(("a", 1), 0.0, attempts=2)
+    assert book.purchase.ledger.spent == 3
+    assert book.purchase.tally.readings == 2
+    book.completed(("not in this run", 1), 0.0)
+    assert book.purchase.ledger.spent == 3
 
 
 def test_width_follows_what_the_host_runs_at_once() -> None:
     items = [f"i{n}" for n in range(40)]
-    allocation = Allocation(Config.of(budget=2000, sampler="uniform"), items, epochs=1)
-    allocation.begin()
+    book = Bookkeeping(Config.of(budget=2000, sampler="uniform"), items, epochs=1)
+    book.begin()
     queue = [(item, 1) for item in items]
     running: list[Key] = []
     for _ in range(600):
         while queue and len(running) < 16:
             running.append(queue.pop(0))
-            allocation.started(running[-1])
+            book.started(running[-1])
         key = running.pop(0)
-        allocation.completed(key, 0.5)
-        queue += allocation.wanted()
+        book.completed(key, 0.5)
+        queue += book.wanted()
     assert len(running) + len(queue) >= 16  # all hands are kept busy
     assert len(queue) <= 4  # and hardly anything is decided before it can run
 
 
 def test_stopped_allocation_asks_nothing_more() -> None:
-    allocation = Allocation(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
-    allocation.begin()
-    allocation.purchase.stop("drained by the operator")
-    allocation.completed(("a", 1), 1.0)
-    assert allocation.wanted() == []
-    allocation.abandoned(("b", 1))
-    assert allocation.wanted() == []
-    assert allocation.purchase.finished
-    assert allocation.purchase.stop_reason == "drained by the operator"
+    book = Bookkeeping(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
+    book.begin()
+    book.purchase.stop("drained by the operator")
+    book.completed(("a", 1), 1.0)
+    assert book.wanted() == []
+    book.abandoned(("b", 1))
+    assert book.wanted() == []
+    assert book.purchase.finished
+    assert book.purchase.stop_reason == "drained by the operator"
 
 
 WARMUP = Config.of(budget=99).fixed_repeats
@@ -233,9 +233,9 @@ def test_budget_below_the_minimum_says_the_minimum(
 ) -> None:
     config = Config.of(budget=minimum - 1, sampler=sampler)
     with pytest.raises(BudgetError) as caught:
-        Allocation(config, ["a", "b"], epochs=epochs, attempts=attempts)
+        Bookkeeping(config, ["a", "b"], epochs=epochs, attempts=attempts)
     assert why in str(caught.value)
     assert f"Raise --budget to {minimum} or more" in str(caught.value)
-    Allocation(
+    Bookkeeping(
         Config.of(budget=minimum, sampler=sampler), ["a", "b"], epochs=epochs, attempts=attempts
     ).begin()

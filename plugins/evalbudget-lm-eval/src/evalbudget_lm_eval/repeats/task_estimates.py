@@ -11,7 +11,7 @@ from evalbudget.judges import PanelRows, share_weights
 from evalbudget.repeats import BenchmarkMean, describe_mean, item_columns
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget_lm_eval.host.answers import Asked
-from evalbudget_lm_eval.host.scores import is_mean
+from evalbudget_lm_eval.host.driving_metric import is_mean
 from evalbudget_lm_eval.judges.readings import Judged
 from evalbudget_lm_eval.judges.rows import panel_rows
 from evalbudget_lm_eval.repeats.bookkeeping import Bookkeeping

@@ -14,13 +14,13 @@ from rich.text import Text
 from evalbudget.audits.store import AuditRun, AuditStore
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget_inspect.audits.answers import JUDGE, TAG
-from evalbudget_inspect.audits.by_scorer import without_scorer
-from evalbudget_inspect.audits.judge import find_judge
+from evalbudget_inspect.audits.labels_by_scorer import without_scorer
 from evalbudget_inspect.audits.settings import AuditSettings
+from evalbudget_inspect.audits.which_judge import find_judge
 from evalbudget_inspect.host.private import ModelName, PrerequisiteError
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.tasks import load_one
-from evalbudget_inspect.repeats.entry import PREFIX, split_arguments
+from evalbudget_inspect.repeats.registry_entry import PREFIX, split_arguments
 from evalbudget_inspect.repeats.task import check_task
 
 

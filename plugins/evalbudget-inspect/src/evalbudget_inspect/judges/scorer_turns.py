@@ -19,14 +19,14 @@ from inspect_ai.solver import TaskState
 from evalbudget.errors import InvalidInputError
 from evalbudget.judges import Call, PanelRows
 from evalbudget.judges.schedules import Dealer
-from evalbudget_inspect.host.callers import held_by_caller
-from evalbudget_inspect.host.context import Run, current_run
+from evalbudget_inspect.host.current_run import Run, current_run
+from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.readings import readings_of
+from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import METADATA
-from evalbudget_inspect.host.values import score_to_float
+from evalbudget_inspect.judges.dealing import Turn
 from evalbudget_inspect.judges.panel import Panel
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
-from evalbudget_inspect.judges.rotating import Turn
 
 logger = logging.getLogger(__name__)
 

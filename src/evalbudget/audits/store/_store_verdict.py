@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalbudget.audits.policies import AuditOutcome, AuditPolicy, ModelEstimate, Verdict, rebuild
 from evalbudget.audits.store._scale import Scale
-from evalbudget.audits.store._standing import ModelStanding, Stage, Standing
+from evalbudget.audits.store._status import ModelStanding, Stage, Standing
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.errors import AuditStoreError, EvalbudgetError, UnknownNameError
 from evalbudget.hooks._plugins import get_audit_policy

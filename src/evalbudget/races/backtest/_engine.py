@@ -12,8 +12,8 @@ import numpy as np
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.estimate import check_level
-from evalbudget.races.backtest._race_replay import Grid, RaceOutcome, race_replay
-from evalbudget.races.backtest._race_result import RaceResult, RaceRow
+from evalbudget.races.backtest._replay import Grid, RaceOutcome, race_replay
+from evalbudget.races.backtest._result import RaceResult, RaceRow
 from evalbudget.races.prediction import FactorModel, match_items
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._contestant import Contestant, contestants

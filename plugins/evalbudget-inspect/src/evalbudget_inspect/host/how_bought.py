@@ -8,7 +8,7 @@ from typing import Any
 from inspect_ai.log import EvalLog, EvalSampleSummary
 
 from evalbudget import Allocation
-from evalbudget.backtest import Bought, Purchase
+from evalbudget.backtest import Bought, HowBought
 from evalbudget_inspect.host.scoring import METADATA, RACE_METRIC
 
 
@@ -35,7 +35,7 @@ def bought(header: EvalLog, samples: Sequence[EvalSampleSummary]) -> Bought:
     ):
         allocation, fixed = Allocation.ADAPTIVE, 1
     dollars = [usage.total_cost for s in samples for usage in (s.model_usage or {}).values()]
-    purchase = Purchase(
+    purchase = HowBought(
         allocation,
         fixed,
         cost=float(sum(1 + (s.retries or 0) for s in samples)),

@@ -18,8 +18,8 @@ from rich.text import Text
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.judges import DEFAULT_ROTATION, check_seed
 from evalbudget.statistics import known_mean
-from evalbudget_inspect.host.by_key import by_row
-from evalbudget_inspect.host.context import current_run, scored_state
+from evalbudget_inspect.host.current_run import current_run, scored_state
+from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.private import (
     SCORER_METRICS,
     PrerequisiteError,
@@ -31,12 +31,12 @@ from evalbudget_inspect.host.private import (
     scorer_register,
 )
 from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import METADATA, MetricList, mark_rotating, rotates, scorer_names, shaped
-from evalbudget_inspect.host.values import score_to_float
-from evalbudget_inspect.judges.judges import JudgeModel, read_judges
+from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
 from evalbudget_inspect.judges.panel import DEFAULT_ROLE, Panel, Prices
 from evalbudget_inspect.judges.panel_metrics import panel_estimates
-from evalbudget_inspect.judges.turns import Pass, Turns, TurnsMetadata, number_of
+from evalbudget_inspect.judges.scorer_turns import Pass, Turns, TurnsMetadata, number_of
 
 GRADERS: dict[str, Callable[..., Scorer]] = {
     "model_graded_qa": model_graded_qa,

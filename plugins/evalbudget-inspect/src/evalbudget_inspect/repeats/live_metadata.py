@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalbudget_inspect.repeats.diagnostics import Diagnosis, asked_for, outcome
-from evalbudget_inspect.repeats.source import BudgetedSource
+from evalbudget_inspect.repeats.sample_source import BudgetedSource
 
 
 class LiveMetadata(dict[str, Any]):
@@ -25,12 +25,12 @@ class LiveMetadata(dict[str, Any]):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
         copy = dict(self)
-        allocation = self._source.allocation
-        if allocation is not None and self._drives:
-            copy |= outcome(allocation)
-            if not allocation.purchase.finished:
+        book = self._source.book
+        if book is not None and self._drives:
+            copy |= outcome(book)
+            if not book.purchase.finished:
                 return copy
-            found = Diagnosis(allocation, self._source.rotation, self._source.bounds)
+            found = Diagnosis(book, self._source.rotation, self._source.bounds)
             copy["per_item"] = found.per_item
             if (judges := found.judges) is not None:
                 copy["panel"] = judges

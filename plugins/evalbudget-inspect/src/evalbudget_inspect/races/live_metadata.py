@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evalbudget_inspect.races.source import RaceSource
+from evalbudget_inspect.races.sample_source import RaceSource
 
 
 class RaceMetadata(dict[str, Any]):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evalbudget import Allocation as HowAllocated
-from evalbudget import Budget, Cell, Design, Reading, Sampler
+from evalbudget import Allocation, Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError
 from evalbudget.repeats.samplers import JudgeOf
 from evalbudget.run import Flight, Purchase
@@ -27,7 +26,7 @@ class PriorCell:
         attempts: how often it was run; all of them cost.
         errored: it will run again.
         judge: who scored it, where judges take turns and one did.
-        share: what :meth:`Allocation.share` said of it; empty if it has no score that counts.
+        share: what :meth:`Bookkeeping.share` said of it; empty if it has no score that counts.
     """
 
     key: Key
@@ -37,7 +36,7 @@ class PriorCell:
     share: Mapping[str, float | None] = field(default_factory=dict)
 
 
-class Allocation:
+class Bookkeeping:
     """Drives one sampler from a host that completes samples one by one.
 
     Args:
@@ -166,7 +165,7 @@ class Allocation:
     def share(self, key: Key) -> dict[str, float | None]:
         """For the score's metadata: which weight the reading was given before it was seen; None: held out."""
         flight = self._flights.get(key)
-        if flight is None or self.sampler.allocation is not HowAllocated.WEIGHTED:
+        if flight is None or self.sampler.allocation is not Allocation.WEIGHTED:
             return {}
         return {WEIGHT: flight.request.weight}
 

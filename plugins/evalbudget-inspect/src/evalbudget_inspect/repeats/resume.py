@@ -11,7 +11,7 @@ from inspect_ai.scorer import Score
 from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.readings import WEIGHT
 from evalbudget_inspect.host.scoring import METADATA
-from evalbudget_inspect.repeats.allocation import PriorCell
+from evalbudget_inspect.repeats.bookkeeping import PriorCell
 
 Counts = Callable[[Mapping[str, Score]], bool]
 

@@ -13,7 +13,7 @@ from inspect_ai.log import EvalSpec
 from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import TaskState
 
-from evalbudget_inspect.host.callers import held_by_caller
+from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.private import get_eval_state
 from evalbudget_inspect.host.scoring import rotates
 

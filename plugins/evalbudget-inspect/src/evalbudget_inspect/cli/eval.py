@@ -94,9 +94,9 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     from evalbudget_inspect.host.private import host_cli
     from evalbudget_inspect.host.rewrite import host_arguments
     from evalbudget_inspect.host.run_host import run_host
-    from evalbudget_inspect.judges.judges import judges_text, read_judges
+    from evalbudget_inspect.judges.judge_names import judges_text, read_judges
     from evalbudget_inspect.repeats.config import DEFAULT_SAMPLER_OF_PANELS, Config
-    from evalbudget_inspect.repeats.entry import PREFIX
+    from evalbudget_inspect.repeats.registry_entry import PREFIX
 
     if "judges" in ours:
         ours = {**ours, "judges": judges_text(read_judges(ours["judges"]))}

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from evalbudget.audits.store._records import Progress
+from evalbudget.audits.store._record_types import Progress
 
 
 class Stage(StrEnum):

@@ -13,14 +13,14 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget_inspect.host.context import Run, current_run
+from evalbudget_inspect.host.current_run import Run, current_run
 from evalbudget_inspect.host.private import slice_dataset
 from evalbudget_inspect.host.refusals import refused
-from evalbudget_inspect.host.values import in_range, score_to_float
+from evalbudget_inspect.host.score_values import in_range, score_to_float
 from evalbudget_inspect.races.coordinator import Arm, Coordinator, Group, coordinator_of
 from evalbudget_inspect.races.media import with_media
-from evalbudget_inspect.races.prior import known_cells
-from evalbudget_inspect.repeats.prior import is_refused, paid_attempts, refuse
+from evalbudget_inspect.races.resume import known_cells
+from evalbudget_inspect.repeats.resume import is_refused, paid_attempts, refuse
 
 
 @dataclass

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from evalbudget.audits.store._run import AuditRun
-from evalbudget.audits.store._standing import Stage, Standing
+from evalbudget.audits.store._status import Stage, Standing
 from evalbudget.audits.store._store import AuditStore
-from evalbudget.audits.store._weighing import weigh
+from evalbudget.audits.store._store_verdict import weigh
 from evalbudget.errors import AuditStoreError
 
 

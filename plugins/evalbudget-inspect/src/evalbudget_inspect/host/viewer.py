@@ -10,7 +10,7 @@ from inspect_ai.log import EvalSpec, HeadlineMetric
 from inspect_ai.scorer import Scorer
 from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesView, ViewerConfig
 
-from evalbudget_inspect.host.by_key import PREFIX
+from evalbudget_inspect.host.dict_scores import PREFIX
 from evalbudget_inspect.host.private import scorer_metrics
 
 _LABEL = "budgeted: "

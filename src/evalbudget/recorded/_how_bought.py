@@ -9,7 +9,7 @@ from evalbudget.sampler import Allocation
 
 
 @dataclass(frozen=True, slots=True)
-class Purchase:
+class HowBought:
     """How the scores of one model were bought.
 
     Attributes:
