@@ -40,12 +40,12 @@ class Flag:
 SAMPLER_SEED = Flag("seed", "Seed of the sampler.  [default: 0]", "N", int, spelled="sampler_seed")
 SAMPLER_OPTION = Flag(
     "sampler_options",
-    "Further option of the sampler; may be given several times.",
+    "Further option of the sampler; give it once for each.",
     "NAME=VALUE",
     repeated=True,
     spelled="sampler_option",
 )
-JSON = Flag("json_path", "Write the leaderboard there.", "PATH", spelled="json")
+JSON = Flag("json_path", "Write the leaderboard to this file, as JSON.", "PATH", spelled="json")
 
 
 def names_of(flags: Iterable[Flag]) -> tuple[str, ...]:

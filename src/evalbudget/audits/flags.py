@@ -7,20 +7,22 @@ JUDGE = Flag(
     "Scorer to check, or the model role that it asks.  [default: the task's first scorer]",
     "SCORER|ROLE",
 )
-LABELS_FROM = Flag("labels_from", "Scorer of the task that labels in people's place.", "SCORER")
-SAMPLER = Flag("sampler", "Registered audit policy.  [default: audit-eprocess]", "NAME")
+LABELS_FROM = Flag("labels_from", "Scorer of the task that labels in place of people.", "SCORER")
+SAMPLER = Flag("sampler", "Audit policy; evalbudget plugins lists them.  [default: audit-eprocess]", "NAME")
 SCORE_RANGE = Flag(
     "score_range", "Smallest and largest possible score, of judge and labels.  [default: 0..1]", "LOW..HIGH"
 )
 MARGIN = Flag(
     "margin",
-    "Also stop when no model can be better than one by this share of the score range.",
+    "Also stop once no model can beat the leader by this share of the score range.",
     "E",
     float,
 )
 LABEL_PRICE = Flag("label_price", "Price of a label, in scores of the judge.  [default: 20]", "P", float)
-LABELS_PER_BATCH = Flag("labels_per_batch", "Labels to ask for at a time, about.  [default: 50]", "N", int)
-MAX_LABELS = Flag("max_labels", "Never ask for more labels.", "N", int)
+LABELS_PER_BATCH = Flag(
+    "labels_per_batch", "About how many labels to ask for at a time.  [default: 50]", "N", int
+)
+MAX_LABELS = Flag("max_labels", "Never ask for more labels than this.", "N", int)
 
 FLAGS = (
     *(JUDGE, LABELS_FROM, SAMPLER, SCORE_RANGE, MARGIN),

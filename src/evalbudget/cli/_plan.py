@@ -36,8 +36,8 @@ Prices per call are in dollars; without them every judge call costs 1, and --usd
 
 @click.command(epilog=EXAMPLES)
 @click.argument("pilot", type=click.Path(path_type=Path))
-@click.option("--half-width", type=float, metavar="H", help="Wanted half-width of the interval.")
-@click.option("--usd", type=float, metavar="X", help="Money to spend.")
+@click.option("--half-width", type=float, metavar="H", help="Half-width that the interval shall have.")
+@click.option("--usd", type=float, metavar="X", help="Money to spend, instead of --half-width.")
 @click.option("--judge-prices", metavar="A=1,B=5,...", default="", help="Price of one call of each judge.")
 @click.option(
     "--generation-price",
@@ -47,7 +47,9 @@ Prices per call are in dollars; without them every judge call costs 1, and --usd
     metavar="P",
     help="Price of one answer of the model judged.",
 )
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the interval.")
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence level of the interval."
+)
 @click.option("--model", metavar="NAME", help="Which model's scores; needed if the pilot has several.")
 @click.option("--max-items", type=click.IntRange(min=2), metavar="N", help="How many items there are.")
 @click.option(
@@ -78,9 +80,9 @@ def plan(
 ) -> None:
     """Plan an evaluation by a panel of judges from a pilot (a log, or a file of recorded scores).
 
-    Estimates where the pilot's variance comes from, and says for each rotation how many items, generations
-    and judge calls reach the half-width, or how narrow the interval gets for the money. The raters of PILOT
-    are the judges. Exit code 2 if the pilot cannot tell what any of the rotations needs.
+    Estimates where the pilot's variance comes from, and says for each rotation (which judge scores what) how
+    many items, generations and judge calls reach the half-width, or how narrow the interval gets for the
+    money. The raters of PILOT are the judges. Exit code 2 if the pilot cannot tell this for any rotation.
     """
     from evalbudget.judges._plan import Plan, Prices, plan_for_half_width, plan_for_money
     from evalbudget.judges.estimates import variance_components

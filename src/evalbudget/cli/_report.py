@@ -29,7 +29,9 @@ Several raters are a panel of judges; --rater picks one of them, or one of a tas
 @click.option("--model", "models", metavar="NAME", multiple=True, help="Only this model; may be repeated.")
 @click.option("--rater", metavar="NAME", help="Only this rater; all of them are a panel otherwise.")
 @click.option("--against", metavar="MODEL", help="Compare all models with this one; the leader otherwise.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
+)
 @click.option("--rescale", is_flag=True, help="Map the range that each rater used to 0..1 first.")
 @click.option(
     "--json",
@@ -38,9 +40,15 @@ Several raters are a panel of judges; --rater picks one of them, or one of a tas
     type=click.Path(path_type=Path, allow_dash=True),
     help="Write the report as JSON; - writes it to stdout instead of the tables.",
 )
-@click.option("--picture", metavar="PATH", type=click.Path(path_type=Path), help="Draw it: .png or .svg.")
 @click.option(
-    "--html", "html_path", metavar="PATH", type=click.Path(path_type=Path), help="Write one web page."
+    "--picture", metavar="PATH", type=click.Path(path_type=Path), help="Draw the report: .png or .svg."
+)
+@click.option(
+    "--html",
+    "html_path",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Write the report as one web page.",
 )
 def report(
     paths: tuple[Path, ...],
@@ -53,11 +61,11 @@ def report(
     picture: Path | None,
     html_path: Path | None,
 ) -> None:
-    """Say what bought scores prove: a leaderboard with intervals, paired differences, judges.
+    """Say what recorded scores prove: a leaderboard with intervals, paired differences, judges.
 
     PATH is a log or a file of recorded scores, or a folder of logs of one task. Readings that were bought
     because of earlier scores do not count for a mean, and the report says so; .npz and .csv files that do not
-    tell are taken to hold what was bought whatever the scores.
+    say how scores were bought are taken to hold none of those.
     """
     if json_path is not None and json_path != Path("-"):
         check_target(json_path)

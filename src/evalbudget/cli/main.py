@@ -83,8 +83,11 @@ def cli() -> None:
 _COMMANDS = {
     "audit": ("evalbudget.cli._audit:audit", "Label what audits want, and say what the labels prove."),
     "backtest": ("evalbudget.cli.backtest:backtest", "Replay recorded scores: what would have been saved?"),
-    "plan": ("evalbudget.cli._plan:plan", "How many items, repeats and judges, from a pilot."),
-    "plugins": ("evalbudget.cli._plugins:plugins_command", "What is registered, and by which package."),
+    "plan": ("evalbudget.cli._plan:plan", "How many items, repeats and judges you need, from a pilot."),
+    "plugins": (
+        "evalbudget.cli._plugins:plugins_command",
+        "Which plugins there are, and what they register.",
+    ),
     "report": (
         "evalbudget.cli._report:report",
         "A leaderboard with intervals, from logs or recordings.",

@@ -9,13 +9,13 @@ JUDGES = Flag(
     "A,B,...",
 )
 ROTATION = Flag(
-    "rotation", "Who scores what: cyclic, random, priced, single, all.  [default: cyclic]", "NAME"
+    "rotation", "Which judge scores what: cyclic, random, priced, single, all.  [default: cyclic]", "NAME"
 )
 JUDGE_PRICES = Flag(
     "judge_prices",
     "Price of one call of each judge, for --rotation priced and the log.",
     "A=1,B=5,...",
 )
-JUDGE_ROLE = Flag("judge_role", "Role in which they take turns.  [default: grader]", "ROLE")
+JUDGE_ROLE = Flag("judge_role", "Model role in which the judges take turns.  [default: grader]", "ROLE")
 
 FLAGS = (JUDGES, ROTATION, JUDGE_PRICES, JUDGE_ROLE)

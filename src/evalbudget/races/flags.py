@@ -10,15 +10,21 @@ BUDGET = Flag(
 )
 UNTIL_PROVED = Flag(
     "until_proved",
-    "Go on until the best is proved; --budget is then a cap, by default the whole grid.",
+    "Go on until the best is proved; --budget is then a cap, by default all models x items.",
     switch=True,
 )
-SAMPLER = Flag("sampler", "Registered sampler of models.  [default: race]", "NAME")
+SAMPLER = Flag(
+    "sampler", "What decides; evalbudget plugins lists samplers of models.  [default: race]", "NAME"
+)
 SCORE = Flag("score", "Score that decides.  [default: the task's first]", "NAME")
 SCORE_RANGE = Flag("score_range", "Smallest and largest possible score.  [default: 0..1]", "LOW..HIGH")
 BATCH = Flag("batch", "Items a model is given at a time.", "N", int)
-MARGIN = Flag("margin", "With --sampler lucb: models this close count as equivalent.", "E", float)
-HISTORY = Flag("history", "Earlier logs, recorded scores or factors of other models on these items.", "PATH")
+MARGIN = Flag("margin", "With --sampler lucb: models this close to the best count as equivalent.", "E", float)
+HISTORY = Flag(
+    "history",
+    "Earlier logs or recorded scores of other models on these items, or factors learned from them.",
+    "PATH",
+)
 
 FLAGS = (
     *(ARM, BUDGET, UNTIL_PROVED, SAMPLER, SCORE, SCORE_RANGE),

@@ -24,7 +24,7 @@ Examples:
   evalbudget backtest audits labelled.npz --sampler audit-eprocess --label-price 20
 
 \b
-Without a command it is what the samplers are for: repeats, if none is named.
+Without a command, the samplers named decide which it is; without any, repeats.
 A .csv has the columns item and score and, optionally, model, rater and repeat.
 """
 
@@ -57,7 +57,7 @@ def _values(args: list[str], option: str) -> list[str]:
 
 @click.group(name="backtest", cls=_Backtest, epilog=EXAMPLES)
 def backtest() -> None:
-    """Replay recorded scores: which sampler gets how close with how many readings?"""
+    """Replay recorded scores: which sampler gets how close with how many readings (scores)?"""
 
 
 for _command in (repeats, judges, races, audits):

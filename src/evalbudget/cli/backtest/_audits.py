@@ -33,10 +33,10 @@ Examples:
     "--allocator",
     "allocators",
     "uniform",
-    "Of pp-lucb: uniform, price-of-precision, uncertainty-weighted, neyman, oracle.",
+    "What pp-lucb labels more often: uniform, price-of-precision, uncertainty-weighted, neyman, oracle.",
 )
 @options_of((SCORE_RANGE,))
-@click.option("--judge-range", metavar="LOW..HIGH", help="Of the judge, if not that of the labels.")
+@click.option("--judge-range", metavar="LOW..HIGH", help="Range of the judge's scores, if it is another.")
 @option_of(LABEL_PRICE, LABEL_PRICE.option, default=20.0)
 @click.option(
     "--delta",
@@ -53,7 +53,7 @@ Examples:
     type=float,
     default=0.01,
     show_default=True,
-    help="How far below the best counts as the top, as a share of the score range.",
+    help="Systems within this share of the score range of the best count as top.",
 )
 @RATER
 @SEEDS
@@ -75,7 +75,7 @@ def audits(
 ) -> None:
     """Who finds the best system of FILE with a judge, and how few human labels?
 
-    FILE needs a reference, the labels.
+    FILE needs human labels as its reference.
     """
     from evalbudget.backtest import backtest_audits  # numpy and tables take their time: not for --help
 

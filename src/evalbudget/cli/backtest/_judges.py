@@ -23,7 +23,7 @@ Examples:
 @names_option(
     "--rotation", "rotations", "all,random,cyclic,priced,single", "Rotations of the judges to compare."
 )
-@names_option("--budget", "budgets", "1x", "Calls of judges per model (500) or per item (2x).")
+@names_option("--budget", "budgets", "1x", "Judge calls per model (500) or per item (2x).", "N|Nx,...")
 @click.option(
     "--judge-prices", metavar="A=1,B=5,...", help="Price of one call of each judge.  [default: 1 each]"
 )

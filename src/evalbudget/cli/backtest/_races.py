@@ -50,7 +50,11 @@ Examples:
     help="Evaluations in all (5000), per item (20x) or as a share of models x items (5%).  [default: "
     "5%,10%,20%; with --until-proved 100%]",
 )
-@click.option("--until-proved", is_flag=True, help="Samplers that can go on until the best is proved do so.")
+@click.option(
+    "--until-proved",
+    is_flag=True,
+    help="Samplers that can go on until the best is proved do so; the others are as without it.",
+)
 @options_of((SCORE_RANGE, BATCH, HISTORY))
 @click.option(
     "--top",
@@ -58,9 +62,9 @@ Examples:
     type=float,
     default=0.01,
     show_default=True,
-    help="How far below the best counts as the top, as a share of the score range.",
+    help="Models within this share of the score range of the best count as top.",
 )
-@click.option("--no-intervals", is_flag=True, help="Leave intervals out, which takes less time.")
+@click.option("--no-intervals", is_flag=True, help="Leave intervals out, to save time.")
 @RATER
 @SEEDS
 @WORKERS

@@ -31,13 +31,13 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @names_option("--sampler", "samplers", "uniform,auto", "Samplers to compare; evalbudget plugins lists them.")
-@names_option("--budget", "budgets", "10x,20x,50x", "Readings per pool (5000) or per item (20x).")
+@names_option("--budget", "budgets", "10x,20x,50x", "Readings per pool (5000) or per item (20x).", "N|Nx,...")
 @click.option(
     "--objective",
     metavar="NAME",
     default="worst-item",
     show_default=True,
-    help="What to minimise: worst-item, mse or mean. The ratio to uniform is that of worst-item "
+    help="Error to minimise: worst-item, mse or mean. The ratio to uniform is that of worst-item "
     "error, rmse or mean error.",
 )
 @click.option(
@@ -54,7 +54,7 @@ Examples:
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Readings asked before any is answered.",
+    help="Readings asked for at the same time.",
 )
 @MODEL
 @RATER
@@ -77,7 +77,7 @@ def repeats(
     """Which sampler knows the items of FILE best, with how many readings?
 
     Each pair of a model and a rater is a pool of items of its own; results are means over pools and seeds.
-    Readings are drawn from the recorded repeats, the same ones for every sampler.
+    Readings (scores) are drawn from the recorded repeats, the same ones for every sampler.
     """
     from evalbudget.backtest import backtest  # numpy and tables take their time: not for --help
 

@@ -22,12 +22,15 @@ SEEDS = click.option(
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="Replays of each row.",
+    help="Replays behind each row of the table.",
 )
 MODEL = click.option("--model", metavar="NAME", help="Only this model; all of them otherwise.")
 RATER = click.option("--rater", metavar="NAME", help="Only this rater; all of them otherwise.")
 WORKERS = click.option(
-    "--workers", metavar="N", type=click.IntRange(min=1), help="Processes; chosen otherwise."
+    "--workers",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Processes to use; chosen for you otherwise.",
 )
 
 
@@ -58,13 +61,13 @@ class Result(Protocol):
 
 
 def names_option(
-    flag: str, parameter: str, default: str, text: str
+    flag: str, parameter: str, default: str, text: str, metavar: str = "NAME,..."
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """An option that takes several names, by commas or by being given again."""
+    """An option that takes several values, by commas or by being given again."""
     return click.option(
         flag,
         parameter,
-        metavar="NAME,...",
+        metavar=metavar,
         multiple=True,
         default=(default,),
         help=f"{text}  [default: {default}]",

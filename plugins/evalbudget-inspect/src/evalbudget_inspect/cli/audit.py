@@ -34,10 +34,10 @@ Exit codes: 0 a verdict; 1 over without one; 2 bad input; 3 labels are wanted.
 @click.argument("store", metavar="STORE")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[TASK] [INSPECT'S FLAGS]...")
 def audit(store: str, args: tuple[str, ...], **given: Any) -> None:
-    """Compare models by a judge, and have humans label the few answers that it is checked by.
+    """Compare models by a judge, and have humans check it by labelling a few answers.
 
-    STORE, a .sqlite file, keeps draws and labels; evalbudget audit serves them to people. The same command
-    goes on when labels are in.
+    STORE, a .sqlite file, keeps answers and labels; evalbudget audit serve STORE opens the page to label on.
+    When the labels are in, the same command goes on.
     """
     from evalbudget_inspect.audits.command import run_audit
     from evalbudget_inspect.host.private import init_dotenv

@@ -30,7 +30,7 @@ Every other flag is inspect's own: see inspect eval --help.
 
 _SETTING = replace(
     ARM,
-    help="A setting of the task's arguments that races the others; give it several times.",
+    help="A setting in the race: arguments of the task. Give it several times.",
     metavar="NAME=VALUE,...",
 )
 
@@ -40,13 +40,13 @@ _SETTING = replace(
 @click.option(
     "--eval-set",
     is_flag=True,
-    help="Run inspect's eval-set: the same command goes on with what --log-dir holds.",
+    help="Run inspect's eval-set: the same command later goes on with the race in --log-dir.",
 )
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[TASK] [INSPECT'S FLAGS]...")
 def race(
     args: tuple[str, ...], arms: tuple[str, ...], json_path: str | None, eval_set: bool, **given: Any
 ) -> None:
-    """Race models, or settings of a task, on its items: which is best, for part of all evaluations."""
+    """Race models, or settings of a task, on its items: which is best, found with part of all evaluations."""
     if json_path is not None:
         check_target(Path(json_path))
     from evalbudget_inspect.host.private import init_dotenv

@@ -6,7 +6,7 @@ from evalbudget.repeats.flags import FLAGS as REPEATS
 
 REPEAT = Flag(
     "repeat",
-    "generation: a fresh epoch; judge: the first generation, scored again.  [default: generation]",
+    "generation: a fresh answer, scored; judge: the first answer, scored again.  [default: generation]",
     "WHAT",
 )
 

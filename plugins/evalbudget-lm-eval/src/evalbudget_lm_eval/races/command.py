@@ -27,7 +27,7 @@ Examples:
       --apply_chat_template --score exact_match,strict-match
   evalbudget lm-eval race --tasks arc_easy --score acc --budget 20% --batch 256 \\
       --arm small=hf:pretrained=gpt2 --arm large=hf:pretrained=gpt2-large --device cuda:0
-  evalbudget lm-eval race --tasks arc_easy --score acc --until-proved --arm ... --arm ...
+  evalbudget lm-eval race --tasks arc_easy --score acc --until_proved --arm ... --arm ...
   evalbudget lm-eval race --tasks arc_easy --score acc --budget 5x --history earlier/ \\
       --sampler pulse --arm ... --arm ...
 
@@ -42,16 +42,16 @@ Exit codes: 0 the race ran; 1 no arm could be evaluated; 2 bad input.
 
 _KEEP = Flag(
     "keep",
-    "Models loaded at once; switching loads weights anew.  [default: all where all are APIs, else 1]",
+    "Models that stay loaded; switching loads weights anew.  [default: all if all are APIs, else 1]",
     "N",
     int,
 )
 _OF_HOST: dict[str, dict[str, Any]] = {
     "arms": {
-        "help": "A model that races the others: lm-eval's --model and --model_args. Give it several times.",
+        "help": "A model in the race: lm-eval's --model and --model_args. Give it several times.",
         "metavar": "NAME=MODEL:ARGS",
     },
-    "score": {"help": "What decides; needed if the task has several.", "metavar": "METRIC[,FILTER]"},
+    "score": {"help": "Score that decides; needed if the task has several.", "metavar": "METRIC[,FILTER]"},
 }
 FLAGS = (*(replace(flag, **_OF_HOST.get(flag.name, {})) for flag in OF_RACES), _KEEP, JOURNAL)
 
@@ -73,11 +73,11 @@ class _RaceCommand(click.Command):
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[LM-EVAL'S FLAGS]...")
 @click.pass_context
 def race_command(ctx: click.Context, /, **given: Any) -> None:
-    """Race models of lm-eval on one task: which is best, for a part of all evaluations.
+    """Race models of lm-eval on one task: which is best, found with part of all evaluations.
 
-    Each arm is asked each document once at most; the sampler decides who is asked next, and the leaderboard
-    says what that proves. Arms are loaded when they are first asked; one that cannot be loaded or keeps
-    failing leaves the race.
+    Each arm (model) is asked each document once at most; the sampler decides who is asked next, and the
+    leaderboard says what that proves. Arms are loaded when they are first asked; one that cannot be loaded or
+    keeps failing leaves the race.
     """
     ctx.exit(_run(**given))
 

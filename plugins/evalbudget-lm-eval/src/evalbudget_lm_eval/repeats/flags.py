@@ -4,27 +4,32 @@ from dataclasses import replace
 
 from evalbudget.flags import Flag
 from evalbudget.repeats.flags import FLAGS as REPEATS
-from evalbudget.repeats.flags import SCORE
+from evalbudget.repeats.flags import SAMPLER, SCORE
 
 JOURNAL = Flag(
     "journal",
     "File that keeps what was paid for; continued if it exists, also with a higher budget.  [default: one "
-    "below evalbudget-journals, in --output_path; none for none]",
+    "below evalbudget-journals, in --output_path; none for no journal]",
     "PATH",
 )
 IN_FLIGHT = Flag(
     "in_flight",
-    "Documents given to the model at a time.  [default: 32, or num_concurrent or batch_size]",
+    "Documents given to the model at a time.  [default: 32, or num_concurrent or batch_size if more]",
     "N",
     int,
 )
 VARY_SEED = Flag(
     "vary_seed",
-    "Have every repeat send its own seed: API models send the same one with every request.",
+    "Every repeat sends its own seed; otherwise API models send the same one with every request.",
     switch=True,
 )
 
+_OF_HOST = {
+    SCORE.name: replace(SCORE, metavar="METRIC[,FILTER]"),
+    SAMPLER.name: replace(SAMPLER, help="What decides; evalbudget plugins lists them.  [default: auto]"),
+}
+
 FLAGS = (
-    *(replace(flag, metavar="METRIC[,FILTER]") if flag is SCORE else flag for flag in REPEATS),
+    *(_OF_HOST.get(flag.name, flag) for flag in REPEATS),
     *(JOURNAL, IN_FLIGHT, VARY_SEED),
 )
