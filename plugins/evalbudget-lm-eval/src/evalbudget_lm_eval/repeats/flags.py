@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from evalbudget.flags import Flag
+from evalbudget.repeats.flags import BUDGET, SAMPLER, SCORE
 from evalbudget.repeats.flags import FLAGS as REPEATS
-from evalbudget.repeats.flags import SAMPLER, SCORE
 
 JOURNAL = Flag(
     "journal",
@@ -25,6 +25,9 @@ VARY_SEED = Flag(
 )
 
 _OF_HOST = {
+    BUDGET.name: replace(
+        BUDGET, help="Calls of the model to buy: 2000, or 20x for 20 per document. Never exceeded."
+    ),
     SCORE.name: replace(SCORE, metavar="METRIC[,FILTER]"),
     SAMPLER.name: replace(SAMPLER, help="What decides; evalbudget plugins lists them.  [default: auto]"),
 }

@@ -14,7 +14,7 @@ from evalbudget.errors import BudgetError
 from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
-from evalbudget.repeats.flags import BUDGET, SAMPLER
+from evalbudget.repeats.flags import SAMPLER
 from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, spelled
 from evalbudget_lm_eval.host.identity import telling_args
 from evalbudget_lm_eval.repeats.budgeted import evaluate_replaced
@@ -77,15 +77,15 @@ def _take(parsed: argparse.Namespace) -> Config:
         BudgetError: flags of ours without a budget.
         EvalbudgetError: a flag's value is no good.
     """
-    given = {flag: vars(parsed).pop(_PREFIX + flag.name, None) for flag in FLAGS}
-    used = [flag for flag, value in given.items() if value is not None]
-    if given[BUDGET] is None:
+    given = {flag.name: vars(parsed).pop(_PREFIX + flag.name, None) for flag in FLAGS}
+    used = [flag for flag in FLAGS if given[flag.name] is not None]
+    if given["budget"] is None:
         shown = spelled((used or [SAMPLER])[0])
         raise BudgetError(
             f"{shown} needs a --budget; write a number of scores (2000) or scores per item (20x)"
         )
-    options = sampler_options(given.pop(SAMPLER_OPTION) or (), FLAGS, spelled(SAMPLER_OPTION))
-    return Config.of(**{flag.name: value for flag, value in given.items()}, **options)
+    texts = given.pop(SAMPLER_OPTION.name) or ()
+    return Config.of(**given, **sampler_options(texts, FLAGS, spelled(SAMPLER_OPTION)))
 
 
 def _folder(parsed: argparse.Namespace) -> Path:
