@@ -1,6 +1,6 @@
 from evalbudget import Design
 from evalbudget.testing import SamplerContract, play
-from evalbudget_example import WidestRange
+from evalbudget_example.widest_range import WidestRange
 
 
 class TestWidestRange(SamplerContract):
