@@ -160,3 +160,10 @@ def test_without_a_command_it_is_what_the_samplers_are_for(options: list[str], c
 def test_misspelt_commands_and_files() -> None:
     refused(run("repaets", "scores.npz"), "no such command 'repaets'. Did you mean 'repeats'")
     refused(run("nowhere.npz"), "nowhere.npz does not exist")
+
+
+def test_a_folder_may_be_called_like_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("repeats", "judges", "races", "audits"):
+        (tmp_path / name).mkdir()
+        refused(run(name, "nowhere.npz"), "nowhere.npz does not exist")

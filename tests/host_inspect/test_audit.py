@@ -324,6 +324,9 @@ def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(
         (("--no-log-samples",), "reads the answers"),
         (("--sampler-option", "delta=7"), "delta is 7"),
         (("--epsilon", "0.1"), "--epsilon is --margin now"),
+        (("--sampler-option", "models=x"), "models is no option"),
+        (("--sampler-option", "store=x"), "store is no option"),
+        (("--sampler-option", "n_models=3"), "n_models is no option"),
     ):
         done = run(*options)
         assert done.exit_code == 2, (options, done.output)
@@ -337,6 +340,15 @@ def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(
         alone = CliRunner().invoke(cli, ["inspect", "eval", "stories.py", "--sampler", sampler])
         assert alone.exit_code == 2
         assert "which models?" in alone.stderr
+    for words in (["--model", MODELS, "a.sqlite"], ["stories.py", "--model", MODELS]):
+        misplaced = CliRunner().invoke(cli, ["inspect", "audit", *words])
+        assert misplaced.exit_code == 2
+        assert "stands where the store belongs" in misplaced.stderr
+    racing = ["inspect", "eval", "stories.py", "--model", MODELS, "--sampler", "race", "--budget", "20"]
+    for flag, value in (("--batch", "4"), ("--json", "board.json")):
+        clash = CliRunner().invoke(cli, [*racing, flag, value])
+        assert clash.exit_code == 2
+        assert f"{flag} would go to inspect eval" in clash.stderr
     assert not calls(folder)
     assert not (folder / "a.sqlite").exists()
 

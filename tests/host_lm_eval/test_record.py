@@ -14,6 +14,7 @@ from evalbudget.repeats.samplers import Uniform
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.run.record import RACE, RUN, Bought, Kept, Record
 from evalbudget_lm_eval.run.resume import count_cut_off
+from evalbudget_lm_eval.run.rounds import failures_alone
 
 
 def cell(doc_id: int, epoch: int = 0) -> Asked:
@@ -148,3 +149,18 @@ def test_a_run_goes_on_with_its_own_sampler_only(tmp_path: Path) -> None:
     record = Record.open(path, RUN, {"model": "m"}, Uniform(design, seed=1))
     assert record.finished
     record.close()
+
+
+def test_only_what_failed_by_itself_speaks_against_a_model_when_a_race_goes_on(tmp_path: Path) -> None:
+    """A round that breaks off is charged for as many calls as may have been billed; that is no proof."""
+    record = begun(tmp_path / "r.jsonl")
+    kept = record.of("a")
+    kept.answer(answer(0))
+    for number in range(1, 17):
+        kept.fail(cell(number), 1.0, "timed out")
+    kept.fail(cell(17), 1.0, "refused", alone=True)
+    kept.fail(cell(18), 0.0, "not asked")
+    record.close()
+    again = reopened(tmp_path / "r.jsonl")
+    assert failures_alone(again.bought) == 1
+    assert failures_alone(again.bought[:1]) == 0

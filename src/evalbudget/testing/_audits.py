@@ -246,6 +246,16 @@ class AuditPolicyContract:
         with pytest.raises(InvalidInputError, match="rescale labels"):
             policy.label(policy.wanted[0], 7.0)
 
+    def test_a_label_told_again_later_changes_nothing(self) -> None:
+        policy = self.make()
+        given: dict[int, float] = {}
+        for _ in range(3):
+            given |= self.play(policy, batches=1)
+            told = _told(policy)
+            for index, value in given.items():
+                policy.label(index, value)
+            assert _told(policy) == told
+
     # how it ends
 
     @pytest.mark.parametrize("most", [1, 5, 17])

@@ -56,6 +56,7 @@ class AuditEProcess(AuditPolicy):
         self.process = EProcess(config)
         self._first_index = 0
         self._late: set[int] = set()
+        self._taken: set[int] = set()  # draws whose labels were taken in
         """Labels asked for and not needed any more; they are taken, and paid, when they come."""
         self._decided: int | None = None
         self._where: dict[int, tuple[int, int]] = {}
@@ -121,12 +122,15 @@ class AuditEProcess(AuditPolicy):
             self.labels_received += not math.isnan(value)
             return
         at = self._where.get(index)
+        if at is None and index in self._taken:  # its batch was learned from: nothing changes any more
+            return
         wanted = at is not None and bool(self._wanted[at])
         before = float(self._label[at]) if at is not None and self._labelled[at] else None
         if not self._is_new(index, value, wanted=wanted, before=before) or at is None:
             return
         self._label[at] = value
         self._labelled[at] = True
+        self._taken.add(index)
         self._missing[at[0]] -= 1
         self.labels_received += not math.isnan(value)
         self._advance()

@@ -50,6 +50,7 @@ class BatchPolicy(AuditPolicy):
         self._batch_contexts: tuple[Context, ...] | None = None
         self._drawn: dict[int, AuditDraw] = {}
         self._labels: dict[int, float] = {}
+        self._learned_from: set[int] = set()  # labelled draws of batches that were learned from
         self._uniform: list[FloatArray] = []
         self._missing = 0
 
@@ -146,6 +147,8 @@ class BatchPolicy(AuditPolicy):
 
     def label(self, index: int, value: float) -> None:
         """Take the label of a draw; arguments and errors as in AuditPolicy."""
+        if index in self._learned_from:  # its batch was learned from: nothing changes any more
+            return
         draw = self._drawn.get(index)
         wanted = draw is not None and draw.wanted
         if self._is_new(index, value, wanted=wanted, before=self._labels.get(index)):
@@ -163,6 +166,7 @@ class BatchPolicy(AuditPolicy):
             self.labelled[draw.model] += not math.isnan(self._labels.get(draw.index, math.nan))
         self.labels_asked += len(self._labels)
         self._learn(draws, self._labels)
+        self._learned_from |= self._labels.keys()
         self._first += len(self.contexts)
         self._batch += 1
         self._batch_contexts = None

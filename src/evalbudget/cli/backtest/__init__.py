@@ -33,7 +33,8 @@ class _Backtest(SuggestingGroup):
     """A file in the place of a command: the command is the one that the samplers are for."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in ctx.help_option_names and _is_file_or_option(args[0]):
+        named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        if args and not named and _is_file_or_option(args[0]):
             args = [_question(args), *args]
         return super().parse_args(ctx, args)
 

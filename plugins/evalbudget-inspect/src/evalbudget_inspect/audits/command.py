@@ -39,6 +39,7 @@ _REFUSED = {
 
 def run_audit(
     args: Sequence[str],
+    store: str,
     ours: Mapping[str, Any],
     again: Sequence[str],
 ) -> int:
@@ -46,7 +47,8 @@ def run_audit(
 
     Args:
         args: what the user typed after the command, without our flags and the store.
-        ours: our arguments, those that were given, the store among them.
+        store: file of the audit.
+        ours: our other arguments, those that were given.
         again: the command as typed, to show to people.
 
     Returns:
@@ -61,7 +63,12 @@ def run_audit(
         raise InvalidInputError("which models? Name those to compare: --model a,b")
     folder = str(parsed.get("log_dir") or "./logs")
     given = dict(ours)
-    settings = AuditSettings.of(models=models, **given)
+    for name in ("store", "task", "models", "n_models", "n_items"):
+        if name in given:
+            raise InvalidInputError(
+                f"{name} is no option of an audit's sampler; name task and models as ever"
+            )
+    settings = AuditSettings.of(store=store, models=models, **given)
     given["store"] = str(settings.store.resolve())
     if parsed.get("log_buffer") is None and "://" not in folder:
         args = [*args, "--log-buffer", "1"]  # what is answered is in the log before a kill can lose it
@@ -96,7 +103,7 @@ def run_audit_beside_logs(name: str, args: Sequence[str], ours: Mapping[str, Any
         again += (
             [spelled[each], str(value)] if each in spelled else [SAMPLER_OPTION.option, f"{each}={value}"]
         )
-    return run_audit(args, {**ours, "store": store}, [*again, *args])
+    return run_audit(args, store, ours, [*again, *args])
 
 
 def _go_on(

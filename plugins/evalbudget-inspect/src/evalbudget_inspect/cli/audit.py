@@ -9,6 +9,7 @@ import click
 
 from evalbudget.audits.flags import FLAGS
 from evalbudget.cli.flags import options_of
+from evalbudget.errors import InvalidInputError
 from evalbudget.flags import sampler_options
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget.repeats.flags import BUDGET
@@ -29,6 +30,19 @@ Exit codes: 0 a verdict; 1 over without one; 2 bad input; 3 labels are wanted.
 """
 
 
+def _check_store(store: str) -> None:
+    """Refuse what is typed in the store's place.
+
+    Raises:
+        InvalidInputError: a flag or a task stands there.
+    """
+    if store.startswith("-") or store.endswith(".py") or ".py@" in store:
+        raise InvalidInputError(
+            f"{store} stands where the store belongs: write evalbudget inspect audit STORE TASK ..., with a "
+            "file like audit.sqlite as STORE"
+        )
+
+
 @click.command(name="audit", context_settings=PASSED_ON, epilog=_EXAMPLES)
 @options_of(FLAGS)
 @click.argument("store", metavar="STORE")
@@ -39,6 +53,7 @@ def audit(store: str, args: tuple[str, ...], **given: Any) -> None:
     STORE, a .sqlite file, keeps answers and labels; evalbudget audit serve STORE opens the page to label on.
     When the labels are in, the same command goes on.
     """
+    _check_store(store)
     from evalbudget_inspect.audits.command import run_audit
     from evalbudget_inspect.host.private import init_dotenv
 
@@ -56,4 +71,4 @@ def audit(store: str, args: tuple[str, ...], **given: Any) -> None:
             again += [] if value is None else [flag.option, str(value)]
     options = sampler_options(given.pop("sampler_options"), FLAGS)
     typed = {name: value for name, value in given.items() if value is not None}
-    sys.exit(run_audit(args, {"store": store, **typed, **options}, [*again, *args]))
+    sys.exit(run_audit(args, store, {**typed, **options}, [*again, *args]))

@@ -12,8 +12,9 @@ import click
 from evalbudget.audits.flags import FLAGS as AUDITS
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.flags import sampler_options
+from evalbudget.flags import JSON, sampler_options
 from evalbudget.judges.flags import FLAGS as JUDGES
+from evalbudget.races.flags import BATCH
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
 from evalbudget_inspect.repeats.flags import FLAGS, REPEAT
@@ -80,6 +81,13 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
         if flag.name in ours:
             raise InvalidInputError(
                 f"{flag.option} is for repeats of one model's items, not for {what}; drop it"
+            )
+    for flag in (BATCH, JSON):
+        if any(arg.partition("=")[0] == flag.option for arg in args):
+            raise InvalidInputError(
+                f"{flag.option} would go to inspect {name}, which has a flag of that name; with the meaning "
+                f"it has in {what} it belongs to evalbudget inspect {what[:-1]} (items per decision: "
+                "--sampler-option batch=N)"
             )
     if what == "races":
         from evalbudget_inspect.races.command import run_race

@@ -125,7 +125,7 @@ class _Arm:
             self.race.completed(self.number, _key(answer.asked), value, error=error)
 
     def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:
-        self._fail(asked, _brief(error))  # cut off or asked by itself: it is an attempt
+        self._fail(asked, _brief(error), alone=not paid)  # cut off or asked by itself: it is an attempt
 
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
         tally = self.race.lanes[self.number].tally
@@ -135,8 +135,8 @@ class _Arm:
         for asked in rest:
             self._fail(asked, "not asked: the model kept failing", attempts=0)
 
-    def _fail(self, asked: Asked, error: str, *, attempts: int = 1) -> None:
-        self.entrant.kept.fail(asked, float(attempts), error)
+    def _fail(self, asked: Asked, error: str, *, attempts: int = 1, alone: bool = False) -> None:
+        self.entrant.kept.fail(asked, float(attempts), error, alone=alone)
         self.race.completed(self.number, _key(asked), None, attempts=attempts, error=error)
 
     def _value(self, answer: Answered) -> tuple[float | None, str | None]:

@@ -27,7 +27,7 @@ _PREFIX = "evalbudget_"
 def execute(arguments: Sequence[str]) -> None:
     """Run the host's command line on these arguments, which are in ``sys.argv`` too."""
     asks_help = arguments[:1] == ["run"] and any(a in ("-h", "--help") for a in arguments)
-    if not asks_help and not any(is_one_of(a, [*FLAGS, *OF_RACES]) for a in arguments):
+    if not asks_help and not any(is_one_of(a, FLAGS) for a in arguments):
         from lm_eval.__main__ import cli_evaluate
 
         cli_evaluate()

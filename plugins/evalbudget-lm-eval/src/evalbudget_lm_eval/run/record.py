@@ -7,7 +7,8 @@ r"""The record of a run or a race: one file with everything that was paid for, w
     {"asked": [["gsm8k", 7, 0, 1], ...], "at_once": 8}     before calls side by side: cells, calls of each
     {"of": ["gsm8k", 7, 0], "request": 0, "said": "42"}    as soon as the model says it
     {"of": ["gsm8k", 7, 0], "calls": 1, "samples": [...]}  once the host has scored it
-    {"of": ["gsm8k", 7, 0], "error": "...", "cost": 1.0}   it failed (races; a run's journal says so)
+    {"of": ["gsm8k", 7, 0], "error": "...", "cost": 1.0, "alone": true}   it failed, asked by itself (races;
+                                                           a run's journal says so)
     {"stopped": "ConnectionError"}                         an error ended it; nothing is under way
     {"finished": "budget used up"}
 
@@ -60,6 +61,7 @@ class Bought:
         samples: the host's records; None if it failed.
         calls: of the model, for an answer.
         error: why it failed.
+        alone: it failed when it was asked by itself, not with a round that was cut off.
     """
 
     asked: Asked
@@ -67,6 +69,7 @@ class Bought:
     samples: Sequence[Sample] | None = None
     calls: int = 0
     error: str | None = None
+    alone: bool = False
 
     @property
     def answer(self) -> Answered | None:
@@ -114,9 +117,9 @@ class Kept:
         """Note what the host made of it."""
         self._note({"of": answer.asked, "calls": answer.requests, "samples": answer.records})
 
-    def fail(self, asked: Asked, cost: float, error: str) -> None:
-        """Note that a cell failed."""
-        self._note({"of": asked, "error": error, "cost": cost})
+    def fail(self, asked: Asked, cost: float, error: str, *, alone: bool = False) -> None:
+        """Note that a cell failed, by itself or with a round that was cut off."""
+        self._note({"of": asked, "error": error, "cost": cost, "alone": alone})
 
     def stop(self, reason: str) -> None:
         """Note that nothing is under way any more."""
@@ -155,7 +158,8 @@ class Kept:
         else:
             asked, samples = Asked(*entry["of"]), entry.get("samples")
             paid = entry["cost"] if samples is None else 1.0
-            self.bought.append(Bought(asked, paid, samples, entry.get("calls", 0), entry.get("error")))
+            failed = (entry.get("error"), entry.get("alone", False))
+            self.bought.append(Bought(asked, paid, samples, entry.get("calls", 0), *failed))
             self.settle(asked)
 
     def _note(self, entry: dict[str, Any]) -> None:

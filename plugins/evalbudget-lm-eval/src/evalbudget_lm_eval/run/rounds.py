@@ -15,7 +15,6 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.judges.filter import panel_of
 from evalbudget_lm_eval.run.record import Bought, Kept, Said
-from evalbudget_lm_eval.run.resume import CUT_OFF
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +69,7 @@ class Rounds:
         self._arm = arm
         self.count = 0
         self._unscored: dict[Asked, Exception] = {}
-        self._failures = _failed_last(kept.bought)  # one after the other, by themselves
+        self._failures = failures_alone(kept.bought)  # one after the other, by themselves
         self._doubtful: set[tuple[str, int]] = {b.asked.document for b in kept.bought if b.samples is None}
         """Documents that may break a round off again: they are asked by themselves."""
 
@@ -205,10 +204,9 @@ class Rounds:
         return sum(one.repeats or 1 for one in self._primed.instances(asked.task, asked.doc_id))
 
 
-def _failed_last(bought: Sequence[Bought]) -> int:
-    """How many were asked and failed, one after the other, when an earlier race ended."""
-    asked = [one for one in bought if one.cost and one.error not in CUT_OFF.values()]
-    return sum(1 for _ in takewhile(lambda one: one.samples is None, reversed(asked)))
+def failures_alone(bought: Sequence[Bought]) -> int:
+    """How many failed by themselves since the last answer, when an earlier race ended."""
+    return sum(one.alone for one in takewhile(lambda one: one.samples is None, reversed(bought)))
 
 
 def in_flight(lm: Any, error: Exception | None = None) -> int:
