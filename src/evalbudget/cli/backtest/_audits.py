@@ -8,7 +8,17 @@ from typing import Any
 import click
 
 from evalbudget.audits.flags import LABEL_PRICE, MARGIN, MAX_LABELS, SCORE_RANGE
-from evalbudget.cli.backtest._shared import FILE, JSON, RATER, SEEDS, listed, names_option, progress, show
+from evalbudget.cli.backtest._shared import (
+    FILE,
+    JSON,
+    RATER,
+    SEEDS,
+    TOP,
+    listed,
+    names_option,
+    progress,
+    show,
+)
 from evalbudget.cli.flags import option_of, options_of
 from evalbudget.hooks._plugins import plugins
 from evalbudget.scale import parse_range
@@ -47,14 +57,7 @@ Examples:
 )
 @option_of(MARGIN, MARGIN.option, default=0.0)
 @options_of((MAX_LABELS,))
-@click.option(
-    "--top",
-    metavar="E",
-    type=float,
-    default=0.01,
-    show_default=True,
-    help="Systems within this share of the score range of the best count as top.",
-)
+@TOP
 @RATER
 @SEEDS
 @JSON

@@ -13,6 +13,7 @@ from evalbudget.cli.backtest._shared import (
     JSON,
     RATER,
     SEEDS,
+    TOP,
     WORKERS,
     listed,
     names_option,
@@ -56,14 +57,7 @@ Examples:
     help="Samplers that can go on until the best is proved do so; the others are as without it.",
 )
 @options_of((SCORE_RANGE, BATCH, HISTORY))
-@click.option(
-    "--top",
-    metavar="E",
-    type=float,
-    default=0.01,
-    show_default=True,
-    help="Models within this share of the score range of the best count as top.",
-)
+@TOP
 @click.option("--no-intervals", is_flag=True, help="Leave intervals out, to save time.")
 @RATER
 @SEEDS

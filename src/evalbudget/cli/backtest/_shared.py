@@ -26,6 +26,14 @@ SEEDS = click.option(
 )
 MODEL = click.option("--model", metavar="NAME", help="Only this model; all of them otherwise.")
 RATER = click.option("--rater", metavar="NAME", help="Only this rater; all of them otherwise.")
+TOP = click.option(
+    "--top",
+    metavar="E",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="Models within this share of the score range of the best count as top.",
+)
 WORKERS = click.option(
     "--workers",
     metavar="N",
