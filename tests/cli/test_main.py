@@ -48,7 +48,7 @@ def test_our_errors_are_printed_plainly_with_exit_code_2(monkeypatch: pytest.Mon
     def refuse() -> None:
         raise InvalidInputError("the remedy")
 
-    monkeypatch.setattr("evalbudget.cli._plugins.plugins", refuse)
+    monkeypatch.setattr("evalbudget.cli._plugins_command.plugins", refuse)
     result = run("plugins")
     assert result.exit_code == 2
     assert result.output.strip() == "Error: the remedy"

@@ -16,8 +16,8 @@ from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
 from evalbudget.races._summary import closing_lines
 from evalbudget.races._verdict import Finding, Status
 from evalbudget.races.samplers import ProvingSampler
+from evalbudget.statistics._best_proof import BestProof, pairwise_evidence
 from evalbudget.statistics._bounds import FloatArray
-from evalbudget.statistics._paired import BestProof, pairwise_evidence
 
 SAMPLERS = {
     "race": {"batch": 4, "first": 2},

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from evalbudget import Allocation
-from evalbudget.repeats._rows import describe_mean, item_columns, mean_estimates
+from evalbudget.repeats._item_columns import item_columns
+from evalbudget.repeats._mean_rows import describe_mean, mean_estimates
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
 
 FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}

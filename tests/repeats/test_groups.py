@@ -12,7 +12,8 @@ from scipy import stats
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats._groups import describe_group
-from evalbudget.repeats._rows import BenchmarkMean, describe_mean, item_columns, whole_counts
+from evalbudget.repeats._item_columns import item_columns
+from evalbudget.repeats._mean_rows import BenchmarkMean, describe_mean, whole_counts
 from evalbudget.repeats._several_tasks import SharedSummary, joined, share_budget
 from evalbudget.repeats._summary import Outcome
 from evalbudget.repeats.estimates import ItemReadings

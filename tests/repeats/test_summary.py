@@ -10,7 +10,8 @@ import pytest
 from rich.cells import cell_len
 
 from evalbudget import Allocation
-from evalbudget.repeats._rows import describe_mean, item_columns
+from evalbudget.repeats._item_columns import item_columns
+from evalbudget.repeats._mean_rows import describe_mean
 from evalbudget.repeats._summary import Outcome, Summary, summarize
 from evalbudget.repeats.estimates import ItemReadings
 

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.statistics._best_proof import BestProof, pairwise_evidence
 from evalbudget.statistics._bounds import FloatArray
-from evalbudget.statistics._paired import BestProof, pairwise_evidence
 
 SHARES, WEIGHTS = (0.4, 0.2, 0.1, 0.05, None), (1 / 8, 1 / 8, 1 / 8, 1 / 8, 1 / 2)
 

@@ -12,8 +12,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from evalbudget.cli._judge_prices import parse_prices
 from evalbudget.cli._output import check_target, write_text
-from evalbudget.cli._prices import parse_prices
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
 

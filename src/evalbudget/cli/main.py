@@ -85,7 +85,7 @@ _COMMANDS = {
     "backtest": ("evalbudget.cli.backtest:backtest", "Replay recorded scores: what would have been saved?"),
     "plan": ("evalbudget.cli._plan:plan", "How many items, repeats and judges you need, from a pilot."),
     "plugins": (
-        "evalbudget.cli._plugins:plugins_command",
+        "evalbudget.cli._plugins_command:plugins_command",
         "Which plugins there are, and what they register.",
     ),
     "report": (

@@ -22,7 +22,7 @@ from evalbudget.judges.estimates import (
     judge_mean_over_sampled_items,
     panel_mean,
 )
-from evalbudget.repeats._rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows
+from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
 from evalbudget.sampler import Allocation
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from evalbudget.repeats._rows import FEWEST_ITEMS, BenchmarkMean
+from evalbudget.repeats._mean_rows import FEWEST_ITEMS, BenchmarkMean
 from evalbudget.repeats._wording import count, shortened
 from evalbudget.repeats.estimates import ItemReadings
 
@@ -21,7 +21,7 @@ def items_share(rows: Mapping[str, float]) -> float | None:
     .. math:: 1 - (\text{repeats\_stderr} / \text{stderr})^2
 
     Args:
-        rows: of :func:`~evalbudget.repeats._rows.mean_rows`.
+        rows: of :func:`~evalbudget.repeats._mean_rows.mean_rows`.
 
     Returns:
         From 0 to 1; None where either error is unknown.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from evalbudget.repeats._rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows
+from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows
 from evalbudget.repeats.estimates._combined import weighted_mean
 
 _SHOWN = 3
@@ -19,7 +19,7 @@ def describe_group(
     Random are each task's items and repeats, independently of each other; the tasks and their weights are
     given. Intervals are those of :func:`~evalbudget.repeats.estimates._combined.weighted_mean` under the
     rules of
-    :func:`~evalbudget.repeats._rows.mean_rows`. The range of the mean is the weighted mean of the tasks'
+    :func:`~evalbudget.repeats._mean_rows.mean_rows`. The range of the mean is the weighted mean of the tasks'
     ranges, if all of them are known.
 
     Args:

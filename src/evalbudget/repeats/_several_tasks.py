@@ -12,8 +12,8 @@ from rich.cells import cell_len
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats._advice import next_steps
 from evalbudget.repeats._groups import describe_group
+from evalbudget.repeats._mean_rows import BenchmarkMean, whole_counts
 from evalbudget.repeats._plain_epochs import plain_epochs
-from evalbudget.repeats._rows import BenchmarkMean, whole_counts
 from evalbudget.repeats._summary import ItemLine, Outcome, Summary, summarize
 from evalbudget.repeats._wording import count, decimals, padded, shortened, wrapped
 from evalbudget.repeats.estimates import ItemReadings

@@ -10,8 +10,8 @@ import numpy as np
 from rich.cells import cell_len
 
 from evalbudget.repeats._advice import next_steps
+from evalbudget.repeats._mean_rows import BenchmarkMean, whole_counts
 from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs
-from evalbudget.repeats._rows import BenchmarkMean, whole_counts
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
 from evalbudget.repeats.estimates import ItemReadings
 

@@ -11,7 +11,7 @@ from tests.audits.policies.play import config, play, world
 from evalbudget.audits._draw import Coin
 from evalbudget.audits.policies import AuditConfig
 from evalbudget.audits.policies._eprocess_state import EProcess
-from evalbudget.audits.policies._rates import LEAST
+from evalbudget.audits.policies._label_rates import LEAST
 
 
 def labelled(human: np.ndarray, **options: Any) -> EProcess:

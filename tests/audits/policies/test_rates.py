@@ -10,7 +10,7 @@ import pytest
 
 from evalbudget.audits._evidence import GAMMA, STEPS, pair_range, reach
 from evalbudget.audits.policies._calibration import Calibration
-from evalbudget.audits.policies._rates import (
+from evalbudget.audits.policies._label_rates import (
     LEAST,
     Pool,
     Rates,

@@ -12,8 +12,8 @@ from tests.races.estimates.drawn import draw
 from evalbudget.errors import InvalidInputError
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates import PossibleWinners, Rule, possible_winners
+from evalbudget.statistics._best_proof import pairwise_evidence
 from evalbudget.statistics._bounds import FloatArray
-from evalbudget.statistics._paired import pairwise_evidence
 
 NOTHING = np.full(400, 0.5)
 

@@ -12,8 +12,8 @@ from evalbudget import Cell, Design, Reading
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import OutcomeKind, PairedEProcess, ProvingSampler, Race, SequentialHalving
+from evalbudget.statistics._best_proof import BestProof
 from evalbudget.statistics._bounds import FloatArray
-from evalbudget.statistics._paired import BestProof
 from evalbudget.testing import play
 
 

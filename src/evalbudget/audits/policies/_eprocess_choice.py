@@ -11,7 +11,7 @@ from evalbudget.audits._draw import Coin
 from evalbudget.audits.policies._calibration import Calibration
 from evalbudget.audits.policies._config import AuditConfig
 from evalbudget.audits.policies._eprocess_batches import History
-from evalbudget.audits.policies._rates import (
+from evalbudget.audits.policies._label_rates import (
     LEAST,
     Pool,
     Task,

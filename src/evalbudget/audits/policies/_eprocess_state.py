@@ -26,7 +26,7 @@ from evalbudget.audits.policies._eprocess_choice import (
     spread_of_labels,
     spread_of_predictions,
 )
-from evalbudget.audits.policies._rates import fits_disjoint, residual_variance
+from evalbudget.audits.policies._label_rates import fits_disjoint, residual_variance
 from evalbudget.audits.policies._second_pass import (
     Pool,
     SecondBatch,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalbudget.cli._prices import parse_prices
+from evalbudget.cli._judge_prices import parse_prices
 from evalbudget.cli.backtest._shared import FILE, JSON, MODEL, SEEDS, listed, names_option, progress, show
 from evalbudget.hooks._plugins import plugins
 

@@ -13,7 +13,7 @@ from evalbudget.estimate import check_level
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates._certain import certainly_beaten, exact_ties
 from evalbudget.races.estimates._leaderboard import model_means
-from evalbudget.statistics._paired import pairwise_evidence
+from evalbudget.statistics._best_proof import pairwise_evidence
 
 _ALL = 64  # models that are all compared with each other; of more, all with those that read most
 _RIVALS = 16
@@ -66,8 +66,8 @@ def possible_winners(
     """Models that may be the best one.
 
     A model is ruled out if another one certainly beats it, or by paired e-values
-    (:mod:`evalbudget.statistics._paired`): by the proof that the sampler keeps, if it keeps one, or else pair
-    by pair; where models have orders of their own, if its interval lies below another's, all intervals
+    (:mod:`evalbudget.statistics._best_proof`): by the proof that the sampler keeps, if it keeps one, or else
+    pair by pair; where models have orders of their own, if its interval lies below another's, all intervals
     holding at once. Which of these rules it is follows from the sampler, never from the scores.
 
     Args:

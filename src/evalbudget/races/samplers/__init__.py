@@ -4,7 +4,7 @@ from evalbudget.races.samplers._base import Cells, Outcome, OutcomeKind, RacingS
 from evalbudget.races.samplers._lucb import LUCB
 from evalbudget.races.samplers._naive_pooling import NaivePooling
 from evalbudget.races.samplers._paired_eprocess import PairedEProcess
-from evalbudget.races.samplers._proving import ProvingSampler
+from evalbudget.races.samplers._proof_base import ProvingSampler
 from evalbudget.races.samplers._pulse import Pulse
 from evalbudget.races.samplers._race import Race
 from evalbudget.races.samplers._sequential_halving import SequentialHalving

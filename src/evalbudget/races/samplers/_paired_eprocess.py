@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalbudget.design import Design
 from evalbudget.races.samplers._base import Step
-from evalbudget.races.samplers._proving import LEAST, ProvingSampler
+from evalbudget.races.samplers._proof_base import LEAST, ProvingSampler
 
 
 class PairedEProcess(ProvingSampler):
@@ -13,7 +13,7 @@ class PairedEProcess(ProvingSampler):
     Everybody in the race reads the next items of one random order. Against each model runs an e-process, bet
     on the difference from whoever leads it most clearly; a model leaves when its own reaches 2 / delta, or
     when the items left cannot make up for what it lacks. One left: it is proved the best. Items used up:
-    means are exact, and those left are exactly tied. See :mod:`evalbudget.statistics._paired` for the
+    means are exact, and those left are exactly tied. See :mod:`evalbudget.statistics._best_proof` for the
     guarantee, which holds at any moment, so that a budget may end the race anywhere.
 
     Args:

@@ -12,7 +12,7 @@ from evalbudget.races.samplers._additive import AdditiveEffects
 from evalbudget.races.samplers._base import BoolArray, Step
 from evalbudget.races.samplers._forecast import Forecast, losses
 from evalbudget.races.samplers._pooling import content_hash
-from evalbudget.races.samplers._proving import LEAST, ProvingSampler
+from evalbudget.races.samplers._proof_base import LEAST, ProvingSampler
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _UNPREDICTED = 0.5  # what is predicted without history

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.host.closing_summary import noting, show
+from evalbudget_inspect.host.print_summaries import noting, show
 from evalbudget_inspect.host.private import PrerequisiteError, host_main
 from evalbudget_inspect.host.refusals import take_refusals
 

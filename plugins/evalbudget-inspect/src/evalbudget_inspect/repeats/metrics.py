@@ -23,7 +23,7 @@ def budget_estimates(
     ``estimate``, ``stderr``, ``lower`` and ``upper``: items and repeats are random. ``repeats_stderr``,
     ``repeats_lower`` and ``repeats_upper``: these items asked again, only the repeats are random. The
     intervals are for a fixed number of readings and asymptotic; the rules are those of
-    :func:`~evalbudget.repeats._rows.mean_rows`.
+    :func:`~evalbudget.repeats._mean_rows.mean_rows`.
 
     Args:
         allocation: how the sampler's counts depend on scores; see ``evalbudget.Allocation``.

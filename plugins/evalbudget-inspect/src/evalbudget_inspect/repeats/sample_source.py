@@ -19,8 +19,8 @@ from inspect_ai.solver import TaskState
 from evalbudget import Allocation
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats import Summary
-from evalbudget_inspect.host.closing_summary import note
 from evalbudget_inspect.host.current_run import Run, current_run, is_cancelled
+from evalbudget_inspect.host.print_summaries import note
 from evalbudget_inspect.host.score_values import Seen, in_range, score_to_float
 from evalbudget_inspect.host.viewer import label
 from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn

@@ -10,14 +10,14 @@ import numpy as np
 from evalbudget.design import Design
 from evalbudget.races.samplers._base import Outcome, OutcomeKind, RacingSampler, Step
 from evalbudget.sampler import Option
-from evalbudget.statistics._paired import BestProof, check_delta
+from evalbudget.statistics._best_proof import BestProof, check_delta
 
 LEAST = 4  # items that contenders read at a time
 _SHARE = 32  # of the items read before, one in so many at a time
 
 
 class ProvingSampler(RacingSampler):
-    """Knows what :class:`~evalbudget.statistics._paired.BestProof` makes of the scores, item by item.
+    """Knows what :class:`~evalbudget.statistics._best_proof.BestProof` makes of the scores, item by item.
 
     The proof goes along the shared order and takes an item in once every contender has read it, or failed on
     it for good, whoever asked for it and why. So it may be looked at at any moment, and steering as one likes
@@ -77,7 +77,7 @@ class ProvingSampler(RacingSampler):
 
     @property
     def proved_error(self) -> float:
-        """Half of delta; the other half is for ties: see :mod:`evalbudget.statistics._paired`."""
+        """Half of delta; the other half is for ties: see :mod:`evalbudget.statistics._best_proof`."""
         return self.delta / 2.0
 
     @property
