@@ -138,7 +138,7 @@ def test_help_has_examples() -> None:
     result = run("--help")
     assert result.exit_code == 0
     assert "evalbudget backtest scores.npz" in result.stdout
-    assert max(len(line) for line in result.stdout.splitlines()) <= 86
+    assert max(len(line) for line in result.stdout.splitlines()) <= 85
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +13,7 @@ from evalbudget import Design
 from evalbudget.errors import JournalError
 from evalbudget.repeats.samplers import Uniform
 from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.races.run import _Arm
 from evalbudget_lm_eval.run.record import RACE, RUN, Bought, Kept, Record
 from evalbudget_lm_eval.run.resume import count_cut_off
 from evalbudget_lm_eval.run.rounds import failures_alone
@@ -164,3 +166,12 @@ def test_only_what_failed_by_itself_speaks_against_a_model_when_a_race_goes_on(t
     again = reopened(tmp_path / "r.jsonl")
     assert failures_alone(again.bought) == 1
     assert failures_alone(again.bought[:1]) == 0
+
+
+@pytest.mark.parametrize("paid", [True, False])
+def test_a_race_records_whether_a_cell_failed_by_itself(paid: bool) -> None:
+    kept = Kept(lambda entry: None)
+    race = SimpleNamespace(completed=lambda *_, **__: None)
+    arm: Any = _Arm(cast("Any", race), 0, cast("Any", SimpleNamespace(kept=kept)), "acc,none")
+    arm.failed(cell(3), TimeoutError("late"), paid=paid)  # paid: cut off with others
+    assert [(one.cost, one.alone) for one in kept.bought] == [(1.0, not paid)]

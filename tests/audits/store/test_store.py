@@ -306,9 +306,20 @@ def test_revision_changes_with_every_draw_and_label(store: AuditStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "fingerprint"), [(AuditEProcess, "8e9dc9c563a228f2"), (HumanOnly, "c109ac3b76f13c72")]
+    ("policy", "fingerprint", "earlier"),
+    [
+        (AuditEProcess, "8e9dc9c563a228f2", "c107b3c50e0d28a4"),
+        (HumanOnly, "c109ac3b76f13c72", "4f483fc4989e7740"),
+    ],
 )
-def test_the_fingerprint_of_a_store_stays(policy: type[AuditPolicy], fingerprint: str) -> None:
-    """It covers every setting and its name: another name, and no store that exists can be gone on with."""
+def test_stores_begun_with_an_earlier_version_are_gone_on_with(
+    policy: type[AuditPolicy], fingerprint: str, earlier: str
+) -> None:
+    """The fingerprint covers every setting and its name; ``earlier`` is that of stores that exist."""
     begun = policy.of({"n_models": 2, "n_items": 3, "seed": 4, "max_labels": 9})
-    assert AuditDesign.of(begun, ("a", "b"), ("x", "y", "z"), Scale(1, 10, 1)).fingerprint == fingerprint
+    design = AuditDesign.of(begun, ("a", "b"), ("x", "y", "z"), Scale(1, 10, 1))
+    assert design.fingerprint == fingerprint
+    names = {"judge_price": "price_judge", "label_price": "price_label", "labels_per_batch": "batch"}
+    then = replace(design, config={names.get(name, name): value for name, value in design.config.items()})
+    assert then.fingerprint == earlier
+    assert AuditDesign.from_json(then.to_json()) == design

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _SHOWN = 4
 
+_NAMED_NOW = {"price_judge": "judge_price", "price_label": "label_price", "batch": "labels_per_batch"}
+"""Stores hold labels that people were paid for: those begun under earlier names are gone on with."""
+
 
 @dataclass(frozen=True)
 class AuditDesign:
@@ -83,8 +86,10 @@ class AuditDesign:
 
     @classmethod
     def from_json(cls, text: str) -> AuditDesign:
-        """The opposite of :meth:`to_json`."""
+        """The opposite of :meth:`to_json`; settings of earlier versions get the names they have now."""
         entry = json.loads(text)
+        if "price_label" in entry["config"]:
+            entry["config"] = {_NAMED_NOW.get(name, name): v for name, v in entry["config"].items()}
         return cls(**entry | {"scale": Scale(**entry["scale"])})
 
     @cached_property

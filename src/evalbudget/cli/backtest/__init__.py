@@ -19,7 +19,7 @@ EXAMPLES = """\b
 Examples:
   evalbudget backtest scores.npz
   evalbudget backtest repeats scores.csv --sampler uniform,auto --budget 10x,5000
-  evalbudget backtest judges scores.npz --rotation cyclic,random,single --budget 500
+  evalbudget backtest judges scores.npz --rotation cyclic,single --budget 500
   evalbudget backtest races models.npz --sampler uniform,ucb-e,race --budget 5%,10%
   evalbudget backtest audits labelled.npz --sampler audit-eprocess --label-price 20
 
