@@ -37,6 +37,7 @@ class Racer(LM):
         seed: which ones.
         breaks: what fails: ``load``, ``always``, or the number of one document.
         stops_at: total of answers, of all racers, after which the user presses Ctrl-C; 0 for never.
+        circle: whether it holds itself, as models of several parts do.
     """
 
     asked: ClassVar[list[tuple[int, int]]] = []
@@ -45,9 +46,10 @@ class Racer(LM):
     most_alive: ClassVar[int] = 0
 
     def __init__(
-        self, skill: float = 0.5, seed: int = 0, breaks: str = "", stops_at: int = 0, **_: Any
+        self, skill: float = 0.5, seed: int = 0, breaks: str = "", stops_at: int = 0, circle: bool = False, **_: Any
     ) -> None:
         super().__init__()
+        self.circle = self if circle else None
         if breaks == "load":
             raise RuntimeError("no such weights")
         self.skill, self.seed, self.breaks, self.stops_at = (
@@ -86,6 +88,7 @@ def fresh_racers() -> Iterator[type[Racer]]:
     """Nothing asked, nothing loaded."""
     Racer.asked.clear()
     Racer.loads.clear()
+    Racer.alive.clear()  # garbage of an earlier test may not be collected yet
     Racer.most_alive = 0
     yield Racer
 

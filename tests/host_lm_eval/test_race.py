@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -141,6 +142,22 @@ def test_a_step_loads_each_arm_once(numbers: Any) -> None:
     assert Racer.most_alive == 2
     # 200 documents in passes of 16, 32, 64 and so on: two of three arms are still there in each of them
     assert sum(result.loads.values()) <= 3 + 4
+
+
+def test_a_model_behind_a_cache_is_given_back_before_the_next_is_loaded(numbers: Any, tmp_path: Path) -> None:
+    gc.disable()  # nobody collects by chance
+    try:
+        race(
+            arms(circle=True),
+            "numbers",
+            budget=120,
+            sampler="uniform",
+            task_manager=numbers,
+            use_cache=str(tmp_path / "cache"),
+        )
+    finally:
+        gc.enable()
+    assert Racer.most_alive == 1
 
 
 def test_one_bad_document_costs_no_arm_and_a_dead_one_leaves(numbers: Any) -> None:

@@ -179,8 +179,9 @@ class Stable:
     def _drop(self, entrant: Entrant) -> None:
         self._alive.remove(entrant)
         assert entrant.primed is not None
-        model = weakref.ref(entrant.primed.lm)
-        entrant.primed.lm = None
+        loaded = entrant.primed.lm
+        model = weakref.ref(loaded.lm if isinstance(loaded, CachingLM) else loaded)
+        entrant.primed.lm = loaded = None
         if model() is None or entrant.arm.is_live:
             return
         gc.collect()  # models hold themselves in circles, and the next one needs the room
