@@ -16,6 +16,7 @@ from racing_sections.leaderboard import identification
 from racing_sections.matrices import matrices
 from racing_sections.proved import until_proved, wrong_winners
 from racing_sections.scale import scale
+from racing_sections.until_right import until_right
 from sections import Page, command
 
 PAGE = Page(
@@ -25,6 +26,7 @@ PAGE = Page(
     sections={
         "identification": identification,
         "draws": draws,
+        "until-right": until_right,
         "until-proved": until_proved,
         "wrong-winners": wrong_winners,
         "histories": histories,
@@ -33,7 +35,7 @@ PAGE = Page(
         "coverage": coverage,
         "scale": scale,
     },
-    need_data=("identification", "draws", "until-proved", "histories", "matrices"),
+    need_data=("identification", "draws", "until-right", "until-proved", "histories", "matrices"),
 )
 
 main = command(PAGE)
