@@ -47,7 +47,7 @@ def until_right(quick: bool, seeds: int | None = None) -> Found:
         never = sum(n > last for n in until)
         rows.append((f"{gap:g}", f"{np.mean(until):,.0f}", f"{nearly:,.0f}", str(never)))
     return Found(
-        f"As identification, on its own draw and the four others, {runs} races each: {len(until)} races a gap. "
+        f"As identification, on its own draw and the four others, {runs} races each, {len(until)} a gap. "
         f"Evaluations after which the race names the best to the end, which is at {last:,}; a race that is "
         f"wrong then counts as {last + step:,}.",
         ("gap", "mean", "95% of the races", "wrong at the end"),
