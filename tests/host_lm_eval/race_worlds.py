@@ -46,7 +46,13 @@ class Racer(LM):
     most_alive: ClassVar[int] = 0
 
     def __init__(
-        self, skill: float = 0.5, seed: int = 0, breaks: str = "", stops_at: int = 0, circle: bool = False, **_: Any
+        self,
+        skill: float = 0.5,
+        seed: int = 0,
+        breaks: str = "",
+        stops_at: int = 0,
+        circle: bool = False,
+        **_: Any,
     ) -> None:
         super().__init__()
         self.circle = self if circle else None

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect as introspection
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from evalbudget import Budget, Design, Unit
-from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
+from evalbudget import Budget, Design
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.hooks._plugins import get_sampler
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
+from evalbudget.run._config import RunConfig
 from evalbudget.sampler import Kind
-from evalbudget.scale import parse_range
 
 DEFAULT_SAMPLER = "race"
 DELTA = 0.05
@@ -23,18 +23,14 @@ _NOT_OPTIONS = ("design", "seed", "score_range", "predictor", "budget")
 
 
 @dataclass(frozen=True)
-class RaceConfig:
+class RaceConfig(RunConfig):
     """One race.
 
     Attributes:
-        budget: as the user wrote it; ``20x`` and ``5%`` wait for the numbers of items and models. None, with
-            ``until_proved`` only, for the whole grid.
-        sampler: registered name, of a sampler of models.
-        score: which scorer decides; None for the first.
-        seed: of the sampler.
-        score_range: the smallest and the largest possible score; None means 0 to 1.
+        budget: ``20x`` and ``5%`` wait for the numbers of items and models. None, with ``until_proved`` only,
+            for the whole grid.
+        score_range: None means 0 to 1.
         history: file or folder of earlier scores; None for none.
-        options: further arguments of the sampler.
 
     Raises:
         UnknownNameError: no such sampler of models, or it has no such option.
@@ -42,13 +38,8 @@ class RaceConfig:
         InvalidInputError: the sampler refuses an option, or the history does not exist.
     """
 
-    budget: str | int | None
     sampler: str = DEFAULT_SAMPLER
-    score: str | None = None
-    seed: int = 0
-    score_range: tuple[float, float] | None = None
     history: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.budget is None and not self.until_proved:
@@ -57,10 +48,7 @@ class RaceConfig:
                 "or --until-proved, which goes on until the best is proved"
             )
         self.resolve_budget(1_000_000, 1_000_000)
-        known = [name for name in self._parameters if name not in _NOT_OPTIONS]
-        for option in self.options:
-            if option not in known:
-                raise UnknownNameError(f"option of sampler {self.sampler!r}", option, known)
+        self._check_options(self._parameters, _NOT_OPTIONS)
         if self.history is not None and not Path(self.history).exists():
             raise InvalidInputError(
                 f"--history {self.history} does not exist (looked from {Path.cwd()}); give a folder of logs, "
@@ -108,12 +96,7 @@ class RaceConfig:
         if self.budget is None:
             return Budget(n_items * n_models)
         budget = Budget.parse(self.budget, n_items=n_items, n_cells=n_items * n_models)
-        if budget.unit is not Unit.SCORES:
-            raise BudgetError(
-                f"budget {self.budget!r} is counted in {budget.unit.value}, but a race is budgeted in scores "
-                "so far; write a number of scores (5000), scores per item (20x) or a share of all (5%)"
-            )
-        return budget
+        return self._in_scores(budget, "a race", "(5000), scores per item (20x) or a share of all (5%)")
 
     def make_sampler(
         self, design: Design, *, budget: int | None = None, predictor: FactorModel | None = None
@@ -130,36 +113,9 @@ class RaceConfig:
             arguments["budget"] = budget
         if predictor is not None and self.uses_history:
             arguments["predictor"] = predictor
-        try:
-            return self._class(design, seed=self.seed, score_range=self.bounds, **arguments)
-        except TypeError as ex:
-            raise InvalidInputError(f"sampler {self.sampler!r} refuses its options: {ex}") from ex
+        return self._construct(self._class, design, score_range=self.bounds, **arguments)
 
     @classmethod
-    def of(
-        cls,
-        *,
-        budget: str | int | None = None,
-        sampler: str | None = None,
-        score: str | None = None,
-        seed: int | None = None,
-        score_range: str | Sequence[float] | None = None,
-        history: str | None = None,
-        **options: Any,
-    ) -> RaceConfig:
-        """From what a user typed; None means the default.
-
-        Raises:
-            BudgetError: no budget was given.
-            InvalidInputError: a score range that is none.
-        """
-        return cls(
-            budget=budget,
-            sampler=sampler or DEFAULT_SAMPLER,
-            score=score,
-            seed=seed or 0,
-            score_range=None if score_range is None else parse_range(score_range),
-            history=None if history is None else str(history),
-            # "not until proved" is what every sampler does that knows nothing of it
-            options={k: v for k, v in options.items() if v is not None and (k, v) != ("until_proved", False)},
-        )
+    def of(cls, **typed: Any) -> Self:
+        """See RunConfig; "not until proved" is what every sampler does that knows nothing of it."""
+        return super().of(**{**typed, "until_proved": typed.get("until_proved") or None})

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from evalbudget import Allocation, Design, Sampler
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.repeats import DEFAULT_SAMPLER, RepeatConfig
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
-from evalbudget.scale import parse_range
-from evalbudget_inspect.judges.judge_names import Judges
-from evalbudget_inspect.judges.panel import Panel, Prices
+from evalbudget_inspect.judges.panel import Panel
 
 DEFAULT_SAMPLER_OF_PANELS = "uniform"
 
@@ -40,14 +37,8 @@ class Config(RepeatConfig):
     """One budgeted task.
 
     Attributes:
-        budget: as the user wrote it; ``20x`` waits for the number of items. None, for a panel of judges only:
-            the host's own epochs, and no more.
-        sampler: registered name.
+        budget: None, for a panel of judges only: the host's own epochs, and no more.
         repeat: generation or judge.
-        score: which scorer drives the allocation; None for the first.
-        seed: of the sampler.
-        score_range: the smallest and the largest possible score; None if not declared.
-        options: further arguments of the sampler.
         panel: judges that take turns; None where the task's own judge scores.
 
     Raises:
@@ -109,36 +100,17 @@ class Config(RepeatConfig):
         return self.panel is not None and isinstance(self._trial, RepeatSampler)
 
     @classmethod
-    def of(
-        cls,
-        *,
-        budget: str | int | None,
-        sampler: str | None = None,
-        repeat: str | None = None,
-        score: str | None = None,
-        seed: int | None = None,
-        score_range: str | Sequence[float] | None = None,
-        judges: Judges | None = None,
-        rotation: str | None = None,
-        judge_prices: Prices | None = None,
-        judge_role: str | None = None,
-        rotating: Panel | None = None,
-        **options: Any,
-    ) -> Config:
+    def of(cls, *, rotating: Panel | None = None, **typed: Any) -> Self:
         """From what a user typed; None means the default. ``rotating`` is the panel of a scorer that has one.
 
         Raises:
             BudgetError: no budget was given, and there is something to decide.
             InvalidInputError: a score range that is none, or a panel that is none.
         """
-        panel = rotating or Panel.of(judges, rotation=rotation, prices=judge_prices, role=judge_role)
-        return cls(
-            budget=budget,
-            sampler=sampler or (DEFAULT_SAMPLER if panel is None else DEFAULT_SAMPLER_OF_PANELS),
-            repeat=Repeat.named(repeat or Repeat.GENERATION),
-            score=score,
-            seed=seed or 0,
-            score_range=None if score_range is None else parse_range(score_range),
-            options={k: v for k, v in options.items() if v is not None},
-            panel=panel,
-        )
+        asked = {name: typed.pop(f"judge_{name}", None) for name in ("prices", "role")}
+        panel = rotating or Panel.of(typed.pop("judges", None), rotation=typed.pop("rotation", None), **asked)
+        if panel is not None and typed.get("sampler") is None:
+            typed["sampler"] = DEFAULT_SAMPLER_OF_PANELS
+        if typed.get("repeat") is not None:
+            typed["repeat"] = Repeat.named(typed["repeat"])
+        return super().of(panel=panel, **typed)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import DEFAULT_SAMPLER, RepeatConfig
-from evalbudget.scale import parse_range
 
 DEFAULT_ROUND = 32
 NO_JOURNAL = "none"
@@ -20,11 +19,7 @@ class Config(RepeatConfig):
 
     Attributes:
         budget: calls of the model; ``20x`` is 20 answers per document.
-        sampler: registered name, of a sampler of repeats.
         score: ``metric`` or ``metric,filter`` that drives the sampler; None for the first of each task.
-        seed: of the sampler.
-        score_range: the smallest and the largest possible score; None if not declared.
-        options: further arguments of the sampler.
         journal: path of the journal; None to choose one, ``none`` for no journal.
         in_flight: documents given to the host at a time; None for 32, or what the model takes at once if
             that is more.
@@ -52,38 +47,6 @@ class Config(RepeatConfig):
         super().__post_init__()
         if self.in_flight is not None and self.in_flight < 1:
             raise InvalidInputError(f"--in_flight is {self.in_flight}; it must be 1 or more")
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        budget: str | int | None = None,
-        sampler: str | None = None,
-        score: str | None = None,
-        seed: int | None = None,
-        score_range: str | Sequence[float] | None = None,
-        journal: str | None = None,
-        in_flight: int | None = None,
-        vary_seed: bool | None = None,
-        **options: Any,
-    ) -> Config:
-        """From what a user typed; None means the default.
-
-        Raises:
-            BudgetError: no budget was given.
-            InvalidInputError: a score range that is none.
-        """
-        return cls(
-            budget=budget,
-            sampler=sampler or DEFAULT_SAMPLER,
-            score=score,
-            seed=seed or 0,
-            score_range=None if score_range is None else parse_range(score_range),
-            options={k: v for k, v in options.items() if v is not None},
-            journal=None if journal is None else str(journal),
-            in_flight=in_flight,
-            vary_seed=bool(vary_seed),
-        )
 
     @classmethod
     def of_block(cls, block: Mapping[str, Any] | None, where: str) -> Config:
