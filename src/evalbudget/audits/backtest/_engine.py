@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from evalbudget.audits._draw import AuditDraw, Coin
-from evalbudget.audits.backtest._result import AuditResult, AuditRow
+from evalbudget.audits.backtest._result_table import AuditResult, AuditRow
 from evalbudget.audits.policies import DECIDED, AuditOutcome, AuditPolicy, Verdict
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import get_audit_policy

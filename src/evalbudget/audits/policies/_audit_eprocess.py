@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.audits._draw import AuditDraw, Coin
-from evalbudget.audits._evidence import Audited
 from evalbudget.audits.policies._config import AuditConfig, HumanConfig, PolicyConfig
 from evalbudget.audits.policies._eprocess_batches import Drawn, Frozen, Weighed
 from evalbudget.audits.policies._eprocess_state import EProcess
+from evalbudget.audits.policies._eprocess_verdict import estimates, intervals_in_words, of_pool, outcome
 from evalbudget.audits.policies._policy import AuditPolicy, Context
-from evalbudget.audits.policies._second_pass import SecondBatch, SecondPass, SecondWeighed
-from evalbudget.audits.policies._verdict import DECIDED, AuditOutcome, ModelEstimate, Verdict
+from evalbudget.audits.policies._second_pass import SecondBatch, SecondWeighed
+from evalbudget.audits.policies._verdict import Verdict
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics._bounds import FloatArray
 
@@ -222,180 +222,17 @@ class AuditEProcess(AuditPolicy):
             # the rest of the batch is not needed: close it where the decision fell
             self.process.learn(self._drawn(self._decided), self._label[: self._decided])
             self._decided = None
-        estimates = self._estimates()
-        active = np.flatnonzero(self.process.active).tolist()
-        outcome, winner, reason = self._outcome(estimates, active)
+        found = estimates(self.process, self._judge_means())
+        decided, winner, reason = outcome(self.process, found, len(self.wanted))
         return self._verdict(
-            outcome,
+            decided,
             reason,
-            estimates,
-            self._intervals(estimates),
+            found,
+            intervals_in_words(self.process, found),
             winner=winner,
             no_go=self.process.no_go if self.config.use_judge else None,
-            **self._pool(outcome),
+            **of_pool(self.process, decided),
         )
-
-    def _intervals(self, estimates: tuple[ModelEstimate, ...]) -> str:
-        """What the intervals are, in a sentence."""
-        c = self.config
-        level = f"{100 * (1 - c.delta):.6g}% intervals, anytime"
-        level += "" if c.n_models == 1 else ", for all systems at once"
-        if self.process.second is None:
-            return f"{level}, of the mean over items like these; complete batches only"
-        mixed = not all(each.of_pool for each in estimates)
-        return (
-            f"{level}, of the mean over these {c.n_items:,} items"
-            + ", or over items like these for systems that were out before the second pass" * mixed
-            + "; without width where every answer is labelled"
-        )
-
-    def _pool(self, outcome: AuditOutcome) -> dict[str, Any]:
-        """What the verdict says of this pool, and of a second pass through it."""
-        second, c = self.process.second, self.config
-        more = second.wanted if second is not None and outcome is AuditOutcome.UNDECIDED else 0
-        exact = second is not None and outcome in DECIDED and self._is_exact(second)
-        return {
-            "pool_used_up": second is not None,
-            "exact": exact,
-            "second_pass_labels": more,
-            "second_pass_cost": c.label_price * more,
-        }
-
-    def _is_exact(self, second: SecondPass) -> bool:
-        """Whether labels settle it among the systems left after the first pass, without any probability."""
-        if self.config.n_models == 1:
-            return second.complete(0)
-        if self.process.near is not None:
-            return False
-        return bool(second.certain.all())
-
-    def _estimates(self) -> tuple[ModelEstimate, ...]:
-        policy, K = self.process, self.config.n_models
-        total, seen, labels = np.zeros(K), np.zeros(K), np.zeros(K)
-        for drawn, label in policy.past:
-            n, arms = len(label), drawn.batch.arms
-            wanted = drawn.wanted[:n].astype(np.float64)
-            z = Audited.of(drawn.prediction[:n], drawn.propensity[:n], wanted, label)
-            total[arms] += ((z.low + z.high) / 2.0).sum(axis=0)
-            seen[arms] += n
-            labels[arms] += (drawn.wanted[:n] & ~np.isnan(label)).sum(axis=0)
-        judge_means = self._judge_means()
-        second = policy.second
-        means = second.estimates() if second is not None else None
-        found = []
-        for k in range(K):
-            low, high = policy.interval(k)
-            value = total[k] / seen[k] if seen[k] else math.nan
-            if second is not None and means is not None and second.contenders[k]:
-                value = means[k]
-                labels[k] += second.labels[k]
-            if seen[k]:  # corrected by few labels it may leave the scale
-                value = min(max(value, low), high)
-            found.append(
-                ModelEstimate(
-                    model=k,
-                    value=float(value),
-                    low=low,
-                    high=high,
-                    judged=int(seen[k]),
-                    labels=int(labels[k]),
-                    judge_mean=judge_means[k],
-                    active=bool(policy.active[k]),
-                    of_pool=second is not None and bool(second.contenders[k]),
-                )
-            )
-        return tuple(found)
-
-    def _outcome(
-        self, estimates: tuple[ModelEstimate, ...], active: list[int]
-    ) -> tuple[AuditOutcome, int | None, str]:
-        policy, c, second = self.process, self.config, self.process.second
-        sure = f"with probability {1.0 - c.delta:g}"
-        where = "on items like these" if second is None else f"on these {c.n_items:,} items"
-        if c.n_models > 1 and len(active) == 1:
-            if second is None:
-                return AuditOutcome.BEST, active[0], f"better than every other system {where}, {sure}"
-            return AuditOutcome.BEST, active[0], self._won(second, active[0], where, sure)
-        if policy.narrow:
-            if second is not None and second.complete(0):
-                reason = "every item is labelled: the mean is exact, for these items"
-            else:
-                about = "items like these" if second is None else f"these {c.n_items:,} items"
-                reason = f"the interval of the mean over {about} is as narrow as wanted, {sure}"
-            return AuditOutcome.ESTIMATED, active[0], reason
-        if policy.near is not None:
-            reason = f"no system is better than this one by {c.margin:g} or more {where}, {sure}"
-            return AuditOutcome.EQUIVALENT, policy.near, reason
-        if second is not None:
-            return self._used_up(second, estimates, active)
-        if policy.batch is not None:
-            n = len(self.wanted)
-            reason = f"{n} label{'s' if n > 1 else ''} wanted" if n else "the judge's scores are awaited"
-            return AuditOutcome.UNDECIDED, None, reason
-        if policy.stopped_by_judge:
-            return (
-                AuditOutcome.AUDIT_ONLY,
-                None,
-                "the judge is not worth its price here: label without it (no_go=continue, or human-only)",
-            )
-        return AuditOutcome.UNDECIDED, None, self._out_of_labels()
-
-    def _won(self, second: SecondPass, winner: int, where: str, sure: str) -> str:
-        """Why a system is the best of this pool."""
-        out = int((~second.contenders).sum())
-        if not second.certain.all():
-            reason = f"better than every other system {where}, {sure}"
-        elif all(second.complete(k) for k in np.flatnonzero(second.contenders).tolist()):
-            whose = "the systems left" if out else "every system"
-            reason = f"exact: every answer of {whose} is labelled, and its mean label {where} is the highest"
-        else:
-            reason = f"exact: whatever the labels not given would be, its mean label {where} is the highest"
-        if out:
-            many = f"{out} systems were" if out > 1 else "1 system was"
-            reason += f"; {many} ruled out before, as worse on items like these, {sure}"
-        return reason
-
-    def _used_up(
-        self, second: SecondPass, estimates: tuple[ModelEstimate, ...], active: list[int]
-    ) -> tuple[AuditOutcome, int | None, str]:
-        """Every item is drawn, and nothing is proved yet."""
-        c, more = self.config, second.wanted
-        drawn = f"all {c.n_items:,} items are drawn"
-        if more == 0 and all(second.complete(k) for k in active) and c.n_models > 1:
-            reason = f"{len(active)} systems have exactly equal means on these {c.n_items:,} items"
-            if not (second.contenders.all() and second.certain.all()):
-                reason += f"; the others were ruled out with probability {1.0 - c.delta:g}"
-            return AuditOutcome.TIE, None, reason
-        if c.n_models == 1:
-            wide = (estimates[0].high - estimates[0].low) / 2.0
-            open_ = f"the half-width is {wide:.3g}, not yet {c.half_width:g}"
-        else:
-            open_ = f"{len(active)} systems may still be the best"
-        if more == 0:
-            return (
-                AuditOutcome.UNDECIDED,
-                None,
-                f"{drawn}, labels that were asked for never came, and {open_}",
-            )
-        price = (
-            f"at most {more:,} more label{'s' * (more > 1)}, {c.label_price * more:,.6g} at "
-            f"{c.label_price:g} each"
-        )
-        if self.process.batch is not None:
-            whose = "its" if c.n_models == 1 else "their"
-            what = f"a second pass labels {whose} other answers until it is decided"
-        elif self.process.out_of_labels:
-            drawn, what = f"{self._out_of_labels()}; {drawn}", "a second pass would decide it"
-        else:
-            what = "a second pass would decide it (second_pass=true)"
-        return AuditOutcome.UNDECIDED, None, f"{drawn} and {open_}; {what}: {price}"
-
-    def _out_of_labels(self) -> str:
-        used, most = self.process.labels, self.config.max_labels
-        allowed = f"{most} labels allowed are used up"
-        if used == most:
-            return f"all {allowed}"
-        return f"{used} of the {allowed}, and the next item needs more than are left"
 
 
 class HumanOnly(AuditEProcess):

@@ -13,7 +13,7 @@ from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.estimate import check_level
 from evalbudget.races.backtest._replay import Grid, RaceOutcome, race_replay
-from evalbudget.races.backtest._result import RaceResult, RaceRow
+from evalbudget.races.backtest._result_table import RaceResult, RaceRow
 from evalbudget.races.prediction import FactorModel, match_items
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._contestant import Contestant, contestants

@@ -15,7 +15,7 @@ from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.repeats.backtest._pool import Pool, pools_of
 from evalbudget.repeats.backtest._replay import Outcome, replay
-from evalbudget.repeats.backtest._result import RATIO_OF, Average, BacktestResult, PoolInfo, Row
+from evalbudget.repeats.backtest._result_table import RATIO_OF, Average, BacktestResult, PoolInfo, Row
 from evalbudget.repeats.samplers import Objective
 from evalbudget.replay._contestant import Contestant, contestants
 from evalbudget.replay._seeds import checked_seeds

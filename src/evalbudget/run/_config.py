@@ -1,0 +1,74 @@
+"""What the user asked of a run: the settings that every run has, whatever it decides."""
+
+from __future__ import annotations
+
+import inspect as introspection
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self, TypeVar
+
+from evalbudget.budget import Budget, Unit
+from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
+from evalbudget.sampler import Sampler
+from evalbudget.scale import parse_range
+
+S = TypeVar("S", bound=Sampler)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One run with a budget.
+
+    Attributes:
+        budget: as the user wrote it; ``20x`` waits for the number of items. None where a run may go without.
+        sampler: registered name.
+        score: which score decides; None for the first.
+        seed: of the sampler.
+        score_range: the smallest and the largest possible score; None if not declared.
+        options: further arguments of the sampler.
+    """
+
+    budget: str | int | None
+    sampler: str
+    score: str | None = None
+    seed: int = 0
+    score_range: tuple[float, float] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, **typed: Any) -> Self:
+        """From what a user typed; None means the default, and what is no setting is the sampler's option.
+
+        Raises:
+            BudgetError: no budget was given, and the run cannot go without.
+            InvalidInputError: a score range that is none.
+        """
+        given = {name: value for name, value in typed.items() if value is not None}
+        settings = {f.name for f in fields(cls)} - {"options"}
+        options = {name: given.pop(name) for name in list(given) if name not in settings}
+        if "score_range" in given:
+            given["score_range"] = parse_range(given["score_range"])
+        return cls(**{"budget": None, **given}, options=options)
+
+    def _check_options(
+        self, parameters: Mapping[str, introspection.Parameter], taken: tuple[str, ...]
+    ) -> None:
+        """Refuse options that the sampler does not have; those in ``taken`` are not the user's."""
+        known = [name for name in parameters if name not in taken]
+        for option in self.options:
+            if option not in known:
+                raise UnknownNameError(f"option of sampler {self.sampler!r}", option, known)
+
+    def _in_scores(self, budget: Budget, of_what: str, remedy: str) -> Budget:
+        if budget.unit is not Unit.SCORES:
+            raise BudgetError(
+                f"budget {self.budget!r} is counted in {budget.unit.value}, but {of_what} is budgeted in "
+                f"scores so far; write a number of scores {remedy}"
+            )
+        return budget
+
+    def _construct(self, construct: Callable[..., S], *args: Any, **arguments: Any) -> S:
+        try:
+            return construct(*args, seed=self.seed, **arguments)
+        except TypeError as ex:
+            raise InvalidInputError(f"sampler {self.sampler!r} refuses its options: {ex}") from ex
