@@ -10,7 +10,7 @@ the capital still does not increase in m, so the grid stays conservative. Candid
 are impossible whatever the level; they are cut off without a grid, at S_t/N and (S_t + N - t)/N. Once
 all N are read the mean is known and the interval has no width.
 
-Stakes: :func:`~evalbudget.statistics._controlled.late_bets`.
+Stakes: :func:`~evalbudget.statistics._pool_mean_sequence.late_bets`.
 
 References:
     Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, JRSS-B 86,
@@ -32,7 +32,7 @@ from evalbudget.statistics._bounds import (
     check_lengths,
     error_per_sequence,
 )
-from evalbudget.statistics._controlled import late_bets
+from evalbudget.statistics._pool_mean_sequence import late_bets
 
 
 class WithoutReplacementSequences(BettingSequences):

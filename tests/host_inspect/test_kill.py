@@ -19,7 +19,7 @@ from tests.host_inspect.race_tasks import written
 
 from evalbudget.cli.main import cli
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget_inspect.repeats.resume import is_refused
+from evalbudget_inspect.repeats.earlier_log import is_refused
 
 BUDGET = 72
 

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 from tests.races.worlds import new_race, play, table
 
-from evalbudget.races._bookkeeping import Race
 from evalbudget.races._leaderboard import leaderboard_of
 from evalbudget.races._names import shortened, wrapped
 from evalbudget.races._progress import RaceProgress, live_lines
+from evalbudget.races._purchase import RacePurchase
 
 LONG = "openai-api/some-provider/gpt-5-mini-2025-08-07-preview"
 
@@ -34,7 +34,7 @@ def test_names_on_one_line_keep_what_tells_them_apart() -> None:
     assert all(len(shortened(LONG, width)) <= width for width in range(3, 60))
 
 
-def _race(names: list[str], budget: int = 200) -> Race:
+def _race(names: list[str], budget: int = 200) -> RacePurchase:
     scores = table([0.9, 0.5, 0.4][: len(names)], 100, 3)
     race = new_race(scores, budget, "race", 3)
     race.design = type(race.design)(items=race.design.items, models=tuple(names))

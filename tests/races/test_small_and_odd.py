@@ -10,9 +10,9 @@ import pytest
 from tests.races.worlds import MODELS, history, new_race, play
 
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.races._bookkeeping import Race
 from evalbudget.races._config import RaceConfig
 from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
+from evalbudget.races._purchase import RacePurchase
 from evalbudget.races._verdict import Finding, Status
 from evalbudget.statistics._bounds import FloatArray
 
@@ -85,7 +85,7 @@ def test_a_history_of_another_benchmark_is_left_aside() -> None:
     config = RaceConfig.of(budget=40, sampler="race", batch=4)
     renamed = replace(history(20, 0), items=tuple(f"other-{k}" for k in range(20)))
     items = [f"i{k}" for k in range(20)]
-    race = Race(config, MODELS[:3], items, widths=[20] * 3, predictor=renamed)
+    race = RacePurchase(config, MODELS[:3], items, widths=[20] * 3, predictor=renamed)
     for _ in play(race, scores):
         pass
     board = leaderboard_of(race)
@@ -104,7 +104,7 @@ def test_a_race_until_proved_needs_no_budget_and_one_without_does() -> None:
         RaceConfig.of(budget=0, until_proved=True)
     scores = (np.random.default_rng(1).random((3, 40)) < [[0.95], [0.4], [0.2]]).astype(float)
     config = RaceConfig.of(until_proved=True)
-    race = Race(config, MODELS[:3], [f"i{k}" for k in range(40)], widths=[40] * 3)
+    race = RacePurchase(config, MODELS[:3], [f"i{k}" for k in range(40)], widths=[40] * 3)
     assert race.budget.amount == race.grid == 120
     for _ in play(race, scores):
         pass
@@ -128,5 +128,5 @@ def test_a_cap_is_said_and_kept() -> None:
 
 def test_small_grids_with_retries_have_a_cap_that_covers_the_first_readings() -> None:
     config = RaceConfig.of(until_proved=True)
-    race = Race(config, MODELS[:2], ["i0"], attempts=3)
+    race = RacePurchase(config, MODELS[:2], ["i0"], attempts=3)
     assert race.budget.amount == 4

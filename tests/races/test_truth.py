@@ -11,8 +11,8 @@ import pytest
 from tests.claims import binomial_claim, pinned, replications
 from tests.races.worlds import MODELS, new_race, play, table, worlds
 
-from evalbudget.races._bookkeeping import KnownCell, Race
 from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
+from evalbudget.races._purchase import KnownCell, RacePurchase
 from evalbudget.races._summary import closing_lines
 from evalbudget.races._verdict import Finding, Status
 from evalbudget.races.samplers import ProvingSampler
@@ -32,7 +32,7 @@ SAMPLERS = {
 DECIDED = (Status.BEST, Status.TIE)
 
 
-def _check(race: Race, scores: FloatArray) -> Leaderboard:
+def _check(race: RacePurchase, scores: FloatArray) -> Leaderboard:
     """Every claim of the leaderboard, against what was read and against the whole table."""
     board = leaderboard_of(race)
     m = scores.shape[0]
@@ -79,7 +79,7 @@ def _check(race: Race, scores: FloatArray) -> Leaderboard:
     return board
 
 
-def _counts_add_up(board: Leaderboard, race: Race, scores: FloatArray) -> None:
+def _counts_add_up(board: Leaderboard, race: RacePurchase, scores: FloatArray) -> None:
     assert board.spent == sum(s.evaluations for s in board.standings) <= board.budget
     assert board.grid == scores.size
     possible = board.named(Status.LEADS, Status.POSSIBLE)
@@ -137,11 +137,11 @@ def _lead(scores: FloatArray, a: int, b: int) -> float:
     return float(np.nansum(scores[a] - scores[b]))
 
 
-def _closed(race: Race, arm: int) -> int:
+def _closed(race: RacePurchase, arm: int) -> int:
     return sum(cell.model == arm for cell in race.sampler.closed)
 
 
-def _drawn(race: Race) -> tuple[FloatArray, FloatArray]:
+def _drawn(race: RacePurchase) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest possible score of each cell that is drawn in order; failures are nan in both."""
     m, n = race.design.n_models, race.design.n_items
     low, high = np.zeros((m, n)), np.ones((m, n))
@@ -152,7 +152,7 @@ def _drawn(race: Race) -> tuple[FloatArray, FloatArray]:
     return low, high
 
 
-def _is_certainly_beaten(race: Race, arm: int, lost: set[str]) -> bool:
+def _is_certainly_beaten(race: RacePurchase, arm: int, lost: set[str]) -> bool:
     low, high = _drawn(race)
     may_fail = bool(np.isnan(low).any())
     for other in set(range(low.shape[0])) - {arm}:
@@ -167,14 +167,14 @@ def _is_certainly_beaten(race: Race, arm: int, lost: set[str]) -> bool:
     return False
 
 
-def _shared_order(race: Race) -> FloatArray | None:
+def _shared_order(race: RacePurchase) -> FloatArray | None:
     """Items in the order that all models read them, if they share one."""
     draws = [race.sampler.draws(arm).item for arm in range(race.design.n_models)]
     longest = max(draws, key=len)
     return longest if all((d == longest[: d.size]).all() for d in draws) else None
 
 
-def _beaten(race: Race, order: FloatArray) -> set[int]:
+def _beaten(race: RacePurchase, order: FloatArray) -> set[int]:
     """By the kernel, straight from the scores."""
     m = race.design.n_models
     draws = [race.sampler.draws(arm) for arm in range(m)]
@@ -186,7 +186,7 @@ def _beaten(race: Race, order: FloatArray) -> set[int]:
     return set(np.flatnonzero(found.beaten).tolist())
 
 
-def _dropped(race: Race) -> set[int]:
+def _dropped(race: RacePurchase) -> set[int]:
     """By a proof that is fed anew, item by item, as long as all contenders have read the item."""
     m, n = race.design.n_models, race.design.n_items
     order = race.sampler._order(0)

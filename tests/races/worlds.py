@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from evalbudget.races._bookkeeping import Asked, Race
 from evalbudget.races._config import RaceConfig
+from evalbudget.races._purchase import Asked, RacePurchase
 from evalbudget.races.prediction import FactorModel
 from evalbudget.statistics._bounds import FloatArray
 
@@ -40,14 +40,14 @@ def worlds(seed: int, items: int = 7) -> dict[str, FloatArray]:
     }
 
 
-def new_race(scores: FloatArray, budget: int | None, sampler: str, seed: int, **options: Any) -> Race:
+def new_race(scores: FloatArray, budget: int | None, sampler: str, seed: int, **options: Any) -> RacePurchase:
     """A race over these scores; nothing asked yet."""
     m, n = scores.shape
     predictor = None
     if sampler == "pulse":  # any path will do: what is learned from it is given
         predictor, options = history(n, seed), {**options, "history": __file__}
     config = RaceConfig.of(budget=budget, sampler=sampler, seed=seed, **options)
-    return Race(config, MODELS[:m], [f"i{k}" for k in range(n)], widths=[n] * m, predictor=predictor)
+    return RacePurchase(config, MODELS[:m], [f"i{k}" for k in range(n)], widths=[n] * m, predictor=predictor)
 
 
 def history(items: int, seed: int, models: int = 12) -> FactorModel:
@@ -57,7 +57,7 @@ def history(items: int, seed: int, models: int = 12) -> FactorModel:
     return FactorModel.train(scores, rank=0, ridge=1.0, items=[f"i{k}" for k in range(items)])
 
 
-def play(race: Race, scores: FloatArray) -> Iterator[Asked]:
+def play(race: RacePurchase, scores: FloatArray) -> Iterator[Asked]:
     """Answer cell after cell; the race may be looked at after each of them."""
     waiting: list[Asked] = race.wanted()
     while waiting:

@@ -1,10 +1,10 @@
 from ._board import Standing as Standing
-from ._bookkeeping import Key as Key
-from ._bookkeeping import KnownCell as KnownCell
-from ._bookkeeping import Race as Race
 from ._config import RaceConfig as RaceConfig
 from ._history import history_factors as history_factors
 from ._leaderboard import Leaderboard as Leaderboard
 from ._leaderboard import leaderboard_of as leaderboard_of
 from ._progress import RaceProgress as RaceProgress
+from ._purchase import Key as Key
+from ._purchase import KnownCell as KnownCell
+from ._purchase import RacePurchase as RacePurchase
 from ._verdict import Status as Status

@@ -11,8 +11,8 @@ from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
 from evalbudget.outage import is_down
 from evalbudget.races._board import Board, Standing
-from evalbudget.races._bookkeeping import Race
 from evalbudget.races._draws import ModelDraws
+from evalbudget.races._purchase import RacePurchase
 from evalbudget.races._table import render
 from evalbudget.races._verdict import verdict_of
 from evalbudget.races.estimates import (
@@ -38,7 +38,7 @@ class Leaderboard(Board):
         return render(self, width=width)
 
 
-def leaderboard_of(race: Race, *, notes: Sequence[str] = ()) -> Leaderboard:
+def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = ()) -> Leaderboard:
     """The leaderboard of a race as it stands."""
     sampler, bounds, level = race.sampler, race.config.bounds, race.config.level
     models = range(race.design.n_models)
@@ -130,13 +130,13 @@ def _dropped_by_proof(sampler: RacingSampler) -> frozenset[int] | None:
     return sampler.proved_worse if sampler.proved_error else None
 
 
-def _of_the_history(race: Race, notes: Sequence[str]) -> tuple[str, ...]:
+def _of_the_history(race: RacePurchase, notes: Sequence[str]) -> tuple[str, ...]:
     """What the sampler says of the history, if nobody has said so: that it dropped it."""
     said = str(getattr(race.sampler, "history_note", ""))
     return (said,) if said and not any(note.startswith(said) for note in notes) else ()
 
 
-def _leader(race: Race, found: PossibleWinners, lost: Collection[int], value: FloatArray) -> int:
+def _leader(race: RacePurchase, found: PossibleWinners, lost: Collection[int], value: FloatArray) -> int:
     """The one the sampler would name, if it may be the best; else the possible one with the best estimate."""
     chosen = race.sampler.leader()
     if chosen in found.models and np.isfinite(value[chosen]):
@@ -146,14 +146,14 @@ def _leader(race: Race, found: PossibleWinners, lost: Collection[int], value: Fl
     return max(candidates, key=lambda m: (_or(float(value[m]), -np.inf), -m))
 
 
-def _is_lost(race: Race, model: int) -> bool:
+def _is_lost(race: RacePurchase, model: int) -> bool:
     lane = race.lanes[model]
     # the sampler may not have got round to giving the model up
     silent = is_down(lane.tally.failed, successes=lane.tally.readings)
     return not lane.absent and (lane.left is not None or model in race.sampler.lost or silent)
 
 
-def _unread(race: Race, model: int) -> int:
+def _unread(race: RacePurchase, model: int) -> int:
     closed = sum(cell.model == model for cell in race.sampler.closed)
     return race.design.n_items - int(np.isfinite(race.sampler.scores_of(model)).sum()) - closed
 
@@ -202,7 +202,7 @@ def _behind(differences: Sequence[Estimate], model: int, level: float) -> dict[s
     }
 
 
-def _target(estimates: Sequence[Estimate], race: Race) -> str:
+def _target(estimates: Sequence[Estimate], race: RacePurchase) -> str:
     targets = {estimate.target for estimate in estimates}
     if len(targets) == 1:
         return targets.pop()

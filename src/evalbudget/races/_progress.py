@@ -8,9 +8,9 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from evalbudget.races._bookkeeping import Race
 from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
 from evalbudget.races._names import shortened
+from evalbudget.races._purchase import RacePurchase
 from evalbudget.races._summary import decimals_of
 from evalbudget.races._verdict import Status
 
@@ -43,7 +43,7 @@ class RaceProgress:
         self._lost: set[str] = set()
         self.so_far = ""
 
-    def begins(self, race: Race) -> None:
+    def begins(self, race: RacePurchase) -> None:
         """Say what is about to be spent at most."""
         models, items = race.design.n_models, race.design.n_items
         cap = min(int(race.budget.amount), race.grid)
@@ -54,7 +54,7 @@ class RaceProgress:
             f"them{until}{known}"
         )
 
-    def __call__(self, race: Race) -> None:
+    def __call__(self, race: RacePurchase) -> None:
         """Show what changed, if it is time."""
         spent = int(race.purchase.ledger.spent)
         self.so_far = f" after {spent:,} evaluations"
@@ -73,7 +73,7 @@ class RaceProgress:
             self._live.stop()
             self._live = None
 
-    def _show(self, race: Race) -> None:
+    def _show(self, race: RacePurchase) -> None:
         started = self._clock()
         shown = Text("\n").join(live_lines(leaderboard_of(race), self._console.width))
         if self._live is None:

@@ -156,6 +156,15 @@ class Purchase:
         self.tally.count(reading)
         self.sampler.tell([reading])
 
+    def fail(self, request: Request, error: str) -> None:
+        """A request came back without a score: it counts as spent with all that was promised for it.
+
+        Nobody but the provider knows whether it was billed; better to buy too little than too much.
+        """
+        flight = self.flights.get(request.id)
+        cost = self.cost_of(request.cell) if flight is None else flight.promised
+        self.tell(Reading(request, None, cost, error))
+
     def abandon(self, request: Request) -> None:
         """The host gave a request up before it was sent: it cost nothing and taught nothing."""
         self.tell(Reading(request, None, 0.0, "abandoned by the host"))

@@ -10,8 +10,8 @@ from tests.races.estimates.drawn import bernoulli, draw, with_failures
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.estimate import Coverage, Random, Validity
 from evalbudget.races.estimates import benchmark_mean, paired_difference
+from evalbudget.races.estimates._draws_for_sequences import of_model
 from evalbudget.races.estimates._means import drawn_items_interval
-from evalbudget.races.estimates._sequences import of_model
 from evalbudget.statistics import betting_intervals
 from evalbudget.statistics._bounds import FloatArray, IntArray
 from references.without_replacement import without_replacement_intervals

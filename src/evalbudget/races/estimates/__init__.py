@@ -1,7 +1,7 @@
 """Estimators for races of models: each model's mean, paired differences, ranks and the winner."""
 
+from evalbudget.races.estimates._all_models import ModelRanks, differences_from, model_means, model_ranks
 from evalbudget.races.estimates._as_sample import FEWEST_ITEMS, as_sample
-from evalbudget.races.estimates._leaderboard import ModelRanks, differences_from, model_means, model_ranks
 from evalbudget.races.estimates._means import benchmark_mean, paired_difference
 from evalbudget.races.estimates._winners import PossibleWinners, Rule, possible_winners
 from evalbudget.races.prediction._corrections import Corrections

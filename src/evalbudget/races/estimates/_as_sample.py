@@ -16,8 +16,8 @@ import numpy as np
 
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.races._draws import ModelDraws
+from evalbudget.races.estimates._draws_for_sequences import of_model
 from evalbudget.races.estimates._means import benchmark_mean, drawn_items_interval
-from evalbudget.races.estimates._sequences import of_model
 
 FEWEST_ITEMS = 3
 """Below, there is no interval: two scores say next to nothing about the spread of the others."""

@@ -13,7 +13,7 @@ restored, which the equal weights of [PULSE] lose.
 
 Every interval holds at all times at once (anytime), so also after adaptive allocation and stopping: how many
 draws a model gets may depend on every model's scores, since its interval covers after each of them.
-Predictions cannot make it invalid, only longer; see :mod:`evalbudget.statistics._controlled`.
+Predictions cannot make it invalid, only longer; see :mod:`evalbudget.statistics._pool_mean_sequence`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,14 @@ import numpy as np
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.races._draws import ModelDraws
-from evalbudget.races.estimates._sequences import of_model, of_pair
+from evalbudget.races.estimates._draws_for_sequences import of_model, of_pair
 from evalbudget.statistics._betting import betting_intervals
 from evalbudget.statistics._bounds import FloatArray, Scale
-from evalbudget.statistics._controlled import ControlledDraws, controlled_bernstein, controlled_betting
+from evalbudget.statistics._pool_mean_sequence import (
+    ControlledDraws,
+    controlled_bernstein,
+    controlled_betting,
+)
 
 Sequence = Literal["betting", "empirical-bernstein"]
 Coefficient = Literal["regression", "one", "zero"]

@@ -11,8 +11,8 @@ import numpy as np
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import check_level
 from evalbudget.races._draws import ModelDraws
+from evalbudget.races.estimates._all_models import model_means
 from evalbudget.races.estimates._certain import certainly_beaten, exact_ties
-from evalbudget.races.estimates._leaderboard import model_means
 from evalbudget.statistics._best_proof import pairwise_evidence
 
 _ALL = 64  # models that are all compared with each other; of more, all with those that read most

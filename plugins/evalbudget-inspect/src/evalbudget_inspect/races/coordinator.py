@@ -17,14 +17,22 @@ from inspect_ai import enqueue_sample
 from inspect_ai.dataset import Sample
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.races import KnownCell, Leaderboard, Race, RaceConfig, RaceProgress, Standing, leaderboard_of
+from evalbudget.races import (
+    KnownCell,
+    Leaderboard,
+    RaceConfig,
+    RaceProgress,
+    RacePurchase,
+    Standing,
+    leaderboard_of,
+)
 from evalbudget.races.prediction import FactorModel
 from evalbudget_inspect.host.current_run import Run, is_cancelled, watch
 from evalbudget_inspect.host.private import effective_max_tasks, get_eval_state, task_dispatcher_stats
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.races.history import Asking, load_history
 from evalbudget_inspect.races.resume import finished_elsewhere
-from evalbudget_inspect.repeats.bookkeeping import Key
+from evalbudget_inspect.repeats.resume import Key
 
 logger = logging.getLogger(__name__)
 
@@ -120,7 +128,7 @@ class Coordinator:
     def __init__(self, group: Group, expected: int) -> None:
         self.group = group
         self.expected = expected
-        self.race: Race | None = None
+        self.race: RacePurchase | None = None
         self.arms: dict[tuple[str, str], Arm] = {}
         self.closed = anyio.Event()
         self.refusal: EvalbudgetError | None = None
@@ -199,7 +207,7 @@ class Coordinator:
             self._hand_back(arm)
         self.pump()
 
-    async def _make(self) -> tuple[Race, Mapping[tuple[str, str], Sequence[KnownCell]]]:
+    async def _make(self) -> tuple[RacePurchase, Mapping[tuple[str, str], Sequence[KnownCell]]]:
         first = next(iter(self.arms.values()))
         items = list(first.pool)
         for arm in self.arms.values():
@@ -229,7 +237,7 @@ class Coordinator:
             )
             self.notes.append(note)
             logger.warning(note) if predictor is None else logger.info(note)
-        race = Race(
+        race = RacePurchase(
             config,
             names,
             items,

@@ -17,7 +17,7 @@ from evalbudget.races import KnownCell
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.score_values import in_range, score_to_float
-from evalbudget_inspect.repeats.resume import is_refused, prior_summaries
+from evalbudget_inspect.repeats.earlier_log import is_refused, prior_summaries
 
 Score = tuple[str, str | None]
 

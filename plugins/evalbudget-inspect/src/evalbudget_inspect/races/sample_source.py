@@ -20,7 +20,7 @@ from evalbudget_inspect.host.score_values import in_range, score_to_float
 from evalbudget_inspect.races.coordinator import Arm, Coordinator, Group, coordinator_of
 from evalbudget_inspect.races.media import with_media
 from evalbudget_inspect.races.resume import known_cells
-from evalbudget_inspect.repeats.resume import is_refused, paid_attempts, refuse
+from evalbudget_inspect.repeats.earlier_log import is_refused, paid_attempts, refuse
 
 
 @dataclass

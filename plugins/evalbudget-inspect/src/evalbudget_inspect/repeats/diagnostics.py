@@ -15,8 +15,8 @@ from evalbudget.repeats import LEVEL, BenchmarkMean, Outcome, Summary, describe_
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget_inspect.judges.dealing import Rotation
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
-from evalbudget_inspect.repeats.bookkeeping import Bookkeeping
 from evalbudget_inspect.repeats.config import Config
+from evalbudget_inspect.repeats.purchase import RepeatPurchase
 
 
 def asked_for(config: Config, score: str) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def asked_for(config: Config, score: str) -> dict[str, Any]:
     return asked
 
 
-def outcome(book: Bookkeeping) -> dict[str, Any]:
+def outcome(book: RepeatPurchase) -> dict[str, Any]:
     """Where the budget went."""
     items = book.sampler.design.items
     purchase = book.purchase
@@ -65,7 +65,7 @@ class Diagnosis:
         bounds: the smallest and the largest possible score, declared or known from the scorer.
     """
 
-    book: Bookkeeping
+    book: RepeatPurchase
     rotation: Rotation | None
     bounds: tuple[float, float] | None
 

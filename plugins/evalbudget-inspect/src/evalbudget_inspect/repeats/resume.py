@@ -1,70 +1,61 @@
-"""What earlier attempts of this run already paid for, read from the log the host carries over."""
+"""Going on with a run: what was paid for counts, and what failed runs again if the budget pays for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from inspect_ai.log import EvalSample, EvalSampleSummary, read_eval_log_sample_summaries_async
-from inspect_ai.scorer import Score
-
-from evalbudget_inspect.host.private import is_cancellation_message
-from evalbudget_inspect.host.readings import WEIGHT
-from evalbudget_inspect.host.scoring import METADATA
-from evalbudget_inspect.repeats.bookkeeping import PriorCell
-
-Counts = Callable[[Mapping[str, Score]], bool]
-
-NOT_RUN_AGAIN = "failed before and the budget is used up: not run again"
+Key = tuple[str, int]  # (sample id, epoch as the host counts, from 1)
 
 
-def refuse(metadata: dict[str, Any]) -> None:
-    """Mark a cell, in its sample's metadata, as not run: neither solved nor scored, and free of charge."""
-    metadata[METADATA] = NOT_RUN_AGAIN
+@dataclass(frozen=True, slots=True)
+class PriorCell:
+    """One cell of an earlier attempt's log.
 
-
-def is_refused(metadata: Mapping[str, Any]) -> bool:
-    """Whether a cell is marked so."""
-    return metadata.get(METADATA) == NOT_RUN_AGAIN
-
-
-def paid_attempts(sample: EvalSample) -> int:
-    """How often the cell was run, in this and earlier attempts."""
-    return len(sample.error_retries or []) + (not is_refused(sample.metadata))
-
-
-async def prior_summaries(log_location: str) -> list[EvalSampleSummary]:
-    """What stands in the log before this run has done anything.
-
-    The host copies the earlier attempt's samples into the new log before it starts, so this is empty on a
-    first run and complete on a retry.
+    Attributes:
+        key: sample id and epoch.
+        attempts: how often it was run; all of them cost.
+        errored: it will run again.
+        judge: who scored it, where judges take turns and one did.
+        share: the weight its reading was given; empty if it has no score that counts.
     """
-    if not log_location:
-        return []
-    try:
-        return await read_eval_log_sample_summaries_async(log_location)
-    except FileNotFoundError:
-        return []
+
+    key: Key
+    attempts: int
+    errored: bool
+    judge: str | None = None
+    share: Mapping[str, float | None] = field(default_factory=dict)
 
 
-async def prior_cells(log_location: str, *, counts: Counts) -> list[PriorCell]:
-    """The cells among :func:`prior_summaries`.
+def promises(
+    cells: Sequence[tuple[Key, PriorCell | None]], *, attempts: int, free: float
+) -> tuple[dict[Key, float], set[Key]]:
+    """What each cell that the host starts or hands back may cost in all, earlier attempts included.
+
+    What errored has paid for its attempts already. It may run again only if that can be paid on top, once
+    everything else is paid for.
 
     Args:
-        log_location: of the log.
-        counts: whether a sample's scores have one that the sampler was told; if not, the weight that its
-            reading had was given to others.
+        cells: in order; None where no earlier attempt knows the cell.
+        attempts: how often the host runs one cell at most.
+        free: of the budget, before any of them.
+
+    Returns:
+        The promise of each cell, and those that may not run again.
     """
-    return [_prior(summary, counts) for summary in await prior_summaries(log_location)]
-
-
-def _prior(summary: EvalSampleSummary, counts: Counts) -> PriorCell:
-    # what was cancelled in flight left no answer: like after a kill it runs again, and only that counts
-    unpaid = is_refused(summary.metadata) or is_cancellation_message(summary.error)
-    key = (str(summary.id), summary.epoch)
-    entries = [(score.metadata or {}).get(METADATA) for score in (summary.scores or {}).values()]
-    ours = [entry for entry in entries if isinstance(entry, Mapping)]
-    judge = next((str(e["judge"]) for e in ours if "judge" in e), None)
-    scored = bool(summary.scores) and counts(summary.scores or {})
-    share = next(({WEIGHT: e[WEIGHT]} for e in ours if WEIGHT in e), {}) if scored else {}
-    return PriorCell(key, (summary.retries or 0) + (not unpaid), summary.error is not None, judge, share)
+    again = [cell for _, cell in cells if cell is not None and cell.errored]
+    promised = {
+        key: float(attempts if cell is None else cell.attempts)
+        for key, cell in cells
+        if cell is None or not cell.errored
+    }
+    free -= sum(promised.values()) + sum(cell.attempts for cell in again)
+    refused: set[Key] = set()
+    for cell in again:
+        promised[cell.key] = float(cell.attempts)
+        if attempts <= free + 1e-9:
+            promised[cell.key] += attempts
+            free -= attempts
+        else:
+            refused.add(cell.key)
+    return promised, refused

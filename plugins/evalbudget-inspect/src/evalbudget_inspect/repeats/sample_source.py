@@ -24,13 +24,20 @@ from evalbudget_inspect.host.print_summaries import note
 from evalbudget_inspect.host.score_values import Seen, in_range, score_to_float
 from evalbudget_inspect.host.viewer import label
 from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
-from evalbudget_inspect.repeats.bookkeeping import Bookkeeping, Key
 from evalbudget_inspect.repeats.config import Config, Repeat
 from evalbudget_inspect.repeats.diagnostics import Diagnosis
+from evalbudget_inspect.repeats.earlier_log import (
+    NOT_RUN_AGAIN,
+    is_refused,
+    paid_attempts,
+    prior_cells,
+    refuse,
+)
 from evalbudget_inspect.repeats.identical_repeats import identical_repeats, repeats_were_identical
 from evalbudget_inspect.repeats.kept_generation import KeptGenerations
 from evalbudget_inspect.repeats.progress import expect
-from evalbudget_inspect.repeats.resume import NOT_RUN_AGAIN, is_refused, paid_attempts, prior_cells, refuse
+from evalbudget_inspect.repeats.purchase import RepeatPurchase
+from evalbudget_inspect.repeats.resume import Key
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +47,7 @@ class _Serving:
     """What a source keeps for one run of its task."""
 
     lock: anyio.Lock = field(default_factory=anyio.Lock)
-    book: Bookkeeping | None = None
+    book: RepeatPurchase | None = None
     rotation: Rotation | None = None
     refusal: EvalbudgetError | None = None
     kept: KeptGenerations = field(default_factory=KeptGenerations)
@@ -91,7 +98,7 @@ class BudgetedSource(SampleSource):
         return self._score if self._key is None else f"{self._score}.{self._key}"
 
     @property
-    def book(self) -> Bookkeeping | None:
+    def book(self) -> RepeatPurchase | None:
         """The book of the run in whose context this is called."""
         serving = self._current()
         return serving.book if serving is not None else None
@@ -264,7 +271,7 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if cell.judge is not None:
                     serving.rotation.assume(*cell.key, cell.judge)
-        book = Bookkeeping(
+        book = RepeatPurchase(
             self.config,
             items,
             epochs=epochs,
@@ -367,7 +374,7 @@ class BudgetedSource(SampleSource):
             return False
         return in_range(value, self.config.score_range)
 
-    def _warn_if_identical(self, serving: _Serving, book: Bookkeeping) -> None:
+    def _warn_if_identical(self, serving: _Serving, book: RepeatPurchase) -> None:
         purchase = book.purchase
         if serving.warned or purchase.outstanding or purchase.tally.readings < 2 * book.n_items:
             return
@@ -377,7 +384,7 @@ class BudgetedSource(SampleSource):
             logger.warning(warning)
 
 
-def _allocation(serving: _Serving) -> Bookkeeping:
+def _allocation(serving: _Serving) -> RepeatPurchase:
     assert serving.book is not None
     return serving.book
 

@@ -14,7 +14,7 @@ from lm_eval.evaluator_utils import get_sample_size
 from lm_eval.tasks import TaskManager
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
-from evalbudget.races import Race, RaceConfig, leaderboard_of
+from evalbudget.races import RaceConfig, RacePurchase, leaderboard_of
 from evalbudget_lm_eval.races.arms import Arm, arms_of, check_arms, check_known, folder_of
 from evalbudget_lm_eval.races.history import earlier_scores
 from evalbudget_lm_eval.races.loaded_models import Stable
@@ -185,7 +185,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         if order.config.history is not None:
             predictor, note = earlier_scores(order.config, items, name, metric, record.path)
             notes.append(note)
-        race = Race(
+        race = RacePurchase(
             order.config,
             [arm.name for arm in order.arms],
             items,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget import __version__
-from evalbudget.races import Leaderboard, Race, Standing
+from evalbudget.races import Leaderboard, RacePurchase, Standing
 from evalbudget_lm_eval.host.rows import ALL_MODELS, ESTIMATE, PLAIN, lead_with, named_rows
 from evalbudget_lm_eval.races.arms import folder_of
 from evalbudget_lm_eval.races.loaded_models import Entrant, Stable
@@ -35,7 +35,9 @@ class RaceResult:
     journal: Path | None
 
 
-def results_of(stable: Stable, race: Race, board: Leaderboard, metric: str) -> dict[str, dict[str, Any]]:
+def results_of(
+    stable: Stable, race: RacePurchase, board: Leaderboard, metric: str
+) -> dict[str, dict[str, Any]]:
     """The host's results of each arm that answered anything, samples included, with our block in them."""
     found = {}
     for entrant, lane in zip(stable.entrants, race.lanes, strict=True):
@@ -99,7 +101,9 @@ def board_text(board: Leaderboard) -> str:
     return json.dumps(board.as_json, indent=2) + "\n"
 
 
-def _block(entrant: Entrant, stable: Stable, race: Race, board: Leaderboard, metric: str) -> dict[str, Any]:
+def _block(
+    entrant: Entrant, stable: Stable, race: RacePurchase, board: Leaderboard, metric: str
+) -> dict[str, Any]:
     journal = stable.record.path
     return {
         "version": __version__,

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
-from evalbudget.races import Key, KnownCell, Race
+from evalbudget.races import Key, KnownCell, RacePurchase
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.races.loaded_models import Entrant, Stable
 from evalbudget_lm_eval.run.record import RACE
@@ -26,10 +26,10 @@ _LONG = 150  # characters of an error that are shown
 class Progress(Protocol):
     """Told how a race goes."""
 
-    def begins(self, race: Race) -> None:
+    def begins(self, race: RacePurchase) -> None:
         """Before anything is asked."""
 
-    def __call__(self, race: Race) -> None:
+    def __call__(self, race: RacePurchase) -> None:
         """After each round."""
 
 
@@ -46,7 +46,7 @@ class RaceRun:
         InvalidInputError: a recorded score is outside the range.
     """
 
-    def __init__(self, race: Race, stable: Stable, metric: str, progress: Progress | None) -> None:
+    def __init__(self, race: RacePurchase, stable: Stable, metric: str, progress: Progress | None) -> None:
         self.race = race
         self.stable = stable
         self._progress = progress
@@ -101,7 +101,7 @@ class RaceRun:
 class _Arm:
     """Buys one arm's answers for the race, and keeps count of them."""
 
-    race: Race
+    race: RacePurchase
     number: int
     entrant: Entrant
     metric: str

@@ -14,8 +14,8 @@ from evalbudget_lm_eval.host.answers import WEIGHT, Asked
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.host.rows import PLAIN, lead_with, named_rows
 from evalbudget_lm_eval.judges.rows import judged_block, judged_rows
-from evalbudget_lm_eval.repeats.bookkeeping import Bookkeeping
 from evalbudget_lm_eval.repeats.groups import group_means
+from evalbudget_lm_eval.repeats.purchase import RepeatPurchase
 from evalbudget_lm_eval.repeats.task_estimates import TaskTotals, totals_of
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ UNIT = "calls"
 _REASONS = 5
 
 
-def results_of(book: Bookkeeping, *, in_flight: int, rounds: int) -> tuple[dict[str, Any], Summary]:
+def results_of(book: RepeatPurchase, *, in_flight: int, rounds: int) -> tuple[dict[str, Any], Summary]:
     """The host's results with our rows and block, and the same in words.
 
     Args:
@@ -106,11 +106,11 @@ def _rows(
     return lead_with(own, rows)
 
 
-def _closed(book: Bookkeeping) -> list[str]:
+def _closed(book: RepeatPurchase) -> list[str]:
     return [book.sampler.design.items[cell.item] for cell in book.sampler.closed]
 
 
-def _failures(book: Bookkeeping) -> dict[str, int]:
+def _failures(book: RepeatPurchase) -> dict[str, int]:
     found: dict[str, int] = {}
     for reading in book.purchase.journal.readings:
         if reading.value is None:
@@ -120,7 +120,7 @@ def _failures(book: Bookkeeping) -> dict[str, int]:
 
 
 def _block(
-    book: Bookkeeping, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
+    book: RepeatPurchase, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
 ) -> dict[str, Any]:
     config, sampler, readings = book.config, book.sampler, book.purchase.journal.readings
     means = {**groups, **{name: own.means for name, own in totals.items()}}
@@ -174,7 +174,7 @@ def _estimates(mean: BenchmarkMean) -> dict[str, Any]:
 
 
 def _summary(
-    book: Bookkeeping, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
+    book: RepeatPurchase, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
 ) -> Summary:
     if len(totals) == 1:
         found = summarize(_outcome(book, next(iter(totals.values()))))
@@ -195,7 +195,7 @@ def _summary(
     return replace(found, plain=None) if dear else found  # epochs are told in readings, which cost more here
 
 
-def _outcome(book: Bookkeeping, own: TaskTotals, *, of: str = "") -> Outcome:
+def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
     return Outcome(
         task=own.name,
         model=short_name(book.primed.lm),

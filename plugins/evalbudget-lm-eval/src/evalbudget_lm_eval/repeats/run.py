@@ -17,10 +17,10 @@ from evalbudget_lm_eval.host.driving_metric import driving_score
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
 from evalbudget_lm_eval.judges.filter import check_judges, panel_of
-from evalbudget_lm_eval.repeats.bookkeeping import Bookkeeping, fingerprint_of
 from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config
 from evalbudget_lm_eval.repeats.outcome import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
+from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, fingerprint_of
 from evalbudget_lm_eval.repeats.refusals import check_budget, check_repeats
 from evalbudget_lm_eval.run.record import FOLDER, RUN, digest_of, is_finished
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off, take_over_answers
@@ -73,7 +73,7 @@ def run_budgeted(
         if judges:
             run["judges"] = judges
         path = None if config.journal == NO_JOURNAL else _record_path(config, primed.names, run, folder)
-        book = Bookkeeping(config, primed, scores=scores, path=path, run=run)
+        book = RepeatPurchase(config, primed, scores=scores, path=path, run=run)
         return _Run(book, told).until_done()
 
 
@@ -97,7 +97,7 @@ def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], f
 class _Run:
     """The state of one run; it buys what its rounds bring."""
 
-    def __init__(self, book: Bookkeeping, told: Callable[[Summary], object]) -> None:
+    def __init__(self, book: RepeatPurchase, told: Callable[[Summary], object]) -> None:
         self.book = book
         self.rounds = Rounds(book.primed, book.kept, self, heard=self._heard)
         self._told = told

@@ -14,7 +14,7 @@ from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.driving_metric import is_mean
 from evalbudget_lm_eval.judges.readings import Judged
 from evalbudget_lm_eval.judges.rows import panel_rows
-from evalbudget_lm_eval.repeats.bookkeeping import Bookkeeping
+from evalbudget_lm_eval.repeats.purchase import RepeatPurchase
 from evalbudget_lm_eval.repeats.ranges import known_range
 
 
@@ -75,7 +75,7 @@ class TaskTotals:
         return {self.score: self.mean, **self.others}
 
 
-def totals_of(book: Bookkeeping) -> dict[str, TaskTotals]:
+def totals_of(book: RepeatPurchase) -> dict[str, TaskTotals]:
     """Every task of a run."""
     scored: dict[str, list[Scored]] = {name: [] for name in book.primed.names}
     weights = book.weights
@@ -98,7 +98,7 @@ def readings_of(scored: Sequence[Scored], documents: Sequence[int]) -> ItemReadi
     )
 
 
-def _totals(book: Bookkeeping, name: str, scored: Sequence[Scored]) -> TaskTotals:
+def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTotals:
     primed, sampler, key = book.primed, book.sampler, book.scores[name]
     task, documents = primed.task(name), primed.documents(name)
     metric = key.partition(",")[0]
@@ -126,7 +126,7 @@ def _totals(book: Bookkeeping, name: str, scored: Sequence[Scored]) -> TaskTotal
 
 
 def _judged(
-    book: Bookkeeping,
+    book: RepeatPurchase,
     name: str,
     values: Sequence[Judged],
     bounds: tuple[float, float] | None,

@@ -1,4 +1,4 @@
-"""The bookkeeping between host and sampler, against a random host that never existed."""
+"""A purchase between host and sampler, against a random host that never existed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 
 from evalbudget import Allocation
 from evalbudget.errors import BudgetError
-from evalbudget_inspect.repeats.bookkeeping import Bookkeeping, Key, PriorCell
 from evalbudget_inspect.repeats.config import Config
+from evalbudget_inspect.repeats.purchase import RepeatPurchase
+from evalbudget_inspect.repeats.resume import Key, PriorCell
 
 
 @dataclass
@@ -28,7 +29,7 @@ class RandomHost:
     """Starts, fails, retries, abandons and completes cells in any order, and counts what was paid."""
 
     rng: random.Random
-    book: Bookkeeping
+    book: RepeatPurchase
     attempts: int
     width: int
     failing: float
@@ -94,9 +95,11 @@ class RandomHost:
         return True
 
 
-def _allocation(rng: random.Random, items: list[str], budget: int, epochs: int, attempts: int) -> Bookkeeping:
+def _allocation(
+    rng: random.Random, items: list[str], budget: int, epochs: int, attempts: int
+) -> RepeatPurchase:
     sampler = rng.choice(["uniform", "eb-bernstein", "auto"])
-    return Bookkeeping(
+    return RepeatPurchase(
         Config.of(budget=budget, sampler=sampler, seed=rng.randrange(100)),
         items,
         epochs=epochs,
@@ -153,7 +156,7 @@ def test_any_host_spends_at_most_the_budget_and_tells_all_once(seed: int) -> Non
         assert paid > budget - attempts
 
 
-def _check_shares(book: Bookkeeping, log: dict[Key, _Recorded]) -> None:
+def _check_shares(book: RepeatPurchase, log: dict[Key, _Recorded]) -> None:
     """What the log says of its readings, after any kills and failures, is what the estimate may rest on."""
     scored = {key: cell for key, cell in log.items() if cell.value is not None}
     if book.sampler.allocation is not Allocation.WEIGHTED:
@@ -177,7 +180,7 @@ def _check_shares(book: Bookkeeping, log: dict[Key, _Recorded]) -> None:
 
 
 def test_a_cell_that_an_operator_has_run_again_is_counted() -> None:
-    book = Bookkeeping(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
+    book = RepeatPurchase(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
     book.begin()
     for item in "ab":
         book.completed((item, 1), 1.0)
@@ -190,7 +193,7 @@ def test_a_cell_that_an_operator_has_run_again_is_counted() -> None:
 
 def test_width_follows_what_the_host_runs_at_once() -> None:
     items = [f"i{n}" for n in range(40)]
-    book = Bookkeeping(Config.of(budget=2000, sampler="uniform"), items, epochs=1)
+    book = RepeatPurchase(Config.of(budget=2000, sampler="uniform"), items, epochs=1)
     book.begin()
     queue = [(item, 1) for item in items]
     running: list[Key] = []
@@ -206,7 +209,7 @@ def test_width_follows_what_the_host_runs_at_once() -> None:
 
 
 def test_stopped_allocation_asks_nothing_more() -> None:
-    book = Bookkeeping(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
+    book = RepeatPurchase(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
     book.begin()
     book.purchase.stop("drained by the operator")
     book.completed(("a", 1), 1.0)
@@ -233,9 +236,9 @@ def test_budget_below_the_minimum_says_the_minimum(
 ) -> None:
     config = Config.of(budget=minimum - 1, sampler=sampler)
     with pytest.raises(BudgetError) as caught:
-        Bookkeeping(config, ["a", "b"], epochs=epochs, attempts=attempts)
+        RepeatPurchase(config, ["a", "b"], epochs=epochs, attempts=attempts)
     assert why in str(caught.value)
     assert f"Raise --budget to {minimum} or more" in str(caught.value)
-    Bookkeeping(
+    RepeatPurchase(
         Config.of(budget=minimum, sampler=sampler), ["a", "b"], epochs=epochs, attempts=attempts
     ).begin()

@@ -1,9 +1,8 @@
-"""One run's bookkeeping between host and sampler: who asked what, what it cost, what is still owed."""
+"""One run's purchase as the host sees it: who asked what, what it cost, what is still owed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
 
 from evalbudget import Allocation, Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError
@@ -11,32 +10,12 @@ from evalbudget.repeats.samplers import JudgeOf
 from evalbudget.run import Flight, Purchase
 from evalbudget_inspect.host.readings import WEIGHT
 from evalbudget_inspect.repeats.config import Config
-
-Key = tuple[str, int]  # (sample id, epoch as the host counts, from 1)
+from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
 
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 
 
-@dataclass(frozen=True, slots=True)
-class PriorCell:
-    """One cell of an earlier attempt's log.
-
-    Attributes:
-        key: sample id and epoch.
-        attempts: how often it was run; all of them cost.
-        errored: it will run again.
-        judge: who scored it, where judges take turns and one did.
-        share: what :meth:`Bookkeeping.share` said of it; empty if it has no score that counts.
-    """
-
-    key: Key
-    attempts: int
-    errored: bool
-    judge: str | None = None
-    share: Mapping[str, float | None] = field(default_factory=dict)
-
-
-class Bookkeeping:
+class RepeatPurchase:
     """Drives one sampler from a host that completes samples one by one.
 
     Args:
@@ -114,28 +93,15 @@ class Bookkeeping:
         earlier = {cell.key: cell for cell in prior if cell.key[0] in self._index}
         seeds = [(item, epoch) for epoch in range(1, self.epochs + 1) for item in self._index]
         others = sorted(earlier.keys() - set(seeds), key=lambda key: (key[1], self._index[key[0]]))
-        again: list[PriorCell] = []
         for known in earlier.values():
             if WEIGHT in known.share and not known.errored:
                 self.sampler.assume_weight(self._cell(known.key), known.share[WEIGHT])
-        for key in (*seeds, *others):
-            cell = earlier.get(key)
-            if cell is not None and cell.errored:
-                again.append(cell)
-            else:
-                self._take_over(key, self._attempts if cell is None else float(cell.attempts))
-        # what errored cost its attempts already, and may run again only if that is affordable on top
-        sunk = sum(cell.attempts for cell in again)
-        ledger = self.purchase.ledger
-        ledger.promised += sunk
-        for cell in again:
-            ledger.promised -= cell.attempts
-            promise = float(cell.attempts + self._attempts)
-            affordable = promise <= ledger.free + 1e-9
-            if not affordable:
-                self._refused_again.add(cell.key)
-                promise = float(cell.attempts)
-            self._take_over(cell.key, promise)
+        cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
+        promised, self._refused_again = promises(
+            cells, attempts=self._attempts, free=self.purchase.ledger.free
+        )
+        for key, cost in promised.items():
+            self._flights[key] = self.purchase.adopt(self._cell(key), cost)
         return others  # what may not run again too: the log keeps only what the host was given
 
     def may_run(self, key: Key) -> bool:
@@ -208,9 +174,6 @@ class Bookkeeping:
         if flight is not None and flight.started:
             self._running -= 1
         return flight
-
-    def _take_over(self, key: Key, promised: float) -> None:
-        self._flights[key] = self.purchase.adopt(self._cell(key), promised)
 
     def _cell(self, key: Key) -> Cell:
         item, epoch = self._index[key[0]], key[1] - 1

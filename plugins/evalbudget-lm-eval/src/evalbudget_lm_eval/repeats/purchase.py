@@ -1,4 +1,4 @@
-"""A run's bookkeeping between sampler and host: who asked what, what it cost, what is written where."""
+"""A run's purchase as the host sees it: who asked what, what it cost, what is written where."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.run.record import RUN, Record
 
 
-class Bookkeeping:
+class RepeatPurchase:
     """One sampler over the documents of all tasks, its purchase and its record.
 
     Args:
@@ -87,8 +87,7 @@ class Bookkeeping:
 
     def fail(self, asked: Asked, error: str) -> None:
         """This could not be answered; the calls may have been paid for."""
-        request = self._requests[asked]
-        self.purchase.tell(Reading(request, None, self.purchase.cost_of(request.cell), error))
+        self.purchase.fail(self._requests[asked], error)
 
     # what is known
 

@@ -7,7 +7,7 @@ import numpy as np
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.races._draws import ModelDraws
 from evalbudget.statistics._bounds import FloatArray
-from evalbudget.statistics._controlled import ControlledDraws
+from evalbudget.statistics._pool_mean_sequence import ControlledDraws
 
 
 def of_model(draws: ModelDraws) -> ControlledDraws:

@@ -8,7 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from evalbudget.statistics._controlled import ControlledDraws, controlled_bernstein, controlled_betting
+from evalbudget.statistics._pool_mean_sequence import (
+    ControlledDraws,
+    controlled_bernstein,
+    controlled_betting,
+)
 from references.empirical_bernstein import empirical_bernstein_intervals
 from references.without_replacement import without_replacement_intervals
 

@@ -1,20 +1,20 @@
-"""A race's bookkeeping against a host played by the test: budget, arms that leave, cells known before."""
+"""A race's purchase against a host played by the test: budget, arms that leave, cells known before."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from evalbudget.races._bookkeeping import Asked, KnownCell, Race
 from evalbudget.races._config import RaceConfig
+from evalbudget.races._purchase import Asked, KnownCell, RacePurchase
 
 ITEMS = [f"i{k}" for k in range(20)]
 ARMS = ["a", "b", "c"]
 
 
-def _race(budget: int, *, sampler: str = "ucb-e", attempts: int = 1, batch: int = 4) -> Race:
+def _race(budget: int, *, sampler: str = "ucb-e", attempts: int = 1, batch: int = 4) -> RacePurchase:
     config = RaceConfig.of(budget=budget, sampler=sampler, batch=batch)
-    return Race(config, ARMS, ITEMS, attempts=attempts, widths=[3, 2, 5])
+    return RacePurchase(config, ARMS, ITEMS, attempts=attempts, widths=[3, 2, 5])
 
 
 def _score(asked: Asked) -> float:
@@ -23,7 +23,7 @@ def _score(asked: Asked) -> float:
     )
 
 
-def _play(race: Race, seed: int, *, fail: float = 0.0) -> list[Asked]:
+def _play(race: RacePurchase, seed: int, *, fail: float = 0.0) -> list[Asked]:
     """Completes cells in random order until nothing is asked; returns them all."""
     rng = np.random.default_rng(seed)
     done: list[Asked] = []

@@ -1,4 +1,4 @@
-"""One race's bookkeeping between host and sampler: who was asked what, what it cost, who has left."""
+"""One race's purchase as the host sees it: who was asked what, what it cost, who has left."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Asked:
     key: Key
 
 
-class Race:
+class RacePurchase:
     """Drives one sampler of models from a host that runs one task per arm.
 
     Args:
