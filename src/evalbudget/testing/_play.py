@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import lru_cache
 
 from evalbudget._version import __version__
 from evalbudget.design import Cell, Reading
@@ -14,6 +15,7 @@ Score = Callable[[Cell], float | None]
 """The value of a cell, None for a failure; a function of the cell alone, so that order does not matter."""
 
 
+@lru_cache(maxsize=100_000)
 def gaussian(cell: Cell) -> float:
     """A score whose mean and spread differ between items."""
     noise = random.Random(f"{cell.model}/{cell.item}/{cell.epoch}/{cell.rater}")

@@ -543,7 +543,7 @@ class RacingSampler(Sampler):
         told = tuple(readings)
         for reading in told:
             if reading.value is not None:
-                self._scaled(np.array([reading.value]), reading.request.cell)
+                self._scaled_score(reading.value, reading.request.cell)
         super().tell(told)
 
     def _next(self, eligible: Eligible | None) -> Cell | None:
@@ -588,7 +588,7 @@ class RacingSampler(Sampler):
     def _learn(self, cell: Cell, value: float) -> None:
         model, item = cell.model, cell.item
         self._in_flight[model] -= 1
-        self._value[model, item] = self._scaled(np.array([value]))[0]
+        self._value[model, item] = self._scaled_score(value, cell)
         self._settle_cell(model, item, _READ)
 
     def _failed(self, cell: Cell) -> None:
@@ -613,19 +613,28 @@ class RacingSampler(Sampler):
     def _reads(self, key: Cell) -> int:
         return int(self._status[key.model, key.item] == _READ)
 
-    def _scaled(self, values: FloatArray, cell: Cell | None = None) -> FloatArray:
+    def _scaled(self, values: FloatArray) -> FloatArray:
+        """On the unit scale, shape as ``values``."""
         low, high = self.score_range
         slack = 1e-9 * (high - low)
         outside = (values < low - slack) | (values > high + slack)
         if outside.any():
+            self._scaled_score(float(values[outside][0]))
+        scaled: FloatArray = np.clip((values - low) / (high - low), 0.0, 1.0)
+        return scaled
+
+    def _scaled_score(self, value: float, cell: Cell | None = None) -> float:
+        """One score on the unit scale; InvalidInputError if it is outside the range."""
+        low, high = self.score_range
+        slack = 1e-9 * (high - low)
+        if value < low - slack or value > high + slack:
             where = (
                 ""
                 if cell is None
                 else (f" of model {self.design.models[cell.model]!r}, item {self.design.items[cell.item]!r},")
             )
             raise InvalidInputError(
-                f"the score {values[outside][0]:g}{where} is outside the range {low:g} to {high:g} that "
+                f"the score {value:g}{where} is outside the range {low:g} to {high:g} that "
                 f"{self.name} reckons with; declare the smallest and largest possible score as score_range"
             )
-        scaled: FloatArray = np.clip((values - low) / (high - low), 0.0, 1.0)
-        return scaled
+        return min(max((value - low) / (high - low), 0.0), 1.0)
