@@ -35,7 +35,9 @@ lint: $(READY)
 test: $(READY)
 	$(MAKE) --no-print-directory --jobs 2 lint tests
 
+# compiled once, and not by each of the many processes that tests start
 tests: $(READY)
+	$(BIN)/python -m compileall -q src plugins/*/src
 	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal
 
 claims: $(READY)

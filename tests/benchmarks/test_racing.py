@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = (
     "identification",
     "draws",
+    "until-right",
     "until-proved",
     "wrong-winners",
     "histories",
