@@ -39,7 +39,7 @@ def until_right(quick: bool, seeds: int | None = None) -> Found:
                     level=0.95,
                     intervals=False,
                 )
-                wrong = np.flatnonzero([outcome.best < 1.0 for outcome in outcomes])
+                wrong = np.flatnonzero([not outcome.best for outcome in outcomes])
                 found[gap].append(budgets[int(wrong[-1])] + step if wrong.size else step)
     rows = []
     for gap, until in found.items():
@@ -47,7 +47,8 @@ def until_right(quick: bool, seeds: int | None = None) -> Found:
         never = sum(n > last for n in until)
         rows.append((f"{gap:g}", f"{np.mean(until):,.0f}", f"{nearly:,.0f}", str(never)))
     return Found(
-        f"As identification, on its own draw and the four others, {runs} races each, {len(until)} a gap. "
+        f"As identification, on its own draw and the four others, {runs} races each: "
+        f"{len(until)} races a gap. "
         f"Evaluations after which the race names the best to the end, which is at {last:,}; a race that is "
         f"wrong then counts as {last + step:,}.",
         ("gap", "mean", "95% of the races", "wrong at the end"),

@@ -158,7 +158,7 @@ def empirical_bernstein_intervals(
     """Predictable plug-in intervals of many sequences of unequal length.
 
     Equal to feeding :class:`EmpiricalBernsteinSequences` reading by reading; shapes and errors as there and
-    as in :func:`~evalbudget.statistics._betting.betting_intervals`.
+    as in :func:`~evalbudget.statistics._anytime_betting.betting_intervals`.
 
     Args:
         values: scores of sequence 0, then of sequence 1 ..., shape (sum of lengths,), each in order of

@@ -5,10 +5,10 @@ Of N scores in [0, 1] with mean m, those still unread after t readings with sum 
 .. math:: m_t = \frac{N m - S_t}{N - t}
 
 which is the conditional mean of the next reading when the next item is drawn uniformly from the rest. Betting
-on m_t in place of m (see :mod:`evalbudget.statistics._betting`) therefore tests m, and since m_t grows with m
-the capital still does not increase in m, so the grid stays conservative. Candidates with m_t outside [0, 1]
-are impossible whatever the level; they are cut off without a grid, at S_t/N and (S_t + N - t)/N. Once
-all N are read the mean is known and the interval has no width.
+on m_t in place of m (see :mod:`evalbudget.statistics._anytime_betting`) therefore tests m, and since m_t
+grows with m the capital still does not increase in m, so the grid stays conservative. Candidates with m_t
+outside [0, 1] are impossible whatever the level; they are cut off without a grid, at S_t/N and
+(S_t + N - t)/N. Once all N are read the mean is known and the interval has no width.
 
 Stakes: :func:`~evalbudget.statistics._pool_mean_sequence.late_bets`.
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.statistics._betting import BettingSequences, _feed
+from evalbudget.statistics._anytime_betting import BettingSequences, _feed
 from evalbudget.statistics._bounds import (
     Bounds,
     FloatArray,

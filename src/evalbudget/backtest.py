@@ -20,9 +20,9 @@ from evalbudget.races.backtest._engine import backtest_race
 from evalbudget.races.backtest._history import factors_of, history_of
 from evalbudget.races.backtest._result_table import RaceResult, RaceRow
 from evalbudget.recorded._how_bought import HowBought
+from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
-from evalbudget.recorded._several_logs import Bought, LogColumns, Ordinals
 from evalbudget.repeats.backtest._engine import backtest
 from evalbudget.repeats.backtest._result_table import Average, BacktestResult, PoolInfo, Row
 

@@ -38,7 +38,7 @@ MakeTask = Callable[..., Task]
 Run = Callable[..., EvalLog]
 
 
-_PURE = ("test_allocation.py", "test_rewrite.py", "test_race_purchase.py")
+_PURE = ("test_purchase.py", "test_rewrite.py", "test_race_purchase.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

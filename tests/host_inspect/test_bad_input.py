@@ -235,3 +235,9 @@ def test_command_line_exits_with_2(task_file: Path, tmp_path: Path, args: list[s
     result = CliRunner().invoke(cli, [*command, "--model-role", "grader=simulated/j", "--display", "none"])
     assert result.exit_code == 2, result.output
     assert message in result.output
+
+
+def test_settings_that_nobody_types_are_options_and_unknown() -> None:
+    with pytest.raises(UnknownNameError, match="option of sampler 'auto' 'panel'"):
+        Config.of(budget=30, panel="x")
+    assert Config.of(budget=30, sampler="", repeat="", seed=0.0) == Config.of(budget=30)

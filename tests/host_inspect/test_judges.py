@@ -28,7 +28,7 @@ from evalbudget.judges.estimates import (
 )
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import judge_rating
-from evalbudget_inspect.reader import open_scores
+from evalbudget_inspect.log_folder import open_scores
 
 MEANS = {"simulated/harsh": 3.0, "simulated/fair": 5.0, "simulated/kind": 8.0}
 JUDGES = list(MEANS)

@@ -17,7 +17,7 @@ from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought, Ordinals
 from evalbudget.cli.main import cli
 from evalbudget_inspect import budgeted
-from evalbudget_inspect.reader import open_scores
+from evalbudget_inspect.log_folder import open_scores
 
 
 def reported(*arguments: str | Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.repeats.config import Config
 
 STOCK = lm_eval.evaluator.evaluate
 MULTIPLE_CHOICE = {
@@ -165,3 +166,10 @@ def test_a_journal_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(EvalbudgetError, match="cannot be"), budgeted(budget=100, journal="file/j.jsonl"):
         simple_evaluate(folder, lm)
     assert lm.calls == []
+
+
+def test_a_journal_may_be_called_by_a_number_and_seeds_vary_or_not() -> None:
+    config = Config.of_block({"budget": 30, "journal": 2024, "vary_seed": 1, "in-flight": 4}, "task")
+    assert (config.journal, config.vary_seed, config.in_flight) == ("2024", True, 4)
+    with pytest.raises(InvalidInputError, match="--in_flight is 0"):
+        Config.of(budget=30, in_flight=0)

@@ -93,7 +93,7 @@ def test_tables_and_files_are_the_hosts(capsys: pytest.CaptureFixture[str]) -> N
     )
 
 
-def test_a_run_that_ended_is_not_continued_by_the_same_command() -> None:
+def test_the_same_command_tells_a_run_that_ended_again() -> None:
     write_task(Path("tasks"), n=6)
     for number in (1, 2):
         assert run_host(_command(f"out{number}", "--budget", "40", "--journal", "kept.jsonl")) == 0
@@ -106,12 +106,11 @@ def test_a_run_that_ended_is_not_continued_by_the_same_command() -> None:
     assert run_host(_command("out3", "--budget", "60", "--journal", "kept.jsonl")) == 0
     assert _results("out3")["evalbudget"]["spent"] == 60
     assert set(_samples("out1").splitlines()) < set(_samples("out3").splitlines())
-    # without a name every run is one of its own
-    for out in ("out4", "out5"):
-        command = _command(out, "--budget", "40")
-        command[command.index("--output_path") + 1] = "same"
+    # without a name it is found too, and only --fresh buys everything again
+    for more, records in (((), 1), ((), 1), (("--fresh",), 2)):
+        command = _command("same", "--budget", "40", *more)
         assert run_host(command) == 0
-    assert len(list(Path("same/evalbudget-journals").glob("*.jsonl"))) == 2
+        assert len(list(Path("same/evalbudget-journals").glob("*.jsonl"))) == records
 
 
 def test_without_our_flags_the_host_is_stock(

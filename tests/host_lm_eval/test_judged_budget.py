@@ -20,7 +20,7 @@ from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judges.asking import Asking
 from evalbudget_lm_eval.judges.judge_models import forget_judges
-from evalbudget_lm_eval.reader import open_scores
+from evalbudget_lm_eval.log_folder import open_scores
 
 NAMES = ["a", "b", "c"]
 GREEDY = {"until": ["\n"], "do_sample": False, "temperature": 0.0}

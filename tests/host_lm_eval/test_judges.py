@@ -27,7 +27,7 @@ from evalbudget_lm_eval.judges.grading import Grading
 from evalbudget_lm_eval.judges.judge_models import forget_judges, read_judges
 from evalbudget_lm_eval.judges.readings import Judged, Reading, Readings
 from evalbudget_lm_eval.judges.rows import judged, panel
-from evalbudget_lm_eval.reader import open_scores
+from evalbudget_lm_eval.log_folder import open_scores
 
 NAMES = ["a", "b", "c"]
 

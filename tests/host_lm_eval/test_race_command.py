@@ -20,7 +20,7 @@ from tests.host_lm_eval.worlds import write_task
 
 from evalbudget.backtest import RecordedScores
 from evalbudget_lm_eval.cli import lm_eval_command
-from evalbudget_lm_eval.reader import open_scores
+from evalbudget_lm_eval.log_folder import open_scores
 
 N = 60
 BUDGET = 100

@@ -22,7 +22,7 @@ from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judges.judge_models import forget_judges
-from evalbudget_lm_eval.reader import open_scores
+from evalbudget_lm_eval.log_folder import open_scores
 
 JUDGES = ["a", "b", "c"]
 

@@ -19,7 +19,7 @@ from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.races.api import race
 from evalbudget_lm_eval.run.record import Record
-from evalbudget_lm_eval.run.rounds import Rounds, in_flight
+from evalbudget_lm_eval.run.rounds import Rounds, at_a_kill, in_flight
 
 
 class TemplateAPI(LM):  # type: ignore[misc]  # the host's class is known by its name
@@ -131,13 +131,14 @@ def test_responses_of_an_earlier_run_are_scored_without_asking(folder: Path, tmp
 def test_how_many_may_be_under_way() -> None:
     lm = TemplateAPI(6)
     lm._batch_size = 2
-    assert in_flight(lm) == 12
+    assert at_a_kill(lm) == in_flight(lm, OSError()) == 12
+    assert (at_a_kill(TemplateAPI(1)), in_flight(TemplateAPI(1), OSError())) == (1, 0)  # that one failed
 
     class ClientConnectorError(OSError):
         pass
 
     assert in_flight(lm, ClientConnectorError()) == 0  # nobody was there
-    assert in_flight(CoinModel()) == 0
+    assert at_a_kill(CoinModel()) == in_flight(CoinModel(), OSError()) == 0
 
 
 def test_the_rule_of_who_is_down() -> None:

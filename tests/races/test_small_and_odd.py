@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.races.worlds import MODELS, history, new_race, play
 
-from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.races._config import RaceConfig
 from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
 from evalbudget.races._purchase import RacePurchase
@@ -130,3 +130,14 @@ def test_small_grids_with_retries_have_a_cap_that_covers_the_first_readings() ->
     config = RaceConfig.of(until_proved=True)
     race = RacePurchase(config, MODELS[:2], ["i0"], attempts=3)
     assert race.budget.amount == 4
+
+
+def test_what_is_typed_as_nothing_is_the_default() -> None:
+    nothing: dict[str, Any] = {"sampler": "", "seed": "", "score": "", "until_proved": False}
+    assert RaceConfig.of(budget=9, **nothing) == RaceConfig.of(budget=9)
+    with pytest.raises(BudgetError, match="above zero"):
+        RaceConfig.of(budget=0)
+    with pytest.raises(InvalidInputError, match="2024 does not exist"):  # a folder's name may be a number
+        RaceConfig.of(budget=9, history=2024)
+    with pytest.raises(UnknownNameError, match="options"):
+        RaceConfig.of(budget=9, options={"batch": 3})

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.statistics._betting import RHO
+from evalbudget.statistics._anytime_betting import RHO
 from evalbudget.statistics._bounds import FloatArray
 
 GAMMA = 0.95
@@ -128,8 +128,8 @@ def mixture(log: FloatArray) -> FloatArray:
 class AuditedMeans:
     r"""Anytime confidence sequences for the means of audited arms, by betting on a grid of candidates.
 
-    As :mod:`evalbudget.statistics._betting`, with Z in place of the score: Z + a is not negative and b - Z is
-    not either, so the bets lambda = min(rho / sigma, gamma / (a + m)) on Z - m and min(rho / sigma,
+    As :mod:`evalbudget.statistics._anytime_betting`, with Z in place of the score: Z + a is not negative and
+    b - Z is not either, so the bets lambda = min(rho / sigma, gamma / (a + m)) on Z - m and min(rho / sigma,
     gamma / (b - m)) on m - Z keep the capital positive, and its monotone shape in m. a, b and sigma are
     those of the frozen policy and may differ from batch to batch.
 

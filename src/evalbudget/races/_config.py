@@ -118,4 +118,9 @@ class RaceConfig(RunConfig):
     @classmethod
     def of(cls, **typed: Any) -> Self:
         """See RunConfig; "not until proved" is what every sampler does that knows nothing of it."""
-        return super().of(**{**typed, "until_proved": typed.get("until_proved") or None})
+        history = typed.get("history")
+        changed = {
+            "until_proved": typed.get("until_proved") or None,
+            "history": None if history is None else str(history),
+        }
+        return cls._of({**typed, **changed})

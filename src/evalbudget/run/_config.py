@@ -37,18 +37,25 @@ class RunConfig:
 
     @classmethod
     def of(cls, **typed: Any) -> Self:
-        """From what a user typed; None means the default, and what is no setting is the sampler's option.
+        """From what a user typed; nothing typed means the default, and what is no setting is an option.
 
         Raises:
             BudgetError: no budget was given, and the run cannot go without.
             InvalidInputError: a score range that is none.
         """
-        given = {name: value for name, value in typed.items() if value is not None}
-        settings = {f.name for f in fields(cls)} - {"options"}
-        options = {name: given.pop(name) for name in list(given) if name not in settings}
+        return cls._of(typed)
+
+    @classmethod
+    def _of(cls, typed: Mapping[str, Any], **made: Any) -> Self:
+        """The same; ``made`` are settings that nobody types."""
+        settings = {f.name for f in fields(cls)} - {"options", *made}
+        options = {name: v for name, v in typed.items() if name not in settings and v is not None}
+        # a flag given as an empty word, as by a variable of the shell that is not set, is not given
+        given = {n: v for n, v in typed.items() if n in settings and not (v is None or v is False or v == "")}
+        given["seed"] = given.get("seed") or 0
         if "score_range" in given:
             given["score_range"] = parse_range(given["score_range"])
-        return cls(**{"budget": None, **given}, options=options)
+        return cls(**{"budget": None, **given, **made}, options=options)
 
     def _check_options(
         self, parameters: Mapping[str, introspection.Parameter], taken: tuple[str, ...]

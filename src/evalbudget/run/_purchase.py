@@ -156,13 +156,18 @@ class Purchase:
         self.tally.count(reading)
         self.sampler.tell([reading])
 
-    def fail(self, request: Request, error: str) -> None:
-        """A request came back without a score: it counts as spent with all that was promised for it.
+    def fail(self, request: Request, error: str | None, *, cost: float | None = None) -> None:
+        """A request came back without a score: what it cost is spent all the same.
 
-        Nobody but the provider knows whether it was billed; better to buy too little than too much.
+        Args:
+            request: that failed.
+            error: why; None if only the score is missing.
+            cost: what was paid for it; None where only the provider knows: then all that was promised counts,
+                since it is better to buy too little than too much.
         """
-        flight = self.flights.get(request.id)
-        cost = self.cost_of(request.cell) if flight is None else flight.promised
+        if cost is None:
+            flight = self.flights.get(request.id)
+            cost = self.cost_of(request.cell) if flight is None else flight.promised
         self.tell(Reading(request, None, cost, error))
 
     def abandon(self, request: Request) -> None:

@@ -1,6 +1,6 @@
 """Kernels: arrays in, arrays out. Confidence sequences, shrinkage, effects of judges."""
 
-from evalbudget.statistics._betting import BettingSequences, betting_intervals
+from evalbudget.statistics._anytime_betting import BettingSequences, betting_intervals
 from evalbudget.statistics._bounds import Bounds, check_level
 from evalbudget.statistics._means import known_mean
 

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalbudget.statistics._betting import CAP, RHO
+from evalbudget.statistics._anytime_betting import CAP, RHO
 from evalbudget.statistics._bounds import FloatArray
 
 _PSEUDO = 8.0

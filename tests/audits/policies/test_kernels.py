@@ -19,7 +19,7 @@ from evalbudget.audits._evidence import (
     pair_range,
     reach,
 )
-from evalbudget.statistics._betting import BettingSequences
+from evalbudget.statistics._anytime_betting import BettingSequences
 
 RNG = np.random.default_rng(0)
 M = RNG.random((7, 3))
@@ -104,7 +104,7 @@ def test_a_fully_audited_mean_is_a_betting_sequence() -> None:
 
 
 def test_audited_means_against_a_loop() -> None:
-    from evalbudget.statistics._betting import RHO
+    from evalbudget.statistics._anytime_betting import RHO
 
     rng = np.random.default_rng(2)
     m, pi = 0.6, 0.3

@@ -8,7 +8,7 @@ from tests.statistics import oracles
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics import betting_intervals
-from evalbudget.statistics._betting import RHO
+from evalbudget.statistics._anytime_betting import RHO
 from evalbudget.statistics._pool_mean_sequence import late_bets
 from references.empirical_bernstein import empirical_bernstein_intervals
 from references.without_replacement import WithoutReplacementSequences, without_replacement_intervals

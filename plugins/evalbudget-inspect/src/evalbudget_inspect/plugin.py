@@ -40,6 +40,6 @@ def evalbudget_open_scores(path: Path) -> RecordedScores | None:
     if not (path.is_dir() or path.suffix == ".eval"):
         return None  # before the host is imported, which takes seconds
 
-    from evalbudget_inspect.reader import open_scores
+    from evalbudget_inspect.log_folder import open_scores
 
     return open_scores(path)

@@ -25,6 +25,6 @@ def evalbudget_add_commands(cli: click.Group) -> None:
 @hookimpl
 def evalbudget_open_scores(path: Path) -> RecordedScores | None:
     """Read a folder with ``samples_*.jsonl``."""
-    from evalbudget_lm_eval.reader import open_scores
+    from evalbudget_lm_eval.log_folder import open_scores
 
     return open_scores(path)

@@ -27,7 +27,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates._draws_for_sequences import of_model, of_pair
-from evalbudget.statistics._betting import betting_intervals
+from evalbudget.statistics._anytime_betting import betting_intervals
 from evalbudget.statistics._bounds import FloatArray, Scale
 from evalbudget.statistics._pool_mean_sequence import (
     ControlledDraws,

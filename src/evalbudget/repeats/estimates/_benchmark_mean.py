@@ -25,7 +25,7 @@ from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.repeats.estimates._readings import ItemMoments, ItemReadings
 from evalbudget.sampler import Allocation
-from evalbudget.statistics._betting import betting_intervals
+from evalbudget.statistics._anytime_betting import betting_intervals
 from evalbudget.statistics._bounds import FloatArray, IntArray, Scale
 from evalbudget.statistics._shrinkage import t_quantile
 

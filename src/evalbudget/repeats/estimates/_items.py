@@ -9,7 +9,7 @@ import numpy as np
 
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.repeats.estimates._readings import ItemMoments, ItemReadings
-from evalbudget.statistics._betting import betting_intervals
+from evalbudget.statistics._anytime_betting import betting_intervals
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, Scale, check_level
 from evalbudget.statistics._shrinkage import VariancePrior, t_quantile
 
@@ -203,7 +203,7 @@ def betting(
         InvalidInputError: a score is outside the bounds.
 
     References:
-        Waudby-Smith & Ramdas (2024), arXiv 2010.09686; see :mod:`evalbudget.statistics._betting`.
+        Waudby-Smith & Ramdas (2024), arXiv 2010.09686; see :mod:`evalbudget.statistics._anytime_betting`.
     """
     moments = readings.moments
     Scale(float(bounds[0]), float(bounds[1])).to_unit(readings.value)

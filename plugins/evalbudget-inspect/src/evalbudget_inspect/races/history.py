@@ -13,7 +13,7 @@ from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig, history_factors
 from evalbudget.races.prediction import FactorModel
-from evalbudget_inspect.reader import open_scores
+from evalbudget_inspect.log_folder import open_scores
 
 
 @dataclass(frozen=True)

@@ -109,8 +109,8 @@ class Config(RepeatConfig):
         """
         asked = {name: typed.pop(f"judge_{name}", None) for name in ("prices", "role")}
         panel = rotating or Panel.of(typed.pop("judges", None), rotation=typed.pop("rotation", None), **asked)
-        if panel is not None and typed.get("sampler") is None:
+        if panel is not None and not typed.get("sampler"):
             typed["sampler"] = DEFAULT_SAMPLER_OF_PANELS
-        if typed.get("repeat") is not None:
+        if typed.get("repeat"):
             typed["repeat"] = Repeat.named(typed["repeat"])
-        return super().of(panel=panel, **typed)
+        return cls._of(typed, panel=panel)

@@ -121,7 +121,9 @@ class RepeatPurchase:
     ) -> None:
         """The host is done with this cell, after so many paid attempts in this and earlier runs."""
         flight = self._land(key)
-        if flight is not None:
+        if flight is not None and value is None:
+            self.purchase.fail(flight.request, error, cost=float(attempts))
+        elif flight is not None:
             self.purchase.tell(Reading(flight.request, value, float(attempts), error))
         elif key[0] in self._index:
             # an operator had a finished cell run again: it is paid for, but what followed from its first

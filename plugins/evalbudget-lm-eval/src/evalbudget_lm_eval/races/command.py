@@ -101,7 +101,7 @@ def _run(
     from evalbudget.races import RaceConfig, RaceProgress, Status
 
     options = read_options(sampler_options, FLAGS, spelled(SAMPLER_OPTION))
-    config = RaceConfig.of(**{**given, "until_proved": given["until_proved"] or None}, **options)
+    config = RaceConfig.of(**given, **options)
     from evalbudget_lm_eval.races.api import Order, run_order
     from evalbudget_lm_eval.races.arms import check_arms, parse_arm
     from evalbudget_lm_eval.races.host_flags import read_flags

@@ -10,7 +10,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig, history_factors
 from evalbudget.races.prediction import FactorModel
 from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
-from evalbudget_lm_eval.reader import open_scores
+from evalbudget_lm_eval.log_folder import open_scores
 
 
 def earlier_scores(

@@ -31,6 +31,7 @@ def budgeted(
     journal: str | Path | None = None,
     in_flight: int | None = None,
     vary_seed: bool = False,
+    fresh: bool = False,
     **options: Any,
 ) -> Iterator[None]:
     """Within this block lm-eval's ``simple_evaluate`` and ``evaluate`` run under a budget.
@@ -47,6 +48,8 @@ def budgeted(
             ``evalbudget-journals``; ``"none"`` for none.
         in_flight: documents given to the host at a time; default 32, or what the model takes at once.
         vary_seed: have every repeat send its own seed (API models).
+        fresh: buy everything again, though a record of the same run is finished; otherwise that is told
+            again, for 0 calls.
         options: further arguments of the sampler, for example ``objective="mean"``.
 
     Raises:
@@ -67,6 +70,7 @@ def budgeted(
         journal=None if journal is None else str(journal),
         in_flight=in_flight,
         vary_seed=vary_seed,
+        fresh=fresh,
         **options,
     )
     with evaluate_replaced(lambda _tasks: config):

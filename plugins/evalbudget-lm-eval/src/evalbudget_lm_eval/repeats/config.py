@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import DEFAULT_SAMPLER, RepeatConfig
@@ -24,6 +24,7 @@ class Config(RepeatConfig):
         in_flight: documents given to the host at a time; None for 32, or what the model takes at once if
             that is more.
         vary_seed: have every repeat send its own seed.
+        fresh: begin another record where one of the same run is finished.
 
     Raises:
         UnknownNameError: no such sampler, or it has no such option.
@@ -34,6 +35,7 @@ class Config(RepeatConfig):
     journal: str | None = None
     in_flight: int | None = None
     vary_seed: bool = False
+    fresh: bool = False
 
     def __post_init__(self) -> None:
         # here, since the command line is read long before the host is imported
@@ -47,6 +49,17 @@ class Config(RepeatConfig):
         super().__post_init__()
         if self.in_flight is not None and self.in_flight < 1:
             raise InvalidInputError(f"--in_flight is {self.in_flight}; it must be 1 or more")
+
+    @classmethod
+    def of(cls, **typed: Any) -> Self:
+        """See RunConfig."""
+        journal = typed.get("journal")
+        changed = {
+            "journal": None if journal is None else str(journal),
+            "vary_seed": bool(typed.get("vary_seed")),
+            "fresh": bool(typed.get("fresh")),
+        }
+        return cls._of({**typed, **changed})
 
     @classmethod
     def of_block(cls, block: Mapping[str, Any] | None, where: str) -> Config:

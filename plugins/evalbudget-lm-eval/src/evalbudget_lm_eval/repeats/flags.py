@@ -24,6 +24,13 @@ VARY_SEED = Flag(
     switch=True,
 )
 
+FRESH = Flag(
+    "fresh",
+    "Buy everything again, though a record of the same run is finished; otherwise that is shown again, for 0 "
+    "calls.",
+    switch=True,
+)
+
 _OF_HOST = {
     BUDGET.name: replace(
         BUDGET, help="Calls of the model to buy: 2000, or 20x for 20 per document. Never exceeded."
@@ -34,5 +41,5 @@ _OF_HOST = {
 
 FLAGS = (
     *(_OF_HOST.get(flag.name, flag) for flag in REPEATS),
-    *(JOURNAL, IN_FLIGHT, VARY_SEED),
+    *(JOURNAL, FRESH, IN_FLIGHT, VARY_SEED),
 )

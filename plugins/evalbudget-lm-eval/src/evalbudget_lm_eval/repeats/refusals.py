@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from lm_eval.api.model import CachingLM
 
@@ -11,6 +10,7 @@ from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.repeats.config import Config
+from evalbudget_lm_eval.run.copies import judged_at_random
 
 
 def check_budget(config: Config, primed: PrimedTasks) -> bool:
@@ -45,7 +45,7 @@ def check_repeats(primed: PrimedTasks) -> None:
         InvalidInputError: greedy decoding, a deterministic score, a fixed seed or cached responses.
     """
     for name in primed.names:
-        if _judged_at_random(primed.task(name)):
+        if judged_at_random(primed.task(name)):
             continue  # the same answer scored anew
         why = next(_reasons(primed, name), None)
         if why is not None:
@@ -79,13 +79,3 @@ def _reasons(primed: PrimedTasks, name: str) -> Iterator[str]:
             "on a server that honours it: add --gen_kwargs seed=None to send none, or --vary_seed to send "
             "another one with every repeat"
         )
-
-
-def _judged_at_random(task: Any) -> bool:
-    """Whether one of the task's filters scores the same response differently another time."""
-    for ensemble in getattr(task, "_filters", ()):
-        for make in ensemble.filters:
-            varies = getattr(getattr(make, "func", make), "varies", None)
-            if callable(varies) and varies(**getattr(make, "keywords", {})):
-                return True
-    return False

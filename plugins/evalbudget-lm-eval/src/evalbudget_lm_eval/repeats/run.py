@@ -80,18 +80,30 @@ def run_budgeted(
 def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], folder: Path) -> Path:
     """The record the user named, or the one of this run in ``folder``.
 
-    The same command finds the record of a run that did not end, and begins another one after one that did.
+    The same command goes on with the record of a run that did not end, and finds that of one that did: its
+    results may never have reached the disk. ``fresh`` begins another one after one that ended.
+
+    Raises:
+        InvalidInputError: the user named a record that is finished, and wants a fresh one.
     """
     if config.journal is not None:
         path = Path(config.journal)
-        return path if path.suffix else path.with_suffix(".jsonl")
+        path = path if path.suffix else path.with_suffix(".jsonl")
+        if config.fresh and path.exists() and is_finished(path):
+            raise InvalidInputError(
+                f"--fresh buys everything again, and --journal {path} is the record of a finished run, which "
+                "is never thrown away; name another file, or drop --fresh"
+            )
+        return path
     arguments = {name: getattr(config, name) for name in ("sampler", "seed", "options", "budget")}
     name = re.sub(r"[^\w.-]+", "-", "+".join(tasks))[:60].strip("-.") or "run"
+    finished = None
     for number in itertools.count(1):
         path = folder / FOLDER / f"{name}-{digest_of({**arguments, 'run': run})}-{number}.jsonl"
         if not path.exists() or not is_finished(path):
             break
-    return path
+        finished = path
+    return path if finished is None or config.fresh or path.exists() else finished
 
 
 class _Run:
@@ -99,7 +111,7 @@ class _Run:
 
     def __init__(self, book: RepeatPurchase, told: Callable[[Summary], object]) -> None:
         self.book = book
-        self.rounds = Rounds(book.primed, book.kept, self, heard=self._heard)
+        self.rounds = Rounds(book.primed, book.kept, self, heard=self._heard, seed=book.config.seed)
         self._told = told
         self._size = book.config.in_flight or max(DEFAULT_ROUND, at_once(book.primed.lm))
         self._suspects: list[tuple[Asked, Exception]] = []
@@ -113,7 +125,14 @@ class _Run:
         try:
             self._take_over()
             self._continues = any(r.value is not None for r in book.purchase.journal.readings)
-            if self._continues:
+            if record.finished:
+                log.warning(
+                    "evalbudget: this run is finished, and %s has its %s calls: no call is made. --fresh "
+                    "buys everything again",
+                    record.path,
+                    f"{ledger.spent:,.0f}",
+                )
+            elif self._continues:
                 log.warning(
                     "evalbudget continues %s: %s calls are spent", record.path, f"{ledger.spent:,.0f}"
                 )
@@ -148,7 +167,9 @@ class _Run:
         book = self.book
         known = take_over_answers(book.primed, book.kept)
         pending = set(book.pending)
-        book.tell(answer for answer in known if answer.asked in pending)
+        untold = [answer for answer in known if answer.asked in pending]
+        self._check_range(untold)
+        book.tell(untold)
         self.rounds.finish(book.pending)
         failures, pending = book.failures, set(book.pending)
         cut = [asked for asked in book.kept.under_way if asked in pending]
@@ -184,8 +205,11 @@ class _Run:
             self._progress.heard()
 
     def answered(self, answers: Sequence[Answered]) -> None:
+        first = self.rounds.count == 1 and not self._continues
+        if first:
+            self._check_range(answers)
         self.book.tell(answers)
-        if self.rounds.count == 1 and not self._continues:
+        if first:
             self._check_scores(answers)
         self._give_up_suspects()
 
@@ -202,6 +226,22 @@ class _Run:
         suspects, self._suspects = self._suspects, []
         for asked, error in suspects:
             self.book.fail(asked, _said(error))
+
+    def _check_range(self, answered: Sequence[Answered]) -> None:
+        """Before the sampler is told: with another range they count as they are."""
+        declared = self.book.config.score_range
+        if declared is None:
+            return
+        for task in {a.task for a in answered}:
+            wanted = self.book.scores[task]
+            own = [a.metrics[wanted] for a in answered if a.task == task and wanted in a.metrics]
+            outside = [value for value in own if not declared[0] <= value <= declared[1]]
+            if 2 * len(outside) > len(own):
+                raise InvalidInputError(
+                    f"--score_range is {declared[0]:g}..{declared[1]:g}, and {len(outside)} of the first "
+                    f"{len(own)} scores {wanted!r} of task {task!r} are outside: they go from {min(own):g} "
+                    f"to {max(own):g}. Run the same command with the right range; no answer is bought twice"
+                )
 
     def _check_scores(self, answered: Sequence[Answered]) -> None:
         for task in {a.task for a in answered}:

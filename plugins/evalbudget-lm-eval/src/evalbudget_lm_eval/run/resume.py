@@ -2,7 +2,7 @@
 
 Documents that were scored count as answered. Responses that were not scored yet are scored once their cell is
 wanted (``Rounds.finish``), without asking anew. Of the calls that were under way, as many as the model takes
-side by side count as paid.
+side by side count as paid: one, where it takes one at a time. Local models bill nobody.
 """
 
 from __future__ import annotations

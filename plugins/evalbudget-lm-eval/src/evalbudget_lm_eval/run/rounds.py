@@ -8,12 +8,14 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any, Protocol
 
-from evalbudget.errors import EvalbudgetError
+from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api
+from evalbudget_lm_eval.host.seeds import seed_round
 from evalbudget_lm_eval.judges.filter import panel_of
+from evalbudget_lm_eval.run.copies import CHANCE, Copies, judged_at_random
 from evalbudget_lm_eval.run.record import Bought, Kept, Said
 
 log = logging.getLogger(__name__)
@@ -48,6 +50,7 @@ class Rounds:
         buyer: told what came back.
         heard: told of every call that is answered, for whoever shows how far it is.
         arm: its name in a race.
+        seed: of the run; with the cells of a round it decides what a local model samples there.
 
     Attributes:
         count: rounds of the host so far.
@@ -61,12 +64,16 @@ class Rounds:
         *,
         heard: Callable[[Asked, int], object] = lambda asked, number: None,
         arm: str = "",
+        seed: int = 0,
     ) -> None:
         self._primed = primed
         self._kept = kept
         self._buyer = buyer
         self._heard = heard
         self._arm = arm
+        self._seed = seed
+        self._copies = Copies(kept.bought)
+        self._warned = False
         self.count = 0
         self._unscored: dict[Asked, Exception] = {}
         self._failures = failures_alone(kept.bought)  # one after the other, by themselves
@@ -151,6 +158,7 @@ class Rounds:
                 self._doubtful.add(asked.document)
                 self._fail(asked, ex, paid=True)
             return left[len(cut) :]
+        self._refuse_copies(answers)
         self._take_in(answers)
         return []
 
@@ -168,12 +176,14 @@ class Rounds:
             self._fail(asked, ex, paid=False)
             return ex
         self._doubtful.discard(asked.document)
+        self._refuse_copies(answers)
         self._take_in(answers)
         return None
 
     def _run(self, cells: Sequence[Asked]) -> list[Answered]:
         self.count += 1
-        self._kept.ask({asked: self._calls(asked) for asked in cells}, in_flight(self._primed.lm))
+        self._kept.ask({asked: self._calls(asked) for asked in cells}, at_a_kill(self._primed.lm))
+        seed_round(self._primed.lm, self._seed, cells)
         try:
             return self._primed.run(cells, received=self._received)
         except Exception:
@@ -183,6 +193,34 @@ class Rounds:
             if not any(panel_of(self._primed.task(name)) for name in {asked.task for asked in cells}):
                 self.finish(cells)
             raise
+
+    def _refuse_copies(self, answers: Sequence[Answered]) -> None:
+        """End a run whose model only says again what it said before; its copies count as failed.
+
+        Raises:
+            InvalidInputError: all of a round are copies, though the model varied before.
+        """
+        judged = {name for name in self._primed.names if judged_at_random(self._primed.task(name))}
+        chance = self._copies.chance([answer for answer in answers if answer.task not in judged])
+        if chance is None:
+            return
+        if chance > CHANCE:
+            if not self._warned:
+                log.warning(
+                    "evalbudget: all %d answers of a round are letter for letter what the model said before "
+                    "to the same documents; repeats of such answers teach nothing. Is its seed fixed, or its "
+                    "temperature 0?",
+                    len(answers),
+                )
+            self._warned = True
+            return
+        for answer in answers:
+            self._fail(answer.asked, InvalidInputError("a copy of an earlier answer"), paid=True)
+        raise InvalidInputError(
+            f"all {len(answers)} answers of a round are letter for letter what the model said before to the "
+            "same documents, and it varied until then: it draws the same random numbers again, and its "
+            "answers are no repeats. They count as failed; have the model sample with another seed"
+        )
 
     def _received(self, asked: Asked, number: int, response: Any) -> None:
         self._kept.hear(asked, number, response)
@@ -209,11 +247,16 @@ def failures_alone(bought: Sequence[Bought]) -> int:
     return sum(one.alone for one in takewhile(lambda one: one.samples is None, reversed(bought)))
 
 
-def in_flight(lm: Any, error: Exception | None = None) -> int:
-    """How many requests the host may have cut off when one of a round failed so, or the run was killed."""
+def in_flight(lm: Any, error: Exception) -> int:
+    """How many requests the host may have cut off when one of a round failed so."""
     nobody = any(kind.__name__ == "ClientConnectorError" for kind in type(error).__mro__)  # nobody was there
-    if nobody or not is_api(lm):
+    at_once = 0 if nobody else at_a_kill(lm)
+    return at_once if at_once > 1 else 0  # by itself, it is the one that failed
+
+
+def at_a_kill(lm: Any) -> int:
+    """How many requests may be on their way, and billed, when the run is killed; local models bill nobody."""
+    if not is_api(lm):
         return 0
     sizes = (getattr(lm, name, 1) for name in ("_concurrent", "_batch_size"))
-    at_once = math.prod(size for size in sizes if isinstance(size, int))
-    return at_once if at_once > 1 else 0
+    return math.prod(size for size in sizes if isinstance(size, int))

@@ -11,7 +11,7 @@ import pytest
 from evalbudget import Allocation
 from evalbudget.backtest import HowBought, RecordedScores
 from evalbudget.errors import InvalidInputError
-from evalbudget.recorded._several_logs import Bought, LogColumns
+from evalbudget.recorded._log_columns import Bought, LogColumns
 from evalbudget.repeats.estimates import ItemReadings
 
 NAN = float("nan")

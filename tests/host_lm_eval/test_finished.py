@@ -1,0 +1,114 @@
+"""The same command again: a finished run is told again, and a wrong range costs one round."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
+
+from evalbudget.errors import InvalidInputError
+from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.run.record import Record
+
+BUDGET = 48
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return write_task(tmp_path / "tasks", n=12)
+
+
+def _run(folder: Path, model: CoinModel, **options: Any) -> dict[str, Any]:
+    with budgeted(budget=BUDGET, **options):
+        return simple_evaluate(folder, model)
+
+
+def _records() -> list[str]:
+    return sorted(path.name.rsplit("-", 1)[1] for path in Path("evalbudget-journals").glob("*.jsonl"))
+
+
+def test_a_finished_run_is_told_again_for_nothing(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    whole = _run(folder, CoinModel())
+    again = CoinModel(seed=1)
+    with caplog.at_level(logging.WARNING):
+        told = _run(folder, again)
+    assert not again.calls
+    assert told["results"] == whole["results"]
+    assert any("finished" in r.message and "--fresh" in r.message for r in caplog.records)
+    assert _records() == ["1.jsonl"]
+
+    fresh = CoinModel(seed=1)
+    other = _run(folder, fresh, fresh=True)
+    assert len(fresh.calls) == BUDGET
+    assert _records() == ["1.jsonl", "2.jsonl"]
+    newest = CoinModel()
+    assert _run(folder, newest)["results"] == other["results"]  # the one that ended last
+    assert not newest.calls
+
+
+def test_results_that_never_reached_the_disk_are_not_bought_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = Record.finish
+
+    def killed(self: Record, reason: str) -> None:
+        finish(self, reason)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Record, "finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            _run(folder, CoinModel())
+    again = CoinModel()
+    assert _run(folder, again)["evalbudget"]["spent"] == BUDGET
+    assert not again.calls
+
+
+def test_a_fresh_run_that_was_broken_off_goes_on(folder: Path) -> None:
+    _run(folder, CoinModel())
+    broken = CoinModel()
+    _stops(broken, after=19)
+    with pytest.raises(KeyboardInterrupt):
+        _run(folder, broken, fresh=True)
+    goes_on = CoinModel()
+    assert _run(folder, goes_on, fresh=True)["evalbudget"]["spent"] == BUDGET
+    assert len(goes_on.calls) == BUDGET - 19
+    assert _records() == ["1.jsonl", "2.jsonl"]
+
+
+def _stops(model: CoinModel, after: int) -> None:
+    answer = model._answer
+
+    def stops(prompt: str, kwargs: dict[str, Any]) -> str:
+        if len(model.calls) == after:
+            raise KeyboardInterrupt
+        return answer(prompt, kwargs)
+
+    model._answer = stops  # type: ignore[method-assign]
+
+
+def test_a_named_record_is_never_thrown_away(folder: Path) -> None:
+    _run(folder, CoinModel(), journal="j.jsonl")
+    with pytest.raises(InvalidInputError, match=r"--journal j\.jsonl is the record of a finished run"):
+        _run(folder, CoinModel(), journal="j.jsonl", fresh=True)
+
+
+def test_a_range_that_most_scores_leave_stops_before_the_second_round(folder: Path) -> None:
+    model = CoinModel()
+    options: dict[str, Any] = {"in_flight": 12, "journal": "j.jsonl", "sampler": "uniform"}
+    with pytest.raises(
+        InvalidInputError, match=r"--score_range is 2\.\.9.* of the first 12 scores .* from 1 to 1"
+    ):
+        _run(folder, model, score_range="2..9", **options)
+    assert len(model.calls) == 12
+    with pytest.raises(InvalidInputError, match=r"is 3\.\.9"):  # and not after a second one
+        _run(folder, model, score_range="3..9", **options)
+    assert len(model.calls) == 12
+    block = _run(folder, model, score_range="0..1", **options)["evalbudget"]
+    assert (block["spent"], block["failed"]) == (BUDGET, 0)
+    assert len(model.calls) == BUDGET  # what was answered counts
+    assert all(r.value is not None for r in journal_of("j.jsonl").readings)
