@@ -17,7 +17,7 @@ from inspect_ai.log import EvalLog, read_eval_log
 
 from evalbudget.cli.main import cli
 from evalbudget_inspect import cyclic_judge
-from evalbudget_inspect.judges.judge_names import judges_text, read_judges
+from evalbudget_inspect.judges.judge_names import judges_argument, read_judges
 
 COLD = {"model": "simulated/a", "temperature": 0, "model_args": {"x": 1, "y": [2, 3]}}
 COLD_YAML = "{model: simulated/a, temperature: 0, model_args: {x: 1, y: [2, 3]}}"
@@ -44,7 +44,7 @@ def test_forms_of_one_panel(given: Any) -> None:
     cold, plain = read_judges(given)
     assert cold.spec() == {"name": "cold", **COLD}
     assert plain.is_plain
-    again = read_judges(judges_text([cold, plain]))
+    again = read_judges(judges_argument([cold, plain]))
     assert [judge.spec() for judge in again] == [cold.spec(), "simulated/b"]
     judge = cold.instance("grader")
     assert judge.config.temperature == 0
@@ -52,7 +52,7 @@ def test_forms_of_one_panel(given: Any) -> None:
 
 
 def test_names_stay_as_they_were_typed() -> None:
-    assert judges_text(read_judges("a/x, b/y")) == "a/x,b/y"
+    assert judges_argument(read_judges("a/x, b/y")) == "a/x,b/y"
     assert [judge.name for judge in read_judges("strict=a/x,b/y")] == ["strict", "b/y"]
 
 

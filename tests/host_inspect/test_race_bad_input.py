@@ -16,7 +16,7 @@ from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import attempts, board, model, quiz, run, three
 
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
-from evalbudget_inspect import leaderboard, race
+from evalbudget_inspect import budgeted, leaderboard, race
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.races.command import run_race
 from evalbudget_inspect.races.registry_entry import MOST_ARMS, check_arms, parse_arm
@@ -119,6 +119,13 @@ def test_shuffle_without_a_seed(tmp_path: Path) -> None:
 def test_options_are_checked_at_once(options: dict[str, Any], error: type[Exception], part: str) -> None:
     with pytest.raises(error, match=re.escape(part)):
         _race(**options)
+
+
+def test_a_process_that_sees_only_some_of_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSPECT_EVAL_SET_SELECTION", "selection.json")
+    with pytest.raises(InvalidInputError, match=r"spread over several .* Run it in one process"):
+        _race()
+    assert budgeted(quiz(), budget=60).sample_source is not None  # its budget is a run's own
 
 
 def test_settings_are_checked() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -10,11 +11,17 @@ from inspect_ai._cli.main import inspect as host
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.host.rewrite import ENTRY, host_arguments
+from evalbudget_inspect.host.private import parse_cli_args
+from evalbudget_inspect.host.rewrite import ENTRY, NAME, arguments_of, host_arguments
 
 
-def _rewrite(*args: str, **ours: str) -> list[list[str]]:
-    return host_arguments(host.commands["eval"], args, ours, "evalbudget.")
+def _rewrite(*args: str, **ours: Any) -> list[list[str]]:
+    return host_arguments(host.commands["eval"], args, ours)
+
+
+def _ours(rewritten: list[str]) -> dict[str, Any]:
+    """Our arguments, read as the host and our entries read them."""
+    return arguments_of(parse_cli_args([rewritten[2]])[NAME])
 
 
 @pytest.fixture
@@ -28,12 +35,43 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_task_becomes_an_argument(folder: Path) -> None:
     assert _rewrite("one.py", "--model", "m", budget="50") == [
-        [ENTRY, "-T", f"evalbudget.task={folder}/one.py@one", "-T", "evalbudget.budget=50", "--model", "m"]
+        [ENTRY, "-T", f'evalbudget={{"task": "{folder}/one.py@one", "budget": "50"}}', "--model", "m"]
     ]
     (named,) = _rewrite("--model", "m", "one.py@one", budget="50")
-    assert named[2] == f"evalbudget.task={folder}/one.py@one"
+    assert _ours(named)["task"] == f"{folder}/one.py@one"
     (registered,) = _rewrite("some_package/some_task", budget="50")
-    assert registered[2] == "evalbudget.task=some_package/some_task"
+    assert _ours(registered)["task"] == "some_package/some_task"
+
+
+TEXTS = (
+    "2,000",
+    "no",
+    "yes",
+    "1e3",
+    "0x10",
+    "2026-01-01",
+    "null",
+    "~",
+    " a: b ",
+    "#1",
+    "naïve 🧪",
+    "a\tb\n",
+    '"',
+)
+VALUES = (5, -1, 0.25, 1e-7, 1e22, True, None, [1, "a,b"], {"a": {"model": "m", "temperature": 0.5}}, [])
+
+
+@pytest.mark.parametrize("value", [*TEXTS, *VALUES])
+def test_what_was_typed_arrives_as_it_was_typed(folder: Path, value: Any) -> None:
+    (rewritten,) = _rewrite("one.py", budget="50", value=value)
+    found = _ours(rewritten)["value"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_ours_must_be_a_mapping() -> None:
+    with pytest.raises(InvalidInputError, match="is no mapping"):
+        arguments_of("budget")
 
 
 @pytest.mark.parametrize(
@@ -48,15 +86,36 @@ def test_the_task_becomes_an_argument(folder: Path) -> None:
 def test_a_flag_that_reads_like_the_task_is_left_alone(folder: Path, flags: tuple[str, ...]) -> None:
     for args in ((*flags, "one.py"), ("one.py", *flags)):
         (rewritten,) = _rewrite(*args, budget="50")
-        assert rewritten[5:] == list(flags)
+        assert rewritten[3:] == list(flags)
 
 
 def test_several_tasks_and_folders(folder: Path) -> None:
     by_name = _rewrite("one.py", "two.py", "--limit", "3", budget="50")
-    assert [arguments[2].rpartition("@")[2] for arguments in by_name] == ["one", "two"]
+    assert [_ours(arguments)["task"].rpartition("@")[2] for arguments in by_name] == ["one", "two"]
     assert all(arguments[-2:] == ["--limit", "3"] for arguments in by_name)
     assert sorted(_rewrite(str(folder), budget="50")) == sorted(_rewrite(budget="50"))
     assert len(_rewrite(budget="50")) == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ("one.py two.py --model a,b --budget 40", "4 runs (2 tasks x 2 models) x 40 = 160 scores"),
+        ("one.py two.py --budget 1,000", "2 runs (2 tasks x 1 model) x 1,000 = 2,000 scores"),
+        ("one.py --model a,b,c --budget 20x", "3 runs (1 task x 3 models) of 20x each"),
+        ("one.py --model a --budget 40", None),
+    ],
+)
+def test_what_several_runs_come_to_is_said_first(
+    folder: Path, args: str, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr("evalbudget_inspect.host.run_host.run_host", lambda argv: ran.append(argv) or 0)
+    done = CliRunner().invoke(cli, ["inspect", "eval", *args.split()])
+    assert done.exit_code == 0, done.output
+    first = done.stderr.splitlines()[0]
+    assert (first == f"evalbudget: every run has a budget of its own: {said}") is (said is not None)
+    assert len(ran) == args.count(".py")
 
 
 def test_a_missing_file_says_so(folder: Path) -> None:

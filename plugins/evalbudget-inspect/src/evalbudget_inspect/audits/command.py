@@ -24,7 +24,6 @@ from evalbudget_inspect.host.rewrite import host_arguments, parse
 from evalbudget_inspect.host.run_host import run_host
 from evalbudget_inspect.host.tasks import named_tasks
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
-from evalbudget_inspect.repeats.registry_entry import PREFIX
 
 ENTRY = "evalbudget_inspect/audited"
 _CODES = {Stage.VERDICT: 0, Stage.OVER: 1, Stage.LABELS: 3, Stage.DRAW: 4}
@@ -208,8 +207,8 @@ def _run(
     models: Sequence[str],
     everyone: Sequence[str],
 ) -> int:
-    arguments = {**given, "models": ",".join(everyone)}
-    rewritten = host_arguments(command, [*args, "--model", ",".join(models)], arguments, PREFIX, [ENTRY])
+    arguments = {**given, "models": list(everyone)}
+    rewritten = host_arguments(command, [*args, "--model", ",".join(models)], arguments, [ENTRY])
     if len(rewritten) != 1:
         raise InvalidInputError("an audit is of one task; name it: my_task.py@name")
     click.echo(f"+ inspect {shlex.join(['eval', *rewritten[0]])}", err=True)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from evalbudget.audits.flags import FLAGS as AUDITS
+from evalbudget.budget import Budget
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.flags import JSON, sampler_options
@@ -100,14 +101,13 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
 
 def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     from evalbudget_inspect.host.private import host_cli
-    from evalbudget_inspect.host.rewrite import host_arguments
+    from evalbudget_inspect.host.rewrite import host_arguments, parse
     from evalbudget_inspect.host.run_host import run_host
-    from evalbudget_inspect.judges.judge_names import judges_text, read_judges
+    from evalbudget_inspect.judges.judge_names import judges_argument, read_judges
     from evalbudget_inspect.repeats.config import DEFAULT_SAMPLER_OF_PANELS, Config
-    from evalbudget_inspect.repeats.registry_entry import PREFIX
 
     if "judges" in ours:
-        ours = {**ours, "judges": judges_text(read_judges(ours["judges"]))}
+        ours = {**ours, "judges": judges_argument(read_judges(ours["judges"]))}
     if "budget" not in ours and not (
         "judges" in ours and ours.get("sampler") in (None, DEFAULT_SAMPLER_OF_PANELS)
     ):
@@ -115,9 +115,26 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
         raise BudgetError(
             f"--{flag} needs a --budget; write a number of scores (2000) or scores per item (20x)"
         )
-    Config.of(**{"budget": None, **ours})  # refuse bad values before inspect starts
+    config = Config.of(**{"budget": None, **ours})  # refuse bad values before inspect starts
+    command = host_cli.commands[name]
+    runs = host_arguments(command, args, ours)
+    models = [model for model in str(parse(command, args).get("model") or "").split(",") if model.strip()]
+    if config.budget is not None and "--help" not in args and len(runs) * max(1, len(models)) > 1:
+        click.echo(f"evalbudget: {_in_all(config.budget, len(runs), max(1, len(models)))}", err=True)
     codes = []
-    for rewritten in host_arguments(host_cli.commands[name], args, ours, PREFIX):
+    for rewritten in runs:
         click.echo(f"+ inspect {shlex.join([name, *rewritten])}", err=True)
         codes.append(run_host([name, *rewritten]))
     return max(codes)
+
+
+def _in_all(budget: str | int, tasks: int, models: int) -> str:
+    """What several runs with a budget each come to: ``4 runs x 40 = 160 scores``."""
+    runs = f"{tasks * models} runs ({tasks} task{'s' * (tasks > 1)} x {models} model{'s' * (models > 1)})"
+    try:
+        amount = Budget.parse(budget).amount
+    except BudgetError:  # of each item
+        return f"every run has a budget of its own: {runs} of {budget} each"
+    return (
+        f"every run has a budget of its own: {runs} x {amount:,.0f} = {tasks * models * amount:,.0f} scores"
+    )

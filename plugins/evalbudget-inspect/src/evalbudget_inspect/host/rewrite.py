@@ -1,23 +1,27 @@
-"""Turns ``eval my_task.py --flags`` into ``eval evalbudget_inspect/budgeted -T ... --flags``."""
+"""Turns ``eval my_task.py --flags`` into ``eval evalbudget_inspect/budgeted -T evalbudget={...} --flags``."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
+import yaml  # type: ignore[import-untyped]
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.tasks import named_tasks
 
 ENTRY = "evalbudget_inspect/budgeted"
+NAME = "evalbudget"
+"""Of the one argument that holds ours."""
+AS_JSON = "as_json"
 
 
 def host_arguments(
     command: click.Command,
     args: Sequence[str],
     ours: Mapping[str, Any],
-    prefix: str,
     entries: Sequence[str] = (ENTRY,),
 ) -> list[list[str]]:
     """The host's arguments, one list per task: our entry takes the place of the task.
@@ -25,8 +29,7 @@ def host_arguments(
     Args:
         command: the host's click command; it alone knows which of the arguments are tasks.
         args: what the user typed after it, without our flags.
-        ours: our arguments.
-        prefix: of their names.
+        ours: our arguments, of JSON's kinds.
         entries: what takes the place of each task.
 
     Raises:
@@ -38,12 +41,33 @@ def host_arguments(
     if parse(command, rest).get("no_score"):
         raise InvalidInputError("--no-score leaves no scores to budget; drop it")
     injected: list[str] = []
-    for name, value in ours.items():
-        injected += ["-T", f"{prefix}{name}={value}"]
     tasks = list(dict.fromkeys(spec for given in specs or ["."] for spec in named_tasks(given)))
     if len(tasks) > 1 and command.name == "eval-set":
         injected.append("--log-dir-allow-dirty")  # one eval-set per task, all into the same folder
-    return [[*entries, "-T", f"{prefix}task={spec}", *injected, *rest] for spec in tasks]
+    return [[*entries, "-T", _argument({"task": spec, **ours}), *injected, *rest] for spec in tasks]
+
+
+def _argument(ours: Mapping[str, Any]) -> str:
+    """All of ours as one JSON argument; by itself the host reads ``2,000`` as a list and ``no`` as false."""
+    text = json.dumps(ours, ensure_ascii=False)
+    if yaml.safe_load(text) != ours:  # the host reads YAML, in which some JSON means something else
+        text = json.dumps({AS_JSON: json.dumps(ours)})
+    return f"{NAME}={text}"
+
+
+def arguments_of(given: Any) -> dict[str, Any]:
+    """What :func:`host_arguments` made one argument of.
+
+    Raises:
+        InvalidInputError: it is something else.
+    """
+    if isinstance(given, Mapping) and set(given) == {AS_JSON}:
+        given = json.loads(given[AS_JSON])
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(
+            f"-T {NAME}={given!r} is no mapping; give -T {NAME}.task=my_task.py -T {NAME}.budget=500"
+        )
+    return dict(given)
 
 
 def _without_tasks(command: click.Command, args: list[str]) -> tuple[list[str], list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -106,11 +105,10 @@ def read_judges(judges: Judges) -> tuple[JudgeModel, ...]:
     return found
 
 
-def judges_text(judges: Sequence[JudgeModel]) -> str:
-    """The same judges as one argument that the host's command line leaves as it is."""
-    if all(judge.is_plain for judge in judges):
-        return ",".join(judge.name for judge in judges)
-    return json.dumps([judge.spec() for judge in judges])
+def judges_argument(judges: Sequence[JudgeModel]) -> str | list[str | dict[str, Any]]:
+    """What :func:`read_judges` reads the same judges from, of JSON's kinds."""
+    specs = [judge.spec() for judge in judges]
+    return ",".join(map(str, specs)) if all(judge.is_plain for judge in judges) else specs
 
 
 def _entries(judges: Any) -> Iterator[JudgeModel]:

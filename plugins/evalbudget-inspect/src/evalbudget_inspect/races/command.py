@@ -21,7 +21,6 @@ from evalbudget_inspect.host.rewrite import host_arguments, parse
 from evalbudget_inspect.host.run_host import run_host
 from evalbudget_inspect.races.coordinator import report_to, take_boards
 from evalbudget_inspect.races.registry_entry import check_arms, entry_of_arm
-from evalbudget_inspect.repeats.registry_entry import PREFIX
 
 ENTRY = "evalbudget_inspect/race"
 
@@ -57,11 +56,11 @@ def run_race(
     if shows_itself:  # the host's display counts what it planned, and in a race it plans nothing
         extra = [*extra, "--display", "none"]
     if arms:
-        given["arms"] = json.dumps(list(arms))
+        given["arms"] = list(arms)
     entries = [f"evalbudget_inspect/{entry_of_arm(k + 1)}" for k in range(len(arms))] or [ENTRY]
     take_boards()
     codes, boards = [], []
-    for rewritten in host_arguments(command, [*args, *extra], given, PREFIX, entries):
+    for rewritten in host_arguments(command, [*args, *extra], given, entries):
         click.echo(f"+ inspect {shlex.join([name, *rewritten])}", err=True)
         progress = RaceProgress(Console(stderr=True), monotonic)
         report_to(progress if shows_itself else None)

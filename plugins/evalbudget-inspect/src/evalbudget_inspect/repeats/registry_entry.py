@@ -12,11 +12,12 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.flags import names_of
 from evalbudget_inspect.host.private import PrerequisiteError
 from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.host.rewrite import NAME, arguments_of
 from evalbudget_inspect.host.tasks import load_one
 from evalbudget_inspect.repeats.flags import FLAGS
 from evalbudget_inspect.repeats.task import budgeted
 
-PREFIX = "evalbudget."
+PREFIX = f"{NAME}."
 """With any ``-T evalbudget.x=``, only prefixed arguments are ours and all others are the task's own."""
 
 _OURS = ("task", *names_of(FLAGS))
@@ -65,9 +66,14 @@ def split_arguments(args: dict[str, Any], names: Sequence[str]) -> tuple[dict[st
     Args:
         args: all of them.
         names: what is ours without a prefix, unless the task itself is given with one.
+
+    Raises:
+        InvalidInputError: ``evalbudget`` is no mapping of ours.
     """
     prefixed = {k.removeprefix(PREFIX): v for k, v in args.items() if k.startswith(PREFIX)}
     others = {k: v for k, v in args.items() if not k.startswith(PREFIX)}
+    if NAME in others:
+        prefixed |= arguments_of(others.pop(NAME))
     if "task" in prefixed:
         return prefixed, others
     ours = {k: v for k, v in others.items() if k in names}

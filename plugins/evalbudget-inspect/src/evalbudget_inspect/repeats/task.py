@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,9 @@ from evalbudget_inspect.repeats.config import Config, Repeat
 from evalbudget_inspect.repeats.live_metadata import LiveMetadata
 from evalbudget_inspect.repeats.metrics import budget_estimates
 from evalbudget_inspect.repeats.sample_source import BudgetedSource
+
+_SHARD = "INSPECT_EVAL_SET_SELECTION"
+"""By this variable the host tells a process which tasks of an eval-set are its own."""
 
 
 def budgeted(
@@ -173,11 +177,17 @@ def check_task(task: Task, what: str) -> list[Scorer]:
 
     Args:
         task: to adapt.
-        what: is to be done with it, ``budgeted`` or ``raced``.
+        what: is to be done with it: ``budgeted``, ``raced`` or ``audited``.
 
     Raises:
-        InvalidInputError: it cannot be adapted.
+        InvalidInputError: it cannot be adapted, or is decided together with others that run elsewhere.
     """
+    if what != "budgeted" and os.environ.get(_SHARD, "").strip():
+        raise InvalidInputError(
+            f"this process runs one task of an eval-set that is spread over several ({_SHARD} is set), and "
+            f"models that are {what} share a budget and are compared as they run: every process would spend "
+            "the whole budget on the models it sees. Run it in one process"
+        )
     if task.sample_source is not None:
         raise InvalidInputError(
             f"task {task.name!r} has a dynamic dataset already (a SampleSource, or it is {what} twice); "
