@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from evalbudget.statistics._bounds import check_level as check_level
@@ -91,3 +92,18 @@ class Estimate:
             InvalidInputError: the level is not strictly between 0 and 1.
         """
         return self.interval(check_level(level))
+
+    def within(self, low: float, high: float) -> Estimate:
+        """The same estimate with intervals that end where the target must end; nan stays nan.
+
+        Args:
+            low: smallest possible value of the target.
+            high: the largest.
+        """
+
+        def interval(level: float) -> ConfidenceInterval:
+            found = self.interval(level)
+            ends = (end if math.isnan(end) else min(max(end, low), high) for end in (found.low, found.high))
+            return ConfidenceInterval(*ends)
+
+        return replace(self, interval=interval)

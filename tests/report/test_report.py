@@ -395,3 +395,13 @@ def test_a_section_that_breaks_leaves_the_others(caplog: pytest.LogCaptureFixtur
     found = report(recorded(panel()), sections=[*SECTIONS, Broken])
     assert len(found.sections) == 4
     assert "section 'broken' failed" in caplog.text
+
+
+@pytest.mark.parametrize(("scale", "known"), [(1.0, True), (2.0, False)])
+def test_intervals_of_zeros_and_ones_stay_between_them(scale: float, known: bool) -> None:
+    rng = np.random.default_rng(3)
+    scores = (rng.random((3, 12, 1, 2)) < np.array([0.5, 0.93, 2.0])[:, None, None, None]).astype(float)
+    found = report(replace(one_rater(scale * scores), categories=tuple("ab" * 6)))
+    rows = [*section(found, Leaderboard).rows, *section(found, Categories).rows]
+    ends = np.array([[row.low, row.high, row.all_low, row.all_high] for row in rows])
+    assert (np.nanmax(ends) <= scale) == known

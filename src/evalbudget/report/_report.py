@@ -21,7 +21,7 @@ from evalbudget.report._merge import merge
 from evalbudget.report._reference import AgainstReference
 from evalbudget.report._section import Chart, Section
 from evalbudget.report._self_preference import SelfPreferences
-from evalbudget.report._study import Study
+from evalbudget.report._study import Study, known_range
 from evalbudget.tables import Tables
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def report(
         from evalbudget.recorded._rescale import rescale_raters
 
         one = rescale_raters(one)
-    study = Study(one, level, against)
+    study = Study(one, level, against, known_range(one))
     if study.is_panel and not rescale:
         _require_one_scale(study)
     found = [section for cls in sections if (section := _section(cls, study)) is not None]

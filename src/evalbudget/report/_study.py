@@ -30,11 +30,13 @@ class Study:
         recorded: the scores; several raters are a panel of judges.
         level: of all intervals.
         against: the model all others are compared with; None for the one with the highest estimate.
+        bounds: smallest and largest possible score, where that is known.
     """
 
     recorded: RecordedScores
     level: float = 0.95
     against: str | None = None
+    bounds: tuple[float, float] | None = None
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -131,15 +133,16 @@ class Study:
                 "their mean is biased; leave the model out with --model, or evaluate it with a sampler that "
                 "reads every item first (a race has a leaderboard of its own)"
             )
+        fixed = max(purchase.fixed_repeats, 1)
         if self.is_panel:
-            return panel_mean(
-                scores, allocation=purchase.allocation, fixed_repeats=max(purchase.fixed_repeats, 1)
+            found = panel_mean(scores, allocation=purchase.allocation, fixed_repeats=fixed)
+        else:
+            found = mean_over_sampled_items(
+                readings_of(scores),
+                allocation=purchase.allocation,
+                fixed_repeats=fixed,
             )
-        return mean_over_sampled_items(
-            readings_of(scores),
-            allocation=purchase.allocation,
-            fixed_repeats=max(purchase.fixed_repeats, 1),
-        )
+        return found if self.bounds is None else found.within(*self.bounds)
 
     @cached_property
     def means(self) -> tuple[Estimate, ...]:
@@ -180,6 +183,12 @@ class Study:
             weights=None if old.weights is None else old.weights[:, items],
         )
         return replace(self, recorded=recorded)
+
+
+def known_range(recorded: RecordedScores) -> tuple[float, float] | None:
+    """0 to 1 where all scores are 0 or 1 and both occur; otherwise nobody knows."""
+    values = np.unique(recorded.scores[~np.isnan(recorded.scores)])
+    return (0.0, 1.0) if values.tolist() == [0.0, 1.0] else None
 
 
 def readings_of(scores: JudgeScores) -> ItemReadings:
