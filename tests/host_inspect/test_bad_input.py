@@ -240,4 +240,5 @@ def test_command_line_exits_with_2(task_file: Path, tmp_path: Path, args: list[s
 def test_settings_that_nobody_types_are_options_and_unknown() -> None:
     with pytest.raises(UnknownNameError, match="option of sampler 'auto' 'panel'"):
         Config.of(budget=30, panel="x")
-    assert Config.of(budget=30, sampler="", repeat="", seed=0.0) == Config.of(budget=30)
+    assert Config.of(budget=30, sampler="", repeat=False, seed=0.0) == Config.of(budget=30)
+    assert Config.of(budget=30, sampler=False) == Config.of(budget=30)

@@ -11,7 +11,7 @@ from evalbudget import Allocation
 from evalbudget.errors import BudgetError
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
-from evalbudget_inspect.repeats.resume import Key, PriorCell
+from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
 
 
 @dataclass
@@ -242,3 +242,19 @@ def test_budget_below_the_minimum_says_the_minimum(
     RepeatPurchase(
         Config.of(budget=minimum, sampler=sampler), ["a", "b"], epochs=epochs, attempts=attempts
     ).begin()
+
+
+def test_what_failed_runs_again_only_if_everything_else_is_paid_for() -> None:
+    def failed(item: str, attempts: int) -> PriorCell:
+        return PriorCell((item, 1), attempts, errored=True)
+
+    known = PriorCell(("a", 1), 1, errored=False)
+    cells = [(("a", 1), known), (("b", 1), failed("b", 2)), (("c", 1), None), (("d", 1), failed("d", 1))]
+    # a, c, and what b and d cost already: 1 + 3 + 2 + 1; one of them may run again with 3 more
+    promised, refused = promises(cells, attempts=3, free=10.0)
+    assert promised == {("a", 1): 1.0, ("c", 1): 3.0, ("b", 1): 5.0, ("d", 1): 1.0}
+    assert refused == {("d", 1)}
+    assert promises(cells, attempts=3, free=9.0)[1] == {("b", 1), ("d", 1)}
+    promised, refused = promises(cells, attempts=3, free=13.0)
+    assert sum(promised.values()) == 13.0
+    assert not refused

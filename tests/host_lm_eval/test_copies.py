@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -110,22 +111,57 @@ class _Half(random.Random):
         return 0.5
 
 
-def _answers(epoch: int, said: list[str]) -> list[Answered]:
-    return [Answered("t", i, epoch, {}, 1, ({"resps": [[text]]},)) for i, text in enumerate(said)]
+def test_the_hosts_seed_and_a_fresh_record_give_other_samples(folder: Path) -> None:
+    def said(host: dict[str, Any], **options: Any) -> tuple[str, ...]:
+        model = Sampling()
+        with budgeted(sampler="uniform", budget=2 * DOCUMENTS, **options):
+            simple_evaluate(folder, model, **host)
+        return tuple(model.said)
+
+    found = [said({}), said({}, fresh=True), said({"random_seed": 5}, journal="5.jsonl")]
+    found += [said({"numpy_random_seed": 5}, journal="n.jsonl"), said({}, journal="j.jsonl")]
+    assert len(set(found)) == len(found)
+
+
+def _answers(epoch: int, said: str, first: int = 0, value: float = 1.0) -> list[Answered]:
+    return [
+        Answered("t", first + i, epoch, {"m": value}, 1, ({"resps": [[text]]},))
+        for i, text in enumerate(said)
+    ]
 
 
 def test_how_probable_copies_are() -> None:
-    copies = Copies([])
-    n = FEWEST
-    assert copies.chance(_answers(0, ["a"] * n)) is None  # nothing to compare with
-    assert copies.chance(_answers(1, ["a"] * (n - 1))) is None  # too few
-    # n - 1 pairs, all the same: one document has a single answer, the others two
-    assert copies.chance(_answers(2, ["a"] * n)) == pytest.approx(n / (n + 1))
+    copies, n = Copies([]), FEWEST
+    assert copies.among(_answers(0, "a" * n)) == ([], 1.0)  # nothing to compare with
+    assert copies.among(_answers(1, "a" * (n - 1))) == ([], 1.0)  # too few
+    again = _answers(2, "a" * n)
+    # whoever says the same twice says it three times; of the last document one answer tells nothing
+    assert copies.among(again) == (again, 1.0)
+
     varied = Copies([])
-    varied.chance(_answers(0, list("abcdefgh")))
-    assert varied.chance(_answers(1, list("ijklmnop"))) is None
-    assert varied.chance(_answers(2, list("abcdefgz"))) is None  # one is new
+    varied.among(_answers(0, "abcdefgh"))
+    assert varied.among(_answers(1, "ijklmnop")) == ([], 1.0)
+    assert varied.among(_answers(2, "abcdefgz")) == ([], 1.0)  # one is new
+    again = _answers(3, "abcdefgz")
     # of 24 pairs 7 are the same; one of three answers again, at most three times as probable
     same = 8.0 / 26.0
-    assert varied.chance(_answers(3, list("abcdefgz"))) == pytest.approx(min(1.0, 3 * same) ** 8)
-    assert 2 * 0.1**FEWEST < CHANCE
+    found, chance = varied.among([*again, *_answers(0, "new", first=50)])
+    assert found == again  # and not what was asked for the first time
+    assert chance == pytest.approx((3 * same) ** 8)
+    assert same**FEWEST > CHANCE > 0.1**FEWEST  # a model that varies this little is not refused
+
+
+def test_what_other_documents_said_tells_nothing_of_these() -> None:
+    copies = Copies([])
+    for epoch, said in enumerate(("abcdefghijklmnopqrst", "ABCDEFGHIJKLMNOPQRST")):
+        copies.among(_answers(epoch, said))
+        copies.among(_answers(epoch, "y" * FEWEST, first=50))
+    found, chance = copies.among(_answers(2, "y" * FEWEST, first=50))
+    assert len(found) == FEWEST
+    assert chance > CHANCE  # these always say the same
+
+
+def test_what_has_no_score_is_rightly_asked_again() -> None:
+    copies = Copies([])
+    copies.among(_answers(0, "x" * FEWEST, value=math.nan))
+    assert copies.among(_answers(1, "x" * FEWEST, value=math.nan)) == ([], 1.0)

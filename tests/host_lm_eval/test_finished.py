@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, wr
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.host.answers import Answered
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.run.record import Record
 
 BUDGET = 48
@@ -112,3 +116,34 @@ def test_a_range_that_most_scores_leave_stops_before_the_second_round(folder: Pa
     assert (block["spent"], block["failed"]) == (BUDGET, 0)
     assert len(model.calls) == BUDGET  # what was answered counts
     assert all(r.value is not None for r in journal_of("j.jsonl").readings)
+
+
+def test_a_finished_record_with_a_higher_budget_is_not_called_finished(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _run(folder, CoinModel(), journal="j.jsonl")
+    model = CoinModel()
+    with caplog.at_level(logging.WARNING), budgeted(budget=BUDGET + 12, journal="j.jsonl"):
+        block = simple_evaluate(folder, model)["evalbudget"]
+    assert (block["spent"], len(model.calls)) == (BUDGET + 12, 12)
+    assert not any("is finished" in r.message for r in caplog.records)
+
+
+def test_another_range_is_another_run(folder: Path) -> None:
+    assert _run(folder, CoinModel(), score_range="0.5..1")["evalbudget"]["failed"] > 0
+    model = CoinModel()
+    assert _run(folder, model, score_range="0..1")["evalbudget"]["failed"] == 0
+    assert len(model.calls) == BUDGET
+
+
+def test_answers_without_a_number_are_not_outside_of_a_range(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell = PrimedTasks.run
+
+    def without_numbers(self: PrimedTasks, *args: Any, **options: Any) -> list[Answered]:
+        found = tell(self, *args, **options)
+        return [replace(a, metrics={"exact_match,none": math.nan}) if a.doc_id < 8 else a for a in found]
+
+    monkeypatch.setattr(PrimedTasks, "run", without_numbers)
+    assert _run(folder, CoinModel(), score_range="0..1")["evalbudget"]["spent"] == BUDGET

@@ -405,3 +405,6 @@ def test_intervals_of_zeros_and_ones_stay_between_them(scale: float, known: bool
     rows = [*section(found, Leaderboard).rows, *section(found, Categories).rows]
     ends = np.array([[row.low, row.high, row.all_low, row.all_high] for row in rows])
     assert (np.nanmax(ends) <= scale) == known
+    board = section(found, Leaderboard).rows
+    inside = [r.low < r.estimate < r.high for r in board]
+    assert inside == [False, True, True]  # the scores of the first are all equal

@@ -121,6 +121,6 @@ class RaceConfig(RunConfig):
         history = typed.get("history")
         changed = {
             "until_proved": typed.get("until_proved") or None,
-            "history": None if history is None else str(history),
+            "history": None if history in (None, False) else str(history),
         }
         return cls._of({**typed, **changed})

@@ -51,7 +51,11 @@ class RunConfig:
         settings = {f.name for f in fields(cls)} - {"options", *made}
         options = {name: v for name, v in typed.items() if name not in settings and v is not None}
         # a flag given as an empty word, as by a variable of the shell that is not set, is not given
-        given = {n: v for n, v in typed.items() if n in settings and not (v is None or v is False or v == "")}
+        given = {
+            name: v
+            for name, v in typed.items()
+            if name in settings and v is not None and v is not False and not (isinstance(v, str) and not v)
+        }
         given["seed"] = given.get("seed") or 0
         if "score_range" in given:
             given["score_range"] = parse_range(given["score_range"])

@@ -50,7 +50,11 @@ def host_arguments(
 def _argument(ours: Mapping[str, Any]) -> str:
     """All of ours as one JSON argument; by itself the host reads ``2,000`` as a list and ``no`` as false."""
     text = json.dumps(ours, ensure_ascii=False)
-    if yaml.safe_load(text) != ours:  # the host reads YAML, in which some JSON means something else
+    try:
+        same = yaml.safe_load(text) == ours
+    except yaml.YAMLError:
+        same = False
+    if not same:  # the host reads YAML, in which some JSON means something else
         text = json.dumps({AS_JSON: json.dumps(ours)})
     return f"{NAME}={text}"
 

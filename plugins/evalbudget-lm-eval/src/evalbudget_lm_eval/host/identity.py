@@ -26,6 +26,11 @@ def telling_args(args: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in args.items() if name not in _TRANSPORT}
 
 
+def run_args(args: Mapping[str, Any]) -> dict[str, Any]:
+    """As :func:`telling_args`, of the only model of a run: it may go on with other random numbers."""
+    return {name: value for name, value in telling_args(args).items() if name != "seed"}
+
+
 def model_name(lm: Any) -> str:
     """What tells one model from another as far as the host's object knows."""
     lm = getattr(lm, "lm", lm)  # behind the host's cache
@@ -36,7 +41,7 @@ def model_name(lm: Any) -> str:
             parts.append(value)
     engine = getattr(lm, "model_args", None)  # of vLLM and SGLang, which keep nothing else
     if isinstance(engine, Mapping):
-        own = {name: v for name, v in telling_args(engine).items() if isinstance(v, str | int | float | bool)}
+        own = {name: v for name, v in run_args(engine).items() if isinstance(v, str | int | float | bool)}
         parts += [f"{name}={own[name]}" for name in sorted(own)]
     lora = getattr(getattr(lm, "lora_request", None), "lora_path", None)
     if isinstance(lora, str):

@@ -19,7 +19,14 @@ from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.identity import is_api
 
 
-def seed_round(lm: Any, seed: int, cells: Sequence[Asked]) -> None:
+def seeds_of_host() -> str:
+    """What the host seeded random numbers with (``--seed``), as far as they were used since; a short text."""
+    torch = sys.modules.get("torch")
+    state = (random.getstate(), np.random.get_state()[1].tolist(), torch and torch.initial_seed())  # type: ignore[index]  # noqa: NPY002
+    return hashlib.sha256(repr(state).encode()).hexdigest()[:16]
+
+
+def seed_round(lm: Any, seed: str, cells: Sequence[Asked]) -> None:
     """Seed what local models sample with, by the run's seed and the cells that are about to be asked.
 
     Args:

@@ -93,9 +93,9 @@ class RaceRun:
             self.race.leave(arm.number, f"it could not be loaded ({_brief(ex)})")
             return
         if arm.rounds is None:
-            arm.rounds = Rounds(
-                primed, arm.entrant.kept, arm, arm=arm.entrant.arm.name, seed=self.race.config.seed
-            )
+            name = arm.entrant.arm.name
+            seed = f"{self.race.config.seed} {name}"
+            arm.rounds = Rounds(primed, arm.entrant.kept, arm, arm=name, seed=seed)
         arm.rounds.ask(cells)
 
 

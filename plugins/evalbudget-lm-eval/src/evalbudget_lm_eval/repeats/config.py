@@ -55,7 +55,7 @@ class Config(RepeatConfig):
         """See RunConfig."""
         journal = typed.get("journal")
         changed = {
-            "journal": None if journal is None else str(journal),
+            "journal": None if journal is None else NO_JOURNAL if journal is False else str(journal),
             "vary_seed": bool(typed.get("vary_seed")),
             "fresh": bool(typed.get("fresh")),
         }

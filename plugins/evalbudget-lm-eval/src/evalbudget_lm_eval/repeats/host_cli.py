@@ -16,7 +16,7 @@ from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
 from evalbudget.repeats.flags import SAMPLER
 from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, spelled
-from evalbudget_lm_eval.host.identity import telling_args
+from evalbudget_lm_eval.host.identity import run_args
 from evalbudget_lm_eval.repeats.budgeted import evaluate_replaced
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.flags import FLAGS
@@ -98,4 +98,4 @@ def _folder(parsed: argparse.Namespace) -> Path:
 def _about(parsed: argparse.Namespace) -> dict[str, Any]:
     """The model as the user named it: not every class of the host remembers its arguments."""
     args = getattr(parsed, "model_args", None)
-    return {"model_args": telling_args(args)} if isinstance(args, Mapping) else {}
+    return {"model_args": run_args(args)} if isinstance(args, Mapping) else {}

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,8 @@ def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], f
             )
         return path
     arguments = {name: getattr(config, name) for name in ("sampler", "seed", "options", "budget")}
+    if config.score_range is not None:
+        arguments["score_range"] = config.score_range
     name = re.sub(r"[^\w.-]+", "-", "+".join(tasks))[:60].strip("-.") or "run"
     finished = None
     for number in itertools.count(1):
@@ -111,7 +114,7 @@ class _Run:
 
     def __init__(self, book: RepeatPurchase, told: Callable[[Summary], object]) -> None:
         self.book = book
-        self.rounds = Rounds(book.primed, book.kept, self, heard=self._heard, seed=book.config.seed)
+        self.rounds = Rounds(book.primed, book.kept, self, heard=self._heard, seed=_seed(book))
         self._told = told
         self._size = book.config.in_flight or max(DEFAULT_ROUND, at_once(book.primed.lm))
         self._suspects: list[tuple[Asked, Exception]] = []
@@ -125,7 +128,7 @@ class _Run:
         try:
             self._take_over()
             self._continues = any(r.value is not None for r in book.purchase.journal.readings)
-            if record.finished:
+            if record.finished and book.purchase.finished:
                 log.warning(
                     "evalbudget: this run is finished, and %s has its %s calls: no call is made. --fresh "
                     "buys everything again",
@@ -168,7 +171,8 @@ class _Run:
         known = take_over_answers(book.primed, book.kept)
         pending = set(book.pending)
         untold = [answer for answer in known if answer.asked in pending]
-        self._check_range(untold)
+        if not book.purchase.journal.readings:
+            self._check_range(untold)
         book.tell(untold)
         self.rounds.finish(book.pending)
         failures, pending = book.failures, set(book.pending)
@@ -227,6 +231,12 @@ class _Run:
         for asked, error in suspects:
             self.book.fail(asked, _said(error))
 
+    @property
+    def _no_answer_is_lost(self) -> str:
+        path = self.book.record.path
+        kept = "" if path is None else f" and --journal {path}: no answer is bought twice"
+        return f"Run it again with the right range{kept}"
+
     def _check_range(self, answered: Sequence[Answered]) -> None:
         """Before the sampler is told: with another range they count as they are."""
         declared = self.book.config.score_range
@@ -234,13 +244,13 @@ class _Run:
             return
         for task in {a.task for a in answered}:
             wanted = self.book.scores[task]
-            own = [a.metrics[wanted] for a in answered if a.task == task and wanted in a.metrics]
+            own = [v for a in answered if a.task == task and isfinite(v := a.metrics.get(wanted, nan))]
             outside = [value for value in own if not declared[0] <= value <= declared[1]]
             if 2 * len(outside) > len(own):
                 raise InvalidInputError(
                     f"--score_range is {declared[0]:g}..{declared[1]:g}, and {len(outside)} of the first "
                     f"{len(own)} scores {wanted!r} of task {task!r} are outside: they go from {min(own):g} "
-                    f"to {max(own):g}. Run the same command with the right range; no answer is bought twice"
+                    f"to {max(own):g}. {self._no_answer_is_lost}"
                 )
 
     def _check_scores(self, answered: Sequence[Answered]) -> None:
@@ -254,6 +264,12 @@ class _Run:
                     + (f"use --score {' or '.join(numbers)}" if numbers else "no metric of it is a number")
                     + " (what was spent is in the journal)"
                 )
+
+
+def _seed(book: RepeatPurchase) -> str:
+    """Of local models: another one for each record of the same run, of which ``--fresh`` begins several."""
+    path = book.record.path
+    return f"{book.config.seed} {path.stem.rpartition('-')[2] if path and not book.config.journal else ''}"
 
 
 def _said(error: Exception) -> str:

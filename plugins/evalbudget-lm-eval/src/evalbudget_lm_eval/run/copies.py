@@ -29,30 +29,30 @@ class Copies:
             if one.answer is not None:
                 self._remember(one.answer)
 
-    def chance(self, answers: Sequence[Answered]) -> float | None:
-        """How probable a round of nothing but copies is; None for a round that is none.
+    def among(self, answers: Sequence[Answered]) -> tuple[list[Answered], float]:
+        """Answers to documents that were answered before, if all of them are copies; none otherwise.
 
-        Pairs of earlier answers to the same document tell how often the model says the same twice. Where
-        there are none, nothing is known, and the probability is 1.
+        Returns:
+            The copies, and how probable it is that a model that varies as it did before says all of them. It
+            is told by documents with two answers or more: pairs of these tell how often it says the same
+            twice. Of the others nothing is known.
         """
-        chance = self._chance(answers)
+        again = [(a, self._said[a.asked.document]) for a in answers if a.asked.document in self._said]
+        copies = all(_text(answer) in said for answer, said in again)
+        several = [list(said[:8]) for _, said in again if len(said) > 1]
         for answer in answers:
             self._remember(answer)
-        return chance
-
-    def _chance(self, answers: Sequence[Answered]) -> float | None:
-        again = [(a, self._said[a.asked.document]) for a in answers if a.asked.document in self._said]
-        if len(again) < FEWEST or not all(_text(answer) in said for answer, said in again):
-            return None
-        pairs = [a == b for said in self._said.values() for a, b in combinations(said[:8], 2)]
-        if not pairs:
-            return 1.0
+        if len(again) < FEWEST or not copies:
+            return [], 1.0
+        pairs = [a == b for said in several for a, b in combinations(said, 2)]
         same = (sum(pairs) + 1.0) / (len(pairs) + 2.0)
         # a copy of one of k answers is at most k times as probable as one of a given answer
-        return math.prod(min(1.0, same * len(said)) for _, said in again)
+        return [answer for answer, _ in again], math.prod(min(1.0, same * len(said)) for said in several)
 
     def _remember(self, answer: Answered) -> None:
-        self._said.setdefault(answer.asked.document, []).append(_text(answer))
+        # what has no score is asked again because of that, and may rightly be the same once more
+        if any(math.isfinite(value) for value in answer.metrics.values()):
+            self._said.setdefault(answer.asked.document, []).append(_text(answer))
 
 
 def _text(answer: Answered) -> str:

@@ -13,7 +13,7 @@ from evalbudget.outage import is_down
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api
-from evalbudget_lm_eval.host.seeds import seed_round
+from evalbudget_lm_eval.host.seeds import seed_round, seeds_of_host
 from evalbudget_lm_eval.judges.filter import panel_of
 from evalbudget_lm_eval.run.copies import CHANCE, Copies, judged_at_random
 from evalbudget_lm_eval.run.record import Bought, Kept, Said
@@ -50,7 +50,7 @@ class Rounds:
         buyer: told what came back.
         heard: told of every call that is answered, for whoever shows how far it is.
         arm: its name in a race.
-        seed: of the run; with the cells of a round it decides what a local model samples there.
+        seed: of the run; with the host's own and the cells of a round it decides what a local model samples.
 
     Attributes:
         count: rounds of the host so far.
@@ -64,14 +64,14 @@ class Rounds:
         *,
         heard: Callable[[Asked, int], object] = lambda asked, number: None,
         arm: str = "",
-        seed: int = 0,
+        seed: str = "",
     ) -> None:
         self._primed = primed
         self._kept = kept
         self._buyer = buyer
         self._heard = heard
         self._arm = arm
-        self._seed = seed
+        self._seed = f"{seed} {seeds_of_host()}"
         self._copies = Copies(kept.bought)
         self._warned = False
         self.count = 0
@@ -201,25 +201,27 @@ class Rounds:
             InvalidInputError: all of a round are copies, though the model varied before.
         """
         judged = {name for name in self._primed.names if judged_at_random(self._primed.task(name))}
-        chance = self._copies.chance([answer for answer in answers if answer.task not in judged])
-        if chance is None:
+        copies, chance = self._copies.among([answer for answer in answers if answer.task not in judged])
+        if not copies:
             return
         if chance > CHANCE:
             if not self._warned:
                 log.warning(
-                    "evalbudget: all %d answers of a round are letter for letter what the model said before "
-                    "to the same documents; repeats of such answers teach nothing. Is its seed fixed, or its "
-                    "temperature 0?",
-                    len(answers),
+                    "evalbudget: all %d second answers of a round are letter for letter what the model said "
+                    "before to the same documents; repeats of such answers teach nothing. Is its seed "
+                    "fixed, or its temperature 0?",
+                    len(copies),
                 )
             self._warned = True
             return
-        for answer in answers:
+        self._take_in([answer for answer in answers if answer not in copies])
+        for answer in copies:
             self._fail(answer.asked, InvalidInputError("a copy of an earlier answer"), paid=True)
         raise InvalidInputError(
-            f"all {len(answers)} answers of a round are letter for letter what the model said before to the "
+            f"all {len(copies)} answers of a round are letter for letter what the model said before to the "
             "same documents, and it varied until then: it draws the same random numbers again, and its "
-            "answers are no repeats. They count as failed; have the model sample with another seed"
+            "answers are no repeats. They count as failed; have the model sample with another seed, for "
+            "example by --model_args seed=2"
         )
 
     def _received(self, asked: Asked, number: int, response: Any) -> None:
