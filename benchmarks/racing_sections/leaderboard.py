@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from evalbudget.races.backtest._replay import Grid, race_replay
+from evalbudget.races.backtest._replay import Grid, RaceOutcome, race_replay
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.prediction._files import train_cached
 from evalbudget.replay._contestant import contestants
@@ -48,12 +50,13 @@ def grid_of(scores: Floats) -> Grid:
     return Grid(models, items, scores[:, :, None].astype(np.float32), np.ones(scores.shape, int), (0.0, 1.0))
 
 
-def identified(grid: Grid, name: str, factors: FactorModel | None, budgets: list[int], seeds: int) -> Floats:
-    """Share of the races that name the best model, by budget, and the seconds of one race; (budgets, 2)."""
+def played(
+    grid: Grid, name: str, factors: FactorModel | None, budgets: list[int], seeds: int
+) -> Iterator[tuple[RaceOutcome, ...]]:
+    """Who is named at each budget, race by race."""
     (contestant,) = contestants([name], {}, Kind.MODELS)
-    found = []
     for seed in range(seeds):
-        outcomes = race_replay(
+        yield race_replay(
             grid,
             contestant,
             seed=seed,
@@ -64,7 +67,14 @@ def identified(grid: Grid, name: str, factors: FactorModel | None, budgets: list
             level=0.95,
             intervals=False,
         )
-        found.append([(outcome.best, outcome.seconds) for outcome in outcomes])
+
+
+def identified(grid: Grid, name: str, factors: FactorModel | None, budgets: list[int], seeds: int) -> Floats:
+    """Share of the races that name the best model, by budget, and the seconds of one race; (budgets, 2)."""
+    found = [
+        [(outcome.best, outcome.seconds) for outcome in outcomes]
+        for outcomes in played(grid, name, factors, budgets, seeds)
+    ]
     return np.asarray(np.mean(found, axis=0), dtype=np.float64)
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalbudget.races.backtest._replay import race_replay
 from evalbudget.races.prediction._files import train_cached
-from evalbudget.replay._contestant import contestants
-from evalbudget.sampler import Kind
 from judges_sections.found import Found
-from racing_sections.leaderboard import GAPS, grid_of, leaderboard, with_gap
+from racing_sections.leaderboard import GAPS, grid_of, leaderboard, played, with_gap
 
 DRAWS = (0, 1, 2, 3, 4)  # 0 is the draw of identification
 RUNS = 20
@@ -20,25 +17,13 @@ def until_right(quick: bool, seeds: int | None = None) -> Found:
     n_models, n_items, runs = (60, 400, 2) if quick else (2211, 9574, seeds or RUNS)
     step, last = (400, 4000) if quick else (1000, 130_000)
     budgets = list(range(step, last + 1, step))
-    (race,) = contestants(["race"], {}, Kind.MODELS)
     found: dict[float, list[int]] = {gap: [] for gap in GAPS}
     for draw in DRAWS[:1] if quick else DRAWS:
         history, test = leaderboard(n_models, n_items, (5000 + draw, 6000 + draw) if draw else (1234, 7))
         factors = train_cached(history, tuple(map(str, range(n_items))), seed=0)
         for gap in GAPS:
             grid = grid_of(with_gap(test, gap, 1000))
-            for seed in range(runs):
-                outcomes = race_replay(
-                    grid,
-                    race,
-                    seed=seed,
-                    budgets=budgets,
-                    batch=None,
-                    predictor=factors,
-                    top=0.0,
-                    level=0.95,
-                    intervals=False,
-                )
+            for outcomes in played(grid, "race", factors, budgets, runs):
                 wrong = np.flatnonzero([not outcome.best for outcome in outcomes])
                 found[gap].append(budgets[int(wrong[-1])] + step if wrong.size else step)
     rows = []

@@ -392,6 +392,19 @@ def test_scores_on_a_declared_range() -> None:
         UCBE(design(3, 50), score_range=(1.0, 1.0))
 
 
+def test_scores_told_one_by_one_are_on_the_declared_range() -> None:
+    sampler = UniformRacing(design(1, 4), score_range=(1.0, 11.0))
+    values = (1.0, 6.0, 11.0, 11.0 + 5e-9)  # the last one is a rounding error above
+    for value in values:
+        (request,) = sampler.ask(1)
+        sampler.tell([Reading(request, value)])
+    assert sorted(sampler.scores_of(0).tolist()) == [0.0, 0.5, 1.0, 1.0]
+    for beyond in (0.99, 11.01):
+        other = UniformRacing(design(1, 4), score_range=(1.0, 11.0))
+        with pytest.raises(InvalidInputError, match=f"{beyond:g} of model .* outside the range 1 to 11"):
+            other.tell([Reading(other.ask(1)[0], beyond)])
+
+
 def test_steps_and_requests_do_not_mix() -> None:
     sampler = UniformRacing(design(2, 5))
     sampler.ask(1)
