@@ -35,10 +35,12 @@ lint: $(READY)
 test: $(READY)
 	$(MAKE) --no-print-directory --jobs 2 lint tests
 
-# compiled once, and not by each of the many processes that tests start
+# Compiled once, and not by each of the many processes that tests start. Plain asserts are quicker to load; what
+# failed runs once more with asserts that say what they compared, and stays failed.
 tests: $(READY)
-	$(BIN)/python -m compileall -q src plugins/*/src
-	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal
+	$(BIN)/python -m compileall -q src plugins tests
+	$(BIN)/python -m pytest --assert=plain --numprocesses 3 --dist worksteal || \
+		{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; exit 1; }
 
 claims: $(READY)
 	EVALBUDGET_CLAIMS=full $(BIN)/python -m pytest --numprocesses 2 -m claim

@@ -73,7 +73,7 @@ def ever_missed(readings: list[ItemReadings], truth: Floats, top: float, alpha: 
 @pytest.mark.parametrize("sampler", ADAPTIVE)
 @pytest.mark.parametrize("world", ["bernoulli", "ratings", "all-equal"])
 def test_simultaneous_betting_holds_at_every_moment(world: str, sampler: str) -> None:
-    R, rng = replications(60, 2000), np.random.default_rng(30)
+    R, rng = replications(36, 2000), np.random.default_rng(30)
     top = 4.0 if world == "ratings" else 1.0
     failed = 0
     for start in range(0, R, 50):
