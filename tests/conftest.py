@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +29,23 @@ def pytest_collection_finish() -> None:
     # the hosts' modules and the collected tests stay to the end: a full collection would look at all of them
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure() -> None:
+    """What pytest keeps of an exception in a finalizer holds no frames: whatever test it fell into.
+
+    An event loop that one test left is collected during another, and the traceback kept that one's models
+    alive, which it counts.
+    """
+    keep = sys.unraisablehook
+
+    def without_frames(unraisable: sys.UnraisableHookArgs) -> None:
+        keep(unraisable)
+        if unraisable.exc_value is not None:
+            unraisable.exc_value.__traceback__ = None
+
+    sys.unraisablehook = without_frames
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +27,16 @@ def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
     monkeypatch.setenv("OPENAI_API_KEY", "unused")
+
+
+@pytest.fixture(autouse=True)
+def _host_logs_to_a_closed_stream_no_more() -> Iterator[None]:
+    """The host's command sets up its log once in a process: on the stderr of the test that ran it first."""
+    host = logging.getLogger("lm_eval")
+    handlers, level, passed_on = list(host.handlers), host.level, host.propagate
+    yield
+    host.handlers[:], host.propagate = handlers, passed_on
+    host.setLevel(level)
 
 
 @pytest.fixture

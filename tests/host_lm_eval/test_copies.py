@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.host_lm_eval.worlds import journal_of, simple_evaluate, write_task
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.answers import Answered
-from evalbudget_lm_eval.run.copies import CHANCE, FEWEST, Copies
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 
 DOCUMENTS = 16
 
@@ -123,45 +124,17 @@ def test_the_hosts_seed_and_a_fresh_record_give_other_samples(folder: Path) -> N
     assert len(set(found)) == len(found)
 
 
-def _answers(epoch: int, said: str, first: int = 0, value: float = 1.0) -> list[Answered]:
-    return [
-        Answered("t", first + i, epoch, {"m": value}, 1, ({"resps": [[text]]},))
-        for i, text in enumerate(said)
-    ]
+def test_what_has_no_score_is_rightly_asked_again(
+    folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell = PrimedTasks.run
 
+    def mostly_without_numbers(self: PrimedTasks, *args: Any, **options: Any) -> list[Answered]:
+        found = tell(self, *args, **options)
+        return [replace(a, metrics={"exact_match,none": math.nan}) if a.doc_id >= 7 else a for a in found]
 
-def test_how_probable_copies_are() -> None:
-    copies, n = Copies([]), FEWEST
-    assert copies.among(_answers(0, "a" * n)) == ([], 1.0)  # nothing to compare with
-    assert copies.among(_answers(1, "a" * (n - 1))) == ([], 1.0)  # too few
-    again = _answers(2, "a" * n)
-    # whoever says the same twice says it three times; of the last document one answer tells nothing
-    assert copies.among(again) == (again, 1.0)
-
-    varied = Copies([])
-    varied.among(_answers(0, "abcdefgh"))
-    assert varied.among(_answers(1, "ijklmnop")) == ([], 1.0)
-    assert varied.among(_answers(2, "abcdefgz")) == ([], 1.0)  # one is new
-    again = _answers(3, "abcdefgz")
-    # of 24 pairs 7 are the same; one of three answers again, at most three times as probable
-    same = 8.0 / 26.0
-    found, chance = varied.among([*again, *_answers(0, "new", first=50)])
-    assert found == again  # and not what was asked for the first time
-    assert chance == pytest.approx((3 * same) ** 8)
-    assert same**FEWEST > CHANCE > 0.1**FEWEST  # a model that varies this little is not refused
-
-
-def test_what_other_documents_said_tells_nothing_of_these() -> None:
-    copies = Copies([])
-    for epoch, said in enumerate(("abcdefghijklmnopqrst", "ABCDEFGHIJKLMNOPQRST")):
-        copies.among(_answers(epoch, said))
-        copies.among(_answers(epoch, "y" * FEWEST, first=50))
-    found, chance = copies.among(_answers(2, "y" * FEWEST, first=50))
-    assert len(found) == FEWEST
-    assert chance > CHANCE  # these always say the same
-
-
-def test_what_has_no_score_is_rightly_asked_again() -> None:
-    copies = Copies([])
-    copies.among(_answers(0, "x" * FEWEST, value=math.nan))
-    assert copies.among(_answers(1, "x" * FEWEST, value=math.nan)) == ([], 1.0)
+    monkeypatch.setattr(PrimedTasks, "run", mostly_without_numbers)
+    with caplog.at_level(logging.WARNING):
+        block = _run(folder, Sampling(draw=_Half()), repeats=2)["evalbudget"]
+    assert block["failed"] > 9  # asked again
+    assert not any("letter for letter" in record.message for record in caplog.records)

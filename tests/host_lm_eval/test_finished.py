@@ -59,8 +59,8 @@ def test_results_that_never_reached_the_disk_are_not_bought_again(
 ) -> None:
     finish = Record.finish
 
-    def killed(self: Record, reason: str) -> None:
-        finish(self, reason)
+    def killed(self: Record, reason: str, **counted: Any) -> None:
+        finish(self, reason, **counted)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -116,6 +116,18 @@ def test_a_range_that_most_scores_leave_stops_before_the_second_round(folder: Pa
     assert (block["spent"], block["failed"]) == (BUDGET, 0)
     assert len(model.calls) == BUDGET  # what was answered counts
     assert all(r.value is not None for r in journal_of("j.jsonl").readings)
+
+
+def test_the_same_command_with_the_right_range_buys_nothing_twice(folder: Path) -> None:
+    model = CoinModel()
+    with pytest.raises(
+        InvalidInputError, match="same command with the right range: no answer is bought twice"
+    ):
+        _run(folder, model, score_range="2..9", in_flight=12, sampler="uniform")
+    assert len(model.calls) == 12
+    block = _run(folder, model, score_range="0..1", in_flight=12, sampler="uniform")["evalbudget"]
+    assert (block["spent"], block["failed"], len(model.calls)) == (BUDGET, 0, BUDGET)
+    assert _records() == ["1.jsonl"]
 
 
 def test_a_finished_record_with_a_higher_budget_is_not_called_finished(

@@ -1,5 +1,7 @@
 from ._config import DEFAULT_SAMPLER as DEFAULT_SAMPLER
 from ._config import RepeatConfig as RepeatConfig
+from ._copies import COPIED as COPIED
+from ._copies import Copies as Copies
 from ._groups import describe_group as describe_group
 from ._item_columns import item_columns as item_columns
 from ._mean_rows import COUNTS as COUNTS

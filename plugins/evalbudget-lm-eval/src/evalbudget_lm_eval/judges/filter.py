@@ -183,3 +183,13 @@ def revived(task: Any, record: dict[str, Any]) -> dict[str, Any]:
         return record
     own = _of_panel(panel, readings)
     return {**record, "filtered_resps": [own], **task.process_results(record["doc"], [own])}
+
+
+def judged_at_random(task: Any) -> bool:
+    """Whether one of the task's filters scores the same response differently another time."""
+    for ensemble in getattr(task, "_filters", ()):
+        for make in ensemble.filters:
+            varies = getattr(getattr(make, "func", make), "varies", None)
+            if callable(varies) and varies(**getattr(make, "keywords", {})):
+                return True
+    return False

@@ -9,8 +9,8 @@ from lm_eval.api.model import CachingLM
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api
+from evalbudget_lm_eval.judges.filter import judged_at_random
 from evalbudget_lm_eval.repeats.config import Config
-from evalbudget_lm_eval.run.copies import judged_at_random
 
 
 def check_budget(config: Config, primed: PrimedTasks) -> bool:

@@ -23,7 +23,7 @@ from evalbudget_lm_eval.repeats.outcome import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, fingerprint_of
 from evalbudget_lm_eval.repeats.refusals import check_budget, check_repeats
-from evalbudget_lm_eval.run.record import FOLDER, RUN, digest_of, is_finished
+from evalbudget_lm_eval.run.record import FOLDER, RUN, digest_of, finished_by
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off, take_over_answers
 from evalbudget_lm_eval.run.rounds import Rounds
 
@@ -90,22 +90,22 @@ def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], f
     if config.journal is not None:
         path = Path(config.journal)
         path = path if path.suffix else path.with_suffix(".jsonl")
-        if config.fresh and path.exists() and is_finished(path):
+        if config.fresh and path.exists() and finished_by(path) is not None:
             raise InvalidInputError(
                 f"--fresh buys everything again, and --journal {path} is the record of a finished run, which "
                 "is never thrown away; name another file, or drop --fresh"
             )
         return path
     arguments = {name: getattr(config, name) for name in ("sampler", "seed", "options", "budget")}
-    if config.score_range is not None:
-        arguments["score_range"] = config.score_range
     name = re.sub(r"[^\w.-]+", "-", "+".join(tasks))[:60].strip("-.") or "run"
     finished = None
     for number in itertools.count(1):
         path = folder / FOLDER / f"{name}-{digest_of({**arguments, 'run': run})}-{number}.jsonl"
-        if not path.exists() or not is_finished(path):
+        ended = finished_by(path) if path.exists() else None
+        if ended is None:
             break
-        finished = path
+        if {"score_range": None, **ended} == _counted(config):
+            finished = path
     return path if finished is None or config.fresh or path.exists() else finished
 
 
@@ -146,7 +146,8 @@ class _Run:
             finally:
                 self._progress.close()
             results, summary = results_of(book, in_flight=self._size, rounds=self.rounds.count)
-            record.finish(book.purchase.stop_reason)  # only now: the same command tries again what failed
+            # only now: the same command tries again what failed
+            record.finish(book.purchase.stop_reason, **_counted(book.config))
         except BaseException as ex:
             if isinstance(ex, Exception):
                 book.kept.stop(type(ex).__name__)
@@ -231,12 +232,6 @@ class _Run:
         for asked, error in suspects:
             self.book.fail(asked, _said(error))
 
-    @property
-    def _no_answer_is_lost(self) -> str:
-        path = self.book.record.path
-        kept = "" if path is None else f" and --journal {path}: no answer is bought twice"
-        return f"Run it again with the right range{kept}"
-
     def _check_range(self, answered: Sequence[Answered]) -> None:
         """Before the sampler is told: with another range they count as they are."""
         declared = self.book.config.score_range
@@ -250,7 +245,7 @@ class _Run:
                 raise InvalidInputError(
                     f"--score_range is {declared[0]:g}..{declared[1]:g}, and {len(outside)} of the first "
                     f"{len(own)} scores {wanted!r} of task {task!r} are outside: they go from {min(own):g} "
-                    f"to {max(own):g}. {self._no_answer_is_lost}"
+                    f"to {max(own):g}. Run the same command with the right range: no answer is bought twice"
                 )
 
     def _check_scores(self, answered: Sequence[Answered]) -> None:
@@ -264,6 +259,11 @@ class _Run:
                     + (f"use --score {' or '.join(numbers)}" if numbers else "no metric of it is a number")
                     + " (what was spent is in the journal)"
                 )
+
+
+def _counted(config: Config) -> dict[str, Any]:
+    """How answers are counted: a finished run is told again by the same settings only."""
+    return {"score_range": None if config.score_range is None else list(config.score_range)}
 
 
 def _seed(book: RepeatPurchase) -> str:

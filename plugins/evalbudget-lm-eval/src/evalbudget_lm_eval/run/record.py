@@ -10,7 +10,7 @@ r"""The record of a run or a race: one file with everything that was paid for, w
     {"of": ["gsm8k", 7, 0], "error": "...", "cost": 1.0, "alone": true}   it failed, asked by itself (races;
                                                            a run's journal says so)
     {"stopped": "ConnectionError"}                         an error ended it; nothing is under way
-    {"finished": "budget used up"}
+    {"finished": "budget used up", "score_range": [0, 1]}
 
 A cell is a task, a document and the ordinal of the attempt. In a race every line but the header has the
 ``arm`` too. A run has its journal's lines (:class:`evalbudget.run.JournalFile`) among these: its decisions
@@ -249,10 +249,10 @@ class Record:
             self._kept[arm] = Kept(partial(self._append, arm))
         return self._kept[arm]
 
-    def finish(self, reason: str) -> None:
-        """Note that it is over."""
+    def finish(self, reason: str, **counted: Any) -> None:
+        """Note that it is over, and by what settings its answers were counted (see :func:`finished_by`)."""
         if not self.finished:
-            self._append("", {"finished": reason})
+            self._append("", {"finished": reason, **counted})
 
     def close(self) -> None:
         """Let the file go."""
@@ -301,9 +301,12 @@ def digest_of(identity: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:8]
 
 
-def is_finished(path: Path) -> bool:
-    """Whether the last line of a file says that its run is over."""
+def finished_by(path: Path) -> dict[str, Any] | None:
+    """The settings by which a run counted its answers, of its last line; None if the run is not over."""
     with path.open("rb") as file:
         file.seek(0, 2)
         file.seek(max(0, file.tell() - 4096))
-        return file.read().rstrip().rsplit(b"\n", 1)[-1].startswith(b'{"finished":')
+        last = file.read().rstrip().rsplit(b"\n", 1)[-1]
+    if not last.startswith(b'{"finished":'):
+        return None
+    return {name: value for name, value in json.loads(last).items() if name != "finished"}

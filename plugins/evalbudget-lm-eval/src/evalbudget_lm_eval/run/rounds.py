@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
+from evalbudget.repeats import COPIED, Copies
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.seeds import seed_round, seeds_of_host
-from evalbudget_lm_eval.judges.filter import panel_of
-from evalbudget_lm_eval.run.copies import CHANCE, Copies, judged_at_random
+from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.run.record import Bought, Kept, Said
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,8 @@ class Rounds:
         self._heard = heard
         self._arm = arm
         self._seed = f"{seed} {seeds_of_host()}"
-        self._copies = Copies(kept.bought)
+        self._copies = Copies()
+        self._remember([one.answer for one in kept.bought if one.answer is not None])
         self._warned = False
         self.count = 0
         self._unscored: dict[Asked, Exception] = {}
@@ -201,10 +202,13 @@ class Rounds:
             InvalidInputError: all of a round are copies, though the model varied before.
         """
         judged = {name for name in self._primed.names if judged_at_random(self._primed.task(name))}
-        copies, chance = self._copies.among([answer for answer in answers if answer.task not in judged])
+        asked = [answer for answer in answers if answer.task not in judged]
+        places, chance = self._copies.among([(answer.asked.document, _text(answer)) for answer in asked])
+        copies = [asked[place] for place in places]
+        self._remember(asked)
         if not copies:
             return
-        if chance > CHANCE:
+        if chance > COPIED:
             if not self._warned:
                 log.warning(
                     "evalbudget: all %d second answers of a round are letter for letter what the model said "
@@ -224,6 +228,12 @@ class Rounds:
             "example by --model_args seed=2"
         )
 
+    def _remember(self, answers: Sequence[Answered]) -> None:
+        for answer in answers:
+            # what has no score is asked again because of that, and may rightly be the same once more
+            if any(math.isfinite(value) for value in answer.metrics.values()):
+                self._copies.remember(answer.asked.document, _text(answer))
+
     def _received(self, asked: Asked, number: int, response: Any) -> None:
         self._kept.hear(asked, number, response)
         self._heard(asked, number)
@@ -242,6 +252,11 @@ class Rounds:
 
     def _calls(self, asked: Asked) -> int:
         return sum(one.repeats or 1 for one in self._primed.instances(asked.task, asked.doc_id))
+
+
+def _text(answer: Answered) -> str:
+    """What the model said."""
+    return repr([record.get("resps") for record in answer.records[:1]])
 
 
 def failures_alone(bought: Sequence[Bought]) -> int:
