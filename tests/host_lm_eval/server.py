@@ -23,6 +23,7 @@ from typing import Any, Self
 
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
+GARBLED = -1  # in place of a status: 200, and a page that is no JSON
 ANSWERS = 10  # how many different answers there are
 
 
@@ -49,7 +50,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One request and what became of it; ``status`` None: the connection was cut."""
+    """One request and what became of it; ``status`` as in :meth:`Server.fail`."""
 
     path: str
     body: dict[str, Any]
@@ -129,7 +130,7 @@ class Server:
         """Answer some of the requests to come with an error.
 
         Args:
-            status: 429, 500 ...; None cuts the connection.
+            status: 429, 500 ...; None cuts the connection; ``GARBLED`` serves what nobody can read.
             times: how many requests; ``math.inf`` for all.
             model: only requests to this model.
             when: only requests with such a body.
@@ -147,6 +148,21 @@ class Server:
         """Requests with this status, by model."""
         with self._lock:
             return Counter(s.model for s in self.served if s.status == status)
+
+    def forgive(self) -> None:
+        """Answer everything from now on."""
+        with self._lock:
+            self._failures.clear()
+
+    def args_of(self, model: str = "m", **more: Any) -> dict[str, Any]:
+        """A host's model_args of a chat model, for Python."""
+        return {"model": model, "base_url": self.chat, **more}
+
+    @property
+    def billed(self) -> int:
+        """Requests that were served, and cost: read or not."""
+        with self._lock:
+            return sum(s.status in (200, GARBLED, None) for s in self.served)
 
     @property
     def chat(self) -> str:
@@ -293,9 +309,10 @@ class _Handler(BaseHTTPRequestHandler):
         if status is None:
             self.close_connection = True
             return
-        content = json.dumps(said).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        garbled = status == GARBLED
+        content = b"<html>one moment</html>" if garbled else json.dumps(said).encode()
+        self.send_response(200 if garbled else status)
+        self.send_header("Content-Type", "text/html" if garbled else "application/json")
         self.send_header("Content-Length", str(len(content)))
         if status == 429:
             self.send_header("Retry-After", "0")

@@ -148,7 +148,7 @@ class RacePurchase:
         try:
             flight = self.purchase.adopt(Cell(arm, self._index[cell.key[0]], cell.key[1] - 1), promised)
         except InvalidInputError:  # an operator had a cell run again: it is paid for, and nothing follows
-            self._pay(lane, cell.attempts)
+            self.pay(arm, cell.attempts)
             return
         if cell.again:
             lane.flights[cell.key] = flight
@@ -173,9 +173,14 @@ class RacePurchase:
         if flight is None:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back
-            self._pay(lane, 1.0)
+            self.pay(arm, 1.0)
             return
         self._tell(lane, Reading(flight.request, value, float(attempts), error))
+
+    def pay(self, arm: int, cost: float) -> None:
+        """Something was paid for that the sampler did not ask for and that teaches nothing."""
+        self.lanes[arm].tally.spent += cost
+        self.purchase.pay(cost)
 
     def abandoned(self, arm: int, key: Key) -> None:
         """The host was told not to run this cell, before it did."""
@@ -267,6 +272,3 @@ class RacePurchase:
             self._blocked = None  # what failed is asked again first
         self.purchase.tell(reading)
 
-    def _pay(self, lane: Lane, cost: float) -> None:
-        lane.tally.spent += cost
-        self.purchase.pay(cost)

@@ -115,6 +115,7 @@ class _Arm:
         """What earlier runs bought."""
         kept = self.entrant.kept
         count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[RACE]))
+        self.race.pay(self.number, kept.again)
         found = []
         for one in kept.bought:
             value, error = (None, one.error) if one.answer is None else self._value(one.answer)
@@ -128,6 +129,12 @@ class _Arm:
 
     def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:
         self._fail(asked, _brief(error), alone=not paid)  # cut off or asked by itself: it is an attempt
+
+    def pays(self, calls: int) -> bool:
+        if calls > self.race.purchase.ledger.free:
+            return False
+        self.race.pay(self.number, calls)
+        return True
 
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
         tally = self.race.lanes[self.number].tally

@@ -61,6 +61,7 @@ class RepeatPurchase:
             cost_of=lambda cell: costs[cell.item],
             journal=self.record.journal,
         )
+        self.purchase.pay(float(self.kept.again))
         for request in self.sampler.pending:
             self.purchase.promise(request)
         self._requests = {self.asked(event.request): event.request for event in self.purchase.journal}
@@ -88,6 +89,13 @@ class RepeatPurchase:
     def fail(self, asked: Asked, error: str) -> None:
         """This could not be answered; the calls may have been paid for."""
         self.purchase.fail(self._requests[asked], error)
+
+    def pays(self, calls: int) -> bool:
+        """Pay for calls that the host sends again; False if they exceed what is left of the budget."""
+        if calls > self.purchase.ledger.free:
+            return False
+        self.purchase.pay(float(calls))
+        return True
 
     # what is known
 

@@ -14,6 +14,7 @@ from typing import Any
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Summary
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
+from evalbudget_lm_eval.host.billing import may_be_billed
 from evalbudget_lm_eval.host.driving_metric import driving_score
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
@@ -224,7 +225,13 @@ class _Run:
         else:
             self._suspects.append((asked, error))
 
+    def pays(self, calls: int) -> bool:
+        return self.book.pays(calls)
+
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
+        for asked, own in self._suspects:
+            if may_be_billed(self.book.primed.lm, own):
+                self.book.fail(asked, _said(own))
         raise error
 
     def _give_up_suspects(self) -> None:

@@ -9,6 +9,7 @@ r"""The record of a run or a race: one file with everything that was paid for, w
     {"of": ["gsm8k", 7, 0], "calls": 1, "samples": [...]}  once the host has scored it
     {"of": ["gsm8k", 7, 0], "error": "...", "cost": 1.0, "alone": true}   it failed, asked by itself (races;
                                                            a run's journal says so)
+    {"again": 1}                                           calls that the host sent again and that cost twice
     {"stopped": "ConnectionError"}                         an error ended it; nothing is under way
     {"finished": "budget used up", "score_range": [0, 1]}
 
@@ -89,6 +90,7 @@ class Kept:
         bought: in earlier runs and this one, in order.
         said: what it said to cells that are not scored yet.
         at_once: how many of those asked last may be under way at the same time.
+        again: calls that the host sent again although the first time may have been billed.
     """
 
     def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
@@ -98,6 +100,7 @@ class Kept:
         self.bought: list[Bought] = []
         self.said: dict[Asked, Said] = {}
         self.at_once = 0
+        self.again = 0
         self._asked: dict[Asked, int] = {}
 
     def open(self, model: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
@@ -120,6 +123,10 @@ class Kept:
     def fail(self, asked: Asked, cost: float, error: str, *, alone: bool = False) -> None:
         """Note that a cell failed, by itself or with a round that was cut off."""
         self._note({"of": asked, "error": error, "cost": cost, "alone": alone})
+
+    def pay(self, calls: int) -> None:
+        """Note that the host is about to send so many calls again, which are paid twice."""
+        self._note({"again": calls})
 
     def stop(self, reason: str) -> None:
         """Note that nothing is under way any more."""
@@ -150,6 +157,8 @@ class Kept:
                 self.said.pop(asked, None)
         elif "stopped" in entry:
             self._asked.clear()
+        elif "again" in entry:
+            self.again += entry["again"]
         elif "of" not in entry:
             raise ValueError(f"an entry {sorted(entry)}")
         elif "said" in entry:

@@ -12,8 +12,8 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget.repeats import COPIED, Copies
 from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.host.billing import Wire, at_a_kill, wired
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
-from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.seeds import seed_round, seeds_of_host
 from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.run.record import Bought, Kept, Said
@@ -36,6 +36,9 @@ class Buyer(Protocol):
             paid: it may be billed: its call was cut off, or the task failed on its answer. Otherwise the host
                 raised when it was asked by itself: it cannot be answered, or nothing can.
         """
+
+    def pays(self, calls: int) -> bool:
+        """The host would send so many calls again that may have been billed; False if they cannot be paid."""
 
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
         """So many failed one after the other that the rest is not asked."""
@@ -77,6 +80,7 @@ class Rounds:
         self._warned = False
         self.count = 0
         self._unscored: dict[Asked, Exception] = {}
+        self._wire: Wire | None = None  # of the last round
         self._failures = failures_alone(kept.bought)  # one after the other, by themselves
         self._doubtful: set[tuple[str, int]] = {b.asked.document for b in kept.bought if b.samples is None}
         """Documents that may break a round off again: they are asked by themselves."""
@@ -143,12 +147,12 @@ class Rounds:
             raise
         except Exception as ex:
             left = self.finish(cells)
-            # the host cuts off what is on its way: that may be billed, so it counts, and is asked again later
-            cut = left[: in_flight(self._primed.lm, ex)]
+            # what may be billed and brought no answer counts, and is asked again later
+            cut = left[: self._lost]
             log.log(
                 logging.INFO if self._arm else logging.WARNING,  # a race has its table for that
-                "evalbudget: a round%s failed (%s); %d of its %d answers were had, %d that may have been on "
-                "their way count as paid, the others are asked one by one",
+                "evalbudget: a round%s failed (%s); %d of its %d answers were had, %d that may be billed all "
+                "the same count as paid, the others are asked one by one",
                 f" of arm {self._arm}" if self._arm else "",
                 f"{type(ex).__name__}: {ex}",
                 len(cells) - len(left),
@@ -186,13 +190,16 @@ class Rounds:
         self._kept.ask({asked: self._calls(asked) for asked in cells}, at_a_kill(self._primed.lm))
         seed_round(self._primed.lm, self._seed, cells)
         try:
-            return self._primed.run(cells, received=self._received)
+            with wired(self._primed.lm, self._pays) as self._wire:
+                return self._primed.run(cells, received=self._received)
         except Exception:
             raise
         except BaseException:
             # score what was had, unless that takes further calls: a run that is continued makes them
             if not any(panel_of(self._primed.task(name)) for name in {asked.task for asked in cells}):
                 self.finish(cells)
+            if not self._lost:  # nothing is on its way
+                self._kept.stop("interrupted")
             raise
 
     def _refuse_copies(self, answers: Sequence[Answered]) -> None:
@@ -234,7 +241,19 @@ class Rounds:
             if any(math.isfinite(value) for value in answer.metrics.values()):
                 self._copies.remember(answer.asked.document, _text(answer))
 
+    def _pays(self, calls: int) -> bool:
+        if not self._buyer.pays(calls):
+            return False
+        self._kept.pay(calls)
+        return True
+
+    @property
+    def _lost(self) -> int:
+        return 0 if self._wire is None else self._wire.lost
+
     def _received(self, asked: Asked, number: int, response: Any) -> None:
+        if self._wire is not None and number >= 0:
+            self._wire.heard()
         self._kept.hear(asked, number, response)
         self._heard(asked, number)
 
@@ -262,18 +281,3 @@ def _text(answer: Answered) -> str:
 def failures_alone(bought: Sequence[Bought]) -> int:
     """How many failed by themselves since the last answer, when an earlier race ended."""
     return sum(one.alone for one in takewhile(lambda one: one.samples is None, reversed(bought)))
-
-
-def in_flight(lm: Any, error: Exception) -> int:
-    """How many requests the host may have cut off when one of a round failed so."""
-    nobody = any(kind.__name__ == "ClientConnectorError" for kind in type(error).__mro__)  # nobody was there
-    at_once = 0 if nobody else at_a_kill(lm)
-    return at_once if at_once > 1 else 0  # by itself, it is the one that failed
-
-
-def at_a_kill(lm: Any) -> int:
-    """How many requests may be on their way, and billed, when the run is killed; local models bill nobody."""
-    if not is_api(lm):
-        return 0
-    sizes = (getattr(lm, name, 1) for name in ("_concurrent", "_batch_size"))
-    return math.prod(size for size in sizes if isinstance(size, int))
