@@ -271,4 +271,3 @@ class RacePurchase:
         if reading.value is None and reading.cost > 0:
             self._blocked = None  # what failed is asked again first
         self.purchase.tell(reading)
-

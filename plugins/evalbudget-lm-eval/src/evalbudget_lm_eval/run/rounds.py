@@ -80,7 +80,8 @@ class Rounds:
         self._warned = False
         self.count = 0
         self._unscored: dict[Asked, Exception] = {}
-        self._wire: Wire | None = None  # of the last round
+        self._wire: Wire | None = None  # of a round; it holds the model, which a race drops between two
+        self._lost = 0  # calls of the last round that may be billed, and brought no answer
         self._failures = failures_alone(kept.bought)  # one after the other, by themselves
         self._doubtful: set[tuple[str, int]] = {b.asked.document for b in kept.bought if b.samples is None}
         """Documents that may break a round off again: they are asked by themselves."""
@@ -190,8 +191,7 @@ class Rounds:
         self._kept.ask({asked: self._calls(asked) for asked in cells}, at_a_kill(self._primed.lm))
         seed_round(self._primed.lm, self._seed, cells)
         try:
-            with wired(self._primed.lm, self._pays) as self._wire:
-                return self._primed.run(cells, received=self._received)
+            return self._send(cells)
         except Exception:
             raise
         except BaseException:
@@ -201,6 +201,14 @@ class Rounds:
             if not self._lost:  # nothing is on its way
                 self._kept.stop("interrupted")
             raise
+
+    def _send(self, cells: Sequence[Asked]) -> list[Answered]:
+        with wired(self._primed.lm, self._pays) as wire:
+            self._wire = wire
+            try:
+                return self._primed.run(cells, received=self._received)
+            finally:
+                self._lost, self._wire = wire.lost, None
 
     def _refuse_copies(self, answers: Sequence[Answered]) -> None:
         """End a run whose model only says again what it said before; its copies count as failed.
@@ -246,10 +254,6 @@ class Rounds:
             return False
         self._kept.pay(calls)
         return True
-
-    @property
-    def _lost(self) -> int:
-        return 0 if self._wire is None else self._wire.lost
 
     def _received(self, asked: Asked, number: int, response: Any) -> None:
         if self._wire is not None and number >= 0:
