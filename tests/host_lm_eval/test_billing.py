@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.host_lm_eval.server import GARBLED, Server
 from tests.host_lm_eval.worlds import CoinModel, journal_of, write_task
 
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.host.billing import at_a_kill, may_be_billed, wired
+from evalbudget_lm_eval.host.billing import Wire, at_a_kill, may_be_billed, wired
 from evalbudget_lm_eval.races.api import race
 
 N = 12
@@ -169,3 +170,70 @@ def test_the_model_is_left_as_it_was() -> None:
     with wired(lm, lambda calls: True):
         assert {"model_call", "amodel_call"} < vars(lm).keys()
     assert not {"model_call", "amodel_call"} & vars(lm).keys()
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+)
+def test_a_second_signal_does_not_wait(number: int, kind: type[BaseException]) -> None:
+    lm = _model()
+    wire = Wire(lm, lambda calls: True)
+    with pytest.raises(kind):  # nothing is on its way
+        wire.stop(number)
+
+    def send(messages: list[str]) -> str:
+        wire.stop(number)
+        with pytest.raises(KeyboardInterrupt):
+            wire.stop(signal.SIGINT)
+        return "said"
+
+    wire._send = send
+    assert wire.call(["q"]) == "said"
+    with pytest.raises(kind):
+        wire.check()
+
+
+def test_calls_that_nobody_has_the_answer_of() -> None:
+    wire = Wire(_model(), lambda calls: True)
+    wire._send = lambda messages: "said"
+    assert wire.call(["q", "r", "s"]) == "said"
+    wire.heard()
+    assert wire.lost == 2  # the host failed before it read them
+    wire.call(["t"])
+    wire.heard()
+    assert wire.lost == 0
+    wire.heard()  # of a judge, say
+    assert wire.lost == 0
+
+    def cut(messages: list[str]) -> str:
+        raise KeyboardInterrupt
+
+    wire._send = cut
+    with pytest.raises(KeyboardInterrupt):
+        wire.call(["u", "v"])
+    assert wire.lost == 2
+
+
+def test_what_was_paid_again_is_not_lost() -> None:
+    paid: list[int] = []
+    wire = Wire(_model(), lambda calls: not paid.append(calls))
+    garbled = iter([True, True, False, True])
+
+    def send(messages: list[str]) -> str:
+        if next(garbled):
+            raise ValueError("no JSON")
+        return "said"
+
+    wire._send = send
+    request = ["a", "b"]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="JSON"):
+            wire.call(request)
+        assert wire.lost == 2
+    assert wire.call(request) == "said"
+    for _ in request:
+        wire.heard()
+    assert (paid, wire.lost) == ([2, 2], 0)
+    with pytest.raises(ValueError, match="JSON"):
+        wire.call(request)  # another one, and the first time
+    assert paid == [2, 2]

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from evalbudget.cli._judge_prices import parse_prices
 from evalbudget.cli._output import check_target, write_text
+from evalbudget.cli._task_option import TASK
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
 
@@ -50,6 +51,7 @@ Prices per call are in dollars; without them every judge call costs 1, and --usd
 @click.option(
     "--level", type=float, default=0.95, show_default=True, help="Confidence level of the interval."
 )
+@TASK
 @click.option("--model", metavar="NAME", help="Which model's scores; needed if the pilot has several.")
 @click.option("--max-items", type=click.IntRange(min=2), metavar="N", help="How many items there are.")
 @click.option(
@@ -72,6 +74,7 @@ def plan(
     judge_prices: str,
     generation_price: float,
     level: float,
+    task: str | None,
     model: str | None,
     max_items: int | None,
     one_generation: bool,
@@ -92,7 +95,7 @@ def plan(
     to_stdout = json_path == Path("-")
     if json_path is not None and not to_stdout:
         check_target(json_path)
-    recorded = plugins().open_scores(pilot)
+    recorded = plugins().open_scores(pilot, task)
     try:
         scores = _scores(recorded, model, rescale)
         found = variance_components(

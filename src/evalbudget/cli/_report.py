@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from evalbudget.cli._output import check_target, write_bytes, write_text
+from evalbudget.cli._task_option import TASK
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 
@@ -15,6 +16,7 @@ EXAMPLES = """\b
 Examples:
   evalbudget report logs/
   evalbudget report scores.npz --against baseline --picture leaderboard.png
+  evalbudget report logs/ --task gsm8k
   evalbudget report a.eval b.eval --html report.html
   evalbudget report scores.csv --model a --model b --level 0.9
   evalbudget report logs/ --json - | jq '.leaderboard.rows[].estimate'
@@ -26,6 +28,7 @@ Several raters are a panel of judges; --rater picks one of them, or one of a tas
 
 @click.command(epilog=EXAMPLES)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@TASK
 @click.option("--model", "models", metavar="NAME", multiple=True, help="Only this model; may be repeated.")
 @click.option("--rater", metavar="NAME", help="Only this rater; all of them are a panel otherwise.")
 @click.option("--against", metavar="MODEL", help="Compare all models with this one; the leader otherwise.")
@@ -52,6 +55,7 @@ Several raters are a panel of judges; --rater picks one of them, or one of a tas
 )
 def report(
     paths: tuple[Path, ...],
+    task: str | None,
     models: tuple[str, ...],
     rater: str | None,
     against: str | None,
@@ -63,7 +67,7 @@ def report(
 ) -> None:
     """Say what recorded scores prove: a leaderboard with intervals, paired differences, judges.
 
-    PATH is a log or a file of recorded scores, or a folder of logs of one task. Readings that were bought
+    PATH is a log, a file of recorded scores, or a folder of logs. Readings that were bought
     because of earlier scores do not count for a mean, and the report says so; .npz and .csv files that do not
     say how scores were bought are taken to hold none of those.
     """
@@ -81,7 +85,7 @@ def report(
 
         require_matplotlib()
     found = assemble(
-        {str(path): plugins().open_scores(path) for path in dict.fromkeys(paths)},
+        {str(path): plugins().open_scores(path, task) for path in dict.fromkeys(paths)},
         level=level,
         against=against,
         models=models,

@@ -57,11 +57,11 @@ def evalbudget_register_reports() -> Sequence[type[Section]]:  # type: ignore[em
 
 
 @hookspec(firstresult=True)
-def evalbudget_open_scores(path: Path) -> RecordedScores | None:
-    """Read a file or folder of scores if this plugin knows its format.
+def evalbudget_open_scores(path: Path, task: str | None) -> RecordedScores | None:
+    """Read a file or folder of scores if this plugin knows its format; of one task, if the user named one.
 
     Return None if the path is of another format. Raise InvalidInputError, naming file and remedy, if it is
-    of this format but unreadable.
+    of this format but unreadable, and UnknownNameError if it has no such task.
     """
 
 

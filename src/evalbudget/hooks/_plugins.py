@@ -192,25 +192,37 @@ class Plugins:
         except KeyError:
             raise UnknownNameError("rotation", name, self.schedules) from None
 
-    def open_scores(self, path: Path) -> RecordedScores:
+    def open_scores(self, path: Path, task: str | None = None) -> RecordedScores:
         """Read recorded scores with the first plugin that knows the format.
 
+        Args:
+            path: of a file or a folder.
+            task: of several in a folder of logs, the one to read.
+
         Raises:
-            InvalidInputError: the path does not exist, or nobody knows its format.
+            InvalidInputError: the path does not exist, nobody knows its format, or the format knows no tasks.
+            UnknownNameError: there is no such task.
         """
         if not path.exists():
             raise InvalidInputError(f"{path} does not exist; give a file or folder of recorded scores")
         # pluggy calls the last registered first, and the built-in, marked trylast, at the end
         for reader in reversed(self._manager.hook.evalbudget_open_scores.get_hookimpls()):
             try:
-                scores = cast("RecordedScores | None", reader.function(path))
+                known = {"path": path, "task": task}
+                arguments = [known[name] for name in reader.argnames]
+                scores = cast("RecordedScores | None", reader.function(*arguments))
             except EvalbudgetError:
                 raise
             except Exception:  # a third party's code: whatever it raises must not end the others
                 log.exception("plugin %r failed to look at %s", reader.plugin_name, path)
                 continue
-            if scores is not None:
-                return scores
+            if scores is None:
+                continue
+            if task is not None and "task" not in reader.argnames:
+                raise InvalidInputError(
+                    f"{path} is of a format that knows no tasks, so there is no {task!r}; leave --task out"
+                )
+            return scores
         raise InvalidInputError(
             f"{path} is not recorded scores that any installed plugin can read. Known are .npz and .csv "
             "files in the recorded-scores layout, and the logs of the installed host plugins "

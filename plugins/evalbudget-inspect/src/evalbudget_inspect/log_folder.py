@@ -18,7 +18,7 @@ from inspect_ai.log import (
 from inspect_ai.scorer import Score
 
 from evalbudget.backtest import Bought, LogColumns, RecordedScores
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.host.how_bought import bought
 from evalbudget_inspect.host.readings import readings_of, was_asked, weight_of
 from evalbudget_inspect.host.score_values import value_to_number
@@ -44,7 +44,9 @@ class _Turns:
     kept: bool
 
 
-def open_scores(path: Path, *, wanted: Wanted | None = None) -> RecordedScores | None:
+def open_scores(
+    path: Path, *, task: str | None = None, wanted: Wanted | None = None
+) -> RecordedScores | None:
     """An inspect ``.eval`` log, or a folder of them; None if the path is neither.
 
     Models are the evaluated models, raters the scorers, repeats the epochs; several logs of the same task
@@ -58,32 +60,40 @@ def open_scores(path: Path, *, wanted: Wanted | None = None) -> RecordedScores |
 
     Args:
         path: of the log or the folder.
+        task: of several, the one to read; its name, with or without that of its package.
         wanted: told each log's header; those it does not want are left out, as are unreadable ones. The
             result is None if none is left.
 
     Raises:
         InvalidInputError: a log is truncated or unreadable, logs of several tasks, or no score at all.
+        UnknownNameError: no log is of this task.
     """
     files = _logs(path)
     if not files:
         return None
     columns = LogColumns()
-    tasks: dict[str, Path] = {}
+    tasks: set[str] = set()
     purchases: dict[str, dict[str, Bought]] = {}
     kept = []
+    others = set()
     for file, header, summaries in _each_once(files, wanted):
-        tasks.setdefault(header.eval.task, file)
+        if task is not None and task not in (header.eval.task, header.eval.task.rpartition("/")[2]):
+            others.add(header.eval.task)
+            continue
+        tasks.add(header.eval.task)
         turns = _turns(header, summaries)
         kept.append(turns is not None and turns.kept)
         purchases.setdefault(header.eval.model, {})[str(file)] = bought(header, summaries)
         for summary in summaries if turns is None else sorted(summaries, key=lambda s: s.epoch):
             _add(columns, header, summary, file, turns)
+    if others and not tasks and task is not None:
+        raise UnknownNameError(f"task in {path}:", task, others)
     if not tasks:
         return None
     if len(tasks) > 1:
         raise InvalidInputError(
             f"{path} holds logs of {len(tasks)} tasks ({', '.join(sorted(tasks))}), whose items are not "
-            f"comparable; give the logs of one task, for example {next(iter(tasks.values()))}"
+            f"comparable; name one of them, for example --task {min(tasks)}"
         )
     if not columns.items:
         raise InvalidInputError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought, LogColumns, RecordedScores
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import Call, share_weights
 from evalbudget_lm_eval.host.answers import WEIGHT
 from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
@@ -23,7 +23,7 @@ _Score = tuple[str, int, float]
 
 
 def open_scores(
-    path: Path, *, wanted: Callable[[SamplesFile], bool] = lambda file: True
+    path: Path, *, task: str | None = None, wanted: Callable[[SamplesFile], bool] = lambda file: True
 ) -> RecordedScores | None:
     """A folder with ``samples_*.jsonl`` of lm-eval, or one such file; None if the path is neither.
 
@@ -37,13 +37,18 @@ def open_scores(
 
     Args:
         path: of the folder or the file.
+        task: of several, the one to read.
         wanted: which files to read.
 
     Raises:
         InvalidInputError: a file is damaged, the same document differs between two of them, or there is no
             score at all.
+        UnknownNameError: no file is of this task.
     """
-    files = _newest([file for file in samples_files(path) if wanted(file)])
+    found = [file for file in samples_files(path) if wanted(file)]
+    files = _newest([file for file in found if task in (None, file.task)])
+    if not files and found and task is not None:
+        raise UnknownNameError(f"task in {path}:", task, {file.task for file in found})
     if not files:
         return None
     loaded = [(file, list(file.records())) for file in files]

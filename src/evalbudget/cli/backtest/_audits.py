@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from evalbudget.audits.flags import LABEL_PRICE, MARGIN, MAX_LABELS, SCORE_RANGE
+from evalbudget.cli._task_option import TASK
 from evalbudget.cli.backtest._shared import (
     FILE,
     JSON,
@@ -59,6 +60,7 @@ Examples:
 @options_of((MAX_LABELS,))
 @TOP
 @RATER
+@TASK
 @SEEDS
 @JSON
 def audits(
@@ -73,6 +75,7 @@ def audits(
     max_labels: int | None,
     top: float,
     rater: str | None,
+    task: str | None,
     seeds: int,
     json_path: Path | None,
 ) -> None:
@@ -82,7 +85,7 @@ def audits(
     """
     from evalbudget.backtest import backtest_audits  # numpy and tables take their time: not for --help
 
-    recorded = plugins().open_scores(path)
+    recorded = plugins().open_scores(path, task)
     names = listed(samplers)
     options: dict[str, dict[str, Any]] = {}
     if max_labels is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from evalbudget.cli._judge_prices import parse_prices
+from evalbudget.cli._task_option import TASK
 from evalbudget.cli.backtest._shared import FILE, JSON, MODEL, SEEDS, listed, names_option, progress, show
 from evalbudget.hooks._plugins import plugins
 
@@ -29,6 +30,7 @@ Examples:
 )
 @click.option("--rescale", is_flag=True, help="Map each judge's observed range to 0..1.")
 @MODEL
+@TASK
 @SEEDS
 @JSON
 def judges(
@@ -38,6 +40,7 @@ def judges(
     judge_prices: str | None,
     rescale: bool,
     model: str | None,
+    task: str | None,
     seeds: int,
     json_path: Path | None,
 ) -> None:
@@ -48,7 +51,7 @@ def judges(
     from evalbudget.backtest import backtest_rotation  # numpy and tables take their time: not for --help
 
     classes = [plugins().schedule(name) for name in listed(rotations)]
-    recorded = plugins().open_scores(path)
+    recorded = plugins().open_scores(path, task)
     prices = None if judge_prices is None else parse_prices(judge_prices, recorded.raters).tolist()
     with progress() as report:
         result = backtest_rotation(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalbudget.cli._task_option import TASK
 from evalbudget.cli.backtest._shared import (
     FILE,
     JSON,
@@ -60,6 +61,7 @@ Examples:
 @TOP
 @click.option("--no-intervals", is_flag=True, help="Leave intervals out, to save time.")
 @RATER
+@TASK
 @SEEDS
 @WORKERS
 @JSON
@@ -74,6 +76,7 @@ def races(
     top: float,
     no_intervals: bool,
     rater: str | None,
+    task: str | None,
     seeds: int,
     workers: int | None,
     json_path: Path | None,
@@ -81,7 +84,7 @@ def races(
     """Who finds the best model of FILE, with how many evaluations?"""
     from evalbudget.backtest import backtest_race  # numpy and tables take their time: not for --help
 
-    recorded = plugins().open_scores(path)
+    recorded = plugins().open_scores(path, task)
     names = listed(samplers)
     bounds = None if score_range is None else parse_range(score_range)
     with progress() as report:

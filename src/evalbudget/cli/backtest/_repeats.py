@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from evalbudget.cli._task_option import TASK
 from evalbudget.cli.backtest._shared import (
     JSON,
     MODEL,
@@ -58,6 +59,7 @@ Examples:
 )
 @MODEL
 @RATER
+@TASK
 @SEEDS
 @WORKERS
 @JSON
@@ -70,6 +72,7 @@ def repeats(
     in_flight: int,
     model: str | None,
     rater: str | None,
+    task: str | None,
     seeds: int,
     workers: int | None,
     json_path: Path | None,
@@ -82,7 +85,7 @@ def repeats(
     from evalbudget.backtest import backtest  # numpy and tables take their time: not for --help
 
     names = [plugins().sampler(name) for name in listed(samplers)]
-    recordings = [plugins().open_scores(path) for path in files]
+    recordings = [plugins().open_scores(path, task) for path in files]
     with progress() as report:
         result = backtest(
             recordings,

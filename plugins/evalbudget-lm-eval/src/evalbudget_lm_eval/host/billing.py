@@ -164,8 +164,7 @@ class Wire:
                     raise
                 else:
                     del self._times[id(messages)]
-                    if not isinstance(self._over, KeyboardInterrupt | SystemExit):
-                        return answers
+                    return answers
                 finally:
                     self._under_way -= len(messages)
         while self._under_way:
