@@ -19,10 +19,10 @@ from evalbudget.audits.policies._label_rates import (
     _steps,
     audits_only,
     best_rates,
+    expected_pass_labels,
     fits_disjoint,
     pool_cost,
     residual_variance,
-    second_pass_labels,
     single_audits_only,
     single_needed,
     single_pool_cost,
@@ -123,7 +123,7 @@ def test_residual_variance_is_the_mean_square_over_the_rate() -> None:
 def test_labels_of_a_second_pass_against_the_sum_they_solve() -> None:
     """Adding up the gain of each label until the threshold is reached."""
     for n_items, gap, variance in ((2000, 0.05, 0.02), (500, 0.2, 0.1)):
-        found = float(second_pass_labels(n_items, np.array([gap]), np.array([variance]), 4.0)[0])
+        found = float(expected_pass_labels(n_items, np.array([gap]), np.array([variance]), 4.0)[0])
         gained, n = 0.0, 0
         while gained < 4.0:
             gained += (gap * n_items / (n_items - n)) ** 2 / (2 * (variance + gap**2))

@@ -17,9 +17,9 @@ from evalbudget.audits.policies._label_rates import (
     Task,
     audits_only,
     best_rates,
+    expected_pass_labels,
     pool_cost,
     residual_variance,
-    second_pass_labels,
     single_audits_only,
     single_needed,
     single_pool_cost,
@@ -107,7 +107,7 @@ class Outlook:
         )
 
         def pool(variance: FloatArray) -> Pool:
-            needed = second_pass_labels(c.n_items, task.gap, variance, task.log_threshold)
+            needed = expected_pass_labels(c.n_items, task.gap, variance, task.log_threshold)
             return Pool(c.n_items, c.n_items - self.contexts, needed)
 
         labelled = of_labels[leader, rivals]

@@ -57,7 +57,7 @@ class Pool:
         n_items: N.
         left: items not drawn yet.
         needed: labels of each rival that a second pass is expected to need if none were there, shape
-            (rivals,); see :func:`second_pass_labels`.
+            (rivals,); see :func:`expected_pass_labels`.
     """
 
     n_items: int
@@ -163,7 +163,7 @@ def _cheapest(
     return Rates(options[best], float(cost[best]), float(steps[best].max()), residual[best], steps[best])
 
 
-def second_pass_labels(
+def expected_pass_labels(
     n_items: int, gap: FloatArray, variance: FloatArray, log_threshold: float
 ) -> FloatArray:
     r"""Labels until a difference of means over a pool is proved, none labelled twice.
@@ -242,7 +242,7 @@ def single_pool_cost(
 
 
 def single_needed(n_items: int, variance: float, half_width: float, alpha: float) -> FloatArray:
-    """:func:`second_pass_labels` for one mean, shape (1,)."""
+    """:func:`expected_pass_labels` for one mean, shape (1,)."""
     endless = _steps(variance, 1.0, half_width, alpha)
     return np.array([n_items * endless / (n_items + endless)])
 

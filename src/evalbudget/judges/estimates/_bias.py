@@ -1,4 +1,4 @@
-"""Each judge's bias against its panel, and the fit behind every judge-corrected estimate."""
+"""How sure each judge's bias against its panel is; the biases themselves are fitted in ``_mixed``."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
 from evalbudget_lm_eval.judges.filter import check_judges, panel_of
 from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config
-from evalbudget_lm_eval.repeats.outcome import results_of
+from evalbudget_lm_eval.repeats.output import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, fingerprint_of
 from evalbudget_lm_eval.repeats.refusals import check_budget, check_repeats
