@@ -19,7 +19,8 @@ from tests.host_lm_eval.server import GARBLED, Server
 from tests.host_lm_eval.worlds import CoinModel, journal_of, write_task
 
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.host.billing import Wire, at_a_kill, may_be_billed, wired
+from evalbudget_lm_eval.host.billing import at_a_kill, may_be_billed
+from evalbudget_lm_eval.host.wire import Wire, _Final, wired
 from evalbudget_lm_eval.races.api import race
 
 N = 12
@@ -32,11 +33,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _run(
-    folder: Path, server: Server, concurrent: int, *, max_retries: int = 3, **options: Any
+    folder: Path,
+    server: Server,
+    concurrent: int,
+    *,
+    max_retries: int = 3,
+    model: str = "local-chat-completions",
+    **options: Any,
 ) -> dict[str, Any]:
     with budgeted(**{"sampler": "uniform", "journal": "j.jsonl", **options}):
         found = lm_eval.evaluator.simple_evaluate(
-            model="local-chat-completions",
+            model=model,
             model_args=server.chat_args(num_concurrent=concurrent, max_retries=max_retries),
             tasks=["numbers"],
             apply_chat_template=True,
@@ -59,8 +66,8 @@ def test_calls_that_the_host_sends_again_are_paid(folder: Path, server: Server, 
     block = _run(folder, server, concurrent, budget=2 * N, in_flight=N)
     assert block["spent"] == server.billed == 2 * N
     assert (block["readings"], block["failed"]) == (2 * N - 2, 2)
-    assert block["failures"] == {"no reply that the host could read; sent again": 2}
-    assert "sent again" in block["summary"]["text"]
+    assert block["failures"] == {"cut off, or no reply that the host could read": 2}
+    assert "cut off, or no reply" in block["summary"]["text"]
     more = _run(folder, server, concurrent, budget=3 * N, in_flight=N)  # the record knows of them
     assert more["spent"] == server.billed == 3 * N
     assert more["failed"] == 2
@@ -69,10 +76,11 @@ def test_calls_that_the_host_sends_again_are_paid(folder: Path, server: Server, 
 def test_what_is_on_its_way_when_one_fails_is_waited_for(folder: Path, server: Server) -> None:
     server.latency = 0.1
     server.fail(500, times=math.inf, when=lambda body: "say 7 please" in json.dumps(body))
-    block = _run(folder, server, 8, budget="1x", max_retries=1)
+    block = _run(folder, server, 2, budget="1x", max_retries=1)
     assert (block["readings"], block["failed"]) == (N - 1, 1)
     assert server.billed == N - 1
     assert server.calls() == N - 1 + 2  # it was asked again, by itself
+    assert block["rounds"] == 2  # and nobody else: they had been sent all the same
 
 
 @pytest.mark.parametrize("concurrent", [1, 4])
@@ -148,38 +156,49 @@ def _refused() -> requests.exceptions.ConnectionError:
 
 
 def test_what_may_be_billed() -> None:
-    lm = _model()
     answered = requests.Response()
     answered.status_code = 503
-    for error in (_status(429), _status(400), _refused(), requests.ConnectTimeout()):
-        assert not may_be_billed(lm, error), error
-    assert not may_be_billed(lm, requests.HTTPError(response=answered))
-    for error in (
-        _status(200),
-        TimeoutError(),
-        requests.ReadTimeout(),
-        ValueError(),
-        OSError("reset"),
-    ):
-        assert may_be_billed(lm, error), error
-    assert not may_be_billed(CoinModel(), ValueError())
+    unsent = (ValueError("no key"), NotImplementedError(), KeyError("choices"))
+    for error in (_status(429), _status(400), _refused(), requests.ConnectTimeout(), *unsent):
+        assert not may_be_billed(error), error
+    assert not may_be_billed(requests.HTTPError(response=answered))
+    for error in (_status(200), TimeoutError(), requests.ReadTimeout(), OSError("reset"), RuntimeError()):
+        assert may_be_billed(error), error
+    assert all(may_be_billed(error, sent=True) for error in unsent)
+    assert not may_be_billed(_status(429), sent=True)
+
+
+class Purse:
+    """Has so much, and pays with it."""
+
+    def __init__(self, free: int = 0) -> None:
+        self.free = free
+        self.owed = 0
+
+    def pays(self, calls: int) -> bool:
+        if calls > self.free:
+            return False
+        self.free -= calls
+        return True
+
+    def owes(self, calls: int) -> None:
+        self.owed += calls
 
 
 def test_the_model_is_left_as_it_was() -> None:
     lm = _model()
-    with wired(lm, lambda calls: True):
-        assert {"model_call", "amodel_call"} < vars(lm).keys()
-    assert not {"model_call", "amodel_call"} & vars(lm).keys()
+    with wired(lm, Purse()):
+        assert {"model_call", "amodel_call", "parse_generations"} < vars(lm).keys()
+    assert not {"model_call", "amodel_call", "parse_generations"} & vars(lm).keys()
 
 
 @pytest.mark.parametrize(
     ("number", "kind"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
 )
 def test_a_second_signal_does_not_wait(number: int, kind: type[BaseException]) -> None:
-    lm = _model()
-    wire = Wire(lm, lambda calls: True)
     with pytest.raises(kind):  # nothing is on its way
-        wire.stop(number)
+        Wire(_model(), Purse()).stop(number)
+    wire = Wire(_model(), Purse())
 
     def send(messages: list[str]) -> str:
         wire.stop(number)
@@ -189,21 +208,30 @@ def test_a_second_signal_does_not_wait(number: int, kind: type[BaseException]) -
 
     wire._send = send
     assert wire.call(["q"]) == "said"
-    with pytest.raises(kind):
-        wire.check()
+    with pytest.raises(KeyboardInterrupt):
+        wire.heard()  # read, and recorded
+    with pytest.raises(KeyboardInterrupt):
+        wire.call(["r"])
 
 
-def test_calls_that_nobody_has_the_answer_of() -> None:
-    wire = Wire(_model(), lambda calls: True)
+@pytest.mark.parametrize("alone", [False, True])
+def test_calls_that_nobody_has_the_answer_of(alone: bool) -> None:
+    purse = Purse(free=2)
+    wire = Wire(_model(), purse, alone=alone)
+
+    def lost() -> int:
+        wire.settle()
+        return wire.billed if alone else 2 - purse.free + purse.owed
+
     wire._send = lambda messages: "said"
-    assert wire.call(["q", "r", "s"]) == "said"
+    assert wire.call(["q"]) == "said"
     wire.heard()
-    assert wire.lost == 2  # the host failed before it read them
+    wire.heard()  # of a judge, say
+    assert lost() == 0
+    wire.call(["r", "s"])
     wire.call(["t"])
     wire.heard()
-    assert wire.lost == 0
-    wire.heard()  # of a judge, say
-    assert wire.lost == 0
+    assert lost() == 2  # the host failed before it read them
 
     def cut(messages: list[str]) -> str:
         raise KeyboardInterrupt
@@ -211,29 +239,98 @@ def test_calls_that_nobody_has_the_answer_of() -> None:
     wire._send = cut
     with pytest.raises(KeyboardInterrupt):
         wire.call(["u", "v"])
-    assert wire.lost == 2
+    assert lost() == 4
+    assert purse.owed == (0 if alone else 2)
 
 
-def test_what_was_paid_again_is_not_lost() -> None:
-    paid: list[int] = []
-    wire = Wire(_model(), lambda calls: not paid.append(calls))
-    garbled = iter([True, True, False, True])
+@pytest.mark.parametrize("alone", [False, True])
+def test_every_time_that_may_be_billed_is_paid_once(alone: bool) -> None:
+    purse = Purse(free=5)
+    wire = Wire(_model(), purse, alone=alone)
+    garbled = iter([True, True, False, True, True, True])
 
     def send(messages: list[str]) -> str:
         if next(garbled):
-            raise ValueError("no JSON")
+            raise OSError("reset")
         return "said"
 
     wire._send = send
     request = ["a", "b"]
-    for _ in range(2):
-        with pytest.raises(ValueError, match="JSON"):
+    for free in (3, 1):
+        with pytest.raises(OSError, match="reset"):
             wire.call(request)
-        assert wire.lost == 2
+        assert purse.free == free
     assert wire.call(request) == "said"
     for _ in request:
         wire.heard()
-    assert (paid, wire.lost) == ([2, 2], 0)
-    with pytest.raises(ValueError, match="JSON"):
-        wire.call(request)  # another one, and the first time
-    assert paid == [2, 2]
+    with pytest.raises(_Final):  # the third may not be sent again: there is too little left
+        wire.call(request)
+    assert (purse.free, purse.owed, wire.billed) == ((1, 0, 2) if alone else (1, 2, 0))
+    assert not wire._unread
+
+
+def test_the_last_time_of_a_cell_by_itself_is_its_own_cost() -> None:
+    lm, purse = _model(), Purse(free=9)
+    lm.max_retries = 1
+    wire = Wire(lm, purse, alone=True)
+    wire._send = _reset
+    with pytest.raises(_Final):
+        wire.call(["a"])
+    assert (purse.free, wire.billed) == (9, 1)
+
+
+def _reset(messages: list[str]) -> str:
+    raise OSError("reset")
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with wired(_model(), Purse()):
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+def test_replies_without_content_are_answers(
+    folder: Path, server: Server, monkeypatch: pytest.MonkeyPatch, concurrent: int
+) -> None:
+    complete = server._completion
+
+    def without_content(path: str, body: dict[str, Any]) -> dict[str, Any]:
+        reply = complete(path, body)
+        reply["choices"][0]["message"]["content"] = None
+        return reply
+
+    monkeypatch.setattr(server, "_completion", without_content)
+    server.fail(500, after=N - 1)
+    block = _run(folder, server, concurrent, budget="1x", max_retries=1)
+    assert (block["spent"], block["readings"]) == (N, N)
+    assert server.billed == N
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+def test_what_a_document_was_answered_in_part_is_not_asked_again(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, concurrent: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = write_task(tmp_path / "tasks", n=3, repeats=8)
+    server.fail(500, after=20)
+    block = _run(folder, server, concurrent, budget=24, max_retries=1)
+    assert block["spent"] == server.billed == 24
+    assert (block["readings"], block["failed"]) == (3, 0)
+
+
+def test_nothing_is_paid_before_it_is_sent(
+    folder: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(ValueError, match="API key not found"):
+        _run(folder, server, 4, budget=2 * N, model="openai-chat-completions")
+    assert journal_of("j.jsonl").spent == 0
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    block = _run(folder, server, 4, budget=2 * N, model="openai-chat-completions")
+    assert (block["readings"], server.billed) == (2 * N, 2 * N)

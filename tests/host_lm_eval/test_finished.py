@@ -59,8 +59,8 @@ def test_results_that_never_reached_the_disk_are_not_bought_again(
 ) -> None:
     finish = Record.finish
 
-    def killed(self: Record, reason: str, **counted: Any) -> None:
-        finish(self, reason, **counted)
+    def killed(self: Record, reason: str) -> None:
+        finish(self, reason)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -146,6 +146,35 @@ def test_another_range_is_another_run(folder: Path) -> None:
     model = CoinModel()
     assert _run(folder, model, score_range="0..1")["evalbudget"]["failed"] == 0
     assert len(model.calls) == BUDGET
+
+
+def test_a_run_of_another_range_that_was_broken_off_is_left_alone(folder: Path) -> None:
+    _run(folder, CoinModel())
+    broken = CoinModel()
+    _stops(broken, after=40)
+    with pytest.raises(KeyboardInterrupt):
+        _run(folder, broken, score_range="0..2")
+    again = CoinModel()
+    _run(folder, again)
+    assert not again.calls
+    _run(folder, again, score_range="0..2")
+    assert len(again.calls) == BUDGET - 40
+    assert _records() == ["1.jsonl", "2.jsonl"]
+
+
+def test_a_named_record_of_another_range_is_refused(folder: Path) -> None:
+    _run(folder, CoinModel(), journal="j.jsonl", score_range="0..1")
+    with pytest.raises(InvalidInputError, match=r"j\.jsonl counts scores by .*0\.0, 1\.0.* and this run by"):
+        _run(folder, CoinModel(), journal="j.jsonl", score_range="0..5")
+
+
+def test_a_record_that_was_cut_off_in_its_last_line_goes_on(folder: Path) -> None:
+    _run(folder, CoinModel())
+    (path,) = Path("evalbudget-journals").glob("*.jsonl")
+    path.write_bytes(path.read_bytes()[:-8])
+    again = CoinModel()
+    assert _run(folder, again)["evalbudget"]["spent"] == BUDGET
+    assert not again.calls
 
 
 def test_answers_without_a_number_are_not_outside_of_a_range(

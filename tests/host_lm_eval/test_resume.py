@@ -177,7 +177,7 @@ def test_a_command_that_was_killed_goes_on_to_its_budget(
         assert process.wait() == code, (tmp_path / "log").read_text()
     said = (tmp_path / "log").read_text()
     waits = number != signal.SIGKILL
-    assert ("are waited for" in said) == waits
+    assert ("are waited for" in said) == waits or concurrent == 1  # between two calls nothing is on its way
     assert "Traceback" not in said
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -251,7 +251,9 @@ def test_calls_that_an_interrupt_cut_off_count(
     with budgeted(**arguments):
         block = simple_evaluate(folder, _model(server, num_concurrent=8), **CHAT)["evalbudget"]
     assert sum(one.status == 200 for one in server.served) <= 72 == block["spent"]
-    assert block["failures"] == {"under way when the run was broken off": 8}
+    (reason,) = block["failures"]
+    assert reason == "cut off, or no reply that the host could read"
+    assert 0 < block["failures"][reason] <= 8
     assert block["closed"] == []
 
 

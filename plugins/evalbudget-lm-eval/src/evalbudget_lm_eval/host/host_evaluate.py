@@ -12,7 +12,7 @@ import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from lm_eval.api.instance import Instance
@@ -33,6 +33,9 @@ DEFAULT_SEED = 1234
 """What the host's API classes send with every request."""
 
 _HOST_LOGS = tuple(logging.getLogger(f"lm_eval.{name}") for name in ("evaluator", "models"))
+
+
+_NOTHING: Responses = MappingProxyType({})
 
 
 class PrimedTasks:
@@ -113,11 +116,14 @@ class PrimedTasks:
 
     # what happens
 
-    def run(self, cells: Sequence[Asked], *, received: Received | None = None) -> list[Answered]:
+    def run(
+        self, cells: Sequence[Asked], *, said: Responses = _NOTHING, received: Received | None = None
+    ) -> list[Answered]:
         """One round through the host's own ``evaluate``.
 
         Args:
             cells: documents to ask, in any order; repeats differ in their epoch.
+            said: what the model said to some of their requests earlier; these are not asked again.
             received: told every response as soon as the model has it, where its class reports them to the
                 host's cache hook (the API and the Hugging Face classes do).
 
@@ -132,7 +138,7 @@ class PrimedTasks:
         if not cells:
             return []
         with bars_of_a_round(len(cells), hidden=self.hides_bars):
-            answered = self._evaluate(self.lm, cells, received or _nobody)
+            answered = self._evaluate(cells, said, received or _nobody)
         self.adopt(answered)
         return answered
 
@@ -153,7 +159,7 @@ class PrimedTasks:
         ]
         if not complete:
             return []
-        answered = self._evaluate(Memory(self.lm, said), complete, received or _nobody)
+        answered = self._evaluate(complete, said, received or _nobody)
         self.adopt(answered)
         return answered
 
@@ -263,28 +269,26 @@ class PrimedTasks:
             },
         )
 
-    def _evaluate(self, lm: Any, asked: Sequence[Asked], received: Received) -> list[Answered]:
-        """The host's ``evaluate`` on these documents, answered by ``lm``."""
+    def _evaluate(self, asked: Sequence[Asked], said: Responses, received: Received) -> list[Answered]:
+        """The host's ``evaluate`` on these documents; the model is asked for what it did not say before."""
         rounds: dict[str, list[Asked]] = {}
         for one in asked:
             self._document(one.task, one.doc_id)
             rounds.setdefault(one.task, []).append(one)
 
-        known: Responses = lm.said if isinstance(lm, Memory) else {}
         for name, own in rounds.items():
             running = self._served[name].running
-            running.known = {one: tuple(known.get(one, {}).get(SCORED, ())) for one in own}
+            running.known = {one: tuple(said.get(one, {}).get(SCORED, ())) for one in own}
             running.keep = lambda one, text: received(one, SCORED, text)
         try:
             sent: list[Sent] = []
             for name, own in rounds.items():
                 sent += self._served[name].serve(own, seed=self._seed)
+            lm = Memory(self.lm, said) if said else self.lm
             if isinstance(lm, Memory):
                 lm.expect(sent)
+            with listening(self.lm, sent, said, received):
                 found = self._ask_host(lm, rounds)
-            else:
-                with listening(lm, sent, received):
-                    found = self._ask_host(lm, rounds)
         finally:
             self.restore()
         self._ran = True

@@ -20,8 +20,8 @@ Responses = Mapping[Asked, Mapping[int, Sequence[Any]]]
 
 
 @contextmanager
-def listening(lm: Any, sent: Sequence[Sent], received: Received) -> Iterator[None]:
-    """Have the model's class report every response, in front of the host's own cache.
+def listening(lm: Any, sent: Sequence[Sent], said: Responses, received: Received) -> Iterator[None]:
+    """Have the model's class report every new response, in front of the host's own cache.
 
     Classes report to the host's cache hook, so that ``--use_cache`` keeps what a broken run had; one that
     does not is not heard.
@@ -30,7 +30,7 @@ def listening(lm: Any, sent: Sequence[Sent], received: Received) -> Iterator[Non
         yield
         return
     before = lm.cache_hook
-    lm.set_cache_hook(_Hook(before, sent, received))
+    lm.set_cache_hook(_Hook(before, sent, said, received))
     try:
         yield
     finally:
@@ -40,14 +40,14 @@ def listening(lm: Any, sent: Sequence[Sent], received: Received) -> Iterator[Non
 class _Hook:
     """Takes the place of the host's cache hook, and passes everything on to it."""
 
-    def __init__(self, before: Any, sent: Sequence[Sent], received: Received) -> None:
+    def __init__(self, before: Any, sent: Sequence[Sent], said: Responses, received: Received) -> None:
         self._before = before
         self._received = received
         self._waiting: dict[str, deque[Sent]] = {}
         for one in sent:
             key = _key(one.instance.request_type, one.instance.args)
             if key is not None:  # repeats have the same key: one is as good as the other
-                self._waiting.setdefault(key, deque()).extend([one] * one.repeats)
+                self._waiting.setdefault(key, deque()).extend([one] * (one.repeats - len(said_to(one, said))))
 
     def add_partial(self, attr: str, req: Iterable[Any], res: Any) -> None:
         """Called by the model's class with the arguments of the request that was answered."""
@@ -67,16 +67,16 @@ def _key(attr: str, arguments: Iterable[Any]) -> str | None:
 
 
 class Memory:
-    """Takes the model's place and repeats what it said.
+    """Takes the model's place: repeats what it said, and asks it for the rest.
 
     Args:
-        lm: the model, for everything but answers.
-        said: its responses.
+        lm: the model.
+        said: its responses so far.
     """
 
     def __init__(self, lm: Any, said: Responses) -> None:
         self._lm = lm
-        self.said = said
+        self._said = said
         self._sent: dict[int, Sent] = {}
         self._used: dict[int, int] = {}
 
@@ -88,21 +88,35 @@ class Memory:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lm, name)
 
-    def generate_until(self, requests: Sequence[Any], **_: object) -> list[Any]:
+    def generate_until(self, requests: Sequence[Any], **more: Any) -> list[Any]:
         """Responses to these requests."""
-        return [self._next(request) for request in requests]
+        return self._respond(self._lm.generate_until, requests, more)
 
-    def loglikelihood(self, requests: Sequence[Any], **_: object) -> list[Any]:
+    def loglikelihood(self, requests: Sequence[Any], **more: Any) -> list[Any]:
         """Responses to these requests."""
-        return [self._next(request) for request in requests]
+        return self._respond(self._lm.loglikelihood, requests, more)
 
-    def loglikelihood_rolling(self, requests: Sequence[Any], **_: object) -> list[Any]:
+    def loglikelihood_rolling(self, requests: Sequence[Any], **more: Any) -> list[Any]:
         """Responses to these requests."""
-        return [self._next(request) for request in requests]
+        return self._respond(self._lm.loglikelihood_rolling, requests, more)
 
-    def _next(self, request: Any) -> Any:
+    def _respond(
+        self, ask: Callable[..., Sequence[Any]], requests: Sequence[Any], more: Mapping[str, Any]
+    ) -> list[Any]:
+        known = [self._next(request) for request in requests]
+        missing = [request for request, had in zip(requests, known, strict=True) if not had]
+        told = iter(ask(missing, **more) if missing else ())
+        return [had[0] if had else next(told) for had in known]
+
+    def _next(self, request: Any) -> list[Any]:
+        """The next response to it; empty if there is none."""
         one = self._sent[id(request)]
         count = self._used.get(id(request), 0)
         self._used[id(request)] = count + 1
-        response = self.said[one.asked][one.number][count]
-        return tuple(response) if isinstance(response, list) else response  # JSON knows no tuples
+        had = said_to(one, self._said)[count : count + 1]
+        return [tuple(r) if isinstance(r, list) else r for r in had]  # JSON knows no tuples
+
+
+def said_to(one: Sent, said: Responses) -> Sequence[Any]:
+    """Responses to one request."""
+    return said.get(one.asked, {}).get(one.number, ())

@@ -115,7 +115,7 @@ class _Arm:
         """What earlier runs bought."""
         kept = self.entrant.kept
         count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[RACE]))
-        self.race.pay(self.number, kept.again)
+        self.race.pay(self.number, kept.unanswered)
         found = []
         for one in kept.bought:
             value, error = (None, one.error) if one.answer is None else self._value(one.answer)
@@ -135,6 +135,13 @@ class _Arm:
             return False
         self.race.pay(self.number, calls)
         return True
+
+    def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:
+        left = list(cells)
+        while left and calls > self.race.purchase.ledger.free:
+            self.race.abandoned(self.number, _key(left.pop()))
+        self.race.pay(self.number, calls)
+        return left
 
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
         tally = self.race.lanes[self.number].tally

@@ -27,7 +27,7 @@ UNIT = "calls"
 """What a budget of 1 buys."""
 
 _REASONS = 5
-_AGAIN = "no reply that the host could read; sent again"
+_UNANSWERED = "cut off, or no reply that the host could read"
 
 
 def results_of(book: RepeatPurchase, *, in_flight: int, rounds: int) -> tuple[dict[str, Any], Summary]:
@@ -117,8 +117,8 @@ def _failures(book: RepeatPurchase) -> dict[str, int]:
         if reading.value is None:
             reason = reading.error or "no score"
             found[reason] = found.get(reason, 0) + 1
-    if book.kept.again:
-        found[_AGAIN] = book.kept.again
+    if book.kept.unanswered:
+        found[_UNANSWERED] = book.kept.unanswered
     return dict(sorted(found.items(), key=lambda reason: -reason[1]))
 
 
@@ -138,7 +138,7 @@ def _block(
         "score_range": list(config.score_range) if config.score_range else None,
         "spent": book.purchase.ledger.spent,
         "readings": sum(r.value is not None for r in readings),
-        "failed": sum(r.value is None for r in readings) + book.kept.again,
+        "failed": sum(r.value is None for r in readings) + book.kept.unanswered,
         "failures": dict(list(_failures(book).items())[:_REASONS]),
         "closed": _closed(book),
         "stop_reason": book.purchase.stop_reason,

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ class RepeatPurchase:
             cost_of=lambda cell: costs[cell.item],
             journal=self.record.journal,
         )
-        self.purchase.pay(float(self.kept.again))
+        self.purchase.pay(float(self.kept.unanswered))
         for request in self.sampler.pending:
             self.purchase.promise(request)
         self._requests = {self.asked(event.request): event.request for event in self.purchase.journal}
@@ -75,6 +75,7 @@ class RepeatPurchase:
     def tell(self, answers: Iterable[Answered]) -> None:
         """Documents were scored."""
         for answer in answers:
+            self.record.count_by(counted_by(self.config))
             value = answer.metrics.get(self.scores[answer.task])
             error = None
             if value is None or math.isnan(value):
@@ -91,11 +92,19 @@ class RepeatPurchase:
         self.purchase.fail(self._requests[asked], error)
 
     def pays(self, calls: int) -> bool:
-        """Pay for calls that the host sends again; False if they exceed what is left of the budget."""
+        """Pay for calls that brought no answer; False, and nothing paid, if they exceed what is left."""
         if calls > self.purchase.ledger.free:
             return False
         self.purchase.pay(float(calls))
         return True
+
+    def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:
+        """Pay for them out of what was promised to cells, the last first; those are returned that remain."""
+        left = list(cells)
+        while left and calls > self.purchase.ledger.free:
+            self.purchase.abandon(self._requests[left.pop()])
+        self.purchase.pay(float(calls))
+        return left
 
     # what is known
 
@@ -126,6 +135,11 @@ class RepeatPurchase:
             asked: math.nan if request.weight is None else request.weight
             for asked, request in self._requests.items()
         }
+
+
+def counted_by(config: Config) -> dict[str, Any]:
+    """By what settings answers count as scores."""
+    return {"score_range": None if config.score_range is None else list(config.score_range)}
 
 
 def fingerprint_of(primed: PrimedTasks) -> str:

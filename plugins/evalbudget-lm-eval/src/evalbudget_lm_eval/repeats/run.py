@@ -14,7 +14,6 @@ from typing import Any
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Summary
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
-from evalbudget_lm_eval.host.billing import may_be_billed
 from evalbudget_lm_eval.host.driving_metric import driving_score
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
@@ -22,9 +21,9 @@ from evalbudget_lm_eval.judges.filter import check_judges, panel_of
 from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config
 from evalbudget_lm_eval.repeats.output import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
-from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, fingerprint_of
+from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, counted_by, fingerprint_of
 from evalbudget_lm_eval.repeats.refusals import check_budget, check_repeats
-from evalbudget_lm_eval.run.record import FOLDER, RUN, digest_of, finished_by
+from evalbudget_lm_eval.run.record import FOLDER, RUN, digest_of, state_of
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off, take_over_answers
 from evalbudget_lm_eval.run.rounds import Rounds
 
@@ -91,7 +90,7 @@ def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], f
     if config.journal is not None:
         path = Path(config.journal)
         path = path if path.suffix else path.with_suffix(".jsonl")
-        if config.fresh and path.exists() and finished_by(path) is not None:
+        if config.fresh and path.exists() and state_of(path)[0]:
             raise InvalidInputError(
                 f"--fresh buys everything again, and --journal {path} is the record of a finished run, which "
                 "is never thrown away; name another file, or drop --fresh"
@@ -99,15 +98,16 @@ def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], f
         return path
     arguments = {name: getattr(config, name) for name in ("sampler", "seed", "options", "budget")}
     name = re.sub(r"[^\w.-]+", "-", "+".join(tasks))[:60].strip("-.") or "run"
-    finished = None
+    known = None
     for number in itertools.count(1):
         path = folder / FOLDER / f"{name}-{digest_of({**arguments, 'run': run})}-{number}.jsonl"
-        ended = finished_by(path) if path.exists() else None
-        if ended is None:
+        finished, counted = state_of(path) if path.exists() else (False, None)
+        if counted not in (None, counted_by(config)):
+            continue
+        if not finished:
             break
-        if {"score_range": None, **ended} == _counted(config):
-            finished = path
-    return path if finished is None or config.fresh or path.exists() else finished
+        known = path
+    return path if known is None or config.fresh or path.exists() else known
 
 
 class _Run:
@@ -147,8 +147,7 @@ class _Run:
             finally:
                 self._progress.close()
             results, summary = results_of(book, in_flight=self._size, rounds=self.rounds.count)
-            # only now: the same command tries again what failed
-            record.finish(book.purchase.stop_reason, **_counted(book.config))
+            record.finish(book.purchase.stop_reason)  # only now: the same command tries again what failed
         except BaseException as ex:
             if isinstance(ex, Exception):
                 book.kept.stop(type(ex).__name__)
@@ -170,6 +169,12 @@ class _Run:
     def _take_over(self) -> None:
         """What an earlier run paid for."""
         book = self.book
+        own, counted = counted_by(book.config), book.record.counted
+        if counted not in (None, own):
+            raise InvalidInputError(
+                f"--journal {book.record.path} counts scores by {counted}, and this run by {own}; use the "
+                "settings recorded, or another --journal"
+            )
         known = take_over_answers(book.primed, book.kept)
         pending = set(book.pending)
         untold = [answer for answer in known if answer.asked in pending]
@@ -228,10 +233,10 @@ class _Run:
     def pays(self, calls: int) -> bool:
         return self.book.pays(calls)
 
+    def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:
+        return self.book.gives_up(cells, calls)
+
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
-        for asked, own in self._suspects:
-            if may_be_billed(self.book.primed.lm, own):
-                self.book.fail(asked, _said(own))
         raise error
 
     def _give_up_suspects(self) -> None:
@@ -266,11 +271,6 @@ class _Run:
                     + (f"use --score {' or '.join(numbers)}" if numbers else "no metric of it is a number")
                     + " (what was spent is in the journal)"
                 )
-
-
-def _counted(config: Config) -> dict[str, Any]:
-    """How answers are counted: a finished run is told again by the same settings only."""
-    return {"score_range": None if config.score_range is None else list(config.score_range)}
 
 
 def _seed(book: RepeatPurchase) -> str:

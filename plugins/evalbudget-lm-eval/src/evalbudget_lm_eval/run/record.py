@@ -9,9 +9,10 @@ r"""The record of a run or a race: one file with everything that was paid for, w
     {"of": ["gsm8k", 7, 0], "calls": 1, "samples": [...]}  once the host has scored it
     {"of": ["gsm8k", 7, 0], "error": "...", "cost": 1.0, "alone": true}   it failed, asked by itself (races;
                                                            a run's journal says so)
-    {"again": 1}                                           calls that the host sent again and that cost twice
+    {"unanswered": 1}                                      calls that may be billed and brought no answer
+    {"counted": {"score_range": [0, 1]}}                   by what settings answers count as scores
     {"stopped": "ConnectionError"}                         an error ended it; nothing is under way
-    {"finished": "budget used up", "score_range": [0, 1]}
+    {"finished": "budget used up"}
 
 A cell is a task, a document and the ordinal of the attempt. In a race every line but the header has the
 ``arm`` too. A run has its journal's lines (:class:`evalbudget.run.JournalFile`) among these: its decisions
@@ -90,7 +91,7 @@ class Kept:
         bought: in earlier runs and this one, in order.
         said: what it said to cells that are not scored yet.
         at_once: how many of those asked last may be under way at the same time.
-        again: calls that the host sent again although the first time may have been billed.
+        unanswered: calls that may be billed, and brought no answer.
     """
 
     def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
@@ -100,7 +101,7 @@ class Kept:
         self.bought: list[Bought] = []
         self.said: dict[Asked, Said] = {}
         self.at_once = 0
-        self.again = 0
+        self.unanswered = 0
         self._asked: dict[Asked, int] = {}
 
     def open(self, model: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
@@ -125,8 +126,8 @@ class Kept:
         self._note({"of": asked, "error": error, "cost": cost, "alone": alone})
 
     def pay(self, calls: int) -> None:
-        """Note that the host is about to send so many calls again, which are paid twice."""
-        self._note({"again": calls})
+        """Note that so many calls brought no answer, and may be billed."""
+        self._note({"unanswered": calls})
 
     def stop(self, reason: str) -> None:
         """Note that nothing is under way any more."""
@@ -153,12 +154,10 @@ class Kept:
         elif "asked" in entry:
             self._asked = {Asked(*cell): n for *cell, n in entry["asked"]}
             self.at_once = entry["at_once"]
-            for asked in self._asked:  # what was said in part is said anew
-                self.said.pop(asked, None)
         elif "stopped" in entry:
             self._asked.clear()
-        elif "again" in entry:
-            self.again += entry["again"]
+        elif "unanswered" in entry:
+            self.unanswered += entry["unanswered"]
         elif "of" not in entry:
             raise ValueError(f"an entry {sorted(entry)}")
         elif "said" in entry:
@@ -182,12 +181,14 @@ class Record:
     Attributes:
         settings: that decide what a model answers.
         journal: of a run that is recorded; otherwise None.
+        counted: by what settings its answers count as scores; None before the first does.
         finished: whether its last line says that it is over.
     """
 
     def __init__(self, settings: dict[str, Any], header: Header | None = None) -> None:
         self.settings = settings
         self.journal: JournalFile | None = None
+        self.counted: dict[str, Any] | None = None
         self.finished = False
         self._reader = None if header is None else JournalReader(header)
         self._kept: dict[str, Kept] = {}
@@ -258,10 +259,16 @@ class Record:
             self._kept[arm] = Kept(partial(self._append, arm))
         return self._kept[arm]
 
-    def finish(self, reason: str, **counted: Any) -> None:
-        """Note that it is over, and by what settings its answers were counted (see :func:`finished_by`)."""
+    def count_by(self, settings: dict[str, Any]) -> None:
+        """Note how answers count as scores, before the first does."""
+        if self.counted is None:
+            self.counted = settings
+            self._append("", {"counted": settings})
+
+    def finish(self, reason: str) -> None:
+        """Note that it is over."""
         if not self.finished:
-            self._append("", {"finished": reason, **counted})
+            self._append("", {"finished": reason})
 
     def close(self) -> None:
         """Let the file go."""
@@ -273,6 +280,8 @@ class Record:
         self.finished = "finished" in entry
         if self._reader is not None and not entry.keys().isdisjoint(_OF_THE_JOURNAL):
             self._reader.take(entry)
+        elif "counted" in entry:
+            self.counted = entry["counted"]
         elif not self.finished:
             self.of(entry.get("arm", "")).take(entry)
 
@@ -310,12 +319,11 @@ def digest_of(identity: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:8]
 
 
-def finished_by(path: Path) -> dict[str, Any] | None:
-    """The settings by which a run counted its answers, of its last line; None if the run is not over."""
-    with path.open("rb") as file:
-        file.seek(0, 2)
-        file.seek(max(0, file.tell() - 4096))
-        last = file.read().rstrip().rsplit(b"\n", 1)[-1]
-    if not last.startswith(b'{"finished":'):
-        return None
-    return {name: value for name, value in json.loads(last).items() if name != "finished"}
+def state_of(path: Path) -> tuple[bool, dict[str, Any] | None]:
+    """Whether the run of a record is over, and by what settings its answers count; None if none does yet."""
+    finished, counted = False, None
+    for line in path.read_bytes().splitlines():
+        finished = line.startswith(b'{"finished":') and line.endswith(b"}")
+        if line.startswith(b'{"counted":') and line.endswith(b"}"):
+            counted = json.loads(line)["counted"]
+    return finished, counted

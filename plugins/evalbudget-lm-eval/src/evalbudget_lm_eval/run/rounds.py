@@ -12,9 +12,10 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget.repeats import COPIED, Copies
 from evalbudget_lm_eval.host.answers import Answered, Asked
-from evalbudget_lm_eval.host.billing import Wire, at_a_kill, wired
+from evalbudget_lm_eval.host.billing import at_a_kill
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.seeds import seed_round, seeds_of_host
+from evalbudget_lm_eval.host.wire import Wire, wired
 from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.run.record import Bought, Kept, Said
 
@@ -38,7 +39,10 @@ class Buyer(Protocol):
         """
 
     def pays(self, calls: int) -> bool:
-        """The host would send so many calls again that may have been billed; False if they cannot be paid."""
+        """Pay for calls that brought no answer; False, and nothing paid, if they exceed what is left."""
+
+    def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:
+        """Pay for them all the same, out of what was put aside for cells; those are returned that remain."""
 
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
         """So many failed one after the other that the rest is not asked."""
@@ -79,9 +83,11 @@ class Rounds:
         self._remember([one.answer for one in kept.bought if one.answer is not None])
         self._warned = False
         self.count = 0
+        self._billed = 0  # calls that may be billed, of the cell that was asked alone and failed
         self._unscored: dict[Asked, Exception] = {}
         self._wire: Wire | None = None  # of a round; it holds the model, which a race drops between two
-        self._lost = 0  # calls of the last round that may be billed, and brought no answer
+        self._owed = 0  # calls that brought no answer, and exceed what was left of the budget
+        self._unpaid: list[Any] = []  # what they asked
         self._failures = failures_alone(kept.bought)  # one after the other, by themselves
         self._doubtful: set[tuple[str, int]] = {b.asked.document for b in kept.bought if b.samples is None}
         """Documents that may break a round off again: they are asked by themselves."""
@@ -148,22 +154,18 @@ class Rounds:
             raise
         except Exception as ex:
             left = self.finish(cells)
-            # what may be billed and brought no answer counts, and is asked again later
-            cut = left[: self._lost]
             log.log(
                 logging.INFO if self._arm else logging.WARNING,  # a race has its table for that
-                "evalbudget: a round%s failed (%s); %d of its %d answers were had, %d that may be billed all "
-                "the same count as paid, the others are asked one by one",
+                "evalbudget: a round%s failed (%s); %d of its %d answers were had, the others are asked one "
+                "by one",
                 f" of arm {self._arm}" if self._arm else "",
                 f"{type(ex).__name__}: {ex}",
                 len(cells) - len(left),
                 len(cells),
-                len(cut),
             )
-            for asked in cut:
-                self._doubtful.add(asked.document)
-                self._fail(asked, ex, paid=True)
-            return left[len(cut) :]
+            owed, self._owed = self._owed, 0
+            left.sort(key=self._is_unpaid)
+            return list(self._buyer.gives_up(left, owed)) if owed else left
         self._refuse_copies(answers)
         self._take_in(answers)
         return []
@@ -179,7 +181,7 @@ class Rounds:
                 return None
             self._failures += 1
             self._doubtful.add(asked.document)
-            self._fail(asked, ex, paid=False)
+            self._fail(asked, ex, paid=self._billed > 0)
             return ex
         self._doubtful.discard(asked.document)
         self._refuse_copies(answers)
@@ -198,17 +200,40 @@ class Rounds:
             # score what was had, unless that takes further calls: a run that is continued makes them
             if not any(panel_of(self._primed.task(name)) for name in {asked.task for asked in cells}):
                 self.finish(cells)
-            if not self._lost:  # nothing is on its way
-                self._kept.stop("interrupted")
+            if self._billed:
+                self._kept.pay(self._billed)
+            self._kept.stop("interrupted")
             raise
 
     def _send(self, cells: Sequence[Asked]) -> list[Answered]:
-        with wired(self._primed.lm, self._pays) as wire:
+        said = {asked: self._kept.said[asked] for asked in cells if asked in self._kept.said}
+        self._billed = 0
+        with wired(self._primed.lm, self, alone=len(cells) == 1) as wire:
             self._wire = wire
             try:
-                return self._primed.run(cells, received=self._received)
+                return self._primed.run(cells, said=said, received=self._received)
+            except BaseException:
+                wire.settle()
+                self._billed, self._unpaid = wire.billed, wire.unpaid
+                raise
             finally:
-                self._lost, self._wire = wire.lost, None
+                self._wire = None
+
+    def _is_unpaid(self, asked: Asked) -> bool:
+        requests = self._primed.instances(asked.task, asked.doc_id)
+        return any(request.args[0] in self._unpaid for request in requests)
+
+    def pays(self, calls: int) -> bool:
+        """As the buyer does, and on record."""
+        if not self._buyer.pays(calls):
+            return False
+        self._kept.pay(calls)
+        return True
+
+    def owes(self, calls: int) -> None:
+        """On record; the buyer hears of it when the round is over."""
+        self._kept.pay(calls)
+        self._owed += calls
 
     def _refuse_copies(self, answers: Sequence[Answered]) -> None:
         """End a run whose model only says again what it said before; its copies count as failed.
@@ -249,17 +274,11 @@ class Rounds:
             if any(math.isfinite(value) for value in answer.metrics.values()):
                 self._copies.remember(answer.asked.document, _text(answer))
 
-    def _pays(self, calls: int) -> bool:
-        if not self._buyer.pays(calls):
-            return False
-        self._kept.pay(calls)
-        return True
-
     def _received(self, asked: Asked, number: int, response: Any) -> None:
-        if self._wire is not None and number >= 0:
-            self._wire.heard()
         self._kept.hear(asked, number, response)
         self._heard(asked, number)
+        if self._wire is not None and number >= 0:
+            self._wire.heard()
 
     def _take_in(self, answers: Sequence[Answered]) -> None:
         if not answers:

@@ -1,0 +1,290 @@
+"""The calls of a round on their way to a server: none is cut off, and what is sent again is paid again.
+
+The host's API classes send a request up to ``max_retries`` times and, when one has failed for good, cut off
+all others. Between them and the server stands :class:`Wire`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from evalbudget.errors import EvalbudgetError
+from evalbudget.outage import is_down
+from evalbudget_lm_eval.host.billing import may_be_billed
+from evalbudget_lm_eval.host.identity import is_api
+
+log = logging.getLogger(__name__)
+
+_PAUSE = 0.05  # seconds between two looks at whether the others are done
+
+
+class Payer(Protocol):
+    """Who pays for calls that brought no answer."""
+
+    def pays(self, calls: int) -> bool:
+        """Pay for so many; False, and nothing paid, if they exceed what is free of the budget."""
+
+    def owes(self, calls: int) -> None:
+        """So many are billed whether or not they can be paid."""
+
+
+@contextmanager
+def wired(lm: Any, payer: Payer, *, alone: bool = False) -> Iterator[Wire]:
+    """Keep account of what is sent and answered during one round.
+
+    Args:
+        lm: the host's model object; nothing is done for one that asks no server.
+        payer: of calls that brought no answer.
+        alone: the round has one cell; when it fails, the caller counts it as paid.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C was pressed; what was on its way has been waited for.
+        SystemExit: the same, for SIGTERM.
+    """
+    lm = getattr(lm, "lm", lm)  # behind the host's cache
+    wire = Wire(lm, payer, alone=alone)
+    if not is_api(lm):
+        yield wire
+        return
+    instead = {"model_call": wire.call, "amodel_call": wire.acall, "parse_generations": wire.parse}
+    before = {name: vars(lm)[name] for name in instead if name in vars(lm)}
+    vars(lm).update(instead)
+    try:
+        with _signals(wire.stop):
+            try:
+                yield wire
+            except _Final as final:
+                raise final.error from None
+            finally:
+                wire.check()
+    finally:
+        for name in instead:
+            del vars(lm)[name]
+        vars(lm).update(before)
+
+
+class Wire:
+    """Stands before the methods through which the host's API classes send their requests.
+
+    A request that has failed for good fails once the others of the round are done. After an interrupt, and if
+    several fail one after the other, nothing more is sent, and what is on its way is waited for. What may
+    have been billed is paid at once; where the budget does not pay it, that request is not sent again.
+
+    Args:
+        lm: the host's model object.
+        payer: of calls that brought no answer.
+        alone: the round has one cell; when it fails, the caller counts it as paid.
+
+    Attributes:
+        billed: calls of the cell that was alone, which failed, that may be billed.
+        unpaid: requests that are not sent again because the budget does not pay for it.
+    """
+
+    def __init__(self, lm: Any, payer: Payer, *, alone: bool = False) -> None:
+        self.billed = 0
+        self.unpaid: list[Any] = []
+        self._lm = lm
+        self._payer = payer
+        self._alone = alone
+        self._send = getattr(lm, "model_call", None)
+        self._asend = getattr(lm, "amodel_call", None)
+        self._parse = getattr(lm, "parse_generations", None)
+        self._times: dict[int, int] = {}
+        """How often requests were sent; by identity, since the host sends the same object again."""
+        self._interrupt: BaseException | None = None
+        self._down: Exception | None = None
+        self._failures = 0  # for good, one after the other
+        self._open: set[int] = set()
+        self._ended: set[int] = set()
+        self._under_way = 0
+        self._unread = 0
+        self._cut = 0
+
+    def heard(self) -> None:
+        """The host has read an answer.
+
+        Raises:
+            KeyboardInterrupt: it was the last that was on its way.
+        """
+        if self._unread:
+            self._unread -= 1
+            if not self._unread:
+                self.check()
+
+    def stop(self, number: int) -> None:
+        """A signal came: send nothing more, and wait for what is on its way; at the second, do not wait."""
+        again, self._interrupt = self._interrupt, _interrupted(number)
+        if again is not None or not (self._under_way or self._unread):
+            raise self._interrupt
+        log.warning(
+            "evalbudget: %d calls are on their way, and are waited for since they are paid; Ctrl-C again to "
+            "give them up",
+            self._under_way or self._unread,
+        )
+
+    def check(self) -> None:
+        """Raise the interrupt that came, if one did."""
+        if self._interrupt is not None:
+            raise self._interrupt
+
+    def settle(self) -> None:
+        """The round broke off: what was cut off or never read is paid for."""
+        lost, self._cut, self._unread = self._cut + self._unread, 0, 0
+        if self._alone:
+            self.billed += lost
+        elif lost and not self._payer.pays(lost):
+            self._payer.owes(lost)
+
+    def parse(self, *given: Any, **named: Any) -> list[str]:
+        """What replies say; one without content was answered too, which the host tells in one path only."""
+        from lm_eval.models.api_models import LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER as NO_CONTENT
+
+        said = self._parse(*given, **named)  # type: ignore[misc]
+        if None in said:
+            log.warning("evalbudget: a reply has no content; does reasoning use up its limit of tokens?")
+        return [NO_CONTENT if one is None else one for one in said]
+
+    def call(self, messages: Any, **more: Any) -> Any:
+        """Send one request, and nothing beside it."""
+        self.check()
+        self._times[id(messages)] = self._times.get(id(messages), 0) + 1
+        self._under_way = len(messages)
+        try:
+            answers = self._send(messages, **more)  # type: ignore[misc]
+            self._unread += len(messages)
+        except Exception as ex:
+            if self._failed(messages, ex, sent=False):
+                raise _Final(self._down or ex) from ex
+            self.check()
+            raise
+        except BaseException:
+            self._cut += len(messages)
+            raise
+        finally:
+            self._under_way = 0
+        del self._times[id(messages)]
+        return answers
+
+    async def acall(self, session: Any, sem: Any, messages: Any, **more: Any) -> Any:
+        """Send one request of several."""
+        self._open.add(id(messages))
+        error: Exception | None = None
+        async with sem:
+            if not self._stopped:
+                self._times[id(messages)] = self._times.get(id(messages), 0) + 1
+                self._under_way += len(messages)
+                noticed = _Session(session)
+                try:
+                    answers = await self._asend(noticed, _Free(), messages, **more)  # type: ignore[misc]
+                except Exception as ex:
+                    error = ex
+                    if not self._failed(messages, ex, sent=noticed.sent) and self._interrupt is None:
+                        raise
+                except BaseException:
+                    self._cut += len(messages)
+                    raise
+                else:
+                    self._failures = 0
+                    self._open.discard(id(messages))
+                    del self._times[id(messages)]
+                    if self._interrupt is None:
+                        return answers
+                finally:
+                    self._under_way -= len(messages)
+        self._ended.add(id(messages))
+        while self._under_way or (not self._stopped and self._open - self._ended):
+            await asyncio.sleep(_PAUSE)
+        self.check()
+        error = error or self._down
+        if isinstance(self._down, EvalbudgetError):
+            error = self._down
+        assert error is not None
+        raise _Final(error) from error
+
+    @property
+    def _stopped(self) -> bool:
+        """Nothing more is sent."""
+        return self._interrupt is not None or self._down is not None
+
+    def _failed(self, messages: Any, error: Exception, *, sent: bool) -> bool:
+        """Pay for what may be billed; whether the request is not to be sent again."""
+        final = isinstance(error, EvalbudgetError) or self._times[id(messages)] >= self._lm.max_retries
+        if may_be_billed(error, sent=sent):
+            try:
+                final = not self._paid(messages, last=final) or final
+            except EvalbudgetError as ex:  # it cannot be recorded
+                error, final = ex, True
+        if final:
+            self._failures += 1
+            if isinstance(error, EvalbudgetError) or is_down(self._failures):
+                self._down = error
+        return final
+
+    def _paid(self, messages: Any, *, last: bool) -> bool:
+        """Pay for a request that failed; False if it cannot be sent again for that."""
+        calls = len(messages)
+        if self._alone:
+            if last or not self._payer.pays(calls):
+                self.billed += calls
+            return not self.billed
+        if self._payer.pays(calls):
+            return True
+        self._payer.owes(calls)
+        self.unpaid += messages
+        return False
+
+
+class _Final(BaseException):
+    """A request has failed for good: no retry of the host's catches it."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class _Session:
+    """Notices that a request is sent through the host's session."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self.sent = False
+
+    def post(self, *given: Any, **named: Any) -> Any:
+        self.sent = True
+        return self._session.post(*given, **named)
+
+
+class _Free:
+    """In place of the host's semaphore, which is held already."""
+
+    async def acquire(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        pass
+
+
+@contextmanager
+def _signals(stop: Callable[[int], None]) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before: dict[int, Any] = {}
+    for one in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(one) not in (signal.SIG_IGN, None):  # whoever ignores it has a reason
+            before[one] = signal.signal(one, lambda number, frame: stop(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupted(number: int) -> BaseException:
+    return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
