@@ -16,6 +16,7 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from evalbudget.audits.store import AuditStore
 from evalbudget.cli.main import cli
+from evalbudget_inspect.log_folder import open_scores
 
 TASKS = Path(__file__).with_name("labelled_tasks.py")
 JUROR = {"mockllm/juror": {"input_tokens": 30, "output_tokens": 4, "total_tokens": 34}}
@@ -61,7 +62,7 @@ def labels_in_logs(folder: Path) -> Counter[str]:
                     found[f"{log.eval.model} {sample.id}"] += 1
                     assert score.explanation == f"I say {score.as_int()}"
                     assert score.answer == str(score.as_int())
-                    assert (score.metadata or {})["evalbudget"]["usage"] == JUROR
+                    assert (score.metadata or {})["evalbudget_label"]["usage"] == JUROR
                     assert sample.model_usage["mockllm/juror"].total_tokens == 34
         tokens = sum("juror" in (sample.scores or {}) for sample in log.samples or []) * 34
         assert log.stats.model_usage["mockllm/juror"].total_tokens == tokens
@@ -246,3 +247,11 @@ def test_dict_scores_and_unknown_scorers_are_refused_before_the_first_call(folde
     assert not calls(folder, "")
     assert not (folder / "a.sqlite").exists()
     assert run("--judge", "aspects.plot", "--labels-from", "other", task="many_sided").exit_code in (0, 1)
+
+
+def test_labels_in_logs_are_no_scores_of_a_judge(folder: Path) -> None:
+    assert run("--labels-from", "juror").exit_code in (0, 1)
+    assert labels_in_logs(folder).total() > 0
+    recorded = open_scores(folder / "logs")
+    assert recorded is not None
+    assert set(recorded.raters) == {"rating", "other"}

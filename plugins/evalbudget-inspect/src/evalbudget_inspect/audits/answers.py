@@ -13,17 +13,17 @@ from evalbudget.audits.store import Answer, AuditStore
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.score_values import score_to_float
-from evalbudget_inspect.host.scoring import METADATA
+from evalbudget_inspect.host.scoring import LABEL
 from evalbudget_inspect.repeats.task import driving_score
 
 TAG = "evalbudget_audit"
 """Key in a log's metadata: id of the store whose items it answers."""
 JUDGE = "evalbudget_judge"
 """Key in a log's metadata: the scorer that was its judge."""
-LABEL = "label"
-"""Key in our metadata of a score: the attempt of the store that it is the reply to."""
+ATTEMPT = "attempt"
+"""What a label's metadata tells: the attempt of the store that it came of."""
 USAGE = "usage"
-"""Key in our metadata of such a score: what each model used."""
+"""What a label's metadata tells: tokens and costs of each model."""
 ATTEMPTS = 2
 """Runs in which an item may fail before it is taken as it is."""
 
@@ -102,8 +102,8 @@ def _read(sample: EvalSample, names: list[str], judge: str | None, failures: int
 
 
 def _attempts(sample: EvalSample) -> frozenset[int]:
-    entries = [(score.metadata or {}).get(METADATA) or {} for score in (sample.scores or {}).values()]
-    return frozenset(entry[LABEL] for entry in entries if LABEL in entry and USAGE in entry)
+    entries = [(score.metadata or {}).get(LABEL) or {} for score in (sample.scores or {}).values()]
+    return frozenset(entry[ATTEMPT] for entry in entries if USAGE in entry)
 
 
 def _prompt(sample: EvalSample) -> str:

@@ -14,13 +14,13 @@ from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
 from evalbudget.audits.store import AuditStore, Reply
-from evalbudget_inspect.audits.answers import LABEL, USAGE, Found
-from evalbudget_inspect.host.scoring import METADATA
+from evalbudget_inspect.audits.answers import ATTEMPT, USAGE, Found
+from evalbudget_inspect.host.scoring import LABEL
 
 
 def marked(score: Score, attempt: int) -> Score:
     """The score with the attempt of the store that it came of."""
-    return score.model_copy(update={"metadata": {**(score.metadata or {}), METADATA: {LABEL: attempt}}})
+    return score.model_copy(update={"metadata": {**(score.metadata or {}), LABEL: {ATTEMPT: attempt}}})
 
 
 def keep_all(store: AuditStore, found: Mapping[tuple[str, str], Found]) -> None:
@@ -67,8 +67,8 @@ def keep_in_log(store: AuditStore, found: Mapping[tuple[str, str], Found], path:
 def _add(sample: EvalSample, attempt: int, name: str, reply: Reply) -> bool:
     scores = sample.scores = dict(sample.scores or {})
     for known, score in scores.items():
-        entry = (score.metadata or {}).get(METADATA) or {}
-        if entry.get(LABEL) == attempt:
+        entry = (score.metadata or {}).get(LABEL) or {}
+        if entry.get(ATTEMPT) == attempt:
             if USAGE in entry:
                 return False
             name = known
@@ -80,8 +80,8 @@ def _add(sample: EvalSample, attempt: int, name: str, reply: Reply) -> bool:
             answer=reply.answer or None,
             explanation=reply.explanation or reply.failure or None,
         )
-    entry = {LABEL: attempt, USAGE: {model: dict(used) for model, used in reply.usage.items()}}
-    scores[name] = score.model_copy(update={"metadata": {**(score.metadata or {}), METADATA: entry}})
+    entry = {ATTEMPT: attempt, USAGE: {model: dict(used) for model, used in reply.usage.items()}}
+    scores[name] = score.model_copy(update={"metadata": {**(score.metadata or {}), LABEL: entry}})
     return True
 
 

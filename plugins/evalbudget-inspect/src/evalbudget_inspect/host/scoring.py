@@ -26,6 +26,9 @@ from evalbudget_inspect.host.private import (
 METADATA = "evalbudget"
 """Key of our entries in a host's metadata."""
 
+LABEL = "evalbudget_label"
+"""Key in a score's metadata: it is a label of an audit, which only the answers that coins picked have."""
+
 RACE_METRIC = "race"
 """Name of the metric that a race adds."""
 
