@@ -16,6 +16,7 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from evalbudget.audits.store import AuditStore
 from evalbudget.cli.main import cli
+from evalbudget_inspect.audits import labels_by_scorer
 from evalbudget_inspect.log_folder import open_scores
 
 TASKS = Path(__file__).with_name("labelled_tasks.py")
@@ -255,3 +256,21 @@ def test_labels_in_logs_are_no_scores_of_a_judge(folder: Path) -> None:
     recorded = open_scores(folder / "logs")
     assert recorded is not None
     assert set(recorded.raters) == {"rating", "other"}
+
+
+def test_what_a_kill_kept_from_the_log_is_put_there_though_nothing_more_is_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(labels_by_scorer, "keep_in_log", killed)
+        assert run(*BY_JUROR).exit_code != 0
+    assert labels_in_logs_total(folder) == 0
+    assert label_people() == 7
+    assert run(*BY_JUROR).exit_code in (0, 1)
+    assert calls(folder, "juror").total() == 1
+    found = [s for log in logs(folder) for s in log.samples or [] if "juror" in (s.scores or {})]
+    assert [s.scores["juror"].explanation for s in found if s.scores] in (["I say 8"], ["I say 4"])
+    assert found[0].model_usage["mockllm/juror"].total_tokens == 34
