@@ -22,7 +22,7 @@ from evalbudget_inspect.host.tasks import load_alone
 from evalbudget_inspect.repeats.task import driving_score
 
 _AT_ONCE = 16
-"""Answers scored before the log is written again; the store has every label at once."""
+"""Answers scored side by side; the store has every label at once."""
 _LONGEST_FAILURE = 500
 
 
@@ -88,10 +88,12 @@ def label_by_scorer(
     labeller = _Labeller(store, scorer, name, key)
     for path, asked in places.items():
         whole = read_eval_log(path)
-        for part in labeller.parts(asked):
-            labeller.label(whole, part)
+        try:
+            for part in labeller.parts(asked):
+                labeller.label(whole, part)
+                labeller.refuse_failures()
+        finally:  # also at Ctrl-C; a long log takes seconds to write, so not after every part
             keep_in_log(store, found, path, whole)
-            labeller.refuse_failures()
     return ""
 
 
