@@ -32,7 +32,7 @@ def score_to_float(score: Score, name: str, key: str | None = None, flag: str = 
     if key is None or key not in score.value:
         keys = ", ".join(f"{name}.{k}" for k in score.value)
         raise InvalidInputError(
-            f"scorer {name!r} returns several values; name the one to go by with {flag}: {keys}"
+            f"scorer {name!r} returns several values; name the one to allocate by with {flag}: {keys}"
         )
     return value_to_number(score.value[key], name, flag)
 
