@@ -107,7 +107,7 @@ def test_a_store_of_another_format_is_refused(store: AuditStore) -> None:
     with sqlite3.connect(store.path) as raw:
         raw.execute("PRAGMA user_version = 99")
     raw.close()
-    with pytest.raises(AuditStoreError, match="has format 99; this version of evalbudget reads format 1"):
+    with pytest.raises(AuditStoreError, match="has format 99; this version of evalbudget reads format 2"):
         AuditStore.open(store.path)
 
 

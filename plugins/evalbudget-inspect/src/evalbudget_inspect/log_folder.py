@@ -22,7 +22,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.host.how_bought import bought
 from evalbudget_inspect.host.readings import readings_of, was_asked, weight_of
 from evalbudget_inspect.host.score_values import value_to_number
-from evalbudget_inspect.host.scoring import METADATA
+from evalbudget_inspect.host.scoring import LABEL, METADATA
 from evalbudget_inspect.repeats.config import Repeat
 
 _SUFFIX = ".eval"
@@ -183,6 +183,8 @@ def _add(
     if summary.error is not None:
         return
     for scorer, score in (summary.scores or {}).items():
+        if LABEL in (score.metadata or {}):
+            continue
         for series, value in _values(scorer, score.value):
             if turns is not None and series != turns.series:
                 continue

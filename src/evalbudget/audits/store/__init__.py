@@ -1,7 +1,16 @@
 """Where an audit is kept: draws, texts and labels in one SQLite file, used by several people at once."""
 
 from evalbudget.audits.store._design import AuditDesign
-from evalbudget.audits.store._record_types import Answer, Label, LabelKind, LabelTask, Opinion, Progress
+from evalbudget.audits.store._record_types import (
+    Answer,
+    Attempt,
+    Label,
+    LabelKind,
+    LabelTask,
+    Opinion,
+    Progress,
+    Reply,
+)
 from evalbudget.audits.store._run import AuditRun
 from evalbudget.audits.store._run_lock import only_run
 from evalbudget.audits.store._scale import Scale
@@ -11,6 +20,7 @@ from evalbudget.audits.store._store_verdict import weigh
 
 __all__ = [
     "Answer",
+    "Attempt",
     "AuditDesign",
     "AuditRun",
     "AuditStore",
@@ -19,6 +29,7 @@ __all__ = [
     "LabelTask",
     "Opinion",
     "Progress",
+    "Reply",
     "Scale",
     "Stage",
     "Standing",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evalbudget.audits.store._schema import APPLICATION_ID, SCHEMA, VERSION
+from evalbudget.audits.store._schema import APPLICATION_ID, SCHEMA, UPGRADES, VERSION
 from evalbudget.errors import AuditStoreError
 
 _PATIENCE = 30.0
@@ -81,7 +81,9 @@ class Database:
             )
             if application != APPLICATION_ID:
                 raise AuditStoreError(f"{path} is a database, but not an audit store")
-            if version != VERSION:
+            if version in UPGRADES:
+                db._upgrade()
+            elif version != VERSION:
                 raise AuditStoreError(
                     f"{path} has format {version}; this version of evalbudget reads format {VERSION}. "
                     "Install the version that wrote it"
@@ -90,6 +92,14 @@ class Database:
             db.close()
             raise
         return db
+
+    def _upgrade(self) -> None:
+        """Add what earlier versions had not; people were paid for the labels in it."""
+        with self.write() as cursor:
+            while (version := cursor.execute("PRAGMA user_version").fetchone()[0]) in UPGRADES:
+                for statement in _statements(UPGRADES[version]):
+                    cursor.execute(statement)
+                cursor.execute(f"PRAGMA user_version = {version + 1}")
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Cursor]:
@@ -141,6 +151,8 @@ class Database:
                     f"{self.path} has been kept locked by another process for {_PATIENCE:g} s; end it, then "
                     "try again"
                 ) from ex
+            if "readonly" in text:
+                raise AuditStoreError(f"{self.path} cannot be written; copy it to where it can") from ex
             raise AuditStoreError(f"{self.path}: {text}") from ex
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +32,11 @@ class AuditDesign:
         policy: name of what draws and decides.
         config: its options, seed included, as JSON can hold them.
         segments: names behind ``AuditDraw.segment``.
+        judge: what is known of the judge that is checked (scorer, arguments, model), as JSON can hold it;
+            None if nothing is: then any judge will do.
 
     Raises:
-        InvalidInputError: an axis is empty or has a name twice, or JSON cannot hold the config.
+        InvalidInputError: an axis is empty or has a name twice, or JSON cannot hold the config or the judge.
     """
 
     models: tuple[str, ...]
@@ -43,6 +45,7 @@ class AuditDesign:
     policy: str = "audit-eprocess"
     config: Mapping[str, Any] = field(default_factory=dict)
     segments: tuple[str, ...] = ("all",)
+    judge: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         for axis in ("models", "items", "segments"):
@@ -56,6 +59,8 @@ class AuditDesign:
         try:
             # what comes back from the file must equal what went in: tuples become lists on both sides
             object.__setattr__(self, "config", json.loads(json.dumps(dict(self.config), allow_nan=False)))
+            if self.judge is not None:
+                object.__setattr__(self, "judge", json.loads(json.dumps(dict(self.judge), allow_nan=False)))
         except (TypeError, ValueError) as ex:
             raise InvalidInputError(f"JSON cannot hold the config of this audit: {ex}") from ex
 
@@ -67,6 +72,7 @@ class AuditDesign:
         items: Sequence[str],
         scale: Scale,
         segments: Sequence[str] = ("all",),
+        judge: Mapping[str, Any] | None = None,
     ) -> AuditDesign:
         """The design of an audit by this policy, with names.
 
@@ -76,13 +82,17 @@ class AuditDesign:
             items: names of ``policy.config.n_items`` items.
             scale: of the labels, and of the judge.
             segments: names behind ``policy.config.segments``.
+            judge: what is known of it.
         """
         settings = policy.config.to_json()
-        return cls(tuple(models), tuple(items), scale, policy.name, settings, tuple(segments))
+        return cls(tuple(models), tuple(items), scale, policy.name, settings, tuple(segments), judge)
 
     def to_json(self) -> str:
         """Everything, in one canonical line."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        values = asdict(self)
+        if self.judge is None:  # stores begun before it was known keep their fingerprint
+            del values["judge"]
+        return json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> AuditDesign:
@@ -97,6 +107,10 @@ class AuditDesign:
         """Short hash of everything."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
+    def as_far_as_known(self, other: AuditDesign) -> AuditDesign:
+        """The same; where nothing is known of the judge here or there, with what the other one has."""
+        return replace(self, judge=other.judge) if None in (self.judge, other.judge) else self
+
     def differences(self, other: AuditDesign) -> list[str]:
         """What differs, one line each: the value here, then that of ``other``."""
         found = [
@@ -108,11 +122,17 @@ class AuditDesign:
             here, there = getattr(self, name), getattr(other, name)
             if here != there:
                 found.append(f"{name}: {here} here, {there} there")
-        for key in sorted({*self.config, *other.config}):
-            here, there = (side.config.get(key, "absent") for side in (self, other))
-            if here != there:
-                found.append(f"{key}: {_short(here)} here, {_short(there)} there")
+        judges = (self.judge or {}, other.judge or {})
+        found += [f"judge's {line}" for line in _values(*judges)] + _values(self.config, other.config)
         return found
+
+
+def _values(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{key}: {_short(here.get(key, 'absent'))} here, {_short(there.get(key, 'absent'))} there"
+        for key in sorted({*here, *there})
+        if here.get(key, "absent") != there.get(key, "absent")
+    ]
 
 
 def _short(value: object) -> str:

@@ -11,6 +11,7 @@ from evalbudget.audits._draw import AuditDraw, Coin
 from evalbudget.audits.store._database import Database
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._record_types import Answer, LabelTask, Opinion
+from evalbudget.audits.store._text import storable
 from evalbudget.errors import AuditStoreError, InvalidInputError
 
 _INSERT = (
@@ -72,7 +73,7 @@ class Draws:
                         f"{self._db.path} has draw {draw.index} already; another run continues this store. "
                         "Let one run draw at a time, then start again from the store"
                     )
-                about = (draw.item, draw.segment, _text(answer.prompt))
+                about = (draw.item, draw.segment, storable(answer.prompt))
                 known = (
                     contexts.get(draw.context)
                     or cursor.execute(
@@ -87,7 +88,7 @@ class Draws:
                         "prompt; give every item and step a context of its own"
                     )
                 contexts[draw.context] = about
-                texts = {"response": _text(answer.response), "reason": _text(answer.reason)}
+                texts = {"response": storable(answer.response), "reason": storable(answer.reason)}
                 values = _to_row(draw) | texts | {"at": now}
                 cursor.execute(_INSERT, values)
                 policy = draw.policy
@@ -208,11 +209,6 @@ class Draws:
 
 def _to_row(draw: AuditDraw) -> dict[str, Any]:
     return asdict(draw) | {"draw": draw.index, "coin": draw.coin.value, "wanted": int(draw.wanted)}
-
-
-def _text(text: str) -> str:
-    """As UTF-8 can hold it; what a model answers may have halves of characters."""
-    return text.encode(errors="replace").decode()
 
 
 def _from_row(row: Any) -> AuditDraw:

@@ -42,12 +42,12 @@ class Labels:
                 gave it.
         """
         with self._db.write() as cursor:
-            return self._add(cursor, draw, score, by, at)
+            return self.record(cursor, draw, score, by, at)
 
     def add_all(self, labels: list[tuple[int, float, str, float | None]]) -> list[Label]:
         """Record draws' scores, labellers and times, all of them or none."""
         with self._db.write() as cursor:
-            return [self._add(cursor, *label) for label in labels]
+            return [self.record(cursor, *label) for label in labels]
 
     def correct(self, draw: int, score: float, by: str, why: str = "") -> Label:
         """Replace one's own label; both are kept.
@@ -125,7 +125,8 @@ class Labels:
                 found[label.draw] = (*found.get(label.draw, (kept,)), label)
         return dict(sorted(found.items()))
 
-    def _add(self, cursor: sqlite3.Cursor, draw: int, score: float, by: str, at: float | None) -> Label:
+    def record(self, cursor: sqlite3.Cursor, draw: int, score: float, by: str, at: float | None) -> Label:
+        """As :meth:`add`, together with what else is written."""
         self._draws.task(draw)
         value, by = self._design.scale.check(score), labeller(by)
         label = Label(draw, value, by, self._db.clock() if at is None else at, LabelKind.FIRST)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -55,6 +56,42 @@ class Label:
     at: float
     kind: LabelKind
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a scorer that labels made of an answer.
+
+    Attributes:
+        score: that it gave, on the scale of the audit or not; None if it gave none.
+        answer: that it read out of the response; empty if it says none.
+        explanation: its reasons, in its own words.
+        usage: tokens and costs of each model that it asked, by name.
+        failure: why there is no label; empty if there is one.
+    """
+
+    score: float | None = None
+    answer: str = ""
+    explanation: str = ""
+    usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One time that a scorer was asked for a label; it counts whatever became of it.
+
+    Attributes:
+        number: of the attempt.
+        draw: ``AuditDraw.index``.
+        by: who was asked.
+        reply: None while it is under way, and for ever if its process was killed then.
+    """
+
+    number: int
+    draw: int
+    by: str
+    reply: Reply | None
 
 
 @dataclass(frozen=True, slots=True)

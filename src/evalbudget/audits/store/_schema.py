@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 APPLICATION_ID = 0x65766275  # "evbu": how a store is told from other SQLite files
-VERSION = 1
+VERSION = 2
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -68,6 +68,27 @@ BEGIN SELECT RAISE(ABORT, 'a label for a draw whose coin asked for none'); END;
 """
 
 
+_ATTEMPTS = """
+CREATE TABLE attempts (
+    attempt INTEGER PRIMARY KEY AUTOINCREMENT,
+    draw INTEGER NOT NULL REFERENCES draws,
+    "by" TEXT NOT NULL CHECK ("by" <> ''),
+    at REAL NOT NULL
+);
+CREATE INDEX attempts_of_draw ON attempts (draw);
+
+CREATE TABLE replies (
+    attempt INTEGER PRIMARY KEY REFERENCES attempts,
+    score REAL,
+    answer TEXT NOT NULL,
+    explanation TEXT NOT NULL,
+    usage TEXT NOT NULL,
+    failure TEXT NOT NULL,
+    at REAL NOT NULL
+);
+"""
+
+
 def _grows_only(table: str) -> str:
     return "".join(
         f"CREATE TRIGGER {table}_no_{verb} BEFORE {verb} ON {table} "
@@ -76,4 +97,11 @@ def _grows_only(table: str) -> str:
     )
 
 
-SCHEMA = _TABLES + "".join(map(_grows_only, ("meta", "contexts", "draws", "labels", "opinions_seen")))
+UPGRADES = {1: _ATTEMPTS + _grows_only("attempts") + _grows_only("replies")}
+"""What stores of earlier versions lack, by their version."""
+
+SCHEMA = (
+    _TABLES
+    + "".join(map(_grows_only, ("meta", "contexts", "draws", "labels", "opinions_seen")))
+    + UPGRADES[1]
+)

@@ -12,6 +12,7 @@ from typing import Self
 
 from evalbudget._version import __version__
 from evalbudget.audits._draw import Coin
+from evalbudget.audits.store._attempts import Attempts
 from evalbudget.audits.store._database import Database
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._draws import Draws
@@ -36,6 +37,7 @@ class AuditStore:
         command: what draws the next batch, to show to people; empty if nobody said.
         draws: every answer that was judged.
         labels: every score that a human gave.
+        attempts: every time that a scorer was asked for a label.
         leases: who is reading what.
     """
 
@@ -48,6 +50,7 @@ class AuditStore:
         self.command = meta["command"]
         self.draws = Draws(db, self.design, self.id)
         self.labels = Labels(db, self.design, self.draws)
+        self.attempts = Attempts(db, self.design, self.draws, self.labels)
         self.leases = Leases(db, self.draws)
 
     @classmethod
@@ -95,6 +98,8 @@ class AuditStore:
             AuditStoreError: the file is no audit store, or one of another design: says what differs.
         """
         store = cls(Database.open(Path(path), clock))
+        if expected is not None:
+            expected = expected.as_far_as_known(store.design)
         if expected is not None and expected.fingerprint != store.design.fingerprint:
             differences = expected.differences(store.design)
             store.close()

@@ -13,12 +13,17 @@ from evalbudget.audits.store import Answer, AuditStore
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.score_values import score_to_float
+from evalbudget_inspect.host.scoring import LABEL
 from evalbudget_inspect.repeats.task import driving_score
 
 TAG = "evalbudget_audit"
 """Key in a log's metadata: id of the store whose items it answers."""
 JUDGE = "evalbudget_judge"
 """Key in a log's metadata: the scorer that was its judge."""
+ATTEMPT = "attempt"
+"""What a label's metadata tells: the attempt of the store that it came of."""
+USAGE = "usage"
+"""What a label's metadata tells: tokens and costs of each model."""
 ATTEMPTS = 2
 """Runs in which an item may fail before it is taken as it is."""
 
@@ -32,12 +37,14 @@ class Found:
         score: the judge's; nan if it gave none.
         failures: runs in which there was no answer or no score.
         log: that has it.
+        attempts: of a scorer that labels, as far as the log has what came of them.
     """
 
     answer: Answer
     score: float
     failures: int
     log: str
+    attempts: frozenset[int] = frozenset()
 
     def settled(self, judged: bool) -> bool:
         """Whether it need not be run again."""
@@ -85,12 +92,18 @@ def _read(sample: EvalSample, names: list[str], judge: str | None, failures: int
         name, key = driving_score(judge, names)
         score = sample.scores.get(name)
         if score is not None:
-            value, reason = score_to_float(score, name, key), score.explanation or ""
+            value, reason = score_to_float(score, name, key, "--judge"), score.explanation or ""
     unscored = bool(names) and math.isnan(value)
     if sample.error is not None:
         response = f"(no answer: {sample.error.message})"
     failed = sample.error is not None or unscored
-    return Found(Answer(_prompt(sample), response, reason), value, failures + failed, log)
+    answer = Answer(_prompt(sample), response, reason)
+    return Found(answer, value, failures + failed, log, _attempts(sample))
+
+
+def _attempts(sample: EvalSample) -> frozenset[int]:
+    entries = [(score.metadata or {}).get(LABEL) or {} for score in (sample.scores or {}).values()]
+    return frozenset(entry[ATTEMPT] for entry in entries if USAGE in entry)
 
 
 def _prompt(sample: EvalSample) -> str:
@@ -112,5 +125,7 @@ def require_bounds(store: AuditStore, found: dict[tuple[str, str], Found]) -> No
         if not (math.isnan(each.score) or scale.low <= each.score <= scale.high):
             raise InvalidInputError(
                 f"the judge gave {model}'s answer to {item!r} {each.score:g}, and the audit's scale is "
-                f"{scale}; begin an audit with the judge's scale, for example --score-range 1..10"
+                f"{scale}; nothing more was asked. Begin an audit with the judge's scale, for example "
+                f"--score-range 1..10; if it was a slip, correct that score in {each.log} "
+                "(inspect_ai.log.edit_score)"
             )

@@ -16,13 +16,15 @@ from evalbudget.flags import SAMPLER_OPTION, names_of
 from evalbudget_inspect.audits import registry_entry
 from evalbudget_inspect.audits.answers import read_answers, require_bounds
 from evalbudget_inspect.audits.command_as_typed import shown
-from evalbudget_inspect.audits.labels_by_scorer import label_by_scorer
+from evalbudget_inspect.audits.labels_by_scorer import label_by_scorer, without_scorer
+from evalbudget_inspect.audits.labels_in_logs import keep_all
 from evalbudget_inspect.audits.settings import AuditSettings
+from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
 from evalbudget_inspect.host.private import host_cli as host
-from evalbudget_inspect.host.private import parse_cli_args
+from evalbudget_inspect.host.private import parse_cli_args, parse_cli_config
 from evalbudget_inspect.host.rewrite import host_arguments, parse
 from evalbudget_inspect.host.run_host import run_host
-from evalbudget_inspect.host.tasks import named_tasks
+from evalbudget_inspect.host.tasks import load_alone, named_tasks
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
 
 ENTRY = "evalbudget_inspect/audited"
@@ -115,11 +117,15 @@ def _go_on(
     """Batch after batch until somebody else has to do something."""
     command = host.commands["eval"]
     before: object = None
+    if settings.store.exists():
+        _check_judge(settings, parse(command, args))
     while True:
         missing = _missing(settings, folder)
         if isinstance(missing, Standing) and missing.wanted and settings.labels_from is not None:
-            _label(settings, folder, parse(command, args))
-            continue
+            why_not = _label(settings, folder, parse(command, args))
+            if not why_not:
+                continue
+            click.echo(why_not)
         if isinstance(missing, Standing):
             _print(missing, settings)
             return _CODES[missing.stage]
@@ -157,6 +163,7 @@ def _missing(settings: AuditSettings, folder: str) -> _Missing | Standing:
     with AuditStore.open(settings.store, settings.design(items)) as store:
         found = read_answers(folder, store, settings.judge)
         require_bounds(store, found)
+        keep_all(store, found)
         while True:
             run = AuditRun(store)
             contexts = run.contexts
@@ -188,16 +195,46 @@ def _missing(settings: AuditSettings, folder: str) -> _Missing | Standing:
     )
 
 
-def _label(settings: AuditSettings, folder: str, parsed: Mapping[str, Any]) -> None:
+def _label(settings: AuditSettings, folder: str, parsed: Mapping[str, Any]) -> str:
+    """Have the scorer label what is wanted; why not, if it is asked nothing more."""
+    if settings.labels_from is None:
+        return ""
+    spec, args = _task(parsed)
+    with AuditStore.open(settings.store) as store:
+        found = read_answers(folder, store, settings.judge)
+        return label_by_scorer(store, found, spec, args, settings.labels_from)
+
+
+def _task(parsed: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     specs = [spec for given in parsed["tasks"] or ["."] for spec in named_tasks(given)]
     if len(specs) != 1:
         raise InvalidInputError("an audit is of one task; name it: my_task.py@name")
-    args = parse_cli_args(parsed.get("t") or ())
-    if settings.labels_from is None:
-        return
+    return specs[0], parse_cli_config(parsed.get("t") or (), parsed.get("task_config"))
+
+
+def _check_judge(settings: AuditSettings, parsed: Mapping[str, Any]) -> None:
+    """Refuse a store that was begun with another judge, also where nothing is asked of it now.
+
+    Raises:
+        EvalbudgetError: it is another one, or the task has no such scorer.
+    """
     with AuditStore.open(settings.store) as store:
-        found = read_answers(folder, store, settings.judge)
-        label_by_scorer(store, found, specs[0], args, settings.labels_from)
+        begun, items = store.design.judge, store.design.items
+    if begun is None or not settings.policy.asks_judge:
+        return
+    task = load_alone(*_task(parsed), settings.models[0])
+    scorers = task.scorer or []
+    if settings.labels_from is not None:
+        scorers = without_scorer(scorers, settings.labels_from)
+    if not scorers:
+        return  # the run says so
+    typed = parse_cli_args(parsed.get("model_role") or (), force_str=False)
+    roles = models_of_roles({**(task.model_roles or {}), **typed})
+    judge = find_judge(settings.judge, scorers, roles)
+    known = judge_identity(judge, scorers, task.version, roles)
+    # roles may be given in ways that only a run knows, which looks again
+    roles_then = {name: value for name, value in begun.items() if name.startswith("model of role ")}
+    AuditStore.open(settings.store, settings.design(items, roles_then | known)).close()
 
 
 def _run(

@@ -15,4 +15,9 @@ _SECRET = re.compile(
 
 def shown(words: Iterable[str]) -> str:
     """One line for a shell; keys and passwords, which people do not mean to send around, are left out."""
-    return shlex.join(_SECRET.sub(r"\1***", word) for word in words)
+    return shlex.join(map(without_secrets, words))
+
+
+def without_secrets(text: str) -> str:
+    """The text with what is named like a key or a password left out."""
+    return _SECRET.sub(r"\1***", text)

@@ -3,45 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inspect_ai import score
-from inspect_ai.log import EvalLog, read_eval_log
-from inspect_ai.scorer import Scorer
+from inspect_ai.event import ModelEvent
+from inspect_ai.log import EvalLog, read_eval_log, transcript
+from inspect_ai.scorer import Score, Scorer, Target
+from inspect_ai.solver import TaskState
 
-from evalbudget.audits.store import AuditStore, weigh
+from evalbudget.audits.store import AuditStore, Reply, weigh
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.audits.answers import Found
+from evalbudget_inspect.audits.labels_in_logs import keep_in_log, marked
 from evalbudget_inspect.host.score_values import score_to_float
-from evalbudget_inspect.host.scoring import scorer_names
-from evalbudget_inspect.host.tasks import load_one
+from evalbudget_inspect.host.scoring import in_place_of, require_key, scorer_names
+from evalbudget_inspect.host.tasks import load_alone
 from evalbudget_inspect.repeats.task import driving_score
 
 _AT_ONCE = 16
-"""Answers scored before their labels are saved."""
+"""Answers scored side by side; the store has every label at once."""
+_LONGEST_FAILURE = 500
 
 
 def without_scorer(scorers: list[Scorer], wanted: str) -> list[Scorer]:
     """The task's scorers less the one that labels, which is asked for what the coins pick and nothing else.
 
     Raises:
-        InvalidInputError: there is no such scorer.
+        InvalidInputError: there is no such scorer, or no entry of its dict score is named.
     """
+    _, _, labeller = _find(scorers, wanted)
+    return [scorer for scorer in scorers if scorer is not labeller]
+
+
+def _find(scorers: Sequence[Scorer], wanted: str) -> tuple[str, str | None, Scorer]:
     names = scorer_names(scorers)
     try:
-        name, _ = driving_score(wanted, names)
+        name, key = driving_score(wanted, names)
     except UnknownNameError as ex:
         raise InvalidInputError(
             f"--labels-from names no scorer of the task: {ex} To have humans label, leave it out"
         ) from None
-    return [scorer for scorer, each in zip(scorers, names, strict=True) if each != name]
+    scorer = scorers[names.index(name)]
+    require_key(scorer, name, key, "--labels-from")
+    return name, key, scorer
 
 
 def label_by_scorer(
     store: AuditStore, found: Mapping[tuple[str, str], Found], spec: str, args: dict[str, Any], wanted: str
-) -> int:
-    """Have the scorer label what is wanted now.
+) -> str:
+    """Have the scorer label what is wanted now, as far as ``max_labels`` goes.
 
     Args:
         store: the audit.
@@ -51,14 +62,19 @@ def label_by_scorer(
         wanted: the scorer, ``name`` or ``name.key``.
 
     Returns:
-        How many labels it gave.
+        Why it is asked nothing more, if ``max_labels`` is used up; else nothing.
 
     Raises:
-        InvalidInputError: it gave no score, or one that is not on the scale; earlier labels are kept.
+        InvalidInputError: it gave no score, or one that is not on the scale; other labels are kept.
     """
+    indices, left = weigh(store).wanted, store.attempts.left
+    if not indices:
+        return ""
+    if left == 0:
+        return _used_up(store)
     draws = {draw.index: draw for draw in store.draws.all()}
     places: dict[str, list[tuple[int, str]]] = {}
-    for index in weigh(store).wanted:
+    for index in indices[:left]:
         draw = draws[index]
         item = store.design.items[draw.item]
         each = found.get((store.design.models[draw.model], item))
@@ -68,43 +84,133 @@ def label_by_scorer(
                 "earlier runs, or label by evalbudget audit serve"
             )
         places.setdefault(each.log, []).append((index, item))
-    if not places:
-        return 0
-    scorers = load_one(spec, args).scorer or []
-    names = scorer_names(scorers)
-    name, key = driving_score(wanted, names)
-    labeller = scorers[names.index(name)]
-    given = 0
+    name, key, scorer = _find(load_alone(spec, args, store.design.models[0]).scorer or [], wanted)
+    labeller = _Labeller(store, scorer, name, key)
     for path, asked in places.items():
         whole = read_eval_log(path)
-        for part in _parts(asked):
-            for index, value in _values(whole, labeller, part, name, key):
-                store.labels.add(index, value, f"scorer {name}")
-                given += 1
-    return given
+        try:
+            for part in labeller.parts(asked):
+                labeller.label(whole, part)
+                labeller.refuse_failures()
+        finally:  # also at Ctrl-C; a long log takes seconds to write, so not after every part
+            keep_in_log(store, found, path, whole)
+    return ""
 
 
-def _parts(asked: list[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    for begin in range(0, len(asked), _AT_ONCE):
-        yield asked[begin : begin + _AT_ONCE]
+def _used_up(store: AuditStore) -> str:
+    attempts = store.attempts.all()
+    failed = sum(each.reply is None or bool(each.reply.failure) for each in attempts)
+    return (
+        f"--max-labels {store.design.config['max_labels']} is used up: {failed} of {len(attempts)} times a "
+        "scorer was asked in vain, which counts too. People can label what is left"
+    )
 
 
-def _values(
-    whole: EvalLog, labeller: Scorer, asked: list[tuple[int, str]], name: str, key: str | None
-) -> Iterator[tuple[int, float]]:
-    index_of = {item: index for index, item in asked}
-    samples = [sample for sample in whole.samples or [] if str(sample.id) in index_of]
-    scored = score(whole.model_copy(update={"samples": samples}), [labeller], action="append", display="none")
-    silent = []
-    for sample in scored.samples or []:
-        entry = (sample.scores or {}).get(name)
-        value = math.nan if entry is None else score_to_float(entry, name, key)
-        if math.isnan(value):
-            silent.append(repr(sample.id))
-        else:
-            yield index_of[str(sample.id)], value
-    if silent:  # the others' labels are saved by now
-        raise InvalidInputError(
-            f"the scorer {name!r} of --labels-from gave no score to {', '.join(silent[:3])}; the verdict "
-            "waits for it. Run the same command again, or label by evalbudget audit serve"
-        )
+class _Labeller:
+    """One scorer, asked answer by answer; whatever it says is in the store before the next thing happens."""
+
+    def __init__(self, store: AuditStore, scorer: Scorer, name: str, key: str | None) -> None:
+        self._store, self._scorer, self._name, self._key = store, scorer, name, key
+        self.by = f"scorer {name}"
+        self._draw_of: dict[str, int] = {}
+        self._model = ""
+        self._unusable = ""
+        self._silent: list[str] = []
+
+    def parts(self, asked: list[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+        """What is asked together: the first answer alone shows whether its scores are on the scale."""
+        begin = 0
+        while begin < len(asked):
+            end = begin + (_AT_ONCE if self._has_labelled() else 1)
+            yield asked[begin:end]
+            begin = end
+
+    def _has_labelled(self) -> bool:
+        attempts = self._store.attempts.all()
+        return any(a.by == self.by and a.reply is not None and not a.reply.failure for a in attempts)
+
+    def label(self, whole: EvalLog, asked: list[tuple[int, str]]) -> None:
+        """Ask for these draws and items; the log's samples have then what was said."""
+        self._draw_of = {item: draw for draw, item in asked}
+        self._model = whole.eval.model
+        samples = whole.samples or []
+        places = [n for n, sample in enumerate(samples) if str(sample.id) in self._draw_of]
+        part = whole.model_copy(update={"samples": [samples[n] for n in places]})
+
+        async def asked_and_kept(state: TaskState, target: Target) -> Score | None:
+            return await self._ask(state, target)
+
+        scored = score(part, [in_place_of(self._scorer, asked_and_kept)], action="append", display="none")
+        for n, sample in zip(places, scored.samples or [], strict=True):
+            samples[n] = sample
+
+    def refuse_failures(self) -> None:
+        """Say what gave no label.
+
+        Raises:
+            InvalidInputError: something did.
+        """
+        if self._unusable:
+            raise InvalidInputError(self._unusable)
+        if self._silent:  # the others' labels are saved by now
+            raise InvalidInputError(
+                f"the scorer {self._name!r} of --labels-from gave no score to {'; '.join(self._silent[:3])}; "
+                "the verdict waits for it. Run the same command again, or label by evalbudget audit serve"
+            )
+
+    async def _ask(self, state: TaskState, target: Target) -> Score | None:
+        if self._unusable:
+            return None
+        attempts, item = self._store.attempts, str(state.sample_id)
+        try:
+            attempt = attempts.begin(self._draw_of[item], self.by)
+        except InvalidInputError:  # people label meanwhile, and have used up what was left
+            return None
+        before = len(transcript().events)
+        given: Score | None = None
+        failure = ""
+        try:
+            given = await self._scorer(state, target)
+        except Exception as ex:  # whatever a scorer may raise
+            failure = f"{type(ex).__name__}: {ex}"[:_LONGEST_FAILURE]
+        events = [e for e in transcript().events[before:] if isinstance(e, ModelEvent)]
+        reply = attempts.finish(attempt, self._reply(given, failure, item, _usage(events)))
+        if reply.failure and reply.score is not None:
+            self._stop(
+                f"the scorer {self._name!r} of --labels-from gave {self._model}'s answer to {item!r} "
+                f"{reply.score:g}, and the audit's scale is {self._store.design.scale}; nothing more was "
+                "asked. Begin an audit with its scale, for example --score-range 1..10 (whole numbers) or "
+                "1.0..10.0 (any number), or leave --labels-from out and have people label"
+            )
+        elif reply.failure:
+            self._silent.append(f"{item!r} ({reply.failure})")
+        return None if given is None else marked(given, attempt)
+
+    def _stop(self, why: str) -> None:
+        """Ask nothing more; the first reason is told."""
+        self._unusable = self._unusable or why
+
+    def _reply(
+        self, given: Score | None, failure: str, item: str, usage: Mapping[str, Mapping[str, float]]
+    ) -> Reply:
+        if given is None:
+            return Reply(usage=usage, failure=failure)
+        value = math.nan
+        try:
+            value = score_to_float(given, self._name, self._key, "--labels-from")
+        except InvalidInputError as ex:
+            failure = str(ex)
+            self._stop(f"{self._model}'s answer to {item!r}: {ex}")
+        return Reply(value, given.answer or "", given.explanation or "", usage, failure)
+
+
+def _usage(events: Sequence[ModelEvent]) -> dict[str, dict[str, float]]:
+    """What was paid for, by model; replies from the host's cache cost nothing."""
+    used: dict[str, dict[str, float]] = {}
+    for event in events:
+        model = used.setdefault(event.model, {})
+        if event.cache == "read" or event.output.usage is None:
+            continue
+        for name, value in event.output.usage.model_dump(exclude_none=True).items():
+            model[name] = model.get(name, 0) + value
+    return used

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import get_model, model_roles
+from inspect_ai.scorer import Scorer
 from rich.text import Text
 
 from evalbudget.audits.store import AuditRun, AuditStore
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget_inspect.audits.answers import JUDGE, TAG
 from evalbudget_inspect.audits.labels_by_scorer import without_scorer
+from evalbudget_inspect.audits.scale_watch import ScaleWatch
 from evalbudget_inspect.audits.settings import AuditSettings
-from evalbudget_inspect.audits.which_judge import find_judge
+from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
 from evalbudget_inspect.host.private import ModelName, PrerequisiteError
 from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.host.scoring import scorer_names
 from evalbudget_inspect.host.tasks import load_one
 from evalbudget_inspect.repeats.registry_entry import PREFIX, split_arguments
-from evalbudget_inspect.repeats.task import check_task
+from evalbudget_inspect.repeats.task import check_task, driving_score
 
 
 @dataclass
@@ -31,10 +34,12 @@ class Plan:
     Attributes:
         command: goes on with the audit.
         answered: sample ids that earlier logs answer, by model.
+        watch: ends the run at the first score that is no good, whatever model it is of.
     """
 
     command: str = ""
     answered: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    watch: ScaleWatch = field(default_factory=ScaleWatch)
 
 
 plan = Plan()
@@ -76,13 +81,14 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
             f"{settings.labels_from!r} is the task's only scorer; an audit needs another one as its judge, "
             "or --sampler human-only, which asks none"
         )
-    roles = {*(loaded.model_roles or {}), *model_roles()}
+    roles = models_of_roles({**(loaded.model_roles or {}), **model_roles()})
     judge = find_judge(settings.judge, scorers, roles) if asks_judge else None
     samples = list(loaded.dataset)[: settings.items]
     for number, sample in enumerate(samples):
         if sample.id is None:  # as inspect would number them
             sample.id = number + 1
-    design = settings.design([str(sample.id) for sample in samples])
+    known = judge_identity(judge, scorers, loaded.version, roles) if judge else None
+    design = settings.design([str(sample.id) for sample in samples], known)
     if settings.store.exists():
         store = AuditStore.open(settings.store, design)
     else:
@@ -103,8 +109,20 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
     )
     if not any(context.judged for context in contexts):
         loaded.scorer = None  # the judge is not worth its price: humans label everything
+    elif judge is not None:
+        loaded.scorer = _watched(judge, scorers, settings)
+        loaded.early_stopping = plan.watch
     loaded.epochs = 1
     loaded.metadata = {**(loaded.metadata or {}), TAG: tag, **({JUDGE: judge} if judge else {})}
     if loaded.fail_on_error is None:
         loaded.fail_on_error = False
     return loaded
+
+
+def _watched(judge: str, scorers: Sequence[Scorer], settings: AuditSettings) -> list[Scorer]:
+    names = scorer_names(scorers)
+    name, key = driving_score(judge, names)
+    return [
+        plan.watch.over(scorer, name, key, settings.scale) if each == name else scorer
+        for scorer, each in zip(scorers, names, strict=True)
+    ]

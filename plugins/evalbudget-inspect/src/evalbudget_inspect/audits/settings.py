@@ -85,6 +85,6 @@ class AuditSettings:
         """The policy before its first draw, for a number of items."""
         return self.policy.of({**self.options, "n_models": len(self.models), "n_items": n_items})
 
-    def design(self, items: Sequence[str]) -> AuditDesign:
-        """What the store must be about."""
-        return AuditDesign.of(self.start(len(items)), self.models, items, self.scale)
+    def design(self, items: Sequence[str], judge: Mapping[str, Any] | None = None) -> AuditDesign:
+        """What the store must be about; None where the judge is not known yet."""
+        return AuditDesign.of(self.start(len(items)), self.models, items, self.scale, judge=judge)

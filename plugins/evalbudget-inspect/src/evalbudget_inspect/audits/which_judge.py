@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
+from inspect_ai.model import Model
 from inspect_ai.scorer import Scorer
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_inspect.host.private import registry_info, registry_lookup, registry_params
-from evalbudget_inspect.host.scoring import scorer_names
+from evalbudget_inspect.audits.command_as_typed import without_secrets
+from evalbudget_inspect.host.private import ModelName, registry_info, registry_lookup, registry_params
+from evalbudget_inspect.host.scoring import require_key, scorer_names
 from evalbudget_inspect.repeats.task import driving_score
+
+_LONG = 60
 
 
 def find_judge(wanted: str | None, scorers: Sequence[Scorer], roles: Collection[str]) -> str:
@@ -23,8 +30,15 @@ def find_judge(wanted: str | None, scorers: Sequence[Scorer], roles: Collection[
 
     Raises:
         UnknownNameError: there is neither such a scorer nor such a role.
-        InvalidInputError: several scorers may ask the role.
+        InvalidInputError: several scorers may ask the role, or no entry of a dict score is named.
     """
+    judge = _find(wanted, scorers, roles)
+    name, key = driving_score(judge, scorer_names(scorers))
+    require_key(scorers[scorer_names(scorers).index(name)], name, key, "--judge")
+    return judge
+
+
+def _find(wanted: str | None, scorers: Sequence[Scorer], roles: Collection[str]) -> str:
     names = scorer_names(scorers)
     try:
         driving_score(wanted, names)
@@ -44,6 +58,67 @@ def find_judge(wanted: str | None, scorers: Sequence[Scorer], roles: Collection[
     return found[0]
 
 
+def judge_identity(
+    judge: str, scorers: Sequence[Scorer], version: int | str, roles: Mapping[str, str]
+) -> dict[str, Any]:
+    """What the host knows of a judge: two that differ in any of it are two judges.
+
+    A scorer that tells which role it asks is known by the model of that role, any other by those of all.
+
+    Args:
+        judge: as :func:`find_judge` names it.
+        scorers: of the task.
+        version: of the task: what its author raises when a prompt changes.
+        roles: names of the models that were given for them.
+    """
+    names = scorer_names(scorers)
+    scorer = scorers[names.index(driving_score(judge, names)[0])]
+    arguments = _text_defaults(scorer) | registry_params(scorer)
+    known = {"scorer": judge, "registered name": registry_info(scorer).name, "task version": version}
+    known |= {f"argument {name}": _short(name, v) for name, v in arguments.items() if v is not None}
+    role = _role(scorer)
+    if role is not None:
+        asked = {role: roles[role]} if role in roles else {}
+    else:
+        asked = {} if registry_params(scorer).get("model") is not None else dict(roles)
+    return known | {f"model of role {name}": model for name, model in asked.items()}
+
+
+def models_of_roles(given: Mapping[str, Any]) -> dict[str, str]:
+    """Names of the models that roles were given, as the host has them or as they are typed."""
+    return {role: _model_name(model) for role, model in given.items()}
+
+
+def _model_name(model: Any) -> str:
+    if isinstance(model, list | tuple):
+        return ",".join(map(_model_name, model))
+    if isinstance(model, Mapping):
+        return _model_name(model.get("model"))
+    return str(ModelName(model)) if isinstance(model, Model | str) else str(model)
+
+
+def _short(name: str, value: Any) -> str:
+    """Long texts, which are prompts, as their beginning and a checksum; keys and passwords are left out."""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    text = without_secrets(f"{name}={text}").removeprefix(f"{name}=")
+    if len(text) <= _LONG:
+        return text
+    return f"{' '.join(text[:24].split())}... sha256 {hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _text_defaults(scorer: Scorer) -> dict[str, str]:
+    return {
+        name: parameter.default
+        for name, parameter in _parameters(scorer).items()
+        if isinstance(parameter.default, str)
+    }
+
+
+def _parameters(scorer: Scorer) -> Mapping[str, inspect.Parameter]:
+    made_by = registry_lookup("scorer", registry_info(scorer).name)
+    return inspect.signature(made_by).parameters if callable(made_by) else {}
+
+
 def _role(scorer: Scorer) -> str | None:
     """The role that a scorer is made to ask, as ``model_graded_qa`` and its like tell by an argument."""
     given = registry_params(scorer)
@@ -51,7 +126,6 @@ def _role(scorer: Scorer) -> str | None:
         return None
     if "model_role" in given:
         return given["model_role"] or None
-    made_by = registry_lookup("scorer", registry_info(scorer).name)
-    parameter = inspect.signature(made_by).parameters.get("model_role") if callable(made_by) else None
+    parameter = _parameters(scorer).get("model_role")
     default = None if parameter is None else parameter.default
     return default if isinstance(default, str) else None

@@ -2,6 +2,7 @@
 
 from inspect_ai._cli.main import inspect as host_cli
 from inspect_ai._cli.main import main as host_main
+from inspect_ai._cli.util import parse_cli_config
 from inspect_ai._control.eval_state import get_eval_state
 from inspect_ai._control.max_tasks import effective_max_tasks, task_dispatcher_stats
 from inspect_ai._display.core.display import TaskDisplay, TaskProfile, TaskResult, TaskSuccess
@@ -51,6 +52,7 @@ __all__ = [
     "load_task_spec",
     "metric_create",
     "parse_cli_args",
+    "parse_cli_config",
     "registry_add",
     "registry_info",
     "registry_log_name",

@@ -15,28 +15,29 @@ _WORDS = frozenset({"yes", "no", "true", "false"})
 _to_float = value_to_float()
 
 
-def score_to_float(score: Score, name: str, key: str | None = None) -> float:
+def score_to_float(score: Score, name: str, key: str | None = None, flag: str = "--score") -> float:
     """The score as a number; nan if it is unscored.
 
     Args:
         score: what a scorer returned.
         name: of the scorer, for the message.
         key: which entry of a score that is a dict.
+        flag: by which another one is named, for the message.
 
     Raises:
         InvalidInputError: the value is neither a number nor one of C, I, P, N.
     """
     if not isinstance(score.value, Mapping):
-        return value_to_number(score.value, name)
+        return value_to_number(score.value, name, flag)
     if key is None or key not in score.value:
         keys = ", ".join(f"{name}.{k}" for k in score.value)
         raise InvalidInputError(
-            f"scorer {name!r} returns several values; name the one to allocate by with --score: {keys}"
+            f"scorer {name!r} returns several values; name the one to allocate by with {flag}: {keys}"
         )
-    return value_to_number(score.value[key], name)
+    return value_to_number(score.value[key], name, flag)
 
 
-def value_to_number(value: object, name: str) -> float:
+def value_to_number(value: object, name: str, flag: str = "--score") -> float:
     """A single score value as a number.
 
     Raises:
@@ -53,7 +54,7 @@ def value_to_number(value: object, name: str) -> float:
             pass
     raise InvalidInputError(
         f"scorer {name!r} returned {value!r}, which is not a number and none of C, I, P, N; "
-        "name another scorer with --score"
+        f"name another scorer with {flag}"
     )
 
 

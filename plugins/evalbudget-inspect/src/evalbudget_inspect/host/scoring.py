@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from fnmatch import fnmatch
 from typing import Any, Protocol
 
 from inspect_ai.scorer import Metric, Score, Scorer, Target
 from inspect_ai.solver import TaskState
 from inspect_ai.util import RegistryInfo
 
+from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.private import (
     SCORER_METRICS,
     registry_info,
@@ -23,6 +25,9 @@ from evalbudget_inspect.host.private import (
 
 METADATA = "evalbudget"
 """Key of our entries in a host's metadata."""
+
+LABEL = "evalbudget_label"
+"""Key in a score's metadata: it is a label of an audit, which only the answers that coins picked have."""
 
 RACE_METRIC = "race"
 """Name of the metric that a race adds."""
@@ -50,6 +55,39 @@ def has_accuracy(scorer: Scorer) -> bool:
     entries = [metrics] if isinstance(metrics, dict) else metrics
     found = [m for e in entries for ms in (e.values() if isinstance(e, dict) else [[e]]) for m in ms]
     return any(registry_log_name(metric) == "accuracy" for metric in found)
+
+
+def require_key(scorer: Scorer, name: str, key: str | None, flag: str) -> None:
+    """Refuse a dict score of which no entry is named, or one that its metrics do not have.
+
+    Args:
+        scorer: of the task.
+        name: of it.
+        key: the entry that was named; None for none.
+        flag: by which it is named.
+
+    Raises:
+        InvalidInputError: as said, with the entries there are.
+    """
+    metrics = scorer_metrics(scorer)
+    entries = [metrics] if isinstance(metrics, dict) else metrics
+    keys = [k for entry in entries if isinstance(entry, dict) for k in entry]
+    if keys and (key is None or not any(fnmatch(key, k) for k in keys)):
+        named = "" if key is None else f" and {key!r} is none of them"
+        raise InvalidInputError(
+            f"scorer {name!r} returns several values{named}; name the one to go by: "
+            + " or ".join(f"{flag} {name}.{k}" for k in keys)
+        )
+
+
+def in_place_of(base: Scorer, score: Scorer, **metadata: Any) -> Scorer:
+    """A scorer under the name and with the arguments of another, and with its metrics."""
+    info = registry_info(base)
+    set_registry_info(
+        score, RegistryInfo(type=info.type, name=info.name, metadata={**info.metadata, **metadata})
+    )
+    set_registry_params(score, registry_params(base))
+    return score
 
 
 class JudgeSeat(AbstractContextManager[Any], Protocol):
@@ -111,23 +149,11 @@ def with_metrics(
         ours = {**(result.metadata or {}), METADATA: entry}
         return result.model_copy(update={"metadata": ours})
 
-    info = registry_info(base)
-    set_registry_info(
-        score,
-        RegistryInfo(
-            type=info.type,
-            name=info.name,
-            metadata={
-                **info.metadata,
-                SCORER_METRICS: info.metadata[SCORER_METRICS]
-                if metric is None
-                else shaped(info.metadata[SCORER_METRICS], metric, alone=alone, by_key=by_key),
-                **({} if metadata is None else {METADATA: metadata}),
-            },
-        ),
-    )
-    set_registry_params(score, registry_params(base))
-    return score
+    changed: dict[str, Any] = {} if metadata is None else {METADATA: metadata}
+    if metric is not None:
+        own = registry_info(base).metadata[SCORER_METRICS]
+        changed[SCORER_METRICS] = shaped(own, metric, alone=alone, by_key=by_key)
+    return in_place_of(base, score, **changed)
 
 
 def shaped(

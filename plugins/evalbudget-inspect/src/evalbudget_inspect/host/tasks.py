@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ from inspect_ai import Task, list_tasks
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.private import load_task_spec
+
+_MODEL = "INSPECT_EVAL_MODEL"
+"""By this variable the host is told a model where no run has one."""
 
 
 def load_one(spec: str, args: dict[str, Any]) -> Task:
@@ -29,6 +33,23 @@ def load_one(spec: str, args: dict[str, Any]) -> Task:
     if not tasks:
         raise InvalidInputError(f"no task found at {spec!r}; give file.py, file.py@name or a registered name")
     return tasks[0]
+
+
+def load_alone(spec: str, args: dict[str, Any], model: str) -> Task:
+    """As :func:`load_one`, outside of any run: a task that asks for its model is given this one.
+
+    Raises:
+        InvalidInputError: it names none, or several.
+    """
+    before = os.environ.get(_MODEL)
+    os.environ[_MODEL] = model
+    try:
+        return load_one(spec, args)
+    finally:
+        if before is None:
+            del os.environ[_MODEL]
+        else:
+            os.environ[_MODEL] = before
 
 
 def named_tasks(spec: str) -> list[str]:
