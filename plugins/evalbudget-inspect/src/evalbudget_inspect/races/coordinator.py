@@ -77,6 +77,7 @@ class Arm:
         label: of the setting; empty where models alone race.
         pool: the samples it may be asked, by id.
         known: what earlier attempts of its task answered.
+        begun: samples that these had begun when they ended: they count as paid.
         context: the task's, in which samples can be added to it.
         wake: set when there is something to do for its feeder.
         index: among the race's arms; -1 before it begins.
@@ -88,6 +89,7 @@ class Arm:
     label: str
     pool: Mapping[str, Sample]
     known: list[KnownCell]
+    begun: int = 0
     context: Context = field(default_factory=copy_context)
     wake: anyio.Event = field(default_factory=anyio.Event)
     index: int = -1
@@ -198,6 +200,8 @@ class Coordinator:
                 known[index] = absent[identity]
         try:
             race.replay(known)
+            for arm in self.arms.values():
+                race.cut_off(arm.index, arm.begun)
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         self.race = race

@@ -15,16 +15,16 @@ from inspect_ai.log import (
 
 from evalbudget.races import KnownCell
 from evalbudget_inspect.host.current_run import Run
-from evalbudget_inspect.host.private import is_cancellation_message
+from evalbudget_inspect.host.earlier_attempts import handed_back, is_begun
 from evalbudget_inspect.host.score_values import in_range, score_to_float
-from evalbudget_inspect.repeats.earlier_log import is_refused, prior_summaries
+from evalbudget_inspect.repeats.earlier_log import is_refused
 
 Score = tuple[str, str | None]
 
 
-async def known_cells(log_location: str, score: Score, bounds: tuple[float, float]) -> list[KnownCell]:
-    """Cells standing in the log before this run has done anything; see :func:`prior_summaries`."""
-    return [_known(summary, score, bounds) for summary in await prior_summaries(log_location)]
+async def known_cells(run: Run, score: Score, bounds: tuple[float, float]) -> list[KnownCell]:
+    """The cells of an arm's earlier attempts that the host hands back."""
+    return [_known(summary, score, bounds) for summary in await handed_back(run)]
 
 
 async def finished_elsewhere(
@@ -55,7 +55,7 @@ async def finished_elsewhere(
 def _known(summary: EvalSampleSummary, score: Score, bounds: tuple[float, float]) -> KnownCell:
     key = (str(summary.id), summary.epoch)
     retries = summary.retries or 0
-    if is_cancellation_message(summary.error):
+    if is_begun(summary):
         return KnownCell(key, None, retries, again=True)
     if is_refused(summary.metadata):  # the error it stands for is among its retries
         return KnownCell(key, None, retries, error="failed in an earlier run")
