@@ -108,7 +108,9 @@ def test_a_run_killed_twice_ends_at_the_budget(
     refused = [s for s in done.samples or [] if is_refused(s.metadata)]
     assert not any(s.model_usage for s in refused)
     attempts = sum(1 + len(s.error_retries or []) for s in done.samples or []) - len(refused)
-    assert ours["spent"] == attempts == BUDGET
+    begun = BUDGET - attempts  # four at most at each kill: they count as spent
+    assert ours["spent"] == BUDGET
+    assert 0 < begun <= 8
     assert ours["readings"] == len(after)
     # weights are those that were logged before the kill, and leave every held-out reading its share
     found = weights(done)

@@ -244,6 +244,23 @@ def test_budget_below_the_minimum_says_the_minimum(
     ).begin()
 
 
+def test_what_a_killed_run_had_begun_counts_as_spent() -> None:
+    items = ["a", "b", "c", "d"]
+    book = RepeatPurchase(Config.of(budget=8, sampler="uniform"), items, epochs=2)
+    book.begin([PriorCell(("a", 1), 1, errored=False)], begun=3)
+    assert book.purchase.ledger.spent == 3.0
+    assert book.purchase.ledger.free == 0.0
+    # the host starts all first epochs by itself: the last ones, which the rest does not pay, stay out
+    seeds = [(item, epoch) for epoch in (1, 2) for item in items]
+    assert [key for key in seeds if not book.may_run(key)] == [("b", 2), ("c", 2), ("d", 2)]
+    for key in seeds:
+        runs = book.may_run(key)
+        book.completed(key, 1.0 if runs else None, attempts=int(runs))
+    assert book.wanted() == []
+    assert book.purchase.finished
+    assert book.purchase.ledger.spent == 8.0
+
+
 def test_what_failed_runs_again_only_if_everything_else_is_paid_for() -> None:
     def failed(item: str, attempts: int) -> PriorCell:
         return PriorCell((item, 1), attempts, errored=True)

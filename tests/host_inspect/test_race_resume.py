@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from inspect_ai import eval_retry, eval_set
-from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
 from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three, written
 
 from evalbudget.cli.main import cli
@@ -22,10 +22,20 @@ from evalbudget_inspect.host.refusals import take_refusals
 
 BUDGET, ITEMS = 90, 36  # of three models: 83% of the grid
 TASK_FILE = f"""\
+from pathlib import Path
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.scorer import match
-from inspect_ai.solver import generate
+from inspect_ai.solver import generate, solver
+
+@solver
+def billed():
+    async def solve(state, generate):
+        with (Path(__file__).parent / "bill").open("a") as bill:  # what the provider would have billed
+            bill.write(f"{{state.model.name}} {{state.sample_id}}\\n")
+        return await generate(state)
+
+    return solve
 
 @task
 def quiz(items: int = {ITEMS}) -> Task:
@@ -34,7 +44,7 @@ def quiz(items: int = {ITEMS}) -> Task:
         Sample(id=f"item-{{i}}", input="?", target="C", metadata={{"simulated_mean": chance}})
         for i in range(items)
     ]
-    return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=match(location="exact"))
+    return Task(dataset=MemoryDataset(samples), solver=billed(), scorer=match(location="exact"))
 """
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 
@@ -103,7 +113,11 @@ def test_stopped_and_run_again(number: int, status: str, fail: float, tmp_path: 
     assert done.exit_code == 0, done.output
     logs = _read(folder)
     assert {log.status for log in logs} == {"success"}
-    assert attempts(logs) == board(logs).spent == BUDGET
+    bill = (tmp_path / "bill").read_text().splitlines()
+    begun = BUDGET - attempts(logs)  # samples under way count as spent, whatever became of their calls
+    assert board(logs).spent == BUDGET
+    assert 0 < begun <= 9
+    assert attempts(logs) <= len(bill) <= BUDGET
     assert _uuids(before) <= _uuids(logs)  # what was read is kept, and not asked again
     for keys in cells(logs).values():
         assert len(keys) == len(set(keys))
@@ -115,7 +129,33 @@ def test_stopped_and_run_again(number: int, status: str, fail: float, tmp_path: 
         models = [f"simulated/{name}" for name in "abc"]
         made = {"bernoulli": True, "template": "{grade}"}
         whole = run("evalbudget_inspect/race", models, tmp_path / "whole", task_args=args, model_args=made)
-        assert cells(logs) == cells(whole)
+        assert all(set(own) <= set(cells(whole)[name]) for name, own in cells(logs).items())
+
+
+def test_killed_twice_under_a_limit_pays_nothing_twice(tmp_path: Path) -> None:
+    file, folder = tmp_path / "quiz.py", tmp_path / "logs"
+    file.write_text(TASK_FILE)
+    command = _command(
+        *(file, folder, "--sampler", "ucb-e", "--batch", "8", "--max-samples", "2", "--limit", "30"),
+        *("-M", "latency=0.05"),
+    )
+    start = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    process = subprocess.Popen(command, **start)  # type: ignore[call-overload]
+    before = _signal_at(process, folder, 40, signal.SIGKILL)
+    bill = tmp_path / "bill"
+    process = subprocess.Popen(command, **start)  # type: ignore[call-overload]
+    paid = len(bill.read_text().splitlines())
+    deadline = time.monotonic() + 120
+    while len(bill.read_text().splitlines()) < paid + 6 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)  # under --limit its logs hold little of what the first ones do
+    process.wait()
+    done = CliRunner().invoke(cli, command[3:])
+    assert done.exit_code == 0, done.output
+    logs = _read(folder)
+    assert _uuids(before) <= _uuids(logs)
+    assert board(logs).spent == BUDGET
+    assert attempts(logs) <= len(bill.read_text().splitlines()) <= BUDGET
 
 
 def _eval_set(folder: Path, models: Any, budget: int = 60, **options: Any) -> list[EvalLog]:
@@ -126,13 +166,11 @@ def _eval_set(folder: Path, models: Any, budget: int = 60, **options: Any) -> li
     return [read_eval_log(log.location) for log in logs]
 
 
-def _unfinished(logs: list[EvalLog], names: set[str]) -> None:
+def _unfinished(logs: list[EvalLog], names: set[str], status: Any = "started") -> None:
     """As if the process had died while these logs were closed."""
-    from inspect_ai.log import write_eval_log
-
     for log in logs:
         if log.eval.model in names:
-            log.status = "started"
+            log.status = status
             log.results = None
             write_eval_log(log)
 
@@ -164,6 +202,43 @@ def test_killed_while_the_last_log_was_closed(tmp_path: Path) -> None:
     assert {s.name for s in board(again).standings} == {f"simulated/{m}" for m in "abc"}
 
 
+def test_killed_while_the_host_copied_a_killed_log(tmp_path: Path) -> None:
+    first = _eval_set(tmp_path, three())
+    kept = _uuids(first)
+    _unfinished(first, {f"simulated/{m}" for m in "abc"})
+    for log in first:  # the host's copy of a killed log is the newest log, and the host writes it bit by bit
+        log.samples = (log.samples or [])[:3]
+        write_eval_log(log, log.location.replace(".eval", "-recovered.eval"))
+    again = _eval_set(tmp_path, three())
+    assert _uuids(again) == kept
+    assert {log.status for log in again} == {"success"}
+    assert board(again).spent == 60
+
+
+def test_where_a_killed_run_left_no_buffer_what_it_may_have_begun_counts(tmp_path: Path) -> None:
+    first = _eval_set(tmp_path, three(), max_samples=2)
+    for log in first:
+        log.samples = (log.samples or [])[:8]
+    _unfinished(first, {f"simulated/{m}" for m in "abc"})
+    again = _eval_set(tmp_path, three(), max_samples=2)
+    assert board(again).spent == 60
+    assert attempts(again) == 60 - 3 * 2
+
+
+def test_what_a_model_whose_task_has_ended_had_begun_counts(tmp_path: Path) -> None:
+    first = _eval_set(tmp_path, three())
+    for log in first:
+        if log.eval.model == "simulated/b":
+            note = Path(log.location.removeprefix("file://")).parent / f".evalbudget-{log.eval.task_id}.json"
+            note.write_text('{"killed": ["one", "two"], "killed again": ["two", "three"]}')
+        else:
+            log.samples = (log.samples or [])[:8]
+    _unfinished(first, {"simulated/a", "simulated/c"}, "cancelled")
+    again = _eval_set(tmp_path, three())
+    assert board(again).spent == 60
+    assert attempts(again) == 60 - 3
+
+
 def test_a_model_added_later_joins_what_is_left(tmp_path: Path) -> None:
     first = _eval_set(tmp_path, three(), 60)
     more = [*three(), model("d", 0.99)]
@@ -177,7 +252,7 @@ def test_a_model_added_to_an_unfinished_race(tmp_path: Path) -> None:
     first = _eval_set(tmp_path, three(), 60)
     for log in first:
         log.samples = (log.samples or [])[:8]
-    _unfinished(first, {f"simulated/{m}" for m in "abc"})
+    _unfinished(first, {f"simulated/{m}" for m in "abc"}, "cancelled")  # between two samples
     kept = _uuids(first)
     again = _eval_set(tmp_path, [*three(), model("d", 0.99)], 60)
     assert attempts(again) == board(again).spent == 60

@@ -182,6 +182,10 @@ class RacePurchase:
         self.lanes[arm].tally.spent += cost
         self.purchase.pay(cost)
 
+    def cut_off(self, arm: int, cells: int) -> None:
+        """Cells had begun when an earlier run of the arm was killed: all that they may have cost is spent."""
+        self.pay(arm, min(float(cells * self.attempts), self.purchase.ledger.free))
+
     def abandoned(self, arm: int, key: Key) -> None:
         """The host was told not to run this cell, before it did."""
         lane = self.lanes[arm]

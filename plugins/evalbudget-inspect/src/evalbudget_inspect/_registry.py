@@ -3,6 +3,7 @@
 from evalbudget_inspect.audits.registry_entry import audited_entry
 from evalbudget_inspect.host import dict_scores
 from evalbudget_inspect.host.current_run import RunHooks
+from evalbudget_inspect.host.union_of_logs import join_logs
 from evalbudget_inspect.judges.cyclic_judge import cyclic_judge, rotate
 from evalbudget_inspect.judges.panel_metrics import panel_estimates
 from evalbudget_inspect.providers.recorded import recorded
@@ -19,6 +20,7 @@ __all__ = [
     "budgeted_entry",
     "cyclic_judge",
     "dict_scores",
+    "join_logs",
     "panel_estimates",
     "race_entry",
     "race_estimates",

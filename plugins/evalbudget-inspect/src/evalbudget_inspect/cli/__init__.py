@@ -78,6 +78,10 @@ def _pass_through(name: str, command: click.Command) -> click.Command:
     def run(args: tuple[str, ...], **_: Any) -> None:
         from evalbudget_inspect.host.run_host import run_host
 
+        if name == "eval-retry":
+            from evalbudget_inspect.host.union_of_logs import join_earlier
+
+            join_earlier(command, args)
         sys.exit(run_host([name, *args]))
 
     return run

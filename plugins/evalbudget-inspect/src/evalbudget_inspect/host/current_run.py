@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import anyio.to_thread
 from inspect_ai import Task
-from inspect_ai.hooks import Hooks, RunEnd, RunStart, TaskStart, hooks
-from inspect_ai.log import EvalSpec
+from inspect_ai.hooks import EvalSetStart, Hooks, RunEnd, RunStart, TaskStart, hooks
+from inspect_ai.log import EvalSample, EvalSpec
 from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import TaskState
 
 from evalbudget_inspect.host.host_frames import held_by_caller
-from evalbudget_inspect.host.private import get_eval_state
+from evalbudget_inspect.host.private import EvalSampleSource, get_eval_state
 from evalbudget_inspect.host.scoring import rotates
 
 
@@ -26,12 +27,14 @@ class Run:
         spec: inspect's description of it: sample ids after slicing, epochs, limits.
         log_location: where its log is written; empty if unknown.
         config: of generation, the model's own and the task's or the command's on top.
+        earlier: the log whose samples the host hands back, or these samples; None for a first attempt.
         categories: of samples whose metadata holds a ``category``, by id; only where a scorer rotates judges.
     """
 
     spec: EvalSpec
     log_location: str
     config: GenerateConfig
+    earlier: str | list[EvalSample] | None = None
     categories: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -71,6 +74,14 @@ def watch(watcher: Watcher) -> None:
     _watchers.append(watcher)
 
 
+_before_sets: list[Callable[[str], None]] = []
+
+
+def before_eval_sets(prepare: Callable[[str], None]) -> None:
+    """Have the log folder of every eval-set prepared before the host reads it."""
+    _before_sets.append(prepare)
+
+
 @hooks(name="evalbudget", description="Tells evalbudget's samplers which task and model they serve.")
 class RunHooks(Hooks):
     """Leaves the running task's spec where its samples find it."""
@@ -81,11 +92,16 @@ class RunHooks(Hooks):
         config = data.spec.model_generate_config.merge(data.plan.config)
         location = state.log_location if state is not None else ""
         task = held_by_caller(Task)
-        run = Run(data.spec, location, config, _categories(task))
+        run = Run(data.spec, location, config, _earlier(), _categories(task))
         _run.set(run)
         starts = None if task is None else getattr(task.sample_source, "run_starts", None)
         if starts is not None:  # a source of ours, in the task's own context, before its first sample
             starts(run)
+
+    async def on_eval_set_start(self, data: EvalSetStart) -> None:
+        """Let logs be put in order before the host looks for those that it goes on from."""
+        for prepare in _before_sets:
+            await anyio.to_thread.run_sync(prepare, data.log_dir)
 
     async def on_run_start(self, data: RunStart) -> None:
         """Let races know how many tasks to wait for."""
@@ -96,6 +112,11 @@ class RunHooks(Hooks):
         """Let races know that nothing more comes."""
         for watcher in _watchers:
             watcher.run_ends(data.run_id)
+
+
+def _earlier() -> str | list[EvalSample] | None:
+    source = held_by_caller(EvalSampleSource)
+    return None if source is None or source.seed is None else source.seed.source
 
 
 def _categories(task: Task | None) -> dict[str, str]:

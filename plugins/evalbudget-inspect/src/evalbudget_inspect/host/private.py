@@ -7,6 +7,7 @@ from inspect_ai._control.eval_state import get_eval_state
 from inspect_ai._control.max_tasks import effective_max_tasks, task_dispatcher_stats
 from inspect_ai._display.core.display import TaskDisplay, TaskProfile, TaskResult, TaskSuccess
 from inspect_ai._eval.loader import load_task_spec
+from inspect_ai._eval.task.run import EvalSampleSource
 from inspect_ai._eval.task.util import slice_dataset
 from inspect_ai._util.config import parse_cli_args
 from inspect_ai._util.dotenv import init_dotenv
@@ -25,6 +26,8 @@ from inspect_ai._util.registry import (
     set_registry_info,
     set_registry_params,
 )
+from inspect_ai.log._recover import RecoveryNotAvailable
+from inspect_ai.log._recover._buffer import read_buffer_recovery_data
 from inspect_ai.model._model import ModelName, init_model_roles
 from inspect_ai.scorer._metric import metric_create
 from inspect_ai.scorer._scorer import SCORER_METRICS, scorer_metrics, scorer_register, unique_scorer_name
@@ -33,8 +36,10 @@ from inspect_ai.solver._task_state import Choices, sample_state
 __all__ = [
     "SCORER_METRICS",
     "Choices",
+    "EvalSampleSource",
     "ModelName",
     "PrerequisiteError",
+    "RecoveryNotAvailable",
     "RegistryInfo",
     "TaskDisplay",
     "TaskProfile",
@@ -53,6 +58,7 @@ __all__ = [
     "metric_create",
     "parse_cli_args",
     "parse_cli_config",
+    "read_buffer_recovery_data",
     "registry_add",
     "registry_info",
     "registry_log_name",

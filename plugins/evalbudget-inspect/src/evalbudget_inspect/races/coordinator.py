@@ -31,7 +31,7 @@ from evalbudget_inspect.host.current_run import Run, is_cancelled, watch
 from evalbudget_inspect.host.private import effective_max_tasks, get_eval_state, task_dispatcher_stats
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.races.history import Asking, load_history
-from evalbudget_inspect.races.resume import finished_elsewhere
+from evalbudget_inspect.races.resume import Finished, finished_elsewhere
 from evalbudget_inspect.repeats.resume import Key
 
 logger = logging.getLogger(__name__)
@@ -77,6 +77,7 @@ class Arm:
         label: of the setting; empty where models alone race.
         pool: the samples it may be asked, by id.
         known: what earlier attempts of its task answered.
+        begun: samples that these had begun when they ended: they count as paid.
         context: the task's, in which samples can be added to it.
         wake: set when there is something to do for its feeder.
         index: among the race's arms; -1 before it begins.
@@ -88,6 +89,7 @@ class Arm:
     label: str
     pool: Mapping[str, Sample]
     known: list[KnownCell]
+    begun: int = 0
     context: Context = field(default_factory=copy_context)
     wake: anyio.Event = field(default_factory=anyio.Event)
     index: int = -1
@@ -189,15 +191,18 @@ class Coordinator:
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         known: dict[int, Sequence[KnownCell]] = {}
+        begun: dict[int, int] = {}
         for index, identity in enumerate(self._in_order):
             if identity in self.arms:
                 self.arms[identity].index = index
-                known[index] = self.arms[identity].known
+                known[index], begun[index] = self.arms[identity].known, self.arms[identity].begun
             else:
                 race.lanes[index].absent = True
-                known[index] = absent[identity]
+                known[index], begun[index] = absent[identity].known, absent[identity].begun
         try:
             race.replay(known)
+            for index, cells in begun.items():
+                race.cut_off(index, cells)
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         self.race = race
@@ -207,14 +212,14 @@ class Coordinator:
             self._hand_back(arm)
         self.pump()
 
-    async def _make(self) -> tuple[RacePurchase, Mapping[tuple[str, str], Sequence[KnownCell]]]:
+    async def _make(self) -> tuple[RacePurchase, Mapping[tuple[str, str], Finished]]:
         first = next(iter(self.arms.values()))
         items = list(first.pool)
         for arm in self.arms.values():
             _check_items(first, arm)
         config = self.group.config
         spec = first.run.spec
-        absent: Mapping[tuple[str, str], Sequence[KnownCell]] = {}
+        absent: Mapping[tuple[str, str], Finished] = {}
         if spec.eval_set_id is not None:
             absent = await finished_elsewhere(
                 first.run, self.group.labels, self.group.score, config.bounds, present=set(self.arms)

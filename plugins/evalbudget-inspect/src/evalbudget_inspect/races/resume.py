@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from inspect_ai.log import (
@@ -15,16 +16,29 @@ from inspect_ai.log import (
 
 from evalbudget.races import KnownCell
 from evalbudget_inspect.host.current_run import Run
-from evalbudget_inspect.host.private import is_cancellation_message
+from evalbudget_inspect.host.earlier_attempts import handed_back, is_begun, samples_begun_of
 from evalbudget_inspect.host.score_values import in_range, score_to_float
-from evalbudget_inspect.repeats.earlier_log import is_refused, prior_summaries
+from evalbudget_inspect.repeats.earlier_log import is_refused
 
 Score = tuple[str, str | None]
 
 
-async def known_cells(log_location: str, score: Score, bounds: tuple[float, float]) -> list[KnownCell]:
-    """Cells standing in the log before this run has done anything; see :func:`prior_summaries`."""
-    return [_known(summary, score, bounds) for summary in await prior_summaries(log_location)]
+async def known_cells(run: Run, score: Score, bounds: tuple[float, float]) -> list[KnownCell]:
+    """The cells of an arm's earlier attempts that the host hands back."""
+    return [_known(summary, score, bounds) for summary in await handed_back(run)]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An arm whose task has ended and is not run again.
+
+    Attributes:
+        known: what it answered.
+        begun: samples that earlier attempts had begun when they ended: they count as paid.
+    """
+
+    known: list[KnownCell]
+    begun: int
 
 
 async def finished_elsewhere(
@@ -34,10 +48,10 @@ async def finished_elsewhere(
     bounds: tuple[float, float],
     *,
     present: set[tuple[str, str]],
-) -> dict[tuple[str, str], list[KnownCell]]:
+) -> dict[tuple[str, str], Finished]:
     """Arms of this race that the eval-set does not run again, since their tasks had ended well."""
     folder = str(PurePosixPath(run.log_location).parent)
-    found: dict[tuple[str, str], list[KnownCell]] = {}
+    found: dict[tuple[str, str], Finished] = {}
     for info in list_eval_logs(folder, descending=True):
         header = await read_eval_log_async(info, header_only=True)
         spec = header.eval
@@ -48,14 +62,15 @@ async def finished_elsewhere(
         identity = (labels[spec.task], spec.model)
         if identity not in present and identity not in found:
             summaries = await read_eval_log_sample_summaries_async(info)
-            found[identity] = [_known(summary, score, bounds) for summary in summaries]
+            known = [_known(summary, score, bounds) for summary in summaries]
+            found[identity] = Finished(known, await samples_begun_of(folder, spec.task_id))
     return found
 
 
 def _known(summary: EvalSampleSummary, score: Score, bounds: tuple[float, float]) -> KnownCell:
     key = (str(summary.id), summary.epoch)
     retries = summary.retries or 0
-    if is_cancellation_message(summary.error):
+    if is_begun(summary):
         return KnownCell(key, None, retries, again=True)
     if is_refused(summary.metadata):  # the error it stands for is among its retries
         return KnownCell(key, None, retries, error="failed in an earlier run")

@@ -14,6 +14,7 @@ from inspect_ai.solver import TaskState
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget_inspect.host.current_run import Run, current_run
+from evalbudget_inspect.host.earlier_attempts import samples_begun
 from evalbudget_inspect.host.private import slice_dataset
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.score_values import in_range, score_to_float
@@ -148,10 +149,11 @@ class RaceSource(SampleSource):
         coordinator = coordinator_of(run, self.group)
         try:
             pool = self._pool(run)
-            known = await known_cells(run.log_location, self.group.score, self.group.config.bounds)
+            known = await known_cells(run, self.group.score, self.group.config.bounds)
+            begun = await samples_begun(run)
         except EvalbudgetError as ex:
             raise coordinator.refuse(ex) from None
-        arm = Arm(run, self.label, pool, known)
+        arm = Arm(run, self.label, pool, known, begun)
         await coordinator.join(arm)
         return coordinator, arm
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from inspect_ai.log import EvalSample, EvalSampleSummary, read_eval_log_sample_summaries_async
+from inspect_ai.log import EvalSample, EvalSampleSummary
 from inspect_ai.scorer import Score
 
-from evalbudget_inspect.host.private import is_cancellation_message
+from evalbudget_inspect.host.current_run import Run
+from evalbudget_inspect.host.earlier_attempts import handed_back, is_begun
 from evalbudget_inspect.host.readings import WEIGHT
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.repeats.resume import PriorCell
@@ -16,16 +17,17 @@ from evalbudget_inspect.repeats.resume import PriorCell
 Counts = Callable[[Mapping[str, Score]], bool]
 
 NOT_RUN_AGAIN = "failed before and the budget is used up: not run again"
+NOT_RUN = "the budget is used up by what a killed run had begun: not run"
 
 
-def refuse(metadata: dict[str, Any]) -> None:
+def refuse(metadata: dict[str, Any], why: str = NOT_RUN_AGAIN) -> None:
     """Mark a cell, in its sample's metadata, as not run: neither solved nor scored, and free of charge."""
-    metadata[METADATA] = NOT_RUN_AGAIN
+    metadata[METADATA] = why
 
 
 def is_refused(metadata: Mapping[str, Any]) -> bool:
     """Whether a cell is marked so."""
-    return metadata.get(METADATA) == NOT_RUN_AGAIN
+    return metadata.get(METADATA) in (NOT_RUN_AGAIN, NOT_RUN)
 
 
 def paid_attempts(sample: EvalSample) -> int:
@@ -33,34 +35,20 @@ def paid_attempts(sample: EvalSample) -> int:
     return len(sample.error_retries or []) + (not is_refused(sample.metadata))
 
 
-async def prior_summaries(log_location: str) -> list[EvalSampleSummary]:
-    """What stands in the log before this run has done anything.
-
-    The host copies the earlier attempt's samples into the new log before it starts, so this is empty on a
-    first run and complete on a retry.
-    """
-    if not log_location:
-        return []
-    try:
-        return await read_eval_log_sample_summaries_async(log_location)
-    except FileNotFoundError:
-        return []
-
-
-async def prior_cells(log_location: str, *, counts: Counts) -> list[PriorCell]:
-    """The cells among :func:`prior_summaries`.
+async def prior_cells(run: Run, *, counts: Counts) -> list[PriorCell]:
+    """The cells of earlier attempts that the host hands back.
 
     Args:
-        log_location: of the log.
+        run: that goes on, before it has done anything.
         counts: whether a sample's scores have one that the sampler was told; if not, the weight that its
             reading had was given to others.
     """
-    return [_prior(summary, counts) for summary in await prior_summaries(log_location)]
+    return [_prior(summary, counts) for summary in await handed_back(run)]
 
 
 def _prior(summary: EvalSampleSummary, counts: Counts) -> PriorCell:
-    # what was cancelled in flight left no answer: like after a kill it runs again, and only that counts
-    unpaid = is_refused(summary.metadata) or is_cancellation_message(summary.error)
+    # what was cut off on its way is paid for among the samples begun, and here only if it runs again
+    unpaid = is_refused(summary.metadata) or is_begun(summary)
     key = (str(summary.id), summary.epoch)
     entries = [(score.metadata or {}).get(METADATA) for score in (summary.scores or {}).values()]
     ours = [entry for entry in entries if isinstance(entry, Mapping)]

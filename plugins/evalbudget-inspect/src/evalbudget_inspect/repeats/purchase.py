@@ -55,7 +55,8 @@ class RepeatPurchase:
         self._attempts = attempts
         self._index = {item: i for i, item in enumerate(items)}
         self._flights: dict[Key, Flight] = {}
-        self._refused_again: set[Key] = set()
+        self._refused: set[Key] = set()
+        self._failed_before: set[Key] = set()
         self._width = width
         self._running = 0
         self._peak = 1
@@ -84,8 +85,12 @@ class RepeatPurchase:
 
     # what happens
 
-    def begin(self, prior: Sequence[PriorCell] = ()) -> list[Key]:
+    def begin(self, prior: Sequence[PriorCell] = (), *, begun: int = 0) -> list[Key]:
         """Take over what the host starts by itself and what an earlier attempt paid for.
+
+        Args:
+            prior: cells that the host hands back.
+            begun: samples that had begun when earlier attempts ended: all that they may have cost is spent.
 
         Returns:
             Keys the host does not start by itself and must be given, in order.
@@ -96,17 +101,21 @@ class RepeatPurchase:
         for known in earlier.values():
             if WEIGHT in known.share and not known.errored:
                 self.sampler.assume_weight(self._cell(known.key), known.share[WEIGHT])
+        self.purchase.pay(min(float(begun * self._attempts), self.purchase.ledger.free))
         cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
-        promised, self._refused_again = promises(
-            cells, attempts=self._attempts, free=self.purchase.ledger.free
-        )
+        promised, self._refused = promises(cells, attempts=self._attempts, free=self.purchase.ledger.free)
+        self._failed_before = {known.key for known in earlier.values() if known.errored}
         for key, cost in promised.items():
             self._flights[key] = self.purchase.adopt(self._cell(key), cost)
         return others  # what may not run again too: the log keeps only what the host was given
 
     def may_run(self, key: Key) -> bool:
-        """Whether the budget covers a cell that errored earlier and that the host runs again."""
-        return key not in self._refused_again
+        """Whether the budget covers a cell that the host starts by itself, or runs again since it errored."""
+        return key not in self._refused
+
+    def failed_before(self, key: Key) -> bool:
+        """Whether the host runs this cell again since it errored."""
+        return key in self._failed_before
 
     def started(self, key: Key) -> None:
         """The host works on this cell now."""

@@ -33,7 +33,8 @@ def promises(
     """What each cell that the host starts or hands back may cost in all, earlier attempts included.
 
     What errored has paid for its attempts already. It may run again only if that can be paid on top, once
-    everything else is paid for.
+    everything else is paid for. What no attempt has run may not run either where the budget is used up by
+    samples that an earlier attempt had begun: then the last ones stay out.
 
     Args:
         cells: in order; None where no earlier attempt knows the cell.
@@ -41,16 +42,19 @@ def promises(
         free: of the budget, before any of them.
 
     Returns:
-        The promise of each cell, and those that may not run again.
+        The promise of each cell, and those that may not run.
     """
     again = [cell for _, cell in cells if cell is not None and cell.errored]
-    promised = {
-        key: float(attempts if cell is None else cell.attempts)
-        for key, cell in cells
-        if cell is None or not cell.errored
-    }
+    promised = {key: float(cell.attempts) for key, cell in cells if cell is not None and not cell.errored}
     free -= sum(promised.values()) + sum(cell.attempts for cell in again)
     refused: set[Key] = set()
+    for key, cell in cells:
+        if cell is None:
+            affordable = attempts <= free + 1e-9
+            promised[key] = float(attempts) if affordable else 0.0
+            free -= promised[key]
+            if not affordable:
+                refused.add(key)
     for cell in again:
         promised[cell.key] = float(cell.attempts)
         if attempts <= free + 1e-9:

@@ -20,13 +20,16 @@ from evalbudget import Allocation
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats import Summary
 from evalbudget_inspect.host.current_run import Run, current_run, is_cancelled
+from evalbudget_inspect.host.earlier_attempts import samples_begun
 from evalbudget_inspect.host.print_summaries import note
 from evalbudget_inspect.host.score_values import Seen, in_range, score_to_float
+from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.viewer import label
 from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
 from evalbudget_inspect.repeats.config import Config, Repeat
 from evalbudget_inspect.repeats.diagnostics import Diagnosis
 from evalbudget_inspect.repeats.earlier_log import (
+    NOT_RUN,
     NOT_RUN_AGAIN,
     is_refused,
     paid_attempts,
@@ -192,7 +195,7 @@ class BudgetedSource(SampleSource):
         serving = await self._serving()
         key = (str(state.sample_id), state.epoch)
         if not _allocation(serving).may_run(key):
-            refuse(state.metadata)
+            refuse(state.metadata, NOT_RUN_AGAIN if _allocation(serving).failed_before(key) else NOT_RUN)
             state.completed = True
             return
         _allocation(serving).started(key)
@@ -265,7 +268,8 @@ class BudgetedSource(SampleSource):
             )
         items = [str(i) for i in spec.dataset.sample_ids or []]
         epochs = spec.config.epochs or 1
-        prior = await prior_cells(run.log_location, counts=self._counts)
+        prior = await prior_cells(run, counts=self._counts)
+        begun = await samples_begun(run)
         serving.rotation = self._rotation(items, epochs, spec.model)
         if serving.rotation is not None:
             for cell in prior:
@@ -286,7 +290,7 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if not cell.errored:
                     serving.kept.expect(*cell.key)
-        keys = book.begin(prior)
+        keys = book.begin(prior, begun=begun)
         serving.book = book
         note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
@@ -342,7 +346,7 @@ class BudgetedSource(SampleSource):
 
     def _read(self, serving: _Serving, sample: EvalSample) -> tuple[float | None, str | None]:
         if is_refused(sample.metadata):
-            return None, NOT_RUN_AGAIN
+            return None, str(sample.metadata[METADATA])
         score: Score | None = (sample.scores or {}).get(self._score)
         if score is None and sample.error is None and not serving.scoring:
             refusal = InvalidInputError(
