@@ -16,8 +16,8 @@ from judges_sections.found import Found, Target
 CAPABILITIES = (*LM_EVAL, *INSPECT)
 LEAD = (
     "Each schedule runs a command of its own against a server on loopback that bills every answer, disturbs "
-    "requests, and sends the process one to three signals, each after a random number of requests; the same "
-    "command (on inspect: eval-retry, or eval-set) goes on until it ends. Then the bill is compared with logs "
+    "requests, and sends it one to three signals, each after a random number of requests; then the same "
+    "command (on inspect also eval-retry) goes on until it ends. At last the bill is compared with logs "
     "and records. Answers on their way at a kill -9 may be lost, but must be counted as spent."
 )
 SEEDS = 50
