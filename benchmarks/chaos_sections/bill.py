@@ -80,15 +80,21 @@ def missing(served: Iterable[Served], kept: str, stops: Sequence[Stop]) -> tuple
     return [one for one in gone if one not in excused], excused
 
 
-def twice(served: Iterable[Served], excused: Iterable[Served]) -> int:
+def twice(served: Iterable[Served], excused: Iterable[Served]) -> list[Served]:
     """Answers bought again although one had reached the client: same model, same prompt, same seed."""
-    again: Counter[tuple[str, str, object]] = Counter()
+    lost = Counter(_attempt(one) for one in excused)
+    bought: Counter[tuple[str, str, object]] = Counter()
+    again = []
     for one in served:
         if stamp_of(one) is not None:
-            again[one.model, one.prompt, one.body.get("seed")] += 1
-    for one in excused:
-        again[one.model, one.prompt, one.body.get("seed")] -= 1
-    return sum(max(0, times - 1) for times in again.values())
+            bought[_attempt(one)] += 1
+            if bought[_attempt(one)] > 1 + lost[_attempt(one)]:
+                again.append(one)
+    return again
+
+
+def _attempt(one: Served) -> tuple[str, str, object]:
+    return one.model, one.prompt, one.body.get("seed")
 
 
 def over(served: Iterable[Served], models: Sequence[str], budget: int, spent: int | None) -> int:

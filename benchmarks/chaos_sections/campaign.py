@@ -32,19 +32,23 @@ COUNTS = {
 
 def lm_eval(quick: bool, seeds: int = SEEDS) -> Found:
     """The campaign on lm-eval."""
-    return campaign(LM_EVAL, 1 if quick else seeds, most_kills=1 if quick else 3)
+    return _of(LM_EVAL, quick, seeds)
 
 
 def inspect(quick: bool, seeds: int = SEEDS) -> Found:
     """The campaign on inspect."""
     if why := missing_client():
         return Found(lead=f"Not measured: {why}.", columns=("capability",), rows=())
-    return campaign(INSPECT, 1 if quick else seeds, most_kills=1 if quick else 3)
+    return _of(INSPECT, quick, seeds)
 
 
-def campaign(capabilities: Sequence[Capability], seeds: int, most_kills: int = 3) -> Found:
-    """Play every seed of every capability."""
-    schedules = [(one, seed) for seed in range(1, seeds + 1) for one in capabilities]
+def _of(capabilities: Sequence[Capability], quick: bool, seeds: int) -> Found:
+    schedules = [(one, seed) for seed in range(1, 2 if quick else seeds + 1) for one in capabilities]
+    return campaign(schedules, most_kills=1 if quick else 3)
+
+
+def campaign(schedules: Sequence[tuple[Capability, int]], most_kills: int = 3) -> Found:
+    """Play schedules: capabilities, and a seed for each."""
 
     def one(schedule: tuple[Capability, int]) -> Played:
         played = play(*schedule, most_kills=most_kills)
@@ -52,8 +56,12 @@ def campaign(capabilities: Sequence[Capability], seeds: int, most_kills: int = 3
         return played
 
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        found = list(pool.map(one, schedules))
-    return _table(capabilities, found)
+        try:
+            found = list(pool.map(one, schedules))
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return _table(list(dict.fromkeys(capability for capability, _ in schedules)), found)
 
 
 def _say(played: Played) -> None:
@@ -86,11 +94,16 @@ def _table(capabilities: Sequence[Capability], found: Iterable[Played]) -> Found
     kinds = sorted({kind for played in found for kind in played.faults})
     counted = ", ".join(f"{kind} {sum(played.faults[kind] for played in found)}" for kind in kinds)
     notes = [f"Requests disturbed: {counted}."] if kinds else []
+    if not all(played.account.clean for played in found):
+        notes.append(
+            "Schedules that are not clean, by seed; in benchmarks/, `python -m chaos_sections.schedule HOST "
+            "CAPABILITY SEED` plays one by itself, and keeps its folder."
+        )
     for played in found:
         if not played.account.clean:
             counts = ", ".join(f"{count} {n}" for count in COUNTS if (n := getattr(played.account, count)))
-            signals_ = " ".join(played.signals) or "no signal"
-            notes.append(f"- {played.capability.name}, seed {played.seed} ({signals_}): {counts}")
+            happened = ", ".join([*played.signals, *(f"{kind} {n}" for kind, n in played.faults.items())])
+            notes.append(f"- {played.capability.name} {played.seed} ({happened or 'nothing'}): {counts}")
     return Found(
         lead=LEAD,
         columns=("capability", "schedules", "kills", "of them -9", "with faults", "faults", *COUNTS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,16 +32,23 @@ def _model(name: str) -> str:
     return f"openai-api/chaos/{name}"
 
 
-def _logs(folder: Path) -> list[Any]:
-    """The newest log of each model."""
+def _all_logs(folder: Path) -> list[Any]:
     from inspect_ai.log import list_eval_logs, read_eval_log
 
-    found: dict[str, Any] = {}
+    found = []
     for info in list_eval_logs(str(folder), descending=False):
         with suppress(Exception):  # it was being begun
-            log = read_eval_log(info)
-            found[log.eval.model] = log
-    return list(found.values())
+            found.append(read_eval_log(info))
+    return found
+
+
+def _logs(folder: Path) -> list[Any]:
+    """The newest log of each model: what a run or a race says in the end."""
+    return list({log.eval.model: log for log in _all_logs(folder)}.values())
+
+
+def _text(logs: list[Any]) -> str:
+    return "\n".join(log.model_dump_json() for log in logs)
 
 
 def _done(folder: Path) -> bool:
@@ -70,7 +78,7 @@ def _plan(folder: Path, server: Server, arguments: list[str], samples: int, **mo
     given: dict[str, Any] = {
         "again": lambda: command,
         "done": lambda code: code == 0 and _done(logs),
-        "kept": lambda: "\n".join(log.model_dump_json() for log in _logs(logs)),
+        "kept": lambda: _text(_logs(logs)),
         "spent": lambda: _spent(logs),
         "drains": False,
         "environment": {
@@ -104,13 +112,11 @@ def run(folder: Path, server: Server, rng: random.Random, items: int = 12, budge
         server,
         arguments,
         samples,
-        budget=budget,
-        billed=(("m",),),
+        billed={("m",): budget},
         recorded=("m",),
         caught=samples,
     )
-    object.__setattr__(plan, "again", lambda: _retry(folder, plan.command))
-    return plan
+    return replace(plan, again=lambda: _retry(folder, plan.command))
 
 
 def judges(folder: Path, server: Server, rng: random.Random, items: int = 8, budget: int = 32) -> Plan:
@@ -128,13 +134,11 @@ def judges(folder: Path, server: Server, rng: random.Random, items: int = 8, bud
         server,
         arguments,
         samples,
-        budget=budget,
-        billed=(panel, ("m",)),
+        billed={panel: budget, ("m",): budget},
         recorded=("m", *panel),
         caught=2 * samples,
     )
-    object.__setattr__(plan, "again", lambda: _retry(folder, plan.command))
-    return plan
+    return replace(plan, again=lambda: _retry(folder, plan.command))
 
 
 def race(folder: Path, server: Server, rng: random.Random, items: int = 20, budget: int = 40) -> Plan:
@@ -151,10 +155,35 @@ def race(folder: Path, server: Server, rng: random.Random, items: int = 20, budg
         server,
         arguments,
         samples,
-        budget=budget,
-        billed=(tuple(SKILLS),),
+        billed={tuple(SKILLS): budget},
         recorded=tuple(SKILLS),
         caught=samples * len(SKILLS),
+    )
+
+
+def audit(folder: Path, server: Server, rng: random.Random, items: int = 12, labels: int = 12) -> Plan:
+    """Two models, a judge, and a better one that labels what the coins pick."""
+    samples = rng.choice((1, 3, 8))
+    judged = rating()
+    server.answer = stamped(lambda asked: number(asked) if asked.model in ("a", "b") else judged(asked))
+    arguments = [
+        *("audit", str(folder / "audit.sqlite"), f"{TASKS}@audited", "-T", f"items={items}"),
+        *("--model", f"{_model('a')},{_model('b')}", "--score-range", "1..5", "--labels-from", "labelled"),
+        *("--model-role", f"grader={_model('judge')}", "--model-role", f"auditor={_model('auditor')}"),
+        *("--sampler-option", "pilot=4", "--labels-per-batch", "6", "--max-labels", str(labels)),
+    ]
+    logs = folder / "logs"
+    return _plan(
+        folder,
+        server,
+        arguments,
+        samples,
+        done=lambda code: code in (0, 1),  # 1: over without a verdict
+        kept=lambda: _text(_all_logs(logs)),  # it goes on with all of them
+        spent=lambda: None,
+        billed={("auditor",): labels},
+        recorded=("a", "b", "judge"),  # no log has what an auditor says
+        caught=2 * samples,
     )
 
 
@@ -162,4 +191,5 @@ INSPECT = (
     Capability("inspect", "run", run),
     Capability("inspect", "race", race),
     Capability("inspect", "judges", judges),
+    Capability("inspect", "audit", audit),
 )

@@ -123,8 +123,7 @@ def run(folder: Path, server: Server, rng: random.Random, items: int = 12, budge
     return _plan(
         folder,
         _flags(server, tasks, "quiz", budget, concurrent, sampler),
-        budget=budget,
-        billed=(("m",),),
+        billed={("m",): budget},
         recorded=("m",),
         caught=concurrent,
     )
@@ -141,8 +140,7 @@ def judges(folder: Path, server: Server, rng: random.Random, items: int = 8, bud
     return _plan(
         folder,
         _flags(server, tasks, "essays", budget, concurrent, "uniform"),
-        budget=budget,
-        billed=(panel, ("m",)),
+        billed={panel: budget, ("m",): budget},
         recorded=("m", *panel),
         caught=concurrent * (1 + len(panel)),
     )
@@ -168,8 +166,7 @@ def race(folder: Path, server: Server, rng: random.Random, items: int = 20, budg
         folder,
         flags,
         spent=spent,
-        budget=budget,
-        billed=(tuple(SKILLS),),
+        billed={tuple(SKILLS): budget},
         recorded=tuple(SKILLS),
         caught=concurrent,
     )

@@ -20,8 +20,7 @@ class Plan:
         done: whether it is over, given its exit code.
         kept: everything that logs and records hold, as text.
         spent: what they say was spent; None if they do not say.
-        budget: of ``billed``.
-        billed: groups of models, each of which may be asked ``budget`` times.
+        billed: groups of models, and how many calls of each the budget pays.
         recorded: models whose answers must be in ``kept``.
         caught: answers that a kill -9 may catch on their way.
         drains: whether Ctrl-C and SIGTERM wait for what is on its way.
@@ -33,8 +32,7 @@ class Plan:
     done: Callable[[int], bool]
     kept: Callable[[], str]
     spent: Callable[[], int | None]
-    budget: int
-    billed: tuple[tuple[str, ...], ...]
+    billed: Mapping[tuple[str, ...], int]
     recorded: tuple[str, ...]
     caught: int
     drains: bool

@@ -77,7 +77,7 @@ def play(
     with Server(latency=rng.choice((0.01, 0.04, 0.08))) as server:
         plan = capability.prepare(folder, server, rng)
         kills = [
-            (rng.choice(SIGNALS), rng.randint(1, max(1, round(plan.budget * 0.7))), rng.random() ** 4)
+            (rng.choice(SIGNALS), rng.randint(1, round(sum(plan.billed.values()) * 0.7)), rng.random() ** 4)
             for _ in range(rng.randint(1, 3))
         ][:most_kills]
         server.disturb = disturbing(mixture(rng, faults), name)
@@ -93,16 +93,17 @@ def play(
     kept, spent = plan.kept(), plan.spent() if runner.over else None
     told = list(runner.told)
     lost, excused = missing([one for one in served if one.model in plan.recorded], kept, runner.stops)
-    told += [f"lost: {one.model}, {one.prompt[-60:]!r}, {one.text!r}" for one in lost[:3]]
-    bought_twice = twice(served, excused)
+    again = twice(served, excused)
+    for what, ones in (("lost", lost), ("twice", again)):
+        told += [f"{what}: {one.model}, {one.prompt[:60]!r}, {one.text!r}" for one in ones[:3]]
     beyond = 0
-    for models in plan.billed:
-        more = over(served, models, plan.budget, spent)
+    for models, budget in plan.billed.items():
+        more = over(served, models, budget, spent)
         if more:
             paid = sum(one.billed and one.model in models for one in served)
-            told.append(f"{'/'.join(models)}: {paid} paid, budget {plan.budget}, spent by the record {spent}")
+            told.append(f"{'/'.join(models)}: {paid} paid, budget {budget}, spent by the record {spent}")
         beyond += more
-    account = Account(len(lost), bought_twice, beyond, runner.hung)
+    account = Account(len(lost), len(again), beyond, runner.hung)
     return Played(capability, seed, tuple(runner.sent), disturbed, account, tuple(told))
 
 
@@ -163,7 +164,8 @@ class _Runner:
                 self._hang(f"start {self.starts} did not end in {DEADLINE:g} s")
                 return
         self.over = code >= 0 and self._plan.done(code)
-        if code == REFUSED or (not self.over and self.starts >= STARTS):
+        refused = code == REFUSED and self._server.calls() == before
+        if refused or (not self.over and self.starts >= STARTS):
             self._hang(f"start {self.starts} ends with {code}: {self._last_words()}")
 
     def _send(self, process: subprocess.Popen[bytes], number: int) -> None:
