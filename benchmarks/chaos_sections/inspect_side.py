@@ -183,7 +183,7 @@ def audit(folder: Path, server: Server, rng: random.Random, items: int = 12, lab
         spent=lambda: None,
         billed={("auditor",): labels},
         recorded=("a", "b", "judge"),  # no log has what an auditor says
-        caught=2 * samples,
+        caught=4 * samples,  # an answer and its score, of each model
     )
 
 

@@ -86,14 +86,11 @@ def test_answers_are_stamped_and_faults_served(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.host
-def test_killed_and_disturbed_runs_keep_what_they_paid_for() -> None:
-    """A run killed by -9 and a race ended by SIGTERM, both disturbed by errors; each started twice."""
-    schedules = [(LM_EVAL[0], 58), (LM_EVAL[1], 43)]
-    found = campaign.campaign(schedules, most_kills=1)
-    assert [(row[0], *row[1:4]) for row in found.rows] == [
-        ("lm-eval run", "1", "1", "1"),
-        ("lm-eval race", "1", "1", "0"),
-    ]
+def test_a_killed_and_disturbed_run_keeps_what_it_paid_for() -> None:
+    """Killed by -9, disturbed by errors, and started again."""
+    found = campaign.campaign([(LM_EVAL[0], 58)], most_kills=1)
+    ((name, schedules, kills, by_9, disturbed, *_),) = found.rows
+    assert (name, schedules, kills, by_9, disturbed) == ("lm-eval run", "1", "1", "1", "1")
     assert all(target.reached for target in found.targets), found.notes
     assert len(found.targets) == 4
 
