@@ -161,6 +161,12 @@ def race(folder: Path, server: Server, rng: random.Random, items: int = 20, budg
     )
 
 
+def _aborted(folder: Path) -> bool:
+    """Whether the last process said that it was interrupted, which has the same exit code."""
+    newest = max(folder.glob("*.log"), key=lambda path: int(path.stem))
+    return "Aborted!" in newest.read_text(errors="replace")
+
+
 def audit(folder: Path, server: Server, rng: random.Random, items: int = 12, labels: int = 12) -> Plan:
     """Two models, a judge, and a better one that labels what the coins pick."""
     samples = rng.choice((1, 3, 8))
@@ -178,7 +184,7 @@ def audit(folder: Path, server: Server, rng: random.Random, items: int = 12, lab
         server,
         arguments,
         samples,
-        done=lambda code: code in (0, 1),  # 1: over without a verdict
+        done=lambda code: code == 0 or (code == 1 and not _aborted(folder)),  # 1: over without a verdict
         kept=lambda: _text(_all_logs(logs)),  # it goes on with all of them
         spent=lambda: None,
         billed={("auditor",): labels},
