@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test tests lint claims floors benchmarks format clean help
+.PHONY: demo test tests lint claims floors benchmarks chaos format clean help
 
 help:
 	@echo "make demo        budgeted against plain epochs, a real inspect run, offline"
@@ -13,6 +13,7 @@ help:
 	@echo "make claims      the statistical claims at full replication (an hour on two cores)"
 	@echo "make floors      the host tests on the oldest hosts that are supported"
 	@echo "make benchmarks  every figure in docs/benchmarks/, measured again"
+	@echo "make chaos       real runs killed and disturbed, and the server's bill against what they kept (two hours)"
 
 $(READY): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-lm-eval/pyproject.toml plugins/evalbudget-example/pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evalbudget needs Python 3.11 or newer")'
@@ -66,6 +67,10 @@ benchmarks: $(READY)
 	$(BIN)/python benchmarks/audits.py all --write-docs
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/lm_eval_overhead.py
+
+# exit code 1 if anything paid was lost, bought twice or beyond the budget, or if a command hung
+chaos: $(READY)
+	$(BIN)/python benchmarks/chaos.py all --write-docs
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -27,6 +27,7 @@ class Page:
         title: of the page.
         sections: functions of ``quick`` and, if they take it, ``seeds``.
         need_data: sections that read recorded scores.
+        strict: whether the command ends with exit code 1 if a target is missed.
     """
 
     script: str
@@ -34,6 +35,7 @@ class Page:
     title: str
     sections: Mapping[str, Callable[..., Found]]
     need_data: tuple[str, ...] = ()
+    strict: bool = False
 
 
 def command(page: Page) -> click.Command:
@@ -60,6 +62,7 @@ def command(page: Page) -> click.Command:
         """Run SECTIONS (default: all) and print their tables."""
         chosen = list(page.sections) if not sections or "all" in sections else list(dict.fromkeys(sections))
         out = Console(width=None if Console().is_terminal else 130)
+        missed = False
         for name in chosen:
             if name in page.need_data and not data().is_dir():
                 out.print(f"{name}: not measured, no recorded scores in {data()}; set EVALBUDGET_DATA")
@@ -70,11 +73,14 @@ def command(page: Page) -> click.Command:
             else:
                 found, options = run(quick, seeds), f" --seeds {seeds}"
             _print(out, name, found)
+            missed = missed or not all(target.reached for target in found.targets)
             if write:
                 options += " --quick" if quick else ""
                 _keep(
                     page, Places.of(docs), name, f"python benchmarks/{page.script}.py {name}{options}", found
                 )
+        if page.strict and missed:
+            raise SystemExit(1)
 
     return main
 

@@ -30,7 +30,7 @@ def copied(folder: Path, name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("script", "name"), [("judges", "judges"), ("racing", "races"), ("audits", "audits")]
+    ("script", "name"), [("judges", "judges"), ("racing", "races"), ("audits", "audits"), ("chaos", "chaos")]
 )
 def test_a_page_is_rendered_from_its_data(script: str, name: str, tmp_path: Path) -> None:
     page = importlib.import_module(script).PAGE

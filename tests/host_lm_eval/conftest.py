@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from lm_eval.tasks import TaskManager
-from tests.host_lm_eval.server import Server
+
+from loopback import Server
 
 if find_spec("inspect_ai") is None:  # the oldest lm-eval is tested in an environment of its own
     collect_ignore_glob = ["test_*two_hosts.py"]

@@ -8,12 +8,12 @@ from typing import Any
 
 import lm_eval.evaluator
 import pytest
-from tests.host_lm_eval.server import Server
 from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.repeats.config import Config
+from loopback import Server
 
 STOCK = lm_eval.evaluator.evaluate
 MULTIPLE_CHOICE = {

@@ -15,13 +15,13 @@ import requests
 from lm_eval.models.openai_completions import LocalChatCompletion
 from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.race_worlds import manager
-from tests.host_lm_eval.server import GARBLED, Server
 from tests.host_lm_eval.worlds import CoinModel, journal_of, write_task
 
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.billing import at_a_kill, may_be_billed
 from evalbudget_lm_eval.host.wire import Wire, _Final, wired
 from evalbudget_lm_eval.races.api import race
+from loopback import GARBLED, Server
 
 N = 12
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from tests.host_lm_eval.judged_worlds import evaluate, load, write_judged
-from tests.host_lm_eval.server import Server, rating
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
@@ -21,6 +20,7 @@ from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judges.asking import Asking
 from evalbudget_lm_eval.judges.judge_models import forget_judges
 from evalbudget_lm_eval.log_folder import open_scores
+from loopback import Server, rating
 
 NAMES = ["a", "b", "c"]
 GREEDY = {"until": ["\n"], "do_sample": False, "temperature": 0.0}

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from lm_eval.utils import make_table
 from tests.host_lm_eval.judged_worlds import PROCESS, evaluate, load, write_judged
-from tests.host_lm_eval.server import Asked, Server, rating
 from tests.host_lm_eval.worlds import numbered
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -28,6 +27,7 @@ from evalbudget_lm_eval.judges.judge_models import forget_judges, read_judges
 from evalbudget_lm_eval.judges.readings import Judged, Reading, Readings
 from evalbudget_lm_eval.judges.rows import judged, panel
 from evalbudget_lm_eval.log_folder import open_scores
+from loopback import Asked, Server, rating
 
 NAMES = ["a", "b", "c"]
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
-from tests.host_lm_eval.server import Server, rating
 from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 from tqdm import tqdm
 
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.progress_bars import WORTH_A_BAR, bars_of_a_round
 from evalbudget_lm_eval.repeats.progress import Progress
+from loopback import Server, rating
 
 STOCK = vars(tqdm)["__init__"]
 

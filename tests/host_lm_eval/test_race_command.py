@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right
-from tests.host_lm_eval.server import Asked, Server
 from tests.host_lm_eval.worlds import write_task
 
 from evalbudget.backtest import RecordedScores
 from evalbudget_lm_eval.cli import lm_eval_command
 from evalbudget_lm_eval.log_folder import open_scores
+from loopback import Asked, Server
 
 N = 60
 BUDGET = 100

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
-from tests.host_lm_eval.server import Server, rating
 from tests.host_lm_eval.worlds import write_task
 
 from evalbudget import Allocation
@@ -23,6 +22,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judges.judge_models import forget_judges
 from evalbudget_lm_eval.log_folder import open_scores
+from loopback import Server, rating
 
 JUDGES = ["a", "b", "c"]
 

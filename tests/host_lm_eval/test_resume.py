@@ -14,12 +14,12 @@ from typing import Any
 
 import lm_eval.evaluator
 import pytest
-from tests.host_lm_eval.server import Server
 from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
 
 from evalbudget.errors import JournalError
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.run.record import Kept
+from loopback import Server
 
 STOCK = lm_eval.evaluator.evaluate
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from lm_eval.api.model import LM
 from tests.host_lm_eval.race_worlds import Racer, fresh_racers, manager, racer
-from tests.host_lm_eval.server import Server
 from tests.host_lm_eval.worlds import CoinModel, load, simple_evaluate, write_task
 
 from evalbudget.outage import DOWN_AFTER, is_down
@@ -20,6 +19,7 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.races.api import race
 from evalbudget_lm_eval.run.record import Record
 from evalbudget_lm_eval.run.rounds import Rounds
+from loopback import Server
 
 
 class TemplateAPI(LM):  # type: ignore[misc]  # the host's class is known by its name

@@ -10,7 +10,8 @@ import pytest
 import requests
 from lm_eval.api.instance import Instance
 from lm_eval.api.registry import get_model
-from tests.host_lm_eval.server import Server, rating
+
+from loopback import Server, rating
 
 
 def ask(kind: str, args: str, prompts: list[str], **options: Any) -> list[str]:

@@ -1,10 +1,10 @@
-"""A real OpenAI-compatible HTTP server on loopback: models and judges for tests, without a network.
+"""A real OpenAI-compatible HTTP server on loopback: models and judges without a network.
 
 Answers depend on (model, prompt, seed, temperature) alone, as those of a service that honours seeds: at
 temperature 0 the seed does not matter, and at a temperature without a seed every request is another draw.
 Latency and failures are scripted; every request is recorded with its body and the status it got.
 
-``python server.py --port 8000`` serves by hand.
+``python benchmarks/loopback.py --port 8000`` serves by hand.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any, Self
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
 GARBLED = -1  # in place of a status: 200, and a page that is no JSON
+DROPPED = -2  # hangs up before anything is computed, which costs nothing
 ANSWERS = 10  # how many different answers there are
 
 
@@ -49,12 +50,48 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """What happens to one request.
+
+    Attributes:
+        name: for counting.
+        status: as in :meth:`Server.fail`.
+        delay: seconds before the reply, beside the latency.
+        text: said in place of the answer.
+        retry_after: seconds, sent with a 429.
+    """
+
+    name: str
+    status: int | None = 200
+    delay: float = 0.0
+    text: str | None = None
+    retry_after: float = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Served:
-    """One request and what became of it; ``status`` as in :meth:`Server.fail`."""
+    """One request and what became of it.
+
+    Attributes:
+        path: of the request.
+        body: of the request.
+        status: as in :meth:`Server.fail`.
+        fault: that disturbed it.
+        text: of the first answer; empty if nothing was computed.
+        at: when the reply was about to be sent, by ``time.monotonic``.
+    """
 
     path: str
     body: dict[str, Any]
     status: int | None
+    fault: Fault | None = None
+    text: str = ""
+    at: float = field(default_factory=time.monotonic)
+
+    @property
+    def billed(self) -> bool:
+        """Whether it was served, and cost: read or not."""
+        return self.status in (200, GARBLED, None)
 
     @property
     def model(self) -> str:
@@ -102,12 +139,14 @@ class Server:
         answer: text for each prompt; may be replaced, also per model in ``answers``.
         answers: by model, before ``answer``.
         latency: seconds before each reply.
+        disturb: what happens to a request with this body, None for nothing; asked after ``fail``.
         served: every request, in the order of their replies.
     """
 
     answer: Answer = number
     answers: dict[str, Answer] = field(default_factory=dict)
     latency: float = 0.0
+    disturb: Callable[[dict[str, Any]], Fault | None] = lambda body: None
     served: list[Served] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
@@ -130,7 +169,8 @@ class Server:
         """Answer some of the requests to come with an error.
 
         Args:
-            status: 429, 500 ...; None cuts the connection; ``GARBLED`` serves what nobody can read.
+            status: 429, 500 ...; None cuts the connection when the answer is computed, ``DROPPED`` before;
+                ``GARBLED`` serves what nobody can read.
             times: how many requests; ``math.inf`` for all.
             model: only requests to this model.
             when: only requests with such a body.
@@ -162,7 +202,7 @@ class Server:
     def billed(self) -> int:
         """Requests that were served, and cost: read or not."""
         with self._lock:
-            return sum(s.status in (200, GARBLED, None) for s in self.served)
+            return sum(s.billed for s in self.served)
 
     @property
     def chat(self) -> str:
@@ -196,7 +236,7 @@ class Server:
 
     def start(self, port: int = 0) -> Self:
         """Serve from a thread of its own."""
-        server = self
+        server: Server = self
 
         class Handler(_Handler):
             owner = server
@@ -219,30 +259,38 @@ class Server:
     ) -> None:
         self.stop()
 
-    def reply(self, path: str, body: dict[str, Any]) -> tuple[int | None, dict[str, Any]]:
-        """Status and body of the answer to one request."""
+    def reply(self, path: str, body: dict[str, Any]) -> tuple[Served, dict[str, Any]]:
+        """What becomes of one request, and the body of the answer."""
         with self._lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            if self.latency:
-                time.sleep(self.latency)
-            status = self._scripted(body)
-            if status != 200:
-                return status, _error(f"scripted {status}")
-            if path not in (CHAT, COMPLETIONS):
-                return 404, _error(f"there is no {path}")
-            if path == COMPLETIONS and body.get("echo"):
-                return 400, _error("this server has no log-probabilities")
-            return 200, self._completion(path, body)
+            scripted = self._scripted(body)
+            fault = Fault("scripted", scripted) if scripted != 200 else self.disturb(body)
+            if delay := self.latency + (fault.delay if fault else 0.0):
+                time.sleep(delay)
+            status, said = self._said(path, body, fault)
+            choices = said.get("choices")
+            text = _text_of(choices[0]) if choices else ""
+            served = Served(path, body, status, fault, text)
+            with self._lock:
+                self.served.append(served)
+            return served, said
         finally:
             with self._lock:
                 self.at_once -= 1
 
-    def record(self, path: str, body: dict[str, Any], status: int | None) -> None:
-        """Keep what was served."""
-        with self._lock:
-            self.served.append(Served(path, body, status))
+    def _said(
+        self, path: str, body: dict[str, Any], fault: Fault | None
+    ) -> tuple[int | None, dict[str, Any]]:
+        status = fault.status if fault else 200
+        if status not in (200, GARBLED, None):
+            return status, _error(f"scripted {status}")
+        if path not in (CHAT, COMPLETIONS):
+            return 404, _error(f"there is no {path}")
+        if path == COMPLETIONS and body.get("echo"):
+            return 400, _error("this server has no log-probabilities")
+        return status, self._completion(path, body, fault.text if fault else None)
 
     def _scripted(self, body: dict[str, Any]) -> int | None:
         with self._lock:
@@ -258,12 +306,13 @@ class Server:
                 return failure.status
         return 200
 
-    def _completion(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _completion(self, path: str, body: dict[str, Any], instead: str | None) -> dict[str, Any]:
         choices: list[dict[str, Any]] = []
         tokens = 0
         for prompt in _prompts(path, body):
             for copy in range(int(body.get("n") or 1)):
-                text = _stopped(self._text(body, prompt, copy), body.get("stop"))
+                text = self._text(body, prompt, copy) if instead is None else instead
+                text = _stopped(text, body.get("stop"))
                 tokens += len(prompt.split()) + len(text.split())
                 said = {"message": {"role": "assistant", "content": text}} if path == CHAT else {"text": text}
                 choices.append({"index": len(choices), "finish_reason": "stop", **said})
@@ -304,9 +353,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
-        status, said = self.owner.reply(self.path, body)
-        self.owner.record(self.path, body, status)
-        if status is None:
+        served, said = self.owner.reply(self.path, body)
+        status = served.status
+        if status is None or status == DROPPED:
             self.close_connection = True
             return
         garbled = status == GARBLED
@@ -315,7 +364,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/html" if garbled else "application/json")
         self.send_header("Content-Length", str(len(content)))
         if status == 429:
-            self.send_header("Retry-After", "0")
+            self.send_header("Retry-After", f"{served.fault.retry_after if served.fault else 0:g}")
         self.end_headers()
         self.wfile.write(content)
 
@@ -332,6 +381,10 @@ def _prompts(path: str, body: dict[str, Any]) -> list[str]:
     if all(isinstance(part, str) for part in prompt):
         return list(prompt)
     return [json.dumps(part) for part in (prompt if isinstance(prompt[0], list) else [prompt])]
+
+
+def _text_of(choice: dict[str, Any]) -> str:
+    return str(choice["message"]["content"] if "message" in choice else choice["text"])
 
 
 def _content(message: dict[str, Any]) -> str:

@@ -1,0 +1,1 @@
+"""What `make chaos` is made of: schedules of kills and faults, real commands, and the bill."""
