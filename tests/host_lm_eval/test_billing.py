@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import signal
@@ -300,8 +301,8 @@ def test_replies_without_content_are_answers(
 ) -> None:
     complete = server._completion
 
-    def without_content(path: str, body: dict[str, Any]) -> dict[str, Any]:
-        reply = complete(path, body)
+    def without_content(*given: Any) -> dict[str, Any]:
+        reply = complete(*given)
         reply["choices"][0]["message"]["content"] = None
         return reply
 
@@ -334,3 +335,28 @@ def test_nothing_is_paid_before_it_is_sent(
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     block = _run(folder, server, 4, budget=2 * N, model="openai-chat-completions")
     assert (block["readings"], server.billed) == (2 * N, 2 * N)
+
+
+def test_what_a_loop_leaves_under_way_is_lost_and_sends_nothing_more() -> None:
+    purse, lm = Purse(free=9), _model(2)
+    wire = Wire(lm, purse)
+    sent: list[str] = []
+
+    async def hangs(session: Any, sem: Any, messages: list[str]) -> list[str]:
+        sent.extend(messages)
+        await asyncio.sleep(0.2)
+        raise ConnectionResetError
+
+    wire._asend = hangs
+
+    async def shared_loop() -> None:
+        sem = asyncio.Semaphore(2)
+        tasks = [asyncio.ensure_future(wire.acall(None, sem, [text])) for text in "abc"]
+        await asyncio.sleep(0.05)
+        wire.settle()
+        assert purse.free == 7
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(end) for end in ends] == [ConnectionResetError, ConnectionResetError, _Final]
+
+    asyncio.run(shared_loop())
+    assert (sent, purse.free) == (["a", "b"], 7)

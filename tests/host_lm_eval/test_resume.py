@@ -250,10 +250,14 @@ def test_calls_that_an_interrupt_cut_off_count(
     assert lm_eval.evaluator.evaluate is STOCK
     with budgeted(**arguments):
         block = simple_evaluate(folder, _model(server, num_concurrent=8), **CHAT)["evalbudget"]
-    assert sum(one.status == 200 for one in server.served) <= 72 == block["spent"]
+    assert block["spent"] == 72
+    assert sum(one.status == 200 for one in server.served) <= 72, (
+        block["failures"],
+        [s.status for s in server.served],
+    )
     (reason,) = block["failures"]
     assert reason == "cut off, or no reply that the host could read"
-    assert 0 < block["failures"][reason] <= 8
+    assert 0 < block["failures"][reason] <= 9  # eight at once, and one whose answer was not kept
     assert block["closed"] == []
 
 

@@ -105,6 +105,7 @@ class Wire:
         self._under_way = 0
         self._unread = 0
         self._cut = 0
+        self._settled = False
 
     def heard(self) -> None:
         """The host has read an answer.
@@ -134,8 +135,13 @@ class Wire:
             raise self._interrupt
 
     def settle(self) -> None:
-        """The round broke off: what was cut off or never read is paid for."""
-        lost, self._cut, self._unread = self._cut + self._unread, 0, 0
+        """The round broke off: what was cut off or never read is paid for.
+
+        So is what is still under way: a loop that others use too (nest_asyncio) cancels nothing.
+        """
+        lost, self._cut, self._unread = self._cut + self._unread + self._under_way, 0, 0
+        self._down = self._down or ConnectionAbortedError("its round is over")
+        self._settled = True
         if self._alone:
             self.billed += lost
         elif lost and not self._payer.pays(lost):
@@ -215,7 +221,7 @@ class Wire:
     def _failed(self, messages: Any, error: Exception, *, sent: bool) -> bool:
         """Pay for what may be billed; whether the request is not to be sent again."""
         final = isinstance(error, EvalbudgetError) or self._times[id(messages)] >= self._lm.max_retries
-        if may_be_billed(error, sent=sent):
+        if may_be_billed(error, sent=sent) and not self._settled:
             try:
                 final = not self._paid(messages, last=final) or final
             except EvalbudgetError as ex:  # it cannot be recorded
