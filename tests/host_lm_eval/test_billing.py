@@ -360,3 +360,26 @@ def test_what_a_loop_leaves_under_way_is_lost_and_sends_nothing_more() -> None:
 
     asyncio.run(shared_loop())
     assert (sent, purse.free) == (["a", "b"], 7)
+
+
+def test_a_signal_before_an_answer_is_read_waits_for_it() -> None:
+    wire = Wire(_model(), Purse())
+    wire._send = lambda messages: "said"
+    wire.call(["q"])
+    wire.stop(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        wire.heard()
+
+
+def test_every_request_has_its_own_tries() -> None:
+    lm = _model()
+    lm.max_retries = 2
+    wire = Wire(lm, Purse(free=9))
+    request = ["a"]  # one object, as the host may come to use again
+    wire._send = lambda messages: "said"
+    wire.call(request)
+    wire._send = _reset
+    with pytest.raises(OSError, match="reset"):
+        wire.call(request)
+    with pytest.raises(_Final):
+        wire.call(request)
