@@ -13,7 +13,7 @@ help:
 	@echo "make claims      the statistical claims at full replication (an hour on two cores)"
 	@echo "make floors      the host tests on the oldest hosts that are supported"
 	@echo "make benchmarks  every figure in docs/benchmarks/, measured again"
-	@echo "make chaos       real runs killed and disturbed, and the server's bill against what they kept (two hours)"
+	@echo "make chaos       real runs killed and disturbed, and the server's bill against what they kept (hours)"
 
 $(READY): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-lm-eval/pyproject.toml plugins/evalbudget-example/pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evalbudget needs Python 3.11 or newer")'
