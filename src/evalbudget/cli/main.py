@@ -61,11 +61,18 @@ class _Group(SuggestingGroup):
             return super().invoke(ctx)
         except EvalbudgetError as ex:
             raise Refusal(str(ex)) from ex
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
         except click.NoSuchOption as ex:
             told = renamed(ex.option_name)
             if told:
                 raise click.UsageError(f"{ex.option_name} {told}", ex.ctx) from None
             raise
+
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C or SIGTERM; 1 has other meanings."""
 
 
 class Refusal(click.ClickException):

@@ -28,7 +28,10 @@ from inspect_ai._util.registry import (
 )
 from inspect_ai.log._recover import RecoveryNotAvailable
 from inspect_ai.log._recover._buffer import read_buffer_recovery_data
+from inspect_ai.log._samples import _active_model_event as active_model_event
+from inspect_ai.log._samples import sample_active
 from inspect_ai.model._model import ModelName, init_model_roles
+from inspect_ai.model._providers.util.hooks import HttpHooks
 from inspect_ai.scorer._metric import metric_create
 from inspect_ai.scorer._scorer import SCORER_METRICS, scorer_metrics, scorer_register, unique_scorer_name
 from inspect_ai.solver._task_state import Choices, sample_state
@@ -37,6 +40,7 @@ __all__ = [
     "SCORER_METRICS",
     "Choices",
     "EvalSampleSource",
+    "HttpHooks",
     "ModelName",
     "PrerequisiteError",
     "RecoveryNotAvailable",
@@ -46,6 +50,7 @@ __all__ = [
     "TaskResult",
     "TaskSuccess",
     "TerminateSampleError",
+    "active_model_event",
     "effective_max_tasks",
     "get_eval_state",
     "host_cli",
@@ -66,6 +71,7 @@ __all__ = [
     "registry_name",
     "registry_params",
     "registry_tag",
+    "sample_active",
     "sample_state",
     "scorer_metrics",
     "scorer_register",

@@ -85,12 +85,13 @@ class RepeatPurchase:
 
     # what happens
 
-    def begin(self, prior: Sequence[PriorCell] = (), *, begun: int = 0) -> list[Key]:
+    def begin(self, prior: Sequence[PriorCell] = (), *, begun: int = 0, sent_again: float = 0.0) -> list[Key]:
         """Take over what the host starts by itself and what an earlier attempt paid for.
 
         Args:
             prior: cells that the host hands back.
             begun: samples that had begun when earlier attempts ended: all that they may have cost is spent.
+            sent_again: what calls cost that were sent again, in samples.
 
         Returns:
             Keys the host does not start by itself and must be given, in order.
@@ -101,7 +102,8 @@ class RepeatPurchase:
         for known in earlier.values():
             if WEIGHT in known.share and not known.errored:
                 self.sampler.assume_weight(self._cell(known.key), known.share[WEIGHT])
-        self.purchase.pay(min(float(begun * self._attempts), self.purchase.ledger.free))
+        unread = begun * self._attempts + sent_again
+        self.purchase.pay(min(unread, self.purchase.ledger.free))
         cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
         promised, self._refused = promises(cells, attempts=self._attempts, free=self.purchase.ledger.free)
         self._failed_before = {known.key for known in earlier.values() if known.errored}
@@ -138,6 +140,13 @@ class RepeatPurchase:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back
             self.purchase.pay(1.0)
+
+    def pays(self, samples: float) -> bool:
+        """Pay for what brought nothing, in samples; False, and nothing paid, if it exceeds what is left."""
+        if samples > self.purchase.ledger.free + 1e-9:
+            return False
+        self.purchase.pay(samples)
+        return True
 
     def share(self, key: Key) -> dict[str, float | None]:
         """For the score's metadata: which weight the reading was given before it was seen; None: held out."""

@@ -19,11 +19,14 @@ from inspect_ai.solver import TaskState
 from evalbudget import Allocation
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats import Summary
+from evalbudget_inspect.host.attempt_notes import add_to_note
 from evalbudget_inspect.host.current_run import Run, current_run, is_cancelled
-from evalbudget_inspect.host.earlier_attempts import samples_begun
+from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
+from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.print_summaries import note
 from evalbudget_inspect.host.score_values import Seen, in_range, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
+from evalbudget_inspect.host.sent_again import UNPAID, gave_up, pay_by, was_unpaid
 from evalbudget_inspect.host.viewer import label
 from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
 from evalbudget_inspect.repeats.config import Config, Repeat
@@ -186,6 +189,8 @@ class BudgetedSource(SampleSource):
     async def next_samples(self) -> list[Sample] | None:
         """Nothing is in flight: ask for more, or end the task."""
         serving = await self._serving()
+        if interrupts.came:  # the host is about to end the run as cancelled, not as done
+            await anyio.sleep_forever()
         return [] if self._ask(serving) else None
 
     # called by the task's setup, scorers and cleanup
@@ -209,7 +214,7 @@ class BudgetedSource(SampleSource):
         """Whether to score this state; keeps the generation, where judges are repeated."""
         serving = await self._serving()
         serving.scoring = True
-        if is_refused(state.metadata):
+        if is_refused(state.metadata) or gave_up():
             return False
         return self.config.repeat is not Repeat.JUDGE or serving.kept.keep(state)
 
@@ -269,7 +274,7 @@ class BudgetedSource(SampleSource):
         items = [str(i) for i in spec.dataset.sample_ids or []]
         epochs = spec.config.epochs or 1
         prior = await prior_cells(run, counts=self._counts)
-        begun = await samples_begun(run)
+        unread = await paid_for_nothing(run)
         serving.rotation = self._rotation(items, epochs, spec.model)
         if serving.rotation is not None:
             for cell in prior:
@@ -290,8 +295,16 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if not cell.errored:
                     serving.kept.expect(*cell.key)
-        keys = book.begin(prior, begun=begun)
+        keys = book.begin(prior, begun=unread.samples, sent_again=unread.calls)
         serving.book = book
+
+        async def pays(samples: float) -> bool:
+            paid = book.pays(samples)
+            if paid:
+                await add_to_note(run.attempt, sent_again=samples)
+            return paid
+
+        pay_by(spec.eval_id, pays)
         note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
 
@@ -317,6 +330,8 @@ class BudgetedSource(SampleSource):
     def _ask(self, serving: _Serving) -> bool:
         """Give the host what the sampler wants next; False if that is nothing."""
         book, run = _allocation(serving), current_run()
+        if interrupts.came:
+            return False
         if run is not None and is_cancelled(run):
             book.purchase.stop("cancelled by the operator")
         keys = book.wanted()
@@ -348,6 +363,8 @@ class BudgetedSource(SampleSource):
         if is_refused(sample.metadata):
             return None, str(sample.metadata[METADATA])
         score: Score | None = (sample.scores or {}).get(self._score)
+        if score is None and was_unpaid(sample):
+            return None, UNPAID
         if score is None and sample.error is None and not serving.scoring:
             refusal = InvalidInputError(
                 "scoring is switched off (--no-score), so there are no scores to budget; drop --no-score"
