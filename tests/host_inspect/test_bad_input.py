@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from inspect_ai.util import EarlyStopping
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
-from evalbudget_inspect import budgeted
+from evalbudget_inspect import budgeted, race
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.repeats.config import Config
 
@@ -38,6 +39,19 @@ def two_values() -> Scorer:
         return Score(value={"a": 1, "b": 0})
 
     return score
+
+
+@scorer(metrics=[mean()])
+def undeclared_values() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value={"a": 1})
+
+    return score
+
+
+@scorer(metrics={"*": [mean()]})
+def any_values() -> Scorer:
+    return two_values()
 
 
 @pytest.mark.parametrize(
@@ -116,8 +130,7 @@ def test_a_budget_below_the_warmup_spends_nothing(
     ("judge", "score", "message"),
     [
         (words(), None, "'quite good', which is not a number and none of C, I, P, N"),
-        (two_values(), None, "name the one to allocate by with --score: two_values.a, two_values.b"),
-        (two_values(), "two_values.c", "two_values.a, two_values.b"),
+        (undeclared_values(), None, "name the one to allocate by with --score: undeclared_values.a"),
     ],
 )
 def test_scores_that_are_no_numbers(
@@ -128,6 +141,22 @@ def test_scores_that_are_no_numbers(
     assert log.status == "error"
     assert message in str(take_refusals()[0])
     assert sum(u.total_tokens for u in log.stats.model_usage.values()) <= 2 * 110  # noticed at the first
+
+
+@pytest.mark.parametrize(
+    ("judge", "score", "message"),
+    [
+        (two_values(), None, "several values; name the one to go by: --score two_values.a or --score two_"),
+        (two_values(), "two_values.c", "'c' is none of them"),
+        (any_values(), None, "--score any_values.KEY"),
+    ],
+)
+@pytest.mark.parametrize("wrapped", [budgeted, race])
+def test_scores_that_are_declared_to_be_several(
+    make_task: Any, wrapped: Any, judge: Scorer, score: str | None, message: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        wrapped(make_task(scorer=judge), budget=50, score=score)
 
 
 def test_duplicate_ids(make_task: Any, run: Any) -> None:

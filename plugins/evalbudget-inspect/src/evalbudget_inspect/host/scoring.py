@@ -76,7 +76,7 @@ def require_key(scorer: Scorer, name: str, key: str | None, flag: str) -> None:
         named = "" if key is None else f" and {key!r} is none of them"
         raise InvalidInputError(
             f"scorer {name!r} returns several values{named}; name the one to go by: "
-            + " or ".join(f"{flag} {name}.{k}" for k in keys)
+            + " or ".join(f"{flag} {name}.{'KEY' if k == '*' else k}" for k in keys)
         )
 
 

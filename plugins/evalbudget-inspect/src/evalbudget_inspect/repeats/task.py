@@ -13,7 +13,13 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.refusals import refused
-from evalbudget_inspect.host.scoring import has_accuracy, rotates, scorer_names, with_metrics
+from evalbudget_inspect.host.scoring import (
+    has_accuracy,
+    require_key,
+    rotates,
+    scorer_names,
+    with_metrics,
+)
 from evalbudget_inspect.host.viewer import lead_with_estimate, show_epochs
 from evalbudget_inspect.judges.judge_names import Judges
 from evalbudget_inspect.judges.panel import Panel, Prices
@@ -80,6 +86,7 @@ def budgeted(
     scorers = check_task(task, "budgeted")
     names = scorer_names(scorers)
     name, key = driving_score(score, names)
+    require_key(scorers[names.index(name)], name, key, "--score")
     turns = {n: rotates(scorer) for n, scorer in zip(names, scorers, strict=True)}
     panels = {n: found.panel for n, found in turns.items() if found is not None}
     _check_panels(panels, judges=judges, rotation=rotation, judge_prices=judge_prices, judge_role=judge_role)
@@ -182,11 +189,16 @@ def check_task(task: Task, what: str) -> list[Scorer]:
     Raises:
         InvalidInputError: it cannot be adapted, or is decided together with others that run elsewhere.
     """
-    if what != "budgeted" and os.environ.get(_SHARD, "").strip():
+    if os.environ.get(_SHARD, "").strip():
+        why = (
+            "it goes on from one log alone, so that what only earlier ones hold would be bought again"
+            if what == "budgeted"
+            else f"models that are {what} share a budget and are compared as they run: every process would "
+            "spend the whole budget on the models it sees"
+        )
         raise InvalidInputError(
             f"this process runs one task of an eval-set that is spread over several ({_SHARD} is set), and "
-            f"models that are {what} share a budget and are compared as they run: every process would spend "
-            "the whole budget on the models it sees. Run it in one process"
+            f"{why}. Run it in one process"
         )
     if task.sample_source is not None:
         raise InvalidInputError(
