@@ -14,6 +14,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.scoring import (
+    asks,
     has_accuracy,
     require_key,
     rotates,
@@ -104,10 +105,12 @@ def budgeted(
         rotating=panels.get(name),
         **options,
     )
+    told = _told_to_ask(config.panel, scorers)
     dataset = task.dataset
     source = BudgetedSource(
         config,
         list(dataset),
+        told=told,
         score=(name, key),
         refused=refused,
         accuracy=has_accuracy(scorers[names.index(name)]),
@@ -128,6 +131,20 @@ def budgeted(
     show_epochs(adapted)
     source.serve(adapted)
     return adapted
+
+
+def _told_to_ask(panel: Panel | None, scorers: Sequence[Scorer]) -> bool:
+    """Whether it is known that the judges are asked; otherwise the first score shows it.
+
+    Raises:
+        InvalidInputError: it is known that they are not.
+    """
+    if panel is None or panel.owner is not None:
+        return True
+    found = {asks(scorer, panel.role) for scorer in scorers}
+    if found == {False}:
+        raise InvalidInputError(panel.unused)
+    return True in found
 
 
 def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: bool) -> Scorer:
