@@ -266,6 +266,31 @@ def test_command_line_exits_with_2(task_file: Path, tmp_path: Path, args: list[s
     assert message in result.output
 
 
+def test_a_log_that_is_not_there_cannot_go_on() -> None:
+    result = CliRunner().invoke(cli, ["inspect", "eval-retry", "logs/none.eval"])
+    assert result.exit_code == 2, result.output
+    assert "there is no log logs/none.eval" in result.output
+
+
+def test_refusals_are_shown_without_a_traceback(
+    make_task: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Any] = []
+    # what the host is about to draw; with other displays it draws the same
+    monkeypatch.setattr("inspect_ai._display.rich.display.tasks_results", lambda t: shown.extend(t) or "")
+    run(budgeted(make_task(), budget=5))
+    run(race(make_task(), budget=5))
+    assert [str(task.result.exc_value).split(",")[0][:18] for task in shown] == [
+        "budget of 5 scores",
+        "a race needs two m",
+    ]
+    for task in shown:
+        assert task.result.traceback is None
+        assert task.result.exc_value.__context__ is task.result.exc_value.__cause__ is None
+    run(budgeted(make_task(), budget=50), judge={"fail": 1.0})
+    assert shown[-1].result.traceback is not None  # other errors are the host's to show
+
+
 def test_settings_that_nobody_types_are_options_and_unknown() -> None:
     with pytest.raises(UnknownNameError, match="option of sampler 'auto' 'panel'"):
         Config.of(budget=30, panel="x")

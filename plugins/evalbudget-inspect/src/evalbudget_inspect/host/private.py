@@ -5,7 +5,13 @@ from inspect_ai._cli.main import main as host_main
 from inspect_ai._cli.util import parse_cli_config
 from inspect_ai._control.eval_state import get_eval_state
 from inspect_ai._control.max_tasks import effective_max_tasks, task_dispatcher_stats
-from inspect_ai._display.core.display import TaskDisplay, TaskProfile, TaskResult, TaskSuccess
+from inspect_ai._display.core.display import (
+    TaskDisplay,
+    TaskError,
+    TaskProfile,
+    TaskResult,
+    TaskSuccess,
+)
 from inspect_ai._eval.loader import load_file_tasks, load_task_spec
 from inspect_ai._eval.task.run import EvalSampleSource
 from inspect_ai._eval.task.util import resolve_task_sample_ids, slice_dataset
@@ -43,6 +49,7 @@ __all__ = [
     "RecoveryNotAvailable",
     "RegistryInfo",
     "TaskDisplay",
+    "TaskError",
     "TaskProfile",
     "TaskResult",
     "TaskSuccess",
