@@ -29,6 +29,7 @@ from evalbudget_inspect.host.attempt_notes import Attempt, folder_of
 from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import EvalSampleSource, get_eval_state
+from evalbudget_inspect.host.refusals import show_without_traceback
 from evalbudget_inspect.host.scoring import rotates
 
 
@@ -113,6 +114,7 @@ class RunHooks(Hooks):
         task = held_by_caller(Task)
         run = Run(data.spec, location, config, _earlier(), _categories(task))
         _run.set(run)
+        show_without_traceback()
         starts = None if task is None else getattr(task.sample_source, "run_starts", None)
         if starts is not None:  # a source of ours, in the task's own context, before its first sample
             starts(run)

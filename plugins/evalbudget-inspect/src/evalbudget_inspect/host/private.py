@@ -5,10 +5,16 @@ from inspect_ai._cli.main import main as host_main
 from inspect_ai._cli.util import parse_cli_config
 from inspect_ai._control.eval_state import get_eval_state
 from inspect_ai._control.max_tasks import effective_max_tasks, task_dispatcher_stats
-from inspect_ai._display.core.display import TaskDisplay, TaskProfile, TaskResult, TaskSuccess
-from inspect_ai._eval.loader import load_task_spec
+from inspect_ai._display.core.display import (
+    TaskDisplay,
+    TaskError,
+    TaskProfile,
+    TaskResult,
+    TaskSuccess,
+)
+from inspect_ai._eval.loader import load_file_tasks, load_task_spec
 from inspect_ai._eval.task.run import EvalSampleSource
-from inspect_ai._eval.task.util import slice_dataset
+from inspect_ai._eval.task.util import resolve_task_sample_ids, slice_dataset
 from inspect_ai._util.config import parse_cli_args
 from inspect_ai._util.dotenv import init_dotenv
 from inspect_ai._util.error import PrerequisiteError, is_cancellation_message
@@ -26,6 +32,7 @@ from inspect_ai._util.registry import (
     set_registry_info,
     set_registry_params,
 )
+from inspect_ai._util.samples import parse_sample_id, parse_samples_limit
 from inspect_ai.log._recover import RecoveryNotAvailable
 from inspect_ai.log._recover._buffer import read_buffer_recovery_data
 from inspect_ai.log._samples import _active_model_event as active_model_event
@@ -46,6 +53,7 @@ __all__ = [
     "RecoveryNotAvailable",
     "RegistryInfo",
     "TaskDisplay",
+    "TaskError",
     "TaskProfile",
     "TaskResult",
     "TaskSuccess",
@@ -59,10 +67,13 @@ __all__ = [
     "init_model_roles",
     "is_cancellation_message",
     "is_registry_object",
+    "load_file_tasks",
     "load_task_spec",
     "metric_create",
     "parse_cli_args",
     "parse_cli_config",
+    "parse_sample_id",
+    "parse_samples_limit",
     "read_buffer_recovery_data",
     "registry_add",
     "registry_info",
@@ -71,6 +82,7 @@ __all__ = [
     "registry_name",
     "registry_params",
     "registry_tag",
+    "resolve_task_sample_ids",
     "sample_active",
     "sample_state",
     "scorer_metrics",

@@ -15,6 +15,18 @@ from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 
 
+def least_of(config: Config, sampler: Sampler, n_items: int, epochs: int, attempts: int) -> tuple[int, str]:
+    """The smallest budget that such a run can start with, and why."""
+    by_host = n_items * epochs * attempts
+    repeats = sampler.fixed_repeats
+    by_sampler = n_items * repeats + attempts - 1  # room to ask the last of them
+    why = f"{config.sampler} reads each of the {n_items} items {repeats} times before it chooses"
+    if epochs * attempts > config.fixed_repeats:
+        why = f"{n_items} items x {epochs} epochs"
+        why += f" x {attempts} attempts (--retry-on-error)" if attempts > 1 else " (--epochs)"
+    return max(by_host, by_sampler), why
+
+
 class RepeatPurchase:
     """Drives one sampler from a host that completes samples one by one.
 
@@ -65,19 +77,8 @@ class RepeatPurchase:
         self._check_budget(len(items))
 
     def _check_budget(self, n_items: int) -> None:
-        by_host = n_items * self.epochs * self._attempts
-        by_sampler = n_items * self.sampler.fixed_repeats + self._attempts - 1  # room to ask the last of them
-        minimum = max(by_host, by_sampler)
+        minimum, why = least_of(self.config, self.sampler, n_items, self.epochs, self._attempts)
         if self.budget.amount < minimum:
-            repeats = self.sampler.fixed_repeats
-            why = f"{self.config.sampler} reads each of the {n_items} items {repeats} times before it chooses"
-            if self.epochs * self._attempts > self.config.fixed_repeats:
-                why = f"{n_items} items x {self.epochs} epochs"
-                why += (
-                    f" x {self._attempts} attempts (--retry-on-error)"
-                    if self._attempts > 1
-                    else " (--epochs)"
-                )
             raise BudgetError(
                 f"budget of {self.budget} is below the minimum of {minimum} here: {why}. "
                 f"Raise --budget to {minimum} or more, or evaluate fewer items with --limit"

@@ -55,6 +55,8 @@ class _Serving:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     book: RepeatPurchase | None = None
     rotation: Rotation | None = None
+    alone: Key | None = None
+    passed_on: anyio.Event = field(default_factory=anyio.Event)
     refusal: EvalbudgetError | None = None
     kept: KeptGenerations = field(default_factory=KeptGenerations)
     inputs: dict[str, str | list[ChatMessage]] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class BudgetedSource(SampleSource):
         score: which score drives the sampler: scorer name, and key if its scores are dicts.
         refused: called with every refusal, so that a command can tell it from the host's own errors.
         accuracy: the score's own metrics include the host's ``accuracy``.
+        told: where judges take turns, a scorer is known to ask them.
     """
 
     def __init__(
@@ -84,8 +87,10 @@ class BudgetedSource(SampleSource):
         score: tuple[str, str | None],
         refused: Callable[[EvalbudgetError], None],
         accuracy: bool = False,
+        told: bool = True,
     ) -> None:
         self.config = config
+        self._told = told
         self._seed = samples
         self._score, self._key = score
         self._refused = refused
@@ -166,8 +171,14 @@ class BudgetedSource(SampleSource):
         if self._has_media(str(sample.id)) and str(sample.id) not in serving.inputs:
             serving.inputs[str(sample.id)] = resolve_sample_attachments(sample, "full").input
         unused = serving.rotation.observe(sample) if serving.rotation is not None else None
+        if unused is not None and not self._told:
+            serving.refusal = InvalidInputError(unused)
+            self._refused(serving.refusal)
+            self._pass_on(serving)
+            raise serving.refusal
         if unused is not None:
             logger.warning(unused)
+        self._pass_on(serving, (str(sample.id), sample.epoch))
         value, error = self._read(serving, sample)
         key = (str(sample.id), sample.epoch)
         if serving.rotation is not None and key[0] in book.items:
@@ -183,6 +194,7 @@ class BudgetedSource(SampleSource):
         """A cell the operator cancelled before it ran: ask for another one, unless all are cancelled."""
         serving = await self._serving()
         _allocation(serving).abandoned((str(sample.id), epoch))
+        self._pass_on(serving, (str(sample.id), epoch))
         self._ask(serving)
         return None
 
@@ -203,12 +215,31 @@ class BudgetedSource(SampleSource):
             refuse(state.metadata, NOT_RUN_AGAIN if _allocation(serving).failed_before(key) else NOT_RUN)
             state.completed = True
             return
+        await self._in_turn(serving, key)
         _allocation(serving).started(key)
         if self._has_media(key[0]):
             # files are read when a sample starts; what completes later may have been stripped for the log
             serving.inputs.setdefault(key[0], deepcopy(state.input))
         if self.config.repeat is Repeat.JUDGE:
             await serving.kept.enter(state)
+
+    async def _in_turn(self, serving: _Serving, key: Key) -> None:
+        """One cell at a time until a scorer asks its judge, where only a score can tell that any does."""
+        run = current_run()
+        if self._told or run is None or run.spec.config.time_limit is not None:
+            return  # a sample's time would run while it waits
+        while (
+            serving.rotation is not None and not serving.rotation.asked and serving.alone not in (None, key)
+        ):
+            await serving.passed_on.wait()
+            await self._serving()  # it may be refused by now
+        serving.alone = key
+
+    def _pass_on(self, serving: _Serving, key: Key | None = None) -> None:
+        if key is None or key == serving.alone:
+            serving.alone = None
+            serving.passed_on.set()
+            serving.passed_on = anyio.Event()
 
     async def before_scoring(self, state: TaskState) -> bool:
         """Whether to score this state; keeps the generation, where judges are repeated."""
@@ -322,6 +353,7 @@ class BudgetedSource(SampleSource):
             seed=self.config.seed,
             late=self.config.allocation is Allocation.FIXED,
             model=model,
+            told=self._told,
         )
         for warning in (*rotation.schedule.notes, *rotation.notes):
             logger.warning(warning)
