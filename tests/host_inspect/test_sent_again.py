@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import math
 import os
 import signal
-import threading
+import subprocess
+import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from inspect_ai import Task, eval_retry, task
+from inspect_ai import Task, task
 from inspect_ai import eval as run_task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
@@ -50,9 +53,18 @@ def quiz() -> Task:
     return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=includes())
 
 
-def _run(folder: Path, budget: int = BUDGET, **more: Any) -> EvalLog:
-    (log,) = run_task(
-        budgeted(quiz(), budget=budget, sampler="uniform"),
+@pytest.fixture(autouse=True)
+def _no_open_sockets() -> Iterator[None]:
+    """The client leaves its connections to the collector, which complains of them."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+def _run(folder: Path, **more: Any) -> EvalLog | None:
+    logs = run_task(
+        budgeted(quiz(), budget=BUDGET, sampler="uniform"),
         model=get_model("openai-api/here/m", memoize=False),
         log_dir=str(folder),
         display="none",
@@ -60,10 +72,11 @@ def _run(folder: Path, budget: int = BUDGET, **more: Any) -> EvalLog:
         fail_on_error=False,
         **{"max_samples": 2, **more},
     )
-    return log
+    return logs[0] if logs else None
 
 
-def _entry(log: EvalLog) -> dict[str, Any]:
+def _entry(log: EvalLog | None) -> dict[str, Any]:
+    assert log is not None
     assert log.results is not None
     entries = [(score.metadata or {}).get("evalbudget") or {} for score in log.results.scores]
     return next(entry for entry in entries if "spent" in entry)
@@ -79,22 +92,24 @@ def test_a_call_that_the_client_sends_again_is_paid(
 ) -> None:
     server.fail(fault, after=4, times=2)
     log = _run(tmp_path)
-    assert log.status == "success"
     assert _bill(server) == _entry(log)["spent"] == BUDGET
-    assert len(log.samples or []) == BUDGET - 2
+    assert log is not None
+    answered = sum(one.status == 200 for one in server.served)
+    assert sum(sample.error is None for sample in log.samples or []) == answered
     note = read_note(str(tmp_path), log.eval.task_id)
-    assert (note.calls, note.samples) == (2.0, 0)
+    assert (note.calls, note.samples) == (BUDGET - len(log.samples or []), 0)
 
 
 def test_errors_of_the_server_cost_nothing(server: Server, tmp_path: Path) -> None:
     server.fail(500, after=4, times=2)
     log = _run(tmp_path)
-    assert (_bill(server), _entry(log)["spent"], len(log.samples or [])) == (BUDGET, BUDGET, BUDGET)
+    assert (_bill(server), _entry(log)["spent"], _entry(log)["readings"]) == (BUDGET, BUDGET, BUDGET)
 
 
 def test_what_the_budget_does_not_pay_is_not_sent_again(server: Server, tmp_path: Path) -> None:
     server.fail(HUNG_UP, after=BUDGET - 1, times=math.inf)
     log = _run(tmp_path)
+    assert log is not None
     assert server.calls() == BUDGET
     (unscored,) = [sample for sample in log.samples or [] if not sample.scores]
     assert unscored.limit is not None
@@ -102,29 +117,42 @@ def test_what_the_budget_does_not_pay_is_not_sent_again(server: Server, tmp_path
     assert _entry(log)["spent"] == BUDGET
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_samples_under_way_are_waited_for_and_kept(server: Server, tmp_path: Path, number: int) -> None:
-    server.latency = 0.3
+def test_samples_under_way_are_waited_for_and_kept(server: Server, tmp_path: Path) -> None:
+    server.latency = 0.2
+    command = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
+    flags = ["--display", "none", "--log-buffer", "1", "--log-dir", str(tmp_path)]
 
-    def send() -> None:
-        while server.calls() < 5:
-            time.sleep(0.005)
-        os.kill(os.getpid(), number)
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", command, "inspect", *arguments, *flags],
+            env={**os.environ, "EVALBUDGET_DISABLE_PLUGINS": "lm-eval"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
-    sender = threading.Thread(target=send)
-    sender.start()
-    with pytest.raises(KeyboardInterrupt):
-        _run(tmp_path)
-    sender.join()
-    server.latency = 0.0
+    task_file = Path(__file__).parents[2] / "benchmarks" / "chaos_sections" / "inspect_tasks.py"
+    run = start(
+        *("eval", f"{task_file}@quiz", "-T", f"items={ITEMS}", "--model", "openai-api/here/m"),
+        *("--max-samples", "2", "--budget", str(BUDGET), "--sampler", "uniform"),
+    )
+    while server.calls() < 5 and run.poll() is None:
+        time.sleep(0.01)
+    run.send_signal(signal.SIGTERM)
+    said, _ = run.communicate(timeout=120)
+    assert run.returncode == 130, said[-2000:]
+    assert "under way, and are waited for" in said
     (path,) = list_eval_logs(str(tmp_path))
     log = read_eval_log(path)
     answered = [sample for sample in log.samples or [] if sample.error is None]
     assert log.status == "cancelled"
-    assert len(answered) == _bill(server) < BUDGET
-    (again,) = eval_retry(log, log_dir=str(tmp_path), display="none", log_buffer=1)
-    assert again.status == "success"
-    assert (_bill(server), _entry(again)["spent"], len(again.samples or [])) == (BUDGET, BUDGET, BUDGET)
+    assert 5 <= len(answered) == _bill(server) < BUDGET
+    server.latency = 0.0
+    again = start("eval-retry", path.name)
+    said, _ = again.communicate(timeout=120)
+    assert again.returncode == 0, said[-2000:]
+    whole = read_eval_log(list_eval_logs(str(tmp_path))[0])
+    assert (_bill(server), _entry(whole)["spent"], len(whole.samples or [])) == (BUDGET, BUDGET, BUDGET)
 
 
 # the account itself
@@ -145,8 +173,8 @@ class _World:
         monkeypatch.setattr(sent_again, "active_model_event", event)
 
     async def pays(self, calls: float) -> bool:
-        self.left -= 1
-        if self.left >= 0:
+        self.left -= calls > 0
+        if self.left >= 0 or calls < 0:
             self.paid.append(calls)
         return self.left >= 0
 
@@ -163,12 +191,12 @@ class _World:
 
         async def playing() -> None:
             counting = _counting(self.send)
-            with paying(self.pays):
+            async with paying(self.pays):
                 for number in range(len(then)):
                     with suppress(LimitExceededError, OSError, TimeoutError):
                         await counting(None, self.request)
                     if number in again:
-                        retried()
+                        await retried()
 
         asyncio.run(playing())
         return self.paid
@@ -190,7 +218,8 @@ def test_what_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
     assert paid(200, 200, lost, 200) == [pytest.approx(1 / 3)]
     assert paid(429, 500, 400, 200) == []
     assert paid(ConnectError(), ConnectError(), 200) == []
-    assert paid(200, lost) == []  # the last one is the sample's own
+    assert paid(200, lost) == [0.5, -0.5]  # the last one is the sample's own
+    assert paid(lost, lost) == [1.0, 1.0, -1.0]
     assert paid(200, 200, again=(0,)) == [1.0]  # a reply that the host could not use
     assert paid(500, 200, again=(0,)) == []
     assert paid(399, 200, again=(0,)) == [1.0]
@@ -204,12 +233,11 @@ def test_nothing_is_sent_that_is_not_paid(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_models_have_their_own_account() -> None:
     calls = _Calls(_never)
-    calls.lost["judge"] = 1
-    asyncio.run(calls.before("m"))
-    with pytest.raises(LimitExceededError):
-        asyncio.run(calls.before("judge"))
-    with pytest.raises(LimitExceededError):
-        asyncio.run(calls.before("judge"))
+    asyncio.run(calls.lost("judge"))
+    calls.before("m")
+    for _ in range(2):
+        with pytest.raises(LimitExceededError):
+            calls.before("judge")
 
 
 async def _never(calls: float) -> bool:

@@ -187,16 +187,16 @@ class _Labeller:
         failure = ""
 
         async def pays(calls: float) -> bool:
-            try:
-                lost = [attempts.begin(self._draw_of[item], self.by) for _ in range(math.ceil(calls))]
-            except InvalidInputError:
-                return False
-            for each in lost:
-                attempts.finish(each, Reply(failure="no reply"))
+            if calls > 0.0:  # an attempt that was begun stays one
+                try:
+                    lost = attempts.begin(self._draw_of[item], self.by)
+                except InvalidInputError:
+                    return False
+                attempts.finish(lost, Reply(failure="no reply"))
             return True
 
         try:
-            with paying(pays):
+            async with paying(pays):
                 given = await self._scorer(state, target)
         except Exception as ex:  # whatever a scorer may raise
             failure = f"{type(ex).__name__}: {ex}"[:_LONGEST_FAILURE]

@@ -43,6 +43,7 @@ class Run:
         config: of generation, the model's own and the task's or the command's on top.
         earlier: the log whose samples the host hands back, or these samples; None for a first attempt.
         categories: of samples whose metadata holds a ``category``, by id; only where a scorer rotates judges.
+        is_ours: a run, a race or an audit of ours, whose samples are waited for after Ctrl-C.
     """
 
     spec: EvalSpec
@@ -50,6 +51,7 @@ class Run:
     config: GenerateConfig
     earlier: str | list[EvalSample] | None = None
     categories: Mapping[str, str] = field(default_factory=dict)
+    is_ours: bool = False
 
     @property
     def attempt(self) -> Attempt:
@@ -112,29 +114,30 @@ class RunHooks(Hooks):
         config = data.spec.model_generate_config.merge(data.plan.config)
         location = state.log_location if state is not None else ""
         task = held_by_caller(Task)
-        run = Run(data.spec, location, config, _earlier(), _categories(task))
+        starts = None if task is None else getattr(task.sample_source, "run_starts", None)
+        is_ours = starts is not None or (data.spec.task_registry_name or "").startswith("evalbudget_inspect/")
+        run = Run(data.spec, location, config, _earlier(), _categories(task), is_ours)
         _run.set(run)
         show_without_traceback()
-        starts = None if task is None else getattr(task.sample_source, "run_starts", None)
         if starts is not None:  # a source of ours, in the task's own context, before its first sample
             starts(run)
-        if starts is not None or is_ours(data.spec):
-            interrupts.watch()
 
     async def on_sample_attempt_start(self, data: SampleAttemptStart) -> None:
         """Begin nothing after Ctrl-C."""
-        sent_again.forget(data.sample_id)
+        await sent_again.settle(data.sample_id)
         run = current_run()
-        await interrupts.begins(data.sample_id, None if run is None else run.attempt)
+        if run is not None and run.is_ours:
+            interrupts.watch()
+            await interrupts.begins(data.sample_id, run.attempt)
 
     async def on_sample_end(self, data: SampleEnd) -> None:
         """It is in the log."""
-        sent_again.forget(data.sample_id)
+        await sent_again.settle(data.sample_id)
         await interrupts.ends(data.sample_id)
 
     async def on_model_retry(self, data: ModelRetry) -> None:
         """A reply that the host cannot use may be billed too."""
-        sent_again.retried()
+        await sent_again.retried()
 
     async def on_eval_set_start(self, data: EvalSetStart) -> None:
         """Let logs be put in order before the host looks for those that it goes on from."""
@@ -151,11 +154,6 @@ class RunHooks(Hooks):
         interrupts.release()
         for watcher in _watchers:
             watcher.run_ends(data.run_id)
-
-
-def is_ours(spec: EvalSpec) -> bool:
-    """Whether the task is one of our entries: a run, a race or an audit by its command."""
-    return (spec.task_registry_name or "").startswith("evalbudget_inspect/")
 
 
 def _earlier() -> str | list[EvalSample] | None:

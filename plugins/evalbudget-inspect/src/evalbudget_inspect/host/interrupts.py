@@ -13,6 +13,7 @@ from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note
 
 log = logging.getLogger(__name__)
 
+_WAITING = "evalbudget: %d samples are under way, and are waited for since they are paid; Ctrl-C again to give them up"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -34,19 +35,20 @@ class Interrupts:
         return self._came
 
     def watch(self) -> None:
-        """From now on, in the running event loop, until :meth:`release`."""
+        """From now on until :meth:`release`, in front of the handlers that the host has for its run."""
         if self._before or threading.current_thread() is not threading.main_thread():
             return
         for number in _SIGNALS:
             before = signal.getsignal(number)
             if before not in (signal.SIG_IGN, None):  # whoever ignores it has a reason
                 self._before[number] = before
-                signal.signal(number, lambda given, frame: self._signal())
+                signal.signal(number, self._signal)
 
     def release(self) -> None:
-        """Leave signals to whom they belonged."""
+        """Leave signals to whom they belonged, unless these have been left to others already."""
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) == self._signal:
+                signal.signal(number, handler)
         self.ended_a_run = self._came
         self._before, self._under_way, self._held = {}, set(), {}
         self._came = self._passed = False
@@ -69,16 +71,13 @@ class Interrupts:
         if self._came:
             await self._pass_on_if_done()
 
-    def _signal(self) -> None:
+    def _signal(self, number: int, frame: object) -> None:
         again, self._came = self._came, True
         if again or not self._under_way:
             self._pass_on()
             return
-        log.warning(
-            "evalbudget: %d samples are under way, and are waited for since they are paid; Ctrl-C again to "
-            "give them up",
-            len(self._under_way),
-        )
+        # from a thread: the signal may have come while this one was writing to the same log
+        threading.Thread(target=log.warning, args=(_WAITING, len(self._under_way))).start()
 
     async def _pass_on_if_done(self) -> None:
         if self._under_way or self._passed:

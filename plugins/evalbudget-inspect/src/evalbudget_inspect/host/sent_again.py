@@ -1,4 +1,4 @@
-"""Calls that a provider's client sends again: what came of the first may be billed, so it is paid before.
+"""Calls that a provider's client sends again: what came of the first may be billed, so it is paid too.
 
 Clients repeat a request that brought no reply by themselves, and so does the host. What a server refused
 (429, 500) costs nothing, and neither does a server that is not there.
@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
 from inspect_ai.log import EvalSample
 from inspect_ai.util import LimitExceededError
 
 from evalbudget_inspect.host.private import HttpHooks, active_model_event, sample_active
 
 Pays = Callable[[float], Awaitable[bool]]
-"""Pay for so many samples' worth of calls; False, and nothing paid, if they exceed what is left."""
+"""Pay for calls, in samples, or get them back; False, and nothing paid, if they exceed what is left."""
 
 UNPAID = "no reply, and the budget does not pay for asking again"
 
@@ -33,26 +34,42 @@ _calls: dict[str, _Calls] = {}
 
 @dataclass(slots=True)
 class _Calls:
-    """Of one sample: by model, those that were answered and those that brought nothing, yet to be paid."""
+    """Of one sample, by model.
+
+    Attributes:
+        pays: for what may be billed and brought nothing.
+        answered: calls that were answered.
+        reserved: what was paid for calls that are yet to be sent again.
+        unpaid: the budget does not pay for one, so nothing is sent again.
+    """
 
     pays: Pays
     answered: Counter[str] = field(default_factory=Counter)
-    lost: Counter[str] = field(default_factory=Counter)
-    unpaid: bool = False
+    reserved: dict[str, float] = field(default_factory=dict)
+    unpaid: set[str] = field(default_factory=set)
 
-    async def before(self, model: str) -> None:
-        """Pay for what brought nothing, each as the part of the sample that it is at most.
+    def before(self, model: str) -> None:
+        """What was reserved is spent now.
 
         Raises:
-            LimitExceededError: the budget does not pay for it.
+            LimitExceededError: nothing could be.
         """
-        lost = self.lost[model]
-        if not lost:
-            return
-        if self.unpaid or not await self.pays(lost / (1 + self.answered[model])):
-            self.unpaid = True
-            raise LimitExceededError("custom", value=lost, limit=0, message=UNPAID)
-        self.lost[model] -= lost
+        if model in self.unpaid:
+            raise LimitExceededError("custom", value=1, limit=0, message=UNPAID)
+        self.reserved.pop(model, None)
+
+    async def lost(self, model: str) -> None:
+        """A call may be billed and brought nothing: it costs at most its part of the sample."""
+        share = 1.0 / (1 + self.answered[model])
+        if await self.pays(share):
+            self.reserved[model] = self.reserved.get(model, 0.0) + share
+        else:
+            self.unpaid.add(model)
+
+    async def end(self) -> None:
+        """A call that was not sent again is the sample's own."""
+        if self.reserved:
+            await self.pays(-sum(self.reserved.values()))
 
 
 _asking: ContextVar[_Calls | None] = ContextVar("evalbudget_asking", default=None)
@@ -68,15 +85,17 @@ def pay_by(eval_id: str, pays: Pays) -> None:
     _count_calls()
 
 
-@contextmanager
-def paying(pays: Pays) -> Iterator[None]:
+@asynccontextmanager
+async def paying(pays: Pays) -> AsyncIterator[None]:
     """Who pays for what is sent again within this block, where no run is under way."""
     _count_calls()
-    before = _asking.set(_Calls(pays))
+    calls = _Calls(pays)
+    before = _asking.set(calls)
     try:
         yield
     finally:
         _asking.reset(before)
+        await calls.end()
 
 
 def _count_calls() -> None:
@@ -93,7 +112,7 @@ def gave_up() -> bool:
     """Whether the sample in whose context this is called had a call that was not sent again."""
     active = sample_active()
     calls = None if active is None else _calls.get(active.sample_uuid or "")
-    return calls is not None and calls.unpaid
+    return calls is not None and bool(calls.unpaid)
 
 
 def was_unpaid(sample: EvalSample) -> bool:
@@ -101,19 +120,21 @@ def was_unpaid(sample: EvalSample) -> bool:
     return sample.limit is not None and sample.limit.reason == UNPAID
 
 
-def forget(sample: str) -> None:
-    """It has ended, and paid for its last call itself."""
-    _calls.pop(sample, None)
+async def settle(sample: str) -> None:
+    """An attempt at it has ended."""
+    calls = _calls.pop(sample, None)
+    if calls is not None:
+        await calls.end()
 
 
-def retried() -> None:
+async def retried() -> None:
     """The host asks again, whatever the reply was."""
     last = _last.get()
     if last is not None:
         calls, model = last
         calls.answered[model] -= 1
-        calls.lost[model] += 1
         _last.set(None)
+        await calls.lost(model)
 
 
 def _counting(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -124,12 +145,13 @@ def _counting(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
         event = active_model_event.get()
         model = "" if event is None else event.model
         _last.set(None)
-        await calls.before(model)
+        calls.before(model)
         try:
             response = await send(client, request, *given, **named)
         except BaseException as ex:
             if type(ex).__name__ not in _NOBODY_THERE:
-                calls.lost[model] += 1
+                with anyio.CancelScope(shield=True):
+                    await calls.lost(model)
             raise
         if response.status_code < 400:
             calls.answered[model] += 1
