@@ -93,7 +93,7 @@ async def drive(
         _Run(sampler, answer, total, cost, Journal(), on_event)  # what it refuses begins no file
         file = JournalFile.create(path, Header.of(sampler, __version__))
     try:
-        resume(sampler, file.journal)
+        resume(sampler, file.journal, path=path)
         return await _Run(sampler, answer, total, cost, file, on_event).until_done(concurrency)
     finally:
         file.close()

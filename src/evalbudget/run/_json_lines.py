@@ -127,7 +127,8 @@ def read_line(line: bytes, place: str, convert: Callable[[dict[str, Any]], T]) -
         raise JournalError(f"{place}: {ex}") from None
     except KeyError as ex:
         raise JournalError(f"{place} is damaged: no {ex}") from ex
-    except (ValueError, TypeError) as ex:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as ex:
+        # numbers that no float holds, lists in place of objects, brackets without end
         raise JournalError(f"{place} is damaged: {ex}") from ex
 
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -36,7 +37,7 @@ from evalbudget import Sampler, __version__, resume
 from evalbudget.errors import JournalError
 from evalbudget.journal import Header, differences
 from evalbudget.run import JournalFile, JournalReader, LinesFile, read_line, whole_lines
-from evalbudget_lm_eval.host.answers import Answered, Asked, Sample
+from evalbudget_lm_eval.host.answers import Answered, Asked, Sample, numbers_of
 
 FOLDER = "evalbudget-journals"
 RUN, RACE = "run", "race"
@@ -152,20 +153,24 @@ class Kept:
         if "opened" in entry:
             self.model, self.opened = entry["model"], entry["opened"]
         elif "asked" in entry:
-            self._asked = {Asked(*cell): n for *cell, n in entry["asked"]}
-            self.at_once = entry["at_once"]
+            self._asked = {Asked(*cell): int(n) for *cell, n in entry["asked"]}
+            self.at_once = int(entry["at_once"])
         elif "stopped" in entry:
             self._asked.clear()
         elif "unanswered" in entry:
-            self.unanswered += entry["unanswered"]
+            self.unanswered += int(entry["unanswered"])
         elif "of" not in entry:
             raise ValueError(f"an entry {sorted(entry)}")
         elif "said" in entry:
             said = self.said.setdefault(Asked(*entry["of"]), {})
-            said.setdefault(entry["request"], []).append(entry["said"])
+            said.setdefault(int(entry["request"]), []).append(entry["said"])
         else:
             asked, samples = Asked(*entry["of"]), entry.get("samples")
-            paid = entry["cost"] if samples is None else 1.0
+            paid = float(entry["cost"]) if samples is None else 1.0
+            if not 0.0 <= paid < math.inf:
+                raise ValueError(f"a cost of {paid}")
+            if samples is not None:
+                numbers_of(samples)  # lest it is damaged
             failed = (entry.get("error"), entry.get("alone", False))
             self.bought.append(Bought(asked, paid, samples, entry.get("calls", 0), *failed))
             self.settle(asked)
@@ -221,7 +226,7 @@ class Record:
             if shown:
                 raise JournalError(_FOREIGN[kind].format(path=path, shown=shown))
             if sampler is not None and record._reader is not None:
-                resume(sampler, record._reader.journal)
+                resume(sampler, record._reader.journal, path=path)
         except BaseException:
             lines.close()
             raise
@@ -320,10 +325,18 @@ def digest_of(identity: Mapping[str, Any]) -> str:
 
 
 def state_of(path: Path) -> tuple[bool, dict[str, Any] | None]:
-    """Whether the run of a record is over, and by what settings its answers count; None if none does yet."""
+    """Whether the run of a record is over, and by what settings its answers count; None if none does yet.
+
+    Raises:
+        JournalError: it cannot be read, or is damaged.
+    """
     finished, counted = False, None
-    for line in path.read_bytes().splitlines():
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as ex:
+        raise JournalError(f"{path} cannot be read: {ex.strerror}") from ex
+    for number, line in enumerate(lines, start=1):
         finished = line.startswith(b'{"finished":') and line.endswith(b"}")
         if line.startswith(b'{"counted":') and line.endswith(b"}"):
-            counted = json.loads(line)["counted"]
+            counted = read_line(line, f"{path}, line {number}", lambda entry: dict(entry["counted"]))
     return finished, counted
