@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from evalbudget.flags import JSON, sampler_options
 from evalbudget.judges.flags import FLAGS as JUDGES
 from evalbudget.races.flags import BATCH
 from evalbudget.races.flags import FLAGS as RACES
+from evalbudget.run import shown
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
 from evalbudget_inspect.repeats.flags import FLAGS, REPEAT
 
@@ -123,7 +123,7 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
         click.echo(f"evalbudget: {_in_all(config.budget, len(runs), max(1, len(models)))}", err=True)
     codes = []
     for rewritten in runs:
-        click.echo(f"+ inspect {shlex.join([name, *rewritten])}", err=True)
+        click.echo(f"+ inspect {shown([name, *rewritten])}", err=True)
         codes.append(run_host([name, *rewritten]))
     return max(codes)
 

@@ -36,7 +36,15 @@ from lm_eval.utils import handle_non_serializable
 from evalbudget import Sampler, __version__, resume
 from evalbudget.errors import JournalError
 from evalbudget.journal import Header, differences
-from evalbudget.run import JournalFile, JournalReader, LinesFile, read_line, whole_lines
+from evalbudget.run import (
+    JournalFile,
+    JournalReader,
+    LinesFile,
+    cleaned,
+    read_line,
+    whole_lines,
+    without_secrets,
+)
 from evalbudget_lm_eval.host.answers import Answered, Asked, Sample, numbers_of
 
 FOLDER = "evalbudget-journals"
@@ -107,7 +115,7 @@ class Kept:
 
     def open(self, model: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         """Note which model it is, and what the host says of its run."""
-        self._note({"opened": facts, "model": model})
+        self._note({"opened": cleaned(facts), "model": model})
 
     def ask(self, calls: Mapping[Asked, int], at_once: int) -> None:
         """Note which cells a round is about to ask, and how many calls each takes."""
@@ -124,7 +132,7 @@ class Kept:
 
     def fail(self, asked: Asked, cost: float, error: str, *, alone: bool = False) -> None:
         """Note that a cell failed, by itself or with a round that was cut off."""
-        self._note({"of": asked, "error": error, "cost": cost, "alone": alone})
+        self._note({"of": asked, "error": without_secrets(error), "cost": cost, "alone": alone})
 
     def pay(self, calls: int) -> None:
         """Note that so many calls brought no answer, and may be billed."""
