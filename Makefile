@@ -65,6 +65,7 @@ benchmarks: $(READY)
 	$(BIN)/python benchmarks/judges.py all --write-docs
 	$(BIN)/python benchmarks/racing.py all --write-docs
 	$(BIN)/python benchmarks/audits.py all --write-docs
+	$(BIN)/python benchmarks/load.py all --write-docs
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/lm_eval_overhead.py
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -61,6 +62,10 @@ class _Group(SuggestingGroup):
             return super().invoke(ctx)
         except EvalbudgetError as ex:
             raise Refusal(str(ex)) from ex
+        except OSError as ex:
+            if ex.errno != errno.ENAMETOOLONG:
+                raise
+            raise Refusal(f"{str(ex.filename)[:60]}... is too long for the name of a file") from ex
         except click.NoSuchOption as ex:
             told = renamed(ex.option_name)
             if told:

@@ -113,7 +113,12 @@ def train_cached(
         InvalidInputError: see :meth:`FactorModel.train`.
     """
     table = np.ascontiguousarray(scores, dtype=np.float64)
-    path = Path(folder or cache_folder()) / f"factors-{_key(table, items, (rank, ridge, seed))}.npz"
+    try:
+        place = Path(folder or cache_folder())
+    except RuntimeError as ex:  # nobody's home
+        log.warning("trained factors are not kept: %s Name a folder in %s", ex, CACHE_VARIABLE)
+        return FactorModel.train(table, items, rank=rank, ridge=ridge, seed=seed)
+    path = place / f"factors-{_key(table, items, (rank, ridge, seed))}.npz"
     if path.is_file():
         try:
             return load_factors(path)

@@ -18,6 +18,7 @@ from inspect_ai.log import (
     read_eval_log_sample_summaries,
 )
 
+from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.private import is_cancellation_message, read_buffer_recovery_data
 
@@ -172,9 +173,15 @@ def _folder(location: str) -> str:
 def _noted(note: str) -> Begun:
     try:
         with fsspec.open(note, "r") as file:
-            return dict(json.load(file))
+            noted = dict(json.load(file))
+            return {str(attempt): [str(sample) for sample in begun] for attempt, begun in noted.items()}
     except FileNotFoundError:
         return {}
+    except (AttributeError, RecursionError, TypeError, ValueError) as ex:
+        raise InvalidInputError(
+            f"{note} is damaged ({ex}): it says which samples were under way at earlier kills. Restore it, "
+            "or delete it, and those that no log of the folder tells of are not counted as spent"
+        ) from ex
 
 
 def _write(note: str, begun: Begun) -> None:
