@@ -19,7 +19,8 @@ from evalbudget.cli.main import cli
 VALUES = (
     "", "-1", "0", "1", "nan", "inf", "1e400", "0.5", "..", "5..1", "0..4", "2x", "-3x", "$5", "5Mtok",
     "9" * 30, "9" * 300, "x", "[red]x[/", "a,b", ",,", "a=1,b=", "=", "uniform", "auto", "race", "é💥",
-    "scores.npz", "no.npz", "folder", "a.sqlite", "/proc/x", "-", "--", "../../etc/passwd", "1,2,3", "{}", "a", "r", "\udcff",
+    "scores.npz", "no.npz", "folder", "a.sqlite", "/proc/x", "-", "--", "../../etc/passwd",
+    "1,2,3", "{}", "a", "r", "\udcff",
 )  # fmt: skip
 FILES = ("scores.npz", "scores.npz", "a.sqlite", "scores.csv", "folder", "no.npz", "-", "9" * 300, "../x")
 ENDS = {0, 1, 2, 3, 4}  # 3 and 4 are of audits: labels are wanted, or the next batch

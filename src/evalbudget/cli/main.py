@@ -66,11 +66,27 @@ class _Group(SuggestingGroup):
             if ex.errno != errno.ENAMETOOLONG:
                 raise
             raise Refusal(f"{str(ex.filename)[:60]}... is too long for the name of a file") from ex
+        except ImportError as ex:
+            if not _is_ours(ex):  # a task's own, say: its author wants to see where
+                raise
+            raise Refusal(
+                f"{ex}: another version is installed than evalbudget works with. See evalbudget plugins; "
+                "pip install --upgrade 'evalbudget[inspect]' or 'evalbudget[lm-eval]' gets one that fits"
+            ) from ex
         except click.NoSuchOption as ex:
             told = renamed(ex.option_name)
             if told:
                 raise click.UsageError(f"{ex.option_name} {told}", ex.ctx) from None
             raise
+
+
+def _is_ours(error: ImportError) -> bool:
+    """Whether the import that failed stands in evalbudget or in a plugin of it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    name = trace.tb_frame.f_globals.get("__name__", "") if trace is not None else ""
+    return str(name).startswith("evalbudget")
 
 
 class Refusal(click.ClickException):
