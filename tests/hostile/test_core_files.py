@@ -216,7 +216,7 @@ def test_an_audit_store_after_any_damage(store_bytes: bytes, tmp_path: Path) -> 
 WRITTEN = (None, -1, 2**62, 1e400, "x", b"\xff", '{"config":[]}', "[" * 2000)
 
 
-@pytest.mark.parametrize("value", WRITTEN, ids=repr)
+@pytest.mark.parametrize("value", WRITTEN, ids=lambda value: repr(value)[:12])
 def test_an_audit_store_that_something_else_wrote_into(
     store_bytes: bytes, tmp_path: Path, value: object
 ) -> None:
