@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,8 @@ from loopback import Server, number, rating
 
 TASKS = Path(__file__).with_name("inspect_tasks.py")
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
+LONGEST_SAMPLE = 30.0
+"""Seconds. The host keeps a sample when all of its calls are answered, however often they are sent again."""
 QUIET = ("--display", "none", "--log-buffer", "1", "--no-fail-on-error")
 
 
@@ -80,7 +83,8 @@ def _plan(folder: Path, server: Server, arguments: list[str], samples: int, **mo
         "done": lambda code: code == 0 and _done(logs),
         "kept": lambda: _text(_logs(logs)),
         "spent": lambda: _spent(logs),
-        "drains": False,
+        "drains": True,
+        "window": LONGEST_SAMPLE,
         "environment": {
             "EVALBUDGET_DISABLE_PLUGINS": "lm-eval",  # the other host takes seconds to import
             "CHAOS_BASE_URL": f"{server.url}/v1",
@@ -161,10 +165,9 @@ def race(folder: Path, server: Server, rng: random.Random, items: int = 20, budg
     )
 
 
-def _aborted(folder: Path) -> bool:
-    """Whether the last process said that it was interrupted, which has the same exit code."""
-    newest = max(folder.glob("*.log"), key=lambda path: int(path.stem))
-    return "Aborted!" in newest.read_text(errors="replace")
+def _dump(store: Path) -> str:
+    with closing(sqlite3.connect(store)) as connection:
+        return "\n".join(connection.iterdump())
 
 
 def audit(folder: Path, server: Server, rng: random.Random, items: int = 12, labels: int = 12) -> Plan:
@@ -184,11 +187,11 @@ def audit(folder: Path, server: Server, rng: random.Random, items: int = 12, lab
         server,
         arguments,
         samples,
-        done=lambda code: code == 0 or (code == 1 and not _aborted(folder)),  # 1: over without a verdict
-        kept=lambda: _text(_all_logs(logs)),  # it goes on with all of them
+        done=lambda code: code in (0, 1, 3),  # over without a verdict; the rest is for people to label
+        kept=lambda: _text(_all_logs(logs)) + _dump(folder / "audit.sqlite"),  # it goes on with all of them
         spent=lambda: None,
         billed={("auditor",): labels},
-        recorded=("a", "b", "judge"),  # no log has what an auditor says
+        recorded=("a", "b", "judge", "auditor"),
         caught=4 * samples,  # an answer and its score, of each model
     )
 

@@ -34,7 +34,9 @@ def right() -> Scorer:
 
 
 async def _asked(role: str, state: TaskState) -> Score:
-    reply = await get_model(role=role).generate(f"Rate this.\n{state.output.completion}")
+    reply = await get_model(role=role).generate(
+        f"Rate this.\n{state.user_prompt.text}\n{state.output.completion}"
+    )
     said = re.search(r"RATING: (\d+)", reply.completion)
     return Score(value=float(said[1]) if said else float("nan"), explanation=reply.completion)
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from chaos_sections.bill import stamped
+from chaos_sections.bill import JUST_ARRIVED, stamped
 from chaos_sections.faults import TIMEOUT
 from chaos_sections.plan import Capability, Plan
 from loopback import Asked, Server, number, rating
@@ -101,6 +101,7 @@ def _plan(folder: Path, flags: list[str], **more: Any) -> Plan:
         "kept": lambda: _read(out),
         "spent": lambda: _spent(out),
         "drains": True,
+        "window": JUST_ARRIVED,
         "environment": ENVIRONMENT,
     }
     return Plan(command=command, **given | more)

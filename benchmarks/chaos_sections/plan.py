@@ -23,6 +23,7 @@ class Plan:
         billed: groups of models, and how many calls of each the budget pays.
         recorded: models whose answers must be in ``kept``.
         caught: answers that a kill -9 may catch on their way.
+        window: seconds that they may have been on it.
         drains: whether Ctrl-C and SIGTERM wait for what is on its way.
         environment: beside that of this process.
     """
@@ -35,6 +36,7 @@ class Plan:
     billed: Mapping[tuple[str, ...], int]
     recorded: tuple[str, ...]
     caught: int
+    window: float
     drains: bool
     environment: Mapping[str, str] = field(default_factory=dict)
 

@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaos_sections.bill import JUST_ARRIVED, Account, Stop, missing, over, twice
+from chaos_sections.bill import Account, Stop, missing, over, twice
 from chaos_sections.faults import KINDS, disturbing, mixture
 from chaos_sections.plan import Capability, Plan
 from loopback import Fault, Server
@@ -173,7 +173,7 @@ class _Runner:
         killed = number == signal.SIGKILL
         # a host that does not drain hears nothing of what comes after the signal
         excused = self._plan.caught if killed or not self._plan.drains else 0
-        window = JUST_ARRIVED if killed else 0.1
+        window = self._plan.window if killed else 0.1
         self.stops.append(Stop(number, time.monotonic(), excused, window))
         self.sent.append(signal.Signals(number).name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from inspect_ai.util import EarlyStopping
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
-from evalbudget_inspect import budgeted
+from evalbudget_inspect import budgeted, race
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.repeats.config import Config
 
@@ -38,6 +39,19 @@ def two_values() -> Scorer:
         return Score(value={"a": 1, "b": 0})
 
     return score
+
+
+@scorer(metrics=[mean()])
+def undeclared_values() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value={"a": 1})
+
+    return score
+
+
+@scorer(metrics={"*": [mean()]})
+def any_values() -> Scorer:
+    return two_values()
 
 
 @pytest.mark.parametrize(
@@ -116,8 +130,7 @@ def test_a_budget_below_the_warmup_spends_nothing(
     ("judge", "score", "message"),
     [
         (words(), None, "'quite good', which is not a number and none of C, I, P, N"),
-        (two_values(), None, "name the one to allocate by with --score: two_values.a, two_values.b"),
-        (two_values(), "two_values.c", "two_values.a, two_values.b"),
+        (undeclared_values(), None, "name the one to allocate by with --score: undeclared_values.a"),
     ],
 )
 def test_scores_that_are_no_numbers(
@@ -128,6 +141,22 @@ def test_scores_that_are_no_numbers(
     assert log.status == "error"
     assert message in str(take_refusals()[0])
     assert sum(u.total_tokens for u in log.stats.model_usage.values()) <= 2 * 110  # noticed at the first
+
+
+@pytest.mark.parametrize(
+    ("judge", "score", "message"),
+    [
+        (two_values(), None, "several values; name the one to go by: --score two_values.a or --score two_"),
+        (two_values(), "two_values.c", "'c' is none of them"),
+        (any_values(), None, "--score any_values.KEY"),
+    ],
+)
+@pytest.mark.parametrize("wrapped", [budgeted, race])
+def test_scores_that_are_declared_to_be_several(
+    make_task: Any, wrapped: Any, judge: Scorer, score: str | None, message: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        wrapped(make_task(scorer=judge), budget=50, score=score)
 
 
 def test_duplicate_ids(make_task: Any, run: Any) -> None:
@@ -235,6 +264,31 @@ def test_command_line_exits_with_2(task_file: Path, tmp_path: Path, args: list[s
     result = CliRunner().invoke(cli, [*command, "--model-role", "grader=simulated/j", "--display", "none"])
     assert result.exit_code == 2, result.output
     assert message in result.output
+
+
+def test_a_log_that_is_not_there_cannot_go_on() -> None:
+    result = CliRunner().invoke(cli, ["inspect", "eval-retry", "logs/none.eval"])
+    assert result.exit_code == 2, result.output
+    assert "there is no log logs/none.eval" in result.output
+
+
+def test_refusals_are_shown_without_a_traceback(
+    make_task: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Any] = []
+    # what the host is about to draw; with other displays it draws the same
+    monkeypatch.setattr("inspect_ai._display.rich.display.tasks_results", lambda t: shown.extend(t) or "")
+    run(budgeted(make_task(), budget=5))
+    run(race(make_task(), budget=5))
+    assert [str(task.result.exc_value).split(",")[0][:18] for task in shown] == [
+        "budget of 5 scores",
+        "a race needs two m",
+    ]
+    for task in shown:
+        assert task.result.traceback is None
+        assert task.result.exc_value.__context__ is task.result.exc_value.__cause__ is None
+    run(budgeted(make_task(), budget=50), judge={"fail": 1.0})
+    assert shown[-1].result.traceback is not None  # other errors are the host's to show
 
 
 def test_settings_that_nobody_types_are_options_and_unknown() -> None:

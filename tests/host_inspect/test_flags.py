@@ -30,7 +30,7 @@ def test_python_takes_what_flags_say() -> None:
 
 def test_the_help_of_eval_shows_repeats_and_judges_alone() -> None:
     shown = {param.name for param in inspect_command.commands["eval"].params}
-    assert shown == {*names_of(REPEATS), "sampler_options", "args"}
+    assert shown == {*names_of(REPEATS), "share", "sampler_options", "args"}
     assert len(REPEATS) <= 12
 
 

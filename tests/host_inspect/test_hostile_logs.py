@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.hostile.damage import check_damage, refusal
 
 from evalbudget_inspect import budgeted
+from evalbudget_inspect.host.attempt_notes import read_note
 from evalbudget_inspect.log_folder import open_scores
 
 VALUES = (None, -1, 1e400, "x", "", [], {}, [[1]], 10**400, True, "C", {"x": {"y": []}})
@@ -93,3 +94,10 @@ def test_foreign_logs(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "foreign.eval"
     path.write_bytes(content)
     assert "is not a readable inspect log" in refusal(lambda: open_scores(path), path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"begun": 1}', '{"begun": {"a": 1}}', '{"else": 1}'])
+def test_a_damaged_note_beside_the_logs(tmp_path: Path, content: str) -> None:
+    path = tmp_path / ".evalbudget-task.json"
+    path.write_text(content)
+    assert "is damaged" in refusal(lambda: read_note(str(tmp_path), "task"), path)

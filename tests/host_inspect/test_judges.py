@@ -8,14 +8,25 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import anyio
 import numpy as np
 import pytest
 from inspect_ai import Task, eval_retry
 from inspect_ai import score as host_score
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog
-from inspect_ai.model import Model, get_model
-from inspect_ai.scorer import Score, Scorer, Target, mean, model_graded_qa, scorer
+from inspect_ai.model import Model, ModelRole, get_model
+from inspect_ai.scorer import (
+    Score,
+    Scorer,
+    Target,
+    includes,
+    match,
+    mean,
+    model_graded_fact,
+    model_graded_qa,
+    scorer,
+)
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from evalbudget import Allocation
@@ -28,6 +39,7 @@ from evalbudget.judges.estimates import (
 )
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import judge_rating
+from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.log_folder import open_scores
 
 MEANS = {"simulated/harsh": 3.0, "simulated/fair": 5.0, "simulated/kind": 8.0}
@@ -345,14 +357,90 @@ def test_only_calls_count_as_calls(run: Any, diagnostics: Any, metrics: Any) -> 
     assert sum(entry["calls"] for entry in per_judge.values()) == diagnostics(log)["spent"]
 
 
+@scorer(metrics=[mean()])
+def length_or_grader(most: int) -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        text = state.output.completion
+        if len(text) > most:
+            text = (await get_model(role="grader").generate(text)).completion
+        return Score(value=len(text))
+
+    return score
+
+
 def test_a_role_nobody_asks_for_is_warned_about(
     run: Any, metrics: Any, diagnostics: Any, warnings_of_plugin: list[str]
 ) -> None:
-    log = run(budgeted(task(rate=length()), budget=24, judges=panel()))
+    log = run(budgeted(task(rate=length_or_grader(10**6)), budget=24, judges=panel()))
     assert sum("--judge-role" in text for text in warnings_of_plugin) == 1
-    assert any("'grader'" in note for note in diagnostics(log, "length")["panel"]["notes"])
-    assert "bias_fair" not in metrics(log, "length")
-    assert metrics(log, "length")["readings"] == 24
+    assert any("'grader'" in note for note in diagnostics(log, "length_or_grader")["panel"]["notes"])
+    assert "bias_fair" not in metrics(log, "length_or_grader")
+    assert metrics(log, "length_or_grader")["readings"] == 24
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        match(),
+        [match(), includes()],
+        model_graded_qa(model="simulated/own"),
+        model_graded_qa(model_role="critic"),
+        model_graded_fact(model_role=ModelRole("critic")),
+    ],
+)
+def test_judges_that_the_hosts_scorers_do_not_ask_are_refused_at_once(rate: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"no scorer of this task asks for the role 'grader'.*drop"):
+        budgeted(task(rate=rate), budget=24, judges=panel())
+
+
+@pytest.mark.parametrize("budget", [24, None])
+def test_judges_that_no_scorer_asks_are_refused_at_the_first_score(
+    run: Any, calls: Any, budget: int | None
+) -> None:
+    log = run(budgeted(task(rate=length()), budget=budget, judges=panel()))
+    assert log.status == "error"
+    assert calls(log, "simulated/writer") == 1
+    assert "no scorer of this task asks for the role 'grader'" in str(take_refusals()[0])
+
+
+ROLE = "grader"
+
+
+@scorer(metrics=[mean()])
+def untold() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value=len((await get_model(role=ROLE).generate("Rate.")).completion))
+
+    return score
+
+
+def test_until_a_scorer_asks_its_judge_samples_run_one_by_one(
+    run: Any, warnings_of_plugin: list[str]
+) -> None:
+    running, together = 0, []
+
+    @solver
+    def fails_at_first() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            nonlocal running
+            running += 1
+            together.append(running)
+            await anyio.sleep(0.01)
+            running -= 1
+            if len(together) <= 2:
+                raise RuntimeError("broken")
+            return await generate(state)
+
+        return solve
+
+    mine = task(rate=untold())
+    mine.solver = fails_at_first()
+    log = run(budgeted(mine, budget=24, judges=panel()), fail_on_error=False)
+    assert log.status == "success"
+    assert len(log.samples) == 24
+    assert together[:3] == [1, 1, 1]
+    assert max(together) > 1
+    assert warnings_of_plugin == []
 
 
 def test_another_role(run: Any, warnings_of_plugin: list[str]) -> None:
@@ -410,8 +498,6 @@ def test_what_is_no_panel_is_refused(options: dict[str, Any], error: type[Except
 def test_what_cannot_run_is_refused_before_a_call(
     run: Any, calls: Any, options: dict[str, Any], error: type[Exception], says: str
 ) -> None:
-    from evalbudget_inspect.host.refusals import take_refusals
-
     log = run(budgeted(task(), **{"budget": 36, "judges": panel(), **options}))
     assert log.status == "error"
     assert calls(log, "simulated/writer") == 0

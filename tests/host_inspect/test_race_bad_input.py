@@ -8,18 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from inspect_ai import Task, task
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import get_model
 from inspect_ai.scorer import Score, Scorer, Target, match, mean, scorer
 from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import attempts, board, model, quiz, run, three
 
+from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget_inspect import budgeted, leaderboard, race
 from evalbudget_inspect.host.refusals import take_refusals
+from evalbudget_inspect.host.tasks import arguments_of_task
 from evalbudget_inspect.races.command import run_race
 from evalbudget_inspect.races.registry_entry import MOST_ARMS, check_arms, parse_arm
+from evalbudget_inspect.repeats.task import check_task
 
 
 def _refused(raced: Any, models: Any, log_dir: Path, *parts: str, **options: Any) -> None:
@@ -123,9 +128,11 @@ def test_options_are_checked_at_once(options: dict[str, Any], error: type[Except
 
 def test_a_process_that_sees_only_some_of_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSPECT_EVAL_SET_SELECTION", "selection.json")
-    with pytest.raises(InvalidInputError, match=r"spread over several .* Run it in one process"):
-        _race()
-    assert budgeted(quiz(), budget=60).sample_source is not None  # its budget is a run's own
+    for adapt, why in ((_race, "are raced"), (lambda: budgeted(quiz(), budget=60), "goes on from one log")):
+        with pytest.raises(InvalidInputError, match=rf"spread over several .*{why}.* Run it in one process"):
+            adapt()
+    with pytest.raises(InvalidInputError, match=r"spread over several .*are audited"):
+        check_task(quiz(), "audited")
 
 
 def test_settings_are_checked() -> None:
@@ -171,6 +178,40 @@ def test_flags_are_checked_before_inspect_starts(
     with pytest.raises(InvalidInputError) as caught:
         run_race("eval", [str(file), *args], {"budget": "60"}, arms)
     assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arm", "message"),
+    [
+        (
+            "promt=terse",
+            "--arm promt=terse: the task takes no argument 'promt'; it takes {0}. Did you mean '{1}'?",
+        ),
+        ("prompt=terse,xyz=1", "--arm prompt=terse,xyz=1: the task takes no argument 'xyz'; it takes {0}."),
+    ],
+)
+def test_a_setting_that_the_task_does_not_take(arm: str, message: str, tmp_path: Path) -> None:
+    quiz = str(Path(__file__).parents[2] / "examples" / "race_quiz.py")
+    said = message.format("questions, prompt", "prompt")
+    flags = ["--arm", "prompt=steps", "--arm", arm, "--budget", "9", "--log-dir", str(tmp_path / "logs")]
+    refused = CliRunner().invoke(cli, ["inspect", "race", quiz, "--model", "simulated/elm", *flags])
+    assert refused.exit_code == 2
+    assert said in refused.output
+    assert isinstance(refused.exception, SystemExit)
+    with pytest.raises(PrerequisiteError) as caught:
+        run(
+            ["evalbudget_inspect/race_arm_1", "evalbudget_inspect/race_arm_2"],
+            "simulated/elm",
+            tmp_path / "logs",
+            task_args={"task": quiz, "budget": 9, "evalbudget.arms": ["prompt=steps", arm]},
+        )
+    assert said in str(caught.value.message)
+    assert not list(tmp_path.glob("logs/*"))
+
+
+def test_any_setting_of_a_task_that_takes_any() -> None:
+    assert arguments_of_task("evalbudget_inspect/budgeted") is None
+    assert arguments_of_task("no_such_package/task") is None
 
 
 def test_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,6 +118,77 @@ def test_what_several_runs_come_to_is_said_first(
     assert len(ran) == args.count(".py")
 
 
+ITEMS = """\
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import match
+
+@task
+def {name}(items: int = {items}):
+    return Task(dataset=[Sample(input="x")] * items, scorer=match())
+"""
+
+
+@pytest.fixture
+def sized(folder: Path) -> Path:
+    for name, items in (("one", 4), ("two", 8)):
+        (folder / f"{name}.py").write_text(ITEMS.format(name=name, items=items))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("args", "budgets", "said"),
+    [
+        ("one.py two.py --model a,b --budget 120", [20, 40], "one 20, two 40, for each of 2 models; 120"),
+        # 21 and 43 for each model leave 3 of 131: one goes to either model of the first
+        ("one.py two.py --model a,b --budget 131", [22, 43], "one 22, two 43, for each of 2 models; 130"),
+        ("one.py two.py --budget 90 --limit 6", [36, 54], "one 36, two 54; 90"),
+        ("one.py two.py --budget 90 -T items=5", [45, 45], "one 45, two 45; 90"),
+        ("one.py --model-spec a --model-spec b --budget 90", [45], "one 45, for each of 2 models; 90"),
+        ("one.py --model a --budget 40", [40], "one 40; 40"),
+    ],
+)
+def test_a_total_is_shared_by_items(
+    sized: Path, args: str, budgets: list[int], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr("evalbudget_inspect.host.run_host.run_host", lambda argv: ran.append(argv) or 0)
+    done = CliRunner().invoke(cli, ["inspect", "eval", *args.split(), "--share"])
+    assert done.exit_code == 0, done.output
+    assert done.stderr.splitlines()[0] == f"evalbudget: one budget for all runs: {said} scores in all"
+    assert [_ours(argv[1:])["budget"] for argv in ran] == budgets
+    assert all("share" not in _ours(argv[1:]) for argv in ran)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("eval one.py two.py --model a,b --budget 71 --share", "leaves 23 of 71 scores to each run of 'two'"),
+        ("eval one.py two.py --model a,b --budget 71 --share", "Raise --budget to 72 or more"),
+        ("eval one.py two.py --budget 90 --epochs 9 --share", "4 items x 9 epochs (--epochs)"),
+        ("eval one.py two.py --budget 20x --share", "--budget 20x is none"),
+        ("eval one.py --judges a,b --share", "--budget is missing is none"),
+        ("eval one.py --share", "--share needs a --budget"),
+        ("eval one.py@three --budget 90 --share", "Task named 'three' not found"),
+        ("eval one.py --budget 90 --limit many --share", "--limit many is no number"),
+        ("eval one.py --budget 90 --sample-id none --share", "No matches in dataset"),
+        ("eval one.py --budget 90 --sampler lucb --share", "--share is for repeats"),
+        ("race one.py --budget 90 --model a,b --share", "one for all models as it is; drop it"),
+        ("audit a.sqlite one.py --model a,b --share", "--share has no meaning in an audit"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused_first(
+    sized: Path, args: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(argv: list[str]) -> int:
+        raise AssertionError(argv)
+
+    monkeypatch.setattr("evalbudget_inspect.host.run_host.run_host", never)
+    refused = CliRunner().invoke(cli, ["inspect", *args.split()])
+    assert refused.exit_code == 2, refused.output
+    assert message in refused.output
+
+
 def test_a_missing_file_says_so(folder: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"'three\.py' does not exist"):
         _rewrite("three.py", budget="50")

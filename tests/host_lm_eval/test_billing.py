@@ -20,7 +20,7 @@ from tests.host_lm_eval.worlds import CoinModel, journal_of, write_task
 
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.billing import at_a_kill, may_be_billed
-from evalbudget_lm_eval.host.wire import Wire, _Final, wired
+from evalbudget_lm_eval.host.wire import Final, Wire, wired
 from evalbudget_lm_eval.races.api import race
 from loopback import GARBLED, Server
 
@@ -264,7 +264,7 @@ def test_every_time_that_may_be_billed_is_paid_once(alone: bool) -> None:
     assert wire.call(request) == "said"
     for _ in request:
         wire.heard()
-    with pytest.raises(_Final):  # the third may not be sent again: there is too little left
+    with pytest.raises(Final):  # the third may not be sent again: there is too little left
         wire.call(request)
     assert (purse.free, purse.owed, wire.billed) == ((1, 0, 2) if alone else (1, 2, 0))
     assert not wire._unread
@@ -275,7 +275,7 @@ def test_the_last_time_of_a_cell_by_itself_is_its_own_cost() -> None:
     lm.max_retries = 1
     wire = Wire(lm, purse, alone=True)
     wire._send = _reset
-    with pytest.raises(_Final):
+    with pytest.raises(Final):
         wire.call(["a"])
     assert (purse.free, wire.billed) == (9, 1)
 
@@ -356,7 +356,7 @@ def test_what_a_loop_leaves_under_way_is_lost_and_sends_nothing_more() -> None:
         wire.settle()
         assert purse.free == 7
         ends = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [type(end) for end in ends] == [ConnectionResetError, ConnectionResetError, _Final]
+        assert [type(end) for end in ends] == [ConnectionResetError, ConnectionResetError, Final]
 
     asyncio.run(shared_loop())
     assert (sent, purse.free) == (["a", "b"], 7)
@@ -381,5 +381,5 @@ def test_every_request_has_its_own_tries() -> None:
     wire._send = _reset
     with pytest.raises(OSError, match="reset"):
         wire.call(request)
-    with pytest.raises(_Final):
+    with pytest.raises(Final):
         wire.call(request)

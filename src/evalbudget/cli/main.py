@@ -73,6 +73,9 @@ class _Group(SuggestingGroup):
                 f"{ex}: another version is installed than evalbudget works with. See evalbudget plugins; "
                 "pip install --upgrade 'evalbudget[inspect]' or 'evalbudget[lm-eval]' gets one that fits"
             ) from ex
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
         except click.NoSuchOption as ex:
             told = renamed(ex.option_name)
             if told:
@@ -87,6 +90,10 @@ def _is_ours(error: ImportError) -> bool:
         trace = trace.tb_next
     name = trace.tb_frame.f_globals.get("__name__", "") if trace is not None else ""
     return str(name).startswith("evalbudget")
+
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C or SIGTERM; 1 has other meanings."""
 
 
 class Refusal(click.ClickException):

@@ -182,9 +182,22 @@ class RacePurchase:
         self.lanes[arm].tally.spent += cost
         self.purchase.pay(cost)
 
-    def cut_off(self, arm: int, cells: int) -> None:
-        """Cells had begun when an earlier run of the arm was killed: all that they may have cost is spent."""
-        self.pay(arm, min(float(cells * self.attempts), self.purchase.ledger.free))
+    def pays(self, arm: int, cost: float) -> bool:
+        """Pay for what brought nothing; False, and nothing paid, if it exceeds what is left."""
+        if cost > self.purchase.ledger.free + 1e-9:
+            return False
+        self.pay(arm, cost)
+        return True
+
+    def cut_off(self, arm: int, cells: int, more: float = 0.0) -> None:
+        """Cells had begun when an earlier run of the arm was killed: all that they may have cost is spent.
+
+        Args:
+            arm: its place.
+            cells: that had begun.
+            more: what calls cost that were sent again, in cells.
+        """
+        self.pay(arm, min(cells * self.attempts + more, self.purchase.ledger.free))
 
     def abandoned(self, arm: int, key: Key) -> None:
         """The host was told not to run this cell, before it did."""

@@ -14,5 +14,12 @@ SCORE_RANGE = Flag(
     "Smallest and largest possible score, such as 1..10: gives every item a guaranteed interval.",
     "LOW..HIGH",
 )
+SHARE = Flag(
+    "share",
+    "--budget is one total for all runs (tasks x models). Tasks get parts in proportion to their items, "
+    "models equal ones, rounded down.  [default: every run has a budget of its own]",
+    switch=True,
+)
+"""Where hosts run several tasks and models by one command, each by itself."""
 
 FLAGS = (BUDGET, SAMPLER, SCORE, SCORE_RANGE, SAMPLER_SEED, SAMPLER_OPTION)

@@ -17,8 +17,10 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.run import said_by
 from evalbudget_inspect.audits.answers import Found
 from evalbudget_inspect.audits.labels_in_logs import keep_in_log, marked
+from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import in_place_of, require_key, scorer_names
+from evalbudget_inspect.host.sent_again import paying
 from evalbudget_inspect.host.tasks import load_alone
 from evalbudget_inspect.repeats.task import driving_score
 
@@ -141,7 +143,12 @@ class _Labeller:
         async def asked_and_kept(state: TaskState, target: Target) -> Score | None:
             return await self._ask(state, target)
 
-        scored = score(part, [in_place_of(self._scorer, asked_and_kept)], action="append", display="none")
+        try:
+            scored = score(part, [in_place_of(self._scorer, asked_and_kept)], action="append", display="none")
+        finally:
+            interrupts.release()
+        if interrupts.ended_a_run:
+            raise KeyboardInterrupt
         for n, sample in zip(places, scored.samples or [], strict=True):
             samples[n] = sample
 
@@ -160,6 +167,15 @@ class _Labeller:
             )
 
     async def _ask(self, state: TaskState, target: Target) -> Score | None:
+        interrupts.watch()
+        name = f"{self._model} {state.sample_id}"
+        await interrupts.begins(name)
+        try:
+            return await self._ask_now(state, target)
+        finally:
+            await interrupts.ends(name)
+
+    async def _ask_now(self, state: TaskState, target: Target) -> Score | None:
         if self._unusable:
             return None
         attempts, item = self._store.attempts, str(state.sample_id)
@@ -170,8 +186,19 @@ class _Labeller:
         before = len(transcript().events)
         given: Score | None = None
         failure = ""
+
+        async def pays(calls: float) -> bool:
+            try:
+                lost = [attempts.begin(self._draw_of[item], self.by) for _ in range(math.ceil(calls))]
+            except InvalidInputError:
+                return False
+            for each in lost:
+                attempts.finish(each, Reply(failure="no reply"))
+            return True
+
         try:
-            given = await self._scorer(state, target)
+            with paying(pays):
+                given = await self._scorer(state, target)
         except Exception as ex:  # whatever a scorer may raise
             failure = said_by(ex)[:_LONGEST_FAILURE]
         events = [e for e in transcript().events[before:] if isinstance(e, ModelEvent)]

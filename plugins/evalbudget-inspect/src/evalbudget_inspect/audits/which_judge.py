@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -13,8 +12,8 @@ from inspect_ai.scorer import Scorer
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.run import without_secrets
-from evalbudget_inspect.host.private import ModelName, registry_info, registry_lookup, registry_params
-from evalbudget_inspect.host.scoring import require_key, scorer_names
+from evalbudget_inspect.host.private import ModelName, registry_info, registry_params
+from evalbudget_inspect.host.scoring import parameters_of, require_key, role_of, scorer_names
 from evalbudget_inspect.repeats.task import driving_score
 
 _LONG = 60
@@ -44,7 +43,7 @@ def _find(wanted: str | None, scorers: Sequence[Scorer], roles: Collection[str])
         driving_score(wanted, names)
         return names[0] if wanted is None else wanted
     except UnknownNameError:
-        asking = [_role(scorer) for scorer in scorers]
+        asking = [role_of(scorer) for scorer in scorers]
         told = sorted({*roles, *(role for role in asking if role is not None)})
         if wanted not in told:
             raise UnknownNameError("judge", str(wanted), [*names, *told]) from None
@@ -76,7 +75,7 @@ def judge_identity(
     arguments = _text_defaults(scorer) | registry_params(scorer)
     known = {"scorer": judge, "registered name": registry_info(scorer).name, "task version": version}
     known |= {f"argument {name}": _short(name, v) for name, v in arguments.items() if v is not None}
-    role = _role(scorer)
+    role = role_of(scorer)
     if role is not None:
         asked = {role: roles[role]} if role in roles else {}
     else:
@@ -109,23 +108,6 @@ def _short(name: str, value: Any) -> str:
 def _text_defaults(scorer: Scorer) -> dict[str, str]:
     return {
         name: parameter.default
-        for name, parameter in _parameters(scorer).items()
+        for name, parameter in parameters_of(scorer).items()
         if isinstance(parameter.default, str)
     }
-
-
-def _parameters(scorer: Scorer) -> Mapping[str, inspect.Parameter]:
-    made_by = registry_lookup("scorer", registry_info(scorer).name)
-    return inspect.signature(made_by).parameters if callable(made_by) else {}
-
-
-def _role(scorer: Scorer) -> str | None:
-    """The role that a scorer is made to ask, as ``model_graded_qa`` and its like tell by an argument."""
-    given = registry_params(scorer)
-    if given.get("model") is not None:
-        return None
-    if "model_role" in given:
-        return given["model_role"] or None
-    parameter = _parameters(scorer).get("model_role")
-    default = None if parameter is None else parameter.default
-    return default if isinstance(default, str) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -16,6 +16,7 @@ from evalbudget.flags import JSON, sampler_options
 from evalbudget.judges.flags import FLAGS as JUDGES
 from evalbudget.races.flags import BATCH
 from evalbudget.races.flags import FLAGS as RACES
+from evalbudget.repeats.flags import SHARE
 from evalbudget.run import shown
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
 from evalbudget_inspect.repeats.flags import FLAGS, REPEAT
@@ -43,7 +44,7 @@ def budgeted_command(name: str) -> click.Command:
         epilog=_EXAMPLES.format(name=name),
         help=f"inspect {name} under a budget: a sampler decides how often each item is asked.",
     )
-    @options_of(FLAGS)
+    @options_of((FLAGS[0], SHARE, *FLAGS[1:]))
     @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[TASK] [INSPECT'S FLAGS]...")
     def command(args: tuple[str, ...], **given: Any) -> None:
         sys.exit(_run(name, args, **given))
@@ -63,7 +64,7 @@ def _run(name: str, args: Sequence[str], **given: Any) -> int:
         (AUDITS, f"is for audits; use evalbudget inspect audit STORE in the place of {name}"),
     )
     options = sampler_options(given.pop("sampler_options"), FLAGS)
-    typed = {name: value for name, value in given.items() if value is not None}
+    typed = {name: value for name, value in given.items() if value is not None and value is not False}
     ours = {**typed, **options}
     if not ours:
         return run_host([name, *args])
@@ -78,7 +79,7 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
     what = "repeats" if sampler is None else plugins().question(sampler)
     if what == "repeats":
         return None
-    for flag in (REPEAT, *JUDGES):
+    for flag in (SHARE, REPEAT, *JUDGES):
         if flag.name in ours:
             raise InvalidInputError(
                 f"{flag.option} is for repeats of one model's items, not for {what}; drop it"
@@ -101,10 +102,11 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
 
 def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     from evalbudget_inspect.host.private import host_cli
-    from evalbudget_inspect.host.rewrite import host_arguments, parse
+    from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
     from evalbudget_inspect.host.run_host import run_host
     from evalbudget_inspect.judges.judge_names import judges_argument, read_judges
     from evalbudget_inspect.repeats.config import DEFAULT_SAMPLER_OF_PANELS, Config
+    from evalbudget_inspect.repeats.shares import shares
 
     if "judges" in ours:
         ours = {**ours, "judges": judges_argument(read_judges(ours["judges"]))}
@@ -115,17 +117,30 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
         raise BudgetError(
             f"--{flag} needs a --budget; write a number of scores (2000) or scores per item (20x)"
         )
+    share = ours.pop("share", False)
     config = Config.of(**{"budget": None, **ours})  # refuse bad values before inspect starts
     command = host_cli.commands[name]
-    runs = host_arguments(command, args, ours)
-    models = [model for model in str(parse(command, args).get("model") or "").split(",") if model.strip()]
-    if config.budget is not None and "--help" not in args and len(runs) * max(1, len(models)) > 1:
-        click.echo(f"evalbudget: {_in_all(config.budget, len(runs), max(1, len(models)))}", err=True)
+    parsed = parse(command, args)
+    models = [model.strip() for model in str(parsed.get("model") or "").split(",") if model.strip()]
+    models = models or ["none"] * max(1, len(parsed.get("model_spec") or ()))
+    parts = shares(config, tasks_among(parsed["tasks"]), models, parsed) if share else None
+    runs = host_arguments(command, args, ours, budgets=parts)
+    if parts is not None:
+        click.echo(f"evalbudget: {_shared(parts, len(models))}", err=True)
+    elif config.budget is not None and "--help" not in args and len(runs) * len(models) > 1:
+        click.echo(f"evalbudget: {_in_all(config.budget, len(runs), len(models))}", err=True)
     codes = []
     for rewritten in runs:
         click.echo(f"+ inspect {shown([name, *rewritten])}", err=True)
         codes.append(run_host([name, *rewritten]))
     return max(codes)
+
+
+def _shared(parts: Mapping[str, int], models: int) -> str:
+    """What each run gets of a total: ``one 40, two 20, for each of 2 models: 120 scores in all``."""
+    each = ", ".join(f"{spec.rpartition('@')[2]} {part:,}" for spec, part in parts.items())
+    among = f", for each of {models} models" if models > 1 else ""
+    return f"one budget for all runs: {each}{among}; {models * sum(parts.values()):,} scores in all"
 
 
 def _in_all(budget: str | int, tasks: int, models: int) -> str:

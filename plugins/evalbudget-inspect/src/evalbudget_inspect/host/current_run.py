@@ -9,13 +9,27 @@ from typing import Protocol
 
 import anyio.to_thread
 from inspect_ai import Task
-from inspect_ai.hooks import EvalSetStart, Hooks, RunEnd, RunStart, TaskStart, hooks
+from inspect_ai.hooks import (
+    EvalSetStart,
+    Hooks,
+    ModelRetry,
+    RunEnd,
+    RunStart,
+    SampleAttemptStart,
+    SampleEnd,
+    TaskStart,
+    hooks,
+)
 from inspect_ai.log import EvalSample, EvalSpec
 from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import TaskState
 
+from evalbudget_inspect.host import sent_again
+from evalbudget_inspect.host.attempt_notes import Attempt, folder_of
 from evalbudget_inspect.host.host_frames import held_by_caller
+from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import EvalSampleSource, get_eval_state
+from evalbudget_inspect.host.refusals import show_without_traceback
 from evalbudget_inspect.host.scoring import rotates
 
 
@@ -36,6 +50,12 @@ class Run:
     config: GenerateConfig
     earlier: str | list[EvalSample] | None = None
     categories: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def attempt(self) -> Attempt:
+        """Which attempt at its task it is."""
+        folder = folder_of(self.log_location) if self.log_location else ""
+        return Attempt(folder, self.spec.task_id, self.spec.eval_id)
 
 
 _run: ContextVar[Run | None] = ContextVar("evalbudget_run", default=None)
@@ -94,9 +114,27 @@ class RunHooks(Hooks):
         task = held_by_caller(Task)
         run = Run(data.spec, location, config, _earlier(), _categories(task))
         _run.set(run)
+        show_without_traceback()
         starts = None if task is None else getattr(task.sample_source, "run_starts", None)
         if starts is not None:  # a source of ours, in the task's own context, before its first sample
             starts(run)
+        if starts is not None or is_ours(data.spec):
+            interrupts.watch()
+
+    async def on_sample_attempt_start(self, data: SampleAttemptStart) -> None:
+        """Begin nothing after Ctrl-C."""
+        sent_again.forget(data.sample_id)
+        run = current_run()
+        await interrupts.begins(data.sample_id, None if run is None else run.attempt)
+
+    async def on_sample_end(self, data: SampleEnd) -> None:
+        """It is in the log."""
+        sent_again.forget(data.sample_id)
+        await interrupts.ends(data.sample_id)
+
+    async def on_model_retry(self, data: ModelRetry) -> None:
+        """A reply that the host cannot use may be billed too."""
+        sent_again.retried()
 
     async def on_eval_set_start(self, data: EvalSetStart) -> None:
         """Let logs be put in order before the host looks for those that it goes on from."""
@@ -110,8 +148,14 @@ class RunHooks(Hooks):
 
     async def on_run_end(self, data: RunEnd) -> None:
         """Let races know that nothing more comes."""
+        interrupts.release()
         for watcher in _watchers:
             watcher.run_ends(data.run_id)
+
+
+def is_ours(spec: EvalSpec) -> bool:
+    """Whether the task is one of our entries: a run, a race or an audit by its command."""
+    return (spec.task_registry_name or "").startswith("evalbudget_inspect/")
 
 
 def _earlier() -> str | list[EvalSample] | None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Sequence
-from pathlib import PurePosixPath
+from copy import deepcopy
 
 import anyio.to_thread
-import fsspec  # type: ignore[import-untyped]
 from inspect_ai.log import (
     EvalLogInfo,
     EvalSampleSummary,
@@ -18,7 +16,7 @@ from inspect_ai.log import (
     read_eval_log_sample_summaries,
 )
 
-from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.host.attempt_notes import Note, folder_of, read_note, write_note
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.private import is_cancellation_message, read_buffer_recovery_data
 
@@ -27,8 +25,7 @@ _BUFFER = 10
 _AT_ONCE = range(10, 101)
 """Samples at once, where nobody limits them: what the host begins with, and where its own limit ends."""
 
-Begun = dict[str, list[str]]
-"""By attempt: the samples that it had begun and did not finish."""
+_HANDED_BACK = "handed back"
 
 
 async def handed_back(run: Run) -> list[EvalSampleSummary]:
@@ -40,19 +37,19 @@ async def handed_back(run: Run) -> list[EvalSampleSummary]:
     return await anyio.to_thread.run_sync(_handed_back, run)
 
 
-async def samples_begun(run: Run) -> int:
-    """How many samples earlier attempts had begun when they were killed or cancelled.
+async def paid_for_nothing(run: Run) -> Note:
+    """What earlier attempts paid for that is in no log.
 
-    No log of the host keeps that once they run again. So it is noted in a file beside the logs, before
-    anything is asked.
+    Samples that had begun when they were killed or cancelled, and calls that were sent again.
+
+    No log of the host keeps that once they run again. So it is noted before anything is asked.
     """
-    return await anyio.to_thread.run_sync(_samples_begun, run)
+    return await anyio.to_thread.run_sync(_paid_for_nothing, run)
 
 
-async def samples_begun_of(folder: str, task_id: str) -> int:
+async def paid_for_nothing_of(folder: str, task_id: str) -> Note:
     """The same, of a task that has ended and is not run again."""
-    begun = await anyio.to_thread.run_sync(_noted, _note(folder, task_id))
-    return _count(begun)
+    return await anyio.to_thread.run_sync(read_note, folder, task_id)
 
 
 def attempts_in(folder: str, task_id: str) -> list[EvalLogInfo]:
@@ -89,34 +86,25 @@ def _summaries(location: str) -> list[EvalSampleSummary]:
         return []
 
 
-def _samples_begun(run: Run) -> int:
+def _paid_for_nothing(run: Run) -> Note:
     if not run.log_location or run.earlier is None:
-        return 0
-    folder = _folder(run.log_location)
-    folders = {folder} | ({_folder(run.earlier)} if isinstance(run.earlier, str) else set())
-    note = _note(folder, run.spec.task_id)
-    noted = _noted(note)
-    begun: Begun = dict(noted)
+        return Note()
+    folder, task_id = folder_of(run.log_location), run.spec.task_id
+    folders = {folder} | ({folder_of(run.earlier)} if isinstance(run.earlier, str) else set())
+    note = read_note(folder, task_id)
+    noted = deepcopy(note)
     for each in sorted(folders):
-        begun |= _noted(f"{each}/{PurePosixPath(note).name}")
+        note.join(read_note(each, task_id))
     for each in sorted(folders):
-        _add_attempts(begun, each, run.spec)
-    begun["handed back"] = sorted({*begun.get("handed back", ()), *_begun(_earlier_samples(run))})
-    begun["handed back"] = sorted({*begun["handed back"], *_begun(_handed_back(run))})
-    if begun != noted:
-        _write(note, begun)
-    return _count(begun)
+        _add_attempts(note.begun, each, run.spec)
+    handed_back = _begun(_earlier_samples(run)) | _begun(_handed_back(run))
+    note.begun[_HANDED_BACK] = sorted({*note.begun.get(_HANDED_BACK, ()), *handed_back})
+    if note != noted:
+        write_note(folder, task_id, note)
+    return note
 
 
-def _note(folder: str, task_id: str) -> str:
-    return f"{folder}/.evalbudget-{task_id}.json"
-
-
-def _count(begun: Begun) -> int:
-    return len({sample for samples in begun.values() for sample in samples})
-
-
-def _add_attempts(begun: Begun, folder: str, spec: EvalSpec) -> None:
+def _add_attempts(begun: dict[str, list[str]], folder: str, spec: EvalSpec) -> None:
     killed: dict[str, tuple[str, EvalSpec]] = {}
     recovered: set[str] = set()
     for info in attempts_in(folder, spec.task_id):
@@ -164,28 +152,3 @@ def _planned(spec: EvalSpec) -> int:
 
 def _begun(summaries: Sequence[EvalSampleSummary]) -> set[str]:
     return {s.uuid or f"{s.id} {s.epoch}" for s in summaries if is_begun(s)}
-
-
-def _folder(location: str) -> str:
-    return location.rpartition("/")[0] or "."
-
-
-def _noted(note: str) -> Begun:
-    try:
-        with fsspec.open(note, "r") as file:
-            noted = dict(json.load(file))
-            return {str(attempt): [str(sample) for sample in begun] for attempt, begun in noted.items()}
-    except FileNotFoundError:
-        return {}
-    except (AttributeError, RecursionError, TypeError, ValueError) as ex:
-        raise InvalidInputError(
-            f"{note} is damaged ({ex}): it says which samples were under way at earlier kills. Restore it, "
-            "or delete it, and those that no log of the folder tells of are not counted as spent"
-        ) from ex
-
-
-def _write(note: str, begun: Begun) -> None:
-    system, path = fsspec.core.url_to_fs(note)
-    with system.open(f"{path}.new", "w") as file:
-        json.dump(begun, file)
-    system.mv(f"{path}.new", path)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from evalbudget.errors import EvalbudgetError
+from evalbudget_inspect.host.host_frames import held_by_caller
+from evalbudget_inspect.host.private import TaskDisplay, TaskError, TaskResult
 
 _refusals: list[EvalbudgetError] = []
 
@@ -10,6 +15,22 @@ _refusals: list[EvalbudgetError] = []
 def refused(error: EvalbudgetError) -> None:
     """Note a refusal."""
     _refusals.append(error)
+
+
+def show_without_traceback() -> None:
+    """Have the display of the task that is about to start show refusals by what they say, not where in us."""
+    display: Any = held_by_caller(TaskDisplay)
+    if display is None:
+        return
+    complete = display.complete
+
+    def completed(result: TaskResult) -> None:
+        if isinstance(result, TaskError) and isinstance(result.exc_value, EvalbudgetError):
+            result.exc_value.__cause__ = result.exc_value.__context__ = None  # would be shown too
+            result = replace(result, traceback=None)
+        complete(result)
+
+    display.complete = completed
 
 
 def take_refusals() -> list[EvalbudgetError]:

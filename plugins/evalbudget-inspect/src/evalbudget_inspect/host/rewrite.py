@@ -23,6 +23,7 @@ def host_arguments(
     args: Sequence[str],
     ours: Mapping[str, Any],
     entries: Sequence[str] = (ENTRY,),
+    budgets: Mapping[str, int] | None = None,
 ) -> list[list[str]]:
     """The host's arguments, one list per task: our entry takes the place of the task.
 
@@ -31,6 +32,7 @@ def host_arguments(
         args: what the user typed after it, without our flags.
         ours: our arguments, of JSON's kinds.
         entries: what takes the place of each task.
+        budgets: by task, where each has one of its own.
 
     Raises:
         InvalidInputError: no task was found.
@@ -41,10 +43,16 @@ def host_arguments(
     if parse(command, rest).get("no_score"):
         raise InvalidInputError("--no-score leaves no scores to budget; drop it")
     injected: list[str] = []
-    tasks = list(dict.fromkeys(spec for given in specs or ["."] for spec in named_tasks(given)))
+    tasks = tasks_among(specs)
     if len(tasks) > 1 and command.name == "eval-set":
         injected.append("--log-dir-allow-dirty")  # one eval-set per task, all into the same folder
-    return [[*entries, "-T", _argument({"task": spec, **ours}), *injected, *rest] for spec in tasks]
+    own = {spec: {} if budgets is None else {"budget": budgets[spec]} for spec in tasks}
+    return [[*entries, "-T", _argument({"task": t, **ours, **own[t]}), *injected, *rest] for t in tasks]
+
+
+def tasks_among(specs: Sequence[str]) -> list[str]:
+    """Every task that these specs name, once; without any, those of this folder."""
+    return list(dict.fromkeys(spec for given in specs or ["."] for spec in named_tasks(given)))
 
 
 def _argument(ours: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.print_summaries import noting, show
 from evalbudget_inspect.host.private import PrerequisiteError, host_main
 from evalbudget_inspect.host.refusals import take_refusals
@@ -18,10 +19,12 @@ def run_host(arguments: list[str]) -> int:
 
     Raises:
         EvalbudgetError: evalbudget refused its input.
+        KeyboardInterrupt: a signal ended it, of which the host's exit code says nothing.
     """
     before = sys.argv
     sys.argv = ["inspect", *arguments]  # inspect reads it again for --detach
     take_refusals()
+    interrupts.ended_a_run = False
     code = 0
     try:
         with noting() as noted:
@@ -36,4 +39,6 @@ def run_host(arguments: list[str]) -> int:
     if refusals:
         raise refusals[0]
     show(noted)
+    if interrupts.ended_a_run:
+        raise KeyboardInterrupt
     return code

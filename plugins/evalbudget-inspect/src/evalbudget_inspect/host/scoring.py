@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatch
 from typing import Any, Protocol
@@ -16,6 +18,7 @@ from evalbudget_inspect.host.private import (
     SCORER_METRICS,
     registry_info,
     registry_log_name,
+    registry_lookup,
     registry_params,
     scorer_metrics,
     set_registry_info,
@@ -76,8 +79,52 @@ def require_key(scorer: Scorer, name: str, key: str | None, flag: str) -> None:
         named = "" if key is None else f" and {key!r} is none of them"
         raise InvalidInputError(
             f"scorer {name!r} returns several values{named}; name the one to go by: "
-            + " or ".join(f"{flag} {name}.{k}" for k in keys)
+            + " or ".join(f"{flag} {name}.{'KEY' if k == '*' else k}" for k in keys)
         )
+
+
+def parameters_of(scorer: Scorer) -> Mapping[str, inspect.Parameter]:
+    """Of the function that made a scorer; none where it cannot be found."""
+    made_by = registry_lookup("scorer", registry_info(scorer).name)
+    return inspect.signature(made_by).parameters if callable(made_by) else {}
+
+
+def role_of(scorer: Scorer) -> str | None:
+    """The role that a scorer is made to ask, as ``model_graded_qa`` and its like tell by an argument."""
+    given = registry_params(scorer)
+    if given.get("model") is not None:
+        return None
+    parameter = parameters_of(scorer).get("model_role")
+    role = given.get("model_role", None if parameter is None else parameter.default)
+    role = role.get("name") if isinstance(role, Mapping) else getattr(role, "name", role)
+    return role if isinstance(role, str) and role else None
+
+
+_ASK_NOBODY = frozenset(
+    f"inspect_ai/{name}"
+    for name in ("answer", "choice", "exact", "f1", "includes", "match", "math", "pattern", "perplexity")
+)
+_GRADE = frozenset({"inspect_ai/model_graded_fact", "inspect_ai/model_graded_qa"})
+
+
+def asks(scorer: Scorer, role: str) -> bool | None:
+    """Whether a scorer asks for a model by this role; None if that is known only once it has scored.
+
+    Of a scorer that the host does not bring along it is known from an argument ``model_role``, or from the
+    role being named in its source; such a one may still ask for some answers only.
+    """
+    name = registry_info(scorer).name
+    if name in _ASK_NOBODY:
+        return False
+    if role_of(scorer) == role:
+        return True
+    if name in _GRADE:
+        return False
+    try:
+        source = inspect.getsource(registry_lookup("scorer", name))  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return None
+    return True if re.search(rf"""(['"]){re.escape(role)}\1""", source) else None
 
 
 def in_place_of(base: Scorer, score: Scorer, **metadata: Any) -> Scorer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,12 @@ from typing import Any
 from inspect_ai import Task, list_tasks
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.host.private import load_task_spec
+from evalbudget_inspect.host.private import (
+    PrerequisiteError,
+    load_file_tasks,
+    load_task_spec,
+    registry_lookup,
+)
 
 _MODEL = "INSPECT_EVAL_MODEL"
 """By this variable the host is told a model where no run has one."""
@@ -35,6 +41,23 @@ def load_one(spec: str, args: dict[str, Any]) -> Task:
     return tasks[0]
 
 
+def arguments_of_task(spec: str) -> list[str] | None:
+    """Names of the arguments that the task a spec names takes; None if it takes any, or nobody can tell.
+
+    Raises:
+        InvalidInputError: there is no such file, or no task in it.
+    """
+    specs = named_tasks(_locate(spec))
+    file, at, name = specs[0].partition("@")
+    if at:
+        load_file_tasks(Path(file))
+    made_by = registry_lookup("task", name or file)
+    if len(specs) > 1 or not callable(made_by):
+        return None  # loading it says what is wrong
+    taken = inspect.signature(made_by).parameters
+    return None if any(p.kind is p.VAR_KEYWORD for p in taken.values()) else list(taken)
+
+
 def load_alone(spec: str, args: dict[str, Any], model: str) -> Task:
     """As :func:`load_one`, outside of any run: a task that asks for its model is given this one.
 
@@ -45,6 +68,8 @@ def load_alone(spec: str, args: dict[str, Any], model: str) -> Task:
     os.environ[_MODEL] = model
     try:
         return load_one(spec, args)
+    except PrerequisiteError as ex:
+        raise InvalidInputError(str(ex.message)) from ex
     finally:
         if before is None:
             del os.environ[_MODEL]

@@ -20,6 +20,7 @@ from inspect_ai.log import (
     write_eval_log,
 )
 
+from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.current_run import before_eval_sets
 from evalbudget_inspect.host.earlier_attempts import attempts_in, is_begun
 from evalbudget_inspect.host.how_bought import metric_names
@@ -62,11 +63,18 @@ def join_earlier(command: click.Command, args: Sequence[str]) -> None:
     Args:
         command: the host's ``eval-retry``.
         args: what the user typed after it.
+
+    Raises:
+        InvalidInputError: there is no such log.
     """
     context = command.make_context(command.name, list(args), resilient_parsing=True)
     for location in context.params.get("log_files") or ():
         try:
             task_id = read_eval_log(location, header_only=True).eval.task_id
+        except FileNotFoundError as ex:
+            raise InvalidInputError(
+                f"there is no log {location}; inspect list logs shows those there are"
+            ) from ex
         except Exception as ex:  # see join_logs
             logger.debug("%s: %s", location, ex)
             continue

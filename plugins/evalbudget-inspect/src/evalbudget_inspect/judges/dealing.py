@@ -135,6 +135,7 @@ class Rotation:
         seed: of the schedule.
         model: the model judged.
         late: a cell's judge may still change when it is scored; otherwise only when it is asked for.
+        told: a scorer is known to ask for the role, though perhaps not for every answer.
 
     Raises:
         BudgetError: the rotation has several judges score a generation, and the budget is too small for it.
@@ -152,8 +153,10 @@ class Rotation:
         seed: int = 0,
         model: str = "",
         late: bool = False,
+        told: bool = True,
     ) -> None:
         self.panel = panel
+        self.told = told
         self._late = late
         itself = panel.judging_itself(model)
         self.notes = [] if itself is None else [itself]
@@ -178,7 +181,8 @@ class Rotation:
         self._seated: set[tuple[int, int]] = set()
         self._called: set[tuple[int, int]] = set()
         self._scored = 0
-        self._asked = False
+        self.asked = False
+        """Whether any scorer asked any judge."""
 
     def judge(self, item: int, epoch: int) -> int:
         """Who scores this epoch (from 0) of an item.
@@ -226,7 +230,7 @@ class Rotation:
         self.calls[self.judge(*cell)] += 1
 
     def observe(self, sample: EvalSample) -> str | None:
-        """Take note of a finished cell; a warning if by now some scorer should have asked for a judge."""
+        """Take note of a finished cell; a complaint if by now some scorer should have asked for a judge."""
         if str(sample.id) not in self._index:
             return None
         used = sample.role_usage.get(self.panel.role)
@@ -241,18 +245,14 @@ class Rotation:
         if not entries:
             return None
         self._scored += 1
-        self._asked |= any(was_asked(entry) for entry in entries)
-        if self._asked or self._scored != min(_ENOUGH, len(self._index)):
+        self.asked |= any(was_asked(entry) for entry in entries)
+        if self.asked or self._scored != min(_ENOUGH if self.told else 1, len(self._index)):
             return None
         return self.unused
 
     @property
     def unused(self) -> str | None:
-        """A warning if something was scored and nobody asked for the role."""
-        if self._asked or not self._scored or self.panel.owner is not None:
+        """A complaint if something was scored and nobody asked for the role."""
+        if self.asked or not self._scored or self.panel.owner is not None:
             return None
-        return (
-            f"no scorer of this task asks for the role {self.panel.role!r}, so the judges "
-            f"{', '.join(self.panel.judges)} score nothing and the estimate is not theirs. Name the role it "
-            "asks for with --judge-role; a scorer with a model of its own (model=...) cannot be rotated"
-        )
+        return self.panel.unused

@@ -81,6 +81,15 @@ class Panel(PanelConfig):
         """The model behind each judge, as inspect names it; empty where the judges are scorers."""
         return {judge.name: str(judge.model) for judge in self.models}
 
+    @property
+    def unused(self) -> str:
+        """What to say where no scorer asks these judges."""
+        return (
+            f"no scorer of this task asks for the role {self.role!r}, so the judges {', '.join(self.judges)} "
+            "score nothing and the estimate is not theirs. Name the role it asks for with --judge-role, or "
+            "drop --judges; a scorer with a model of its own (model=...) cannot be rotated"
+        )
+
     def judging_itself(self, model: str) -> str | None:
         """A warning if the model judged is among the judges."""
         names = self.model_names

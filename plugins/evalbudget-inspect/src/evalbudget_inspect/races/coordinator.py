@@ -27,7 +27,9 @@ from evalbudget.races import (
     leaderboard_of,
 )
 from evalbudget.races.prediction import FactorModel
+from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run, is_cancelled, watch
+from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import effective_max_tasks, get_eval_state, task_dispatcher_stats
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.races.history import Asking, load_history
@@ -77,7 +79,7 @@ class Arm:
         label: of the setting; empty where models alone race.
         pool: the samples it may be asked, by id.
         known: what earlier attempts of its task answered.
-        begun: samples that these had begun when they ended: they count as paid.
+        unread: what these paid for that is in no log.
         context: the task's, in which samples can be added to it.
         wake: set when there is something to do for its feeder.
         index: among the race's arms; -1 before it begins.
@@ -89,7 +91,7 @@ class Arm:
     label: str
     pool: Mapping[str, Sample]
     known: list[KnownCell]
-    begun: int = 0
+    unread: Note = field(default_factory=Note)
     context: Context = field(default_factory=copy_context)
     wake: anyio.Event = field(default_factory=anyio.Event)
     index: int = -1
@@ -191,18 +193,18 @@ class Coordinator:
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         known: dict[int, Sequence[KnownCell]] = {}
-        begun: dict[int, int] = {}
+        unread: dict[int, Note] = {}
         for index, identity in enumerate(self._in_order):
             if identity in self.arms:
                 self.arms[identity].index = index
-                known[index], begun[index] = self.arms[identity].known, self.arms[identity].begun
+                known[index], unread[index] = self.arms[identity].known, self.arms[identity].unread
             else:
                 race.lanes[index].absent = True
-                known[index], begun[index] = absent[identity].known, absent[identity].begun
+                known[index], unread[index] = absent[identity].known, absent[identity].unread
         try:
             race.replay(known)
-            for index, cells in begun.items():
-                race.cut_off(index, cells)
+            for index, note in unread.items():
+                race.cut_off(index, note.samples, note.calls)
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         self.race = race
@@ -307,7 +309,7 @@ class Coordinator:
 
     def pump(self) -> None:
         """Give every arm what the sampler wants of it next; close the race when that is nothing."""
-        if self.race is None or self.closed.is_set():
+        if self.race is None or self.closed.is_set() or interrupts.came:
             return
         by_index = {arm.index: arm for arm in self.arms.values()}
         for asked in self.race.wanted():

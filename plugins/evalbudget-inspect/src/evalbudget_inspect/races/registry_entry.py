@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inspect_ai import Task, task
 from rich.text import Text
 
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean
 from evalbudget.flags import names_of
 from evalbudget.races import RaceConfig
 from evalbudget.races.flags import FLAGS
 from evalbudget_inspect.host.private import PrerequisiteError, parse_cli_args
 from evalbudget_inspect.host.refusals import refused
-from evalbudget_inspect.host.tasks import load_one
+from evalbudget_inspect.host.tasks import arguments_of_task, load_one
 from evalbudget_inspect.races.task import name_of_arm, one_arm
 from evalbudget_inspect.repeats.registry_entry import split_arguments, take_spec
 
@@ -68,12 +68,24 @@ def _arm(number: int | None, args: dict[str, Any]) -> Task:
                 f"there is no setting number {number}: -T evalbudget.arms has {len(settings)}"
             )
         label, setting = settings[number - 1]
+        _check_setting(label, setting, arguments_of_task(spec))
         loaded = load_one(spec, inner | setting)
         labels = {name_of_arm(loaded.name, each): each for each, _ in settings}
         return one_arm(loaded, config, base=loaded.name, label=label, labels=labels, arguments=arguments)
     except EvalbudgetError as ex:
         refused(ex)
         raise PrerequisiteError(Text(f"evalbudget: {ex}")) from ex
+
+
+def _check_setting(label: str, setting: Mapping[str, Any], taken: Sequence[str] | None) -> None:
+    """Refuse what the host would drop with a warning: the arm would be the task as it is, and race itself."""
+    for name in setting:
+        if taken is not None and name not in taken:
+            hint = did_you_mean(name, taken)
+            raise InvalidInputError(
+                f"--arm {label}: the task takes no argument {name!r}; it takes {', '.join(taken) or 'none'}."
+                + (hint if hint.startswith(" Did") else "")
+            )
 
 
 def parse_arm(text: str) -> tuple[str, dict[str, Any]]:

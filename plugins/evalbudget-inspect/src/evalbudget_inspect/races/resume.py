@@ -15,8 +15,9 @@ from inspect_ai.log import (
 )
 
 from evalbudget.races import KnownCell
+from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run
-from evalbudget_inspect.host.earlier_attempts import handed_back, is_begun, samples_begun_of
+from evalbudget_inspect.host.earlier_attempts import handed_back, is_begun, paid_for_nothing_of
 from evalbudget_inspect.host.score_values import in_range, score_to_float
 from evalbudget_inspect.repeats.earlier_log import is_refused
 
@@ -34,11 +35,11 @@ class Finished:
 
     Attributes:
         known: what it answered.
-        begun: samples that earlier attempts had begun when they ended: they count as paid.
+        unread: what earlier attempts paid for that is in no log.
     """
 
     known: list[KnownCell]
-    begun: int
+    unread: Note
 
 
 async def finished_elsewhere(
@@ -63,7 +64,7 @@ async def finished_elsewhere(
         if identity not in present and identity not in found:
             summaries = await read_eval_log_sample_summaries_async(info)
             known = [_known(summary, score, bounds) for summary in summaries]
-            found[identity] = Finished(known, await samples_begun_of(folder, spec.task_id))
+            found[identity] = Finished(known, await paid_for_nothing_of(folder, spec.task_id))
     return found
 
 

@@ -13,11 +13,13 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget_inspect.host.attempt_notes import add_to_note
 from evalbudget_inspect.host.current_run import Run, current_run
-from evalbudget_inspect.host.earlier_attempts import samples_begun
+from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.private import slice_dataset
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.score_values import in_range, score_to_float
+from evalbudget_inspect.host.sent_again import UNPAID, gave_up, pay_by, was_unpaid
 from evalbudget_inspect.races.coordinator import Arm, Coordinator, Group, coordinator_of
 from evalbudget_inspect.races.media import with_media
 from evalbudget_inspect.races.resume import known_cells
@@ -120,7 +122,7 @@ class RaceSource(SampleSource):
         seat = self._current()
         if seat is not None:
             seat.scored = True
-        return not is_refused(state.metadata)
+        return not (is_refused(state.metadata) or gave_up())
 
     # bookkeeping
 
@@ -150,11 +152,19 @@ class RaceSource(SampleSource):
         try:
             pool = self._pool(run)
             known = await known_cells(run, self.group.score, self.group.config.bounds)
-            begun = await samples_begun(run)
+            unread = await paid_for_nothing(run)
         except EvalbudgetError as ex:
             raise coordinator.refuse(ex) from None
-        arm = Arm(run, self.label, pool, known, begun)
+        arm = Arm(run, self.label, pool, known, unread)
         await coordinator.join(arm)
+
+        async def pays(samples: float) -> bool:
+            paid = coordinator.race is not None and coordinator.race.pays(arm.index, samples)
+            if paid:
+                await add_to_note(run.attempt, sent_again=samples)
+            return paid
+
+        pay_by(run.spec.eval_id, pays)
         return coordinator, arm
 
     def _pool(self, run: Run) -> dict[str, Sample]:
@@ -187,6 +197,8 @@ class RaceSource(SampleSource):
         score: Score | None = (sample.scores or {}).get(name)
         if sample.error is not None:
             return None, _kind(sample.error)
+        if score is None and was_unpaid(sample):
+            return None, UNPAID
         if score is None:
             seat = self._current()
             if seat is not None and not seat.scored:

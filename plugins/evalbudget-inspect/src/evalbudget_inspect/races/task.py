@@ -12,7 +12,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig
-from evalbudget_inspect.host.scoring import scorer_names, with_metrics
+from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
 from evalbudget_inspect.races.coordinator import Group
 from evalbudget_inspect.races.live_metadata import RaceMetadata
 from evalbudget_inspect.races.metrics import race_estimates
@@ -131,7 +131,8 @@ def one_arm(
     """
     scorers = check_task(task, "raced")
     names = scorer_names(scorers)
-    deciding = driving_score(config.score, names)
+    deciding = name, key = driving_score(config.score, names)
+    require_key(scorers[names.index(name)], name, key, "--score")
     group = Group(base or task.name, labels or {task.name: label}, config, deciding, arguments)
     dataset = task.dataset
     for number, sample in enumerate(dataset):

@@ -15,6 +15,18 @@ from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 
 
+def least_of(config: Config, sampler: Sampler, n_items: int, epochs: int, attempts: int) -> tuple[int, str]:
+    """The smallest budget that such a run can start with, and why."""
+    by_host = n_items * epochs * attempts
+    repeats = sampler.fixed_repeats
+    by_sampler = n_items * repeats + attempts - 1  # room to ask the last of them
+    why = f"{config.sampler} reads each of the {n_items} items {repeats} times before it chooses"
+    if epochs * attempts > config.fixed_repeats:
+        why = f"{n_items} items x {epochs} epochs"
+        why += f" x {attempts} attempts (--retry-on-error)" if attempts > 1 else " (--epochs)"
+    return max(by_host, by_sampler), why
+
+
 class RepeatPurchase:
     """Drives one sampler from a host that completes samples one by one.
 
@@ -65,19 +77,8 @@ class RepeatPurchase:
         self._check_budget(len(items))
 
     def _check_budget(self, n_items: int) -> None:
-        by_host = n_items * self.epochs * self._attempts
-        by_sampler = n_items * self.sampler.fixed_repeats + self._attempts - 1  # room to ask the last of them
-        minimum = max(by_host, by_sampler)
+        minimum, why = least_of(self.config, self.sampler, n_items, self.epochs, self._attempts)
         if self.budget.amount < minimum:
-            repeats = self.sampler.fixed_repeats
-            why = f"{self.config.sampler} reads each of the {n_items} items {repeats} times before it chooses"
-            if self.epochs * self._attempts > self.config.fixed_repeats:
-                why = f"{n_items} items x {self.epochs} epochs"
-                why += (
-                    f" x {self._attempts} attempts (--retry-on-error)"
-                    if self._attempts > 1
-                    else " (--epochs)"
-                )
             raise BudgetError(
                 f"budget of {self.budget} is below the minimum of {minimum} here: {why}. "
                 f"Raise --budget to {minimum} or more, or evaluate fewer items with --limit"
@@ -85,12 +86,13 @@ class RepeatPurchase:
 
     # what happens
 
-    def begin(self, prior: Sequence[PriorCell] = (), *, begun: int = 0) -> list[Key]:
+    def begin(self, prior: Sequence[PriorCell] = (), *, begun: int = 0, sent_again: float = 0.0) -> list[Key]:
         """Take over what the host starts by itself and what an earlier attempt paid for.
 
         Args:
             prior: cells that the host hands back.
             begun: samples that had begun when earlier attempts ended: all that they may have cost is spent.
+            sent_again: what calls cost that were sent again, in samples.
 
         Returns:
             Keys the host does not start by itself and must be given, in order.
@@ -101,7 +103,8 @@ class RepeatPurchase:
         for known in earlier.values():
             if WEIGHT in known.share and not known.errored:
                 self.sampler.assume_weight(self._cell(known.key), known.share[WEIGHT])
-        self.purchase.pay(min(float(begun * self._attempts), self.purchase.ledger.free))
+        unread = begun * self._attempts + sent_again
+        self.purchase.pay(min(unread, self.purchase.ledger.free))
         cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
         promised, self._refused = promises(cells, attempts=self._attempts, free=self.purchase.ledger.free)
         self._failed_before = {known.key for known in earlier.values() if known.errored}
@@ -138,6 +141,13 @@ class RepeatPurchase:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back
             self.purchase.pay(1.0)
+
+    def pays(self, samples: float) -> bool:
+        """Pay for what brought nothing, in samples; False, and nothing paid, if it exceeds what is left."""
+        if samples > self.purchase.ledger.free + 1e-9:
+            return False
+        self.purchase.pay(samples)
+        return True
 
     def share(self, key: Key) -> dict[str, float | None]:
         """For the score's metadata: which weight the reading was given before it was seen; None: held out."""

@@ -19,11 +19,14 @@ from inspect_ai.solver import TaskState
 from evalbudget import Allocation
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats import Summary
+from evalbudget_inspect.host.attempt_notes import add_to_note
 from evalbudget_inspect.host.current_run import Run, current_run, is_cancelled
-from evalbudget_inspect.host.earlier_attempts import samples_begun
+from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
+from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.print_summaries import note
 from evalbudget_inspect.host.score_values import Seen, in_range, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
+from evalbudget_inspect.host.sent_again import UNPAID, gave_up, pay_by, was_unpaid
 from evalbudget_inspect.host.viewer import label
 from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
 from evalbudget_inspect.repeats.config import Config, Repeat
@@ -52,6 +55,8 @@ class _Serving:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     book: RepeatPurchase | None = None
     rotation: Rotation | None = None
+    alone: Key | None = None
+    passed_on: anyio.Event = field(default_factory=anyio.Event)
     refusal: EvalbudgetError | None = None
     kept: KeptGenerations = field(default_factory=KeptGenerations)
     inputs: dict[str, str | list[ChatMessage]] = field(default_factory=dict)
@@ -71,6 +76,7 @@ class BudgetedSource(SampleSource):
         score: which score drives the sampler: scorer name, and key if its scores are dicts.
         refused: called with every refusal, so that a command can tell it from the host's own errors.
         accuracy: the score's own metrics include the host's ``accuracy``.
+        told: where judges take turns, a scorer is known to ask them.
     """
 
     def __init__(
@@ -81,8 +87,10 @@ class BudgetedSource(SampleSource):
         score: tuple[str, str | None],
         refused: Callable[[EvalbudgetError], None],
         accuracy: bool = False,
+        told: bool = True,
     ) -> None:
         self.config = config
+        self._told = told
         self._seed = samples
         self._score, self._key = score
         self._refused = refused
@@ -163,8 +171,14 @@ class BudgetedSource(SampleSource):
         if self._has_media(str(sample.id)) and str(sample.id) not in serving.inputs:
             serving.inputs[str(sample.id)] = resolve_sample_attachments(sample, "full").input
         unused = serving.rotation.observe(sample) if serving.rotation is not None else None
+        if unused is not None and not self._told:
+            serving.refusal = InvalidInputError(unused)
+            self._refused(serving.refusal)
+            self._pass_on(serving)
+            raise serving.refusal
         if unused is not None:
             logger.warning(unused)
+        self._pass_on(serving, (str(sample.id), sample.epoch))
         value, error = self._read(serving, sample)
         key = (str(sample.id), sample.epoch)
         if serving.rotation is not None and key[0] in book.items:
@@ -180,12 +194,15 @@ class BudgetedSource(SampleSource):
         """A cell the operator cancelled before it ran: ask for another one, unless all are cancelled."""
         serving = await self._serving()
         _allocation(serving).abandoned((str(sample.id), epoch))
+        self._pass_on(serving, (str(sample.id), epoch))
         self._ask(serving)
         return None
 
     async def next_samples(self) -> list[Sample] | None:
         """Nothing is in flight: ask for more, or end the task."""
         serving = await self._serving()
+        if interrupts.came:  # the host is about to end the run as cancelled, not as done
+            await anyio.sleep_forever()
         return [] if self._ask(serving) else None
 
     # called by the task's setup, scorers and cleanup
@@ -198,6 +215,7 @@ class BudgetedSource(SampleSource):
             refuse(state.metadata, NOT_RUN_AGAIN if _allocation(serving).failed_before(key) else NOT_RUN)
             state.completed = True
             return
+        await self._in_turn(serving, key)
         _allocation(serving).started(key)
         if self._has_media(key[0]):
             # files are read when a sample starts; what completes later may have been stripped for the log
@@ -205,11 +223,29 @@ class BudgetedSource(SampleSource):
         if self.config.repeat is Repeat.JUDGE:
             await serving.kept.enter(state)
 
+    async def _in_turn(self, serving: _Serving, key: Key) -> None:
+        """One cell at a time until a scorer asks its judge, where only a score can tell that any does."""
+        run = current_run()
+        if self._told or run is None or run.spec.config.time_limit is not None:
+            return  # a sample's time would run while it waits
+        while (
+            serving.rotation is not None and not serving.rotation.asked and serving.alone not in (None, key)
+        ):
+            await serving.passed_on.wait()
+            await self._serving()  # it may be refused by now
+        serving.alone = key
+
+    def _pass_on(self, serving: _Serving, key: Key | None = None) -> None:
+        if key is None or key == serving.alone:
+            serving.alone = None
+            serving.passed_on.set()
+            serving.passed_on = anyio.Event()
+
     async def before_scoring(self, state: TaskState) -> bool:
         """Whether to score this state; keeps the generation, where judges are repeated."""
         serving = await self._serving()
         serving.scoring = True
-        if is_refused(state.metadata):
+        if is_refused(state.metadata) or gave_up():
             return False
         return self.config.repeat is not Repeat.JUDGE or serving.kept.keep(state)
 
@@ -269,7 +305,7 @@ class BudgetedSource(SampleSource):
         items = [str(i) for i in spec.dataset.sample_ids or []]
         epochs = spec.config.epochs or 1
         prior = await prior_cells(run, counts=self._counts)
-        begun = await samples_begun(run)
+        unread = await paid_for_nothing(run)
         serving.rotation = self._rotation(items, epochs, spec.model)
         if serving.rotation is not None:
             for cell in prior:
@@ -290,8 +326,16 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if not cell.errored:
                     serving.kept.expect(*cell.key)
-        keys = book.begin(prior, begun=begun)
+        keys = book.begin(prior, begun=unread.samples, sent_again=unread.calls)
         serving.book = book
+
+        async def pays(samples: float) -> bool:
+            paid = book.pays(samples)
+            if paid:
+                await add_to_note(run.attempt, sent_again=samples)
+            return paid
+
+        pay_by(spec.eval_id, pays)
         note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
 
@@ -309,6 +353,7 @@ class BudgetedSource(SampleSource):
             seed=self.config.seed,
             late=self.config.allocation is Allocation.FIXED,
             model=model,
+            told=self._told,
         )
         for warning in (*rotation.schedule.notes, *rotation.notes):
             logger.warning(warning)
@@ -317,6 +362,8 @@ class BudgetedSource(SampleSource):
     def _ask(self, serving: _Serving) -> bool:
         """Give the host what the sampler wants next; False if that is nothing."""
         book, run = _allocation(serving), current_run()
+        if interrupts.came:
+            return False
         if run is not None and is_cancelled(run):
             book.purchase.stop("cancelled by the operator")
         keys = book.wanted()
@@ -348,6 +395,8 @@ class BudgetedSource(SampleSource):
         if is_refused(sample.metadata):
             return None, str(sample.metadata[METADATA])
         score: Score | None = (sample.scores or {}).get(self._score)
+        if score is None and was_unpaid(sample):
+            return None, UNPAID
         if score is None and sample.error is None and not serving.scoring:
             refusal = InvalidInputError(
                 "scoring is switched off (--no-score), so there are no scores to budget; drop --no-score"

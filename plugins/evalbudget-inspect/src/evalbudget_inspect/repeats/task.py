@@ -13,7 +13,14 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.refusals import refused
-from evalbudget_inspect.host.scoring import has_accuracy, rotates, scorer_names, with_metrics
+from evalbudget_inspect.host.scoring import (
+    asks,
+    has_accuracy,
+    require_key,
+    rotates,
+    scorer_names,
+    with_metrics,
+)
 from evalbudget_inspect.host.viewer import lead_with_estimate, show_epochs
 from evalbudget_inspect.judges.judge_names import Judges
 from evalbudget_inspect.judges.panel import Panel, Prices
@@ -80,6 +87,7 @@ def budgeted(
     scorers = check_task(task, "budgeted")
     names = scorer_names(scorers)
     name, key = driving_score(score, names)
+    require_key(scorers[names.index(name)], name, key, "--score")
     turns = {n: rotates(scorer) for n, scorer in zip(names, scorers, strict=True)}
     panels = {n: found.panel for n, found in turns.items() if found is not None}
     _check_panels(panels, judges=judges, rotation=rotation, judge_prices=judge_prices, judge_role=judge_role)
@@ -97,10 +105,12 @@ def budgeted(
         rotating=panels.get(name),
         **options,
     )
+    told = _told_to_ask(config.panel, scorers)
     dataset = task.dataset
     source = BudgetedSource(
         config,
         list(dataset),
+        told=told,
         score=(name, key),
         refused=refused,
         accuracy=has_accuracy(scorers[names.index(name)]),
@@ -121,6 +131,20 @@ def budgeted(
     show_epochs(adapted)
     source.serve(adapted)
     return adapted
+
+
+def _told_to_ask(panel: Panel | None, scorers: Sequence[Scorer]) -> bool:
+    """Whether it is known that the judges are asked; otherwise the first score shows it.
+
+    Raises:
+        InvalidInputError: it is known that they are not.
+    """
+    if panel is None or panel.owner is not None:
+        return True
+    found = {asks(scorer, panel.role) for scorer in scorers}
+    if found == {False}:
+        raise InvalidInputError(panel.unused)
+    return True in found
 
 
 def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: bool) -> Scorer:
@@ -182,11 +206,16 @@ def check_task(task: Task, what: str) -> list[Scorer]:
     Raises:
         InvalidInputError: it cannot be adapted, or is decided together with others that run elsewhere.
     """
-    if what != "budgeted" and os.environ.get(_SHARD, "").strip():
+    if os.environ.get(_SHARD, "").strip():
+        why = (
+            "it goes on from one log alone, so that what only earlier ones hold would be bought again"
+            if what == "budgeted"
+            else f"models that are {what} share a budget and are compared as they run: every process would "
+            "spend the whole budget on the models it sees"
+        )
         raise InvalidInputError(
             f"this process runs one task of an eval-set that is spread over several ({_SHARD} is set), and "
-            f"models that are {what} share a budget and are compared as they run: every process would spend "
-            "the whole budget on the models it sees. Run it in one process"
+            f"{why}. Run it in one process"
         )
     if task.sample_source is not None:
         raise InvalidInputError(

@@ -6,7 +6,7 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -45,6 +45,16 @@ SCORED = -1
 """In place of a request's number, among responses that are kept: what a filter that asks others was told."""
 
 
+class JudgesBill(Protocol):
+    """Who pays for calls of judges."""
+
+    def begins(self, asked: Asked, judge: str) -> None:
+        """A judge behind a server is about to be asked about this."""
+
+    def pays(self, calls: int) -> bool:
+        """Pay for calls that brought no reply; False, and nothing paid, if they exceed what is left."""
+
+
 @dataclass(slots=True, eq=False)
 class RunningTask:
     """A task of a run in rounds, for its filters, which the host makes anew in every round.
@@ -54,12 +64,14 @@ class RunningTask:
         memory: for whatever a filter wants to find again in the next round.
         known: what filters were told of these repeats in an attempt that broke off; not to be paid for again.
         keep: to be called with everything that a filter pays for, as text.
+        bill: who pays for judges' calls that bring nothing; None if nobody counts them.
     """
 
     docs: Mapping[int, Any]
     memory: dict[str, Any] = field(default_factory=dict)
     known: Mapping[Asked, Sequence[str]] = field(default_factory=dict)
     keep: Callable[[Asked, str], object] = lambda asked, text: None
+    bill: JudgesBill | None = None
 
 
 task_now: ContextVar[RunningTask | None] = ContextVar("task_now", default=None)

@@ -20,7 +20,16 @@ from lm_eval.api.task import Task
 from lm_eval.evaluator import evaluate as _evaluate
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked, Sample, asked_now, logged, raw_metrics
+from evalbudget_lm_eval.host.answers import (
+    SCORED,
+    Answered,
+    Asked,
+    JudgesBill,
+    Sample,
+    asked_now,
+    logged,
+    raw_metrics,
+)
 from evalbudget_lm_eval.host.driving_metric import scores_per_answer
 from evalbudget_lm_eval.host.private import (
     _handle_back_comp,
@@ -122,7 +131,12 @@ class PrimedTasks:
     # what happens
 
     def run(
-        self, cells: Sequence[Asked], *, said: Responses = _NOTHING, received: Received | None = None
+        self,
+        cells: Sequence[Asked],
+        *,
+        said: Responses = _NOTHING,
+        received: Received | None = None,
+        bill: JudgesBill | None = None,
     ) -> list[Answered]:
         """One round through the host's own ``evaluate``.
 
@@ -131,6 +145,7 @@ class PrimedTasks:
             said: what the model said to some of their requests earlier; these are not asked again.
             received: told every response as soon as the model has it, where its class reports them to the
                 host's cache hook (the API and the Hugging Face classes do).
+            bill: who pays for calls of judges that bring nothing.
 
         Returns:
             One answer per cell, in the order of ``cells``. If this raises, :meth:`replay` scores those that
@@ -143,16 +158,19 @@ class PrimedTasks:
         if not cells:
             return []
         with bars_of_a_round(len(cells), hidden=self.hides_bars):
-            answered = self._evaluate(cells, said, received or _nobody)
+            answered = self._evaluate(cells, said, received or _nobody, bill)
         self.adopt(answered)
         return answered
 
-    def replay(self, said: Responses, *, received: Received | None = None) -> list[Answered]:
+    def replay(
+        self, said: Responses, *, received: Received | None = None, bill: JudgesBill | None = None
+    ) -> list[Answered]:
         """Score what the model said earlier without asking it; what is incomplete is left out.
 
         Args:
             said: the model's responses, and what judges said of them.
             received: told what judges say who were not asked before.
+            bill: who pays for their calls that bring nothing.
         """
         complete = [
             asked
@@ -164,7 +182,7 @@ class PrimedTasks:
         ]
         if not complete:
             return []
-        answered = self._evaluate(complete, said, received or _nobody)
+        answered = self._evaluate(complete, said, received or _nobody, bill)
         self.adopt(answered)
         return answered
 
@@ -274,7 +292,9 @@ class PrimedTasks:
             },
         )
 
-    def _evaluate(self, asked: Sequence[Asked], said: Responses, received: Received) -> list[Answered]:
+    def _evaluate(
+        self, asked: Sequence[Asked], said: Responses, received: Received, bill: JudgesBill | None
+    ) -> list[Answered]:
         """The host's ``evaluate`` on these documents; the model is asked for what it did not say before."""
         rounds: dict[str, list[Asked]] = {}
         for one in asked:
@@ -285,6 +305,7 @@ class PrimedTasks:
             running = self._served[name].running
             running.known = {one: tuple(said.get(one, {}).get(SCORED, ())) for one in own}
             running.keep = lambda one, text: received(one, SCORED, text)
+            running.bill = bill
         try:
             sent: list[Sent] = []
             for name, own in rounds.items():

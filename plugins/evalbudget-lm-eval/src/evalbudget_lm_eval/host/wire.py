@@ -59,7 +59,7 @@ def wired(lm: Any, payer: Payer, *, alone: bool = False) -> Iterator[Wire]:
         with _signals(wire.stop):
             try:
                 yield wire
-            except _Final as final:
+            except Final as final:
                 raise final.error from None
             finally:
                 wire.check()
@@ -166,7 +166,7 @@ class Wire:
             self._unread += len(messages)
         except Exception as ex:
             if self._failed(messages, ex, sent=False):
-                raise _Final(self._down or ex) from ex
+                raise Final(self._down or ex) from ex
             self.check()
             raise
         except BaseException:
@@ -185,7 +185,7 @@ class Wire:
             if not self._stopped:
                 self._times[id(messages)] = self._times.get(id(messages), 0) + 1
                 self._under_way += len(messages)
-                noticed = _Session(session)
+                noticed = NoticingSession(session)
                 try:
                     answers = await self._asend(noticed, _Free(), messages, **more)  # type: ignore[misc]
                 except Exception as ex:
@@ -211,7 +211,7 @@ class Wire:
         if isinstance(self._down, EvalbudgetError):
             error = self._down
         assert error is not None
-        raise _Final(error) from error
+        raise Final(error) from error
 
     @property
     def _stopped(self) -> bool:
@@ -246,7 +246,7 @@ class Wire:
         return False
 
 
-class _Final(BaseException):
+class Final(BaseException):
     """A request has failed for good: no retry of the host's catches it."""
 
     def __init__(self, error: Exception) -> None:
@@ -254,7 +254,7 @@ class _Final(BaseException):
         self.error = error
 
 
-class _Session:
+class NoticingSession:
     """Notices that a request is sent through the host's session."""
 
     def __init__(self, session: Any) -> None:
@@ -262,6 +262,7 @@ class _Session:
         self.sent = False
 
     def post(self, *given: Any, **named: Any) -> Any:
+        """As the session's."""
         self.sent = True
         return self._session.post(*given, **named)
 
@@ -274,6 +275,17 @@ class _Free:
 
     def release(self) -> None:
         pass
+
+
+@contextmanager
+def signals_raise() -> Iterator[None]:
+    """Within this block SIGTERM raises, as Ctrl-C does: what is being waited for is kept."""
+
+    def stop(number: int) -> None:
+        raise _interrupted(number)
+
+    with _signals(stop):
+        yield
 
 
 @contextmanager

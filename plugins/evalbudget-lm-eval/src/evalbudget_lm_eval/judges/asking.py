@@ -10,16 +10,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from lm_eval.api.instance import Instance
-from lm_eval.models.api_models import TemplateAPI
 from lm_eval.models.openai_completions import LocalCompletionsAPI
 from tqdm import tqdm  # type: ignore[import-untyped]
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.judges.schedules import Dealer
 from evalbudget.run import said_by
+from evalbudget_lm_eval.host.identity import is_api
+from evalbudget_lm_eval.host.judge_calls import counted
+from evalbudget_lm_eval.host.wire import Final
 from evalbudget_lm_eval.judges.judge_models import JudgeSpec
 from evalbudget_lm_eval.judges.panel import JudgePanel
 from evalbudget_lm_eval.judges.readings import Reading
@@ -74,10 +77,16 @@ class Asking:
         self._readings: list[dict[int, Reading]] = [{} for _ in answers]
         self.told: Callable[[int, Reading], object] = lambda position, reading: None
         """Called with every reading as it comes, and the position of its answer."""
+        self.begins: Callable[[int, str], object] = lambda position, judge: None
+        """Called before a judge behind a server is asked, with the position of the answer and its name."""
+        self.pays: Callable[[int], bool] = lambda calls: True
+        """Pays for calls that may be billed and brought no reply; False if nothing is left for them."""
         self.ill: set[int] | None = None
         """Judges whose failures were told in earlier rounds of the run; None if this is the only one."""
         self._failed: Counter[int] = Counter()
         self._asked: Counter[int] = Counter()
+        self._over = False
+        self._lock = Lock()  # one writes at a time, whether on the record or on the bill
 
     def know(self, position: int | None, reading: Reading) -> None:
         """A judge's reading from an attempt that broke off; the judge is not asked for it again."""
@@ -99,7 +108,9 @@ class Asking:
         """
         self._load()
         running: _Running = {}
+        apis = {id(lm): lm for lm in self._models.values() if is_api(lm)}
         with ExitStack() as stack:
+            stack.enter_context(counted(apis.values(), self._again))
             stack.callback(self._close)
             bar = stack.enter_context(_progress())
             with _quiet():
@@ -161,9 +172,18 @@ class Asking:
     def _ask(self, job: _Job) -> list[Reply]:
         spec, lm = self._panel.specs[job.judge], self._models[job.judge]
         answers = [self._answers[position] for position in job.answers]
+        if is_api(lm):
+            with self._lock:
+                for position in job.answers:
+                    self.begins(position, spec.name)
         options = _gen_kwargs(spec, lm, answers[0].epoch)
         contexts = [_context(spec, lm, answer.prompt) for answer in answers]
         return _replies(lm, contexts, options)
+
+    def _again(self, calls: int) -> bool:
+        """Whether a request that failed is sent again; ``calls`` of it may be billed."""
+        with self._lock:
+            return not self._over and (not calls or self.pays(calls))
 
     def _heard(self, job: _Job, replies: Sequence[Reply]) -> bool:
         """Take note of replies; whether a judge was dropped for them."""
@@ -181,7 +201,8 @@ class Asking:
                 reading = Reading(spec.name, epoch, self._panel.grading.read(reply), reply)
             self._asked[job.judge] += 1
             self._readings[position][job.judge] = reading
-            self.told(position, reading)
+            with self._lock:
+                self.told(position, reading)
             warning = self._dealer.note(job.judge, scored=reading.score is not None)
             if warning is not None:
                 log.warning(warning)
@@ -190,6 +211,7 @@ class Asking:
 
     def _take_in(self, running: _Running) -> None:
         """Where the round is interrupted: calls under way are paid for, so what they bring is kept."""
+        self._over = True
         self._close()
         for future, job in running.items():
             if future.done() and not future.cancelled() and future.exception() is None:
@@ -218,7 +240,7 @@ class Asking:
 
     def _pool(self, judge: int, lm: Any) -> ThreadPoolExecutor:
         """As many calls at once as the host would make of this model; local models one after the other."""
-        key, workers = (judge, lm._concurrent) if isinstance(lm, TemplateAPI) else ("local", 1)
+        key, workers = (judge, lm._concurrent) if is_api(lm) else ("local", 1)
         if key not in self._pools:
             self._pools[key] = ThreadPoolExecutor(max(int(workers), 1), thread_name_prefix="judge")
         return self._pools[key]
@@ -230,7 +252,7 @@ class Asking:
 
 def _jobs(lm: Any, judge: int, positions: Sequence[int], answers: Sequence[Answer]) -> Iterator[_Job]:
     """Single calls of an API; batches for local models, which make the most of them."""
-    if isinstance(lm, TemplateAPI):
+    if is_api(lm):
         yield from (_Job(judge, (position,)) for position in positions)
         return
     by_epoch: dict[int, list[int]] = defaultdict(list)
@@ -262,6 +284,8 @@ def _replies(lm: Any, contexts: Sequence[Any], options: Mapping[str, Any]) -> li
     ]
     try:
         return list(lm.generate_until(requests))
+    except Final as ex:
+        return [ex.error]
     except Exception as ex:  # whatever the model raises
         if len(contexts) == 1:
             return [ex]

@@ -154,6 +154,9 @@ def _judge(
                 asking.know(places.get((number, reading.epoch)), reading)
         keep, owner_of = task.keep, [asked[owner] for owner in owners]
         asking.told = lambda position, reading: keep(owner_of[position], str(reading))
+        if (bill := task.bill) is not None:
+            asking.begins = lambda position, judge: bill.begins(owner_of[position], judge)
+            asking.pays = bill.pays
     found = iter(asking.run())
     return [_readings(panel, [next(found) for _ in own]) for own in responses]
 

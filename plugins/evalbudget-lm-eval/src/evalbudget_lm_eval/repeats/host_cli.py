@@ -14,7 +14,7 @@ from evalbudget.errors import BudgetError
 from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
-from evalbudget.repeats.flags import SAMPLER
+from evalbudget.repeats.flags import SAMPLER, SHARE
 from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, spelled
 from evalbudget_lm_eval.host.identity import run_args
 from evalbudget_lm_eval.repeats.budgeted import evaluate_replaced
@@ -44,6 +44,7 @@ def execute(arguments: Sequence[str]) -> None:
     names = {flag.name for flag in FLAGS}
     of_races = [flag for flag in OF_RACES if flag.name not in names]
     refuse_elsewhere(arguments, of_races, "is of evalbudget lm-eval race; drop it, or use that command")
+    refuse_elsewhere(arguments, [SHARE], "is how it is on lm-eval: --budget is one for all tasks; drop it")
     _add_flags(run)
     sys.argv[1:] = as_spelled(arguments, FLAGS)
     parsed = cli.parse_args()

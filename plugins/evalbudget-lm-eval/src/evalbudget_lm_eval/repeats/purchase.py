@@ -62,7 +62,14 @@ class RepeatPurchase:
             journal=self.record.journal,
         )
         self.purchase.pay(float(self.kept.unanswered))
-        for request in self.sampler.pending:
+        scored = {one.asked for one in self.kept.bought}
+
+        def known(request: Request) -> tuple[bool, int]:
+            asked = self.asked(request)
+            return asked in scored, sum(map(len, self.kept.said.get(asked, {}).values()))
+
+        # whose calls an earlier run paid for goes first, where the budget no longer pays for all
+        for request in sorted(self.sampler.pending, key=known, reverse=True):
             self.purchase.promise(request)
         self._requests = {self.asked(event.request): event.request for event in self.purchase.journal}
 

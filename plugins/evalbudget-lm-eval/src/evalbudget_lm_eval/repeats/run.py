@@ -182,7 +182,9 @@ class _Run:
         if not book.purchase.journal.readings:
             self._check_range(untold)
         book.tell(untold)
-        self.rounds.finish(book.pending)
+        # a judge that is asked again is paid again, which the budget may not allow after a kill
+        paid = set(book.outstanding)
+        self.rounds.finish([one for one in book.pending if one in paid or one.task not in self._judged])
         failures, pending = book.failures, set(book.pending)
         cut = [asked for asked in book.kept.under_way if asked in pending]
         cut.sort(key=lambda asked: failures[asked.document])

@@ -6,6 +6,7 @@ r"""The record of a run or a race: one file with everything that was paid for, w
     {"opened": {...}, "model": {...}}                      when a model was first loaded (races)
     {"asked": [["gsm8k", 7, 0, 1], ...], "at_once": 8}     before calls side by side: cells, calls of each
     {"of": ["gsm8k", 7, 0], "request": 0, "said": "42"}    as soon as the model says it
+    {"of": ["gsm8k", 7, 0], "asks": "gpt-5"}               before a judge behind a server is asked
     {"of": ["gsm8k", 7, 0], "calls": 1, "samples": [...]}  once the host has scored it
     {"of": ["gsm8k", 7, 0], "error": "...", "cost": 1.0, "alone": true}   it failed, asked by itself (races;
                                                            a run's journal says so)
@@ -25,6 +26,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -45,7 +47,8 @@ from evalbudget.run import (
     whole_lines,
     without_secrets,
 )
-from evalbudget_lm_eval.host.answers import Answered, Asked, Sample, numbers_of
+from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked, Sample, numbers_of
+from evalbudget_lm_eval.judges.readings import Reading
 
 FOLDER = "evalbudget-journals"
 RUN, RACE = "run", "race"
@@ -112,6 +115,7 @@ class Kept:
         self.at_once = 0
         self.unanswered = 0
         self._asked: dict[Asked, int] = {}
+        self._judging: Counter[tuple[Asked, str]] = Counter()
 
     def open(self, model: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         """Note which model it is, and what the host says of its run."""
@@ -125,6 +129,15 @@ class Kept:
     def hear(self, asked: Asked, request: int, said: Any) -> None:
         """Note what a model, or a judge, says as it says it."""
         self._note({"of": asked, "request": request, "said": said})
+
+    def begin(self, asked: Asked, judge: str) -> None:
+        """Note that a judge is about to be asked; its reply is heard, or was lost."""
+        self._note({"of": asked, "asks": judge})
+
+    def lose_judging(self) -> None:
+        """The process that asked judges is gone: whose reply is not on record brought none."""
+        self.unanswered += self._judging.total()
+        self._judging.clear()
 
     def answer(self, answer: Answered) -> None:
         """Note what the host made of it."""
@@ -172,6 +185,10 @@ class Kept:
         elif "said" in entry:
             said = self.said.setdefault(Asked(*entry["of"]), {})
             said.setdefault(int(entry["request"]), []).append(entry["said"])
+            if entry["request"] == SCORED and (reading := Reading.parse(entry["said"])) is not None:
+                self._judging -= Counter([(Asked(*entry["of"]), reading.judge)])
+        elif "asks" in entry:
+            self._judging[Asked(*entry["of"]), entry["asks"]] += 1
         else:
             asked, samples = Asked(*entry["of"]), entry.get("samples")
             paid = float(entry["cost"]) if samples is None else 1.0
@@ -311,6 +328,8 @@ def _parse(data: bytes, path: Path, kind: str) -> tuple[Record, int]:
     record = read_line(lines[0], f"{path}, line 1", partial(_header, kind=kind))
     for number, line in enumerate(lines[1:], start=2):
         read_line(line, f"{path}, line {number}", record.take)
+    for kept in record._kept.values():
+        kept.lose_judging()
     return record, whole
 
 

@@ -16,7 +16,7 @@ from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.billing import at_a_kill
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.seeds import seed_round, seeds_of_host
-from evalbudget_lm_eval.host.wire import Wire, wired
+from evalbudget_lm_eval.host.wire import Wire, signals_raise, wired
 from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.run.record import Bought, Kept, Said
 
@@ -128,7 +128,8 @@ class Rounds:
 
     def _score(self, said: dict[Asked, Said]) -> None:
         try:
-            answers = self._primed.replay(said, received=self._kept.hear)
+            with signals_raise():
+                answers = self._primed.replay(said, received=self._kept.hear, bill=self)
         except EvalbudgetError:
             raise
         except Exception as ex:  # the model answered, and the task fails on it
@@ -212,7 +213,7 @@ class Rounds:
         with wired(self._primed.lm, self, alone=len(cells) == 1) as wire:
             self._wire = wire
             try:
-                return self._primed.run(cells, said=said, received=self._received)
+                return self._primed.run(cells, said=said, received=self._received, bill=self)
             except BaseException:
                 wire.settle()
                 self._billed, self._unpaid = wire.billed, wire.unpaid
@@ -223,6 +224,10 @@ class Rounds:
     def _is_unpaid(self, asked: Asked) -> bool:
         requests = self._primed.instances(asked.task, asked.doc_id)
         return any(request.args[0] in self._unpaid for request in requests)
+
+    def begins(self, asked: Asked, judge: str) -> None:
+        """On record: killed before the judge's reply is there, the call counts as spent."""
+        self._kept.begin(asked, judge)
 
     def pays(self, calls: int) -> bool:
         """As the buyer does, and on record."""

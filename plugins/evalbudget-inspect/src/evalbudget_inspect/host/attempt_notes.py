@@ -1,0 +1,117 @@
+"""A file beside the logs for what no log keeps of a run's attempts once its samples run again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field
+from threading import Lock
+
+import anyio.to_thread
+import fsspec  # type: ignore[import-untyped]
+
+from evalbudget.errors import InvalidInputError
+
+_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a task.
+
+    Attributes:
+        folder: of its log; empty if it has none.
+        task_id: the same for all attempts.
+        eval_id: its own.
+    """
+
+    folder: str
+    task_id: str
+    eval_id: str
+
+
+@dataclass(slots=True)
+class Note:
+    """What is known of the attempts at one task.
+
+    Attributes:
+        begun: by attempt, the samples that it had begun and did not finish.
+        held: samples among these that were not asked anything, since the user had pressed Ctrl-C.
+        sent_again: by attempt, what calls cost that the provider's client sent again, in samples.
+    """
+
+    begun: dict[str, list[str]] = field(default_factory=dict)
+    held: list[str] = field(default_factory=list)
+    sent_again: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def samples(self) -> int:
+        """How many samples had begun, and may be billed."""
+        return len({sample for samples in self.begun.values() for sample in samples} - set(self.held))
+
+    @property
+    def calls(self) -> float:
+        """What all calls cost that were sent again."""
+        return sum(self.sent_again.values())
+
+    def join(self, other: Note) -> None:
+        """Know what another note knows."""
+        self.begun |= other.begun
+        self.held = sorted({*self.held, *other.held})
+        self.sent_again |= other.sent_again
+
+
+def folder_of(location: str) -> str:
+    """Of a log."""
+    return location.rpartition("/")[0] or "."
+
+
+def read_note(folder: str, task_id: str) -> Note:
+    """An empty one where there is none.
+
+    Raises:
+        InvalidInputError: it is damaged.
+    """
+    path = _path(folder, task_id)
+    try:
+        with fsspec.open(path, "r") as file:
+            note = Note(**json.load(file))
+        return Note(
+            {str(attempt): list(map(str, samples)) for attempt, samples in note.begun.items()},
+            list(map(str, note.held)),
+            {str(attempt): float(cost) for attempt, cost in note.sent_again.items()},
+        )
+    except FileNotFoundError:
+        return Note()
+    except (ArithmeticError, AttributeError, RecursionError, TypeError, ValueError) as ex:
+        raise InvalidInputError(
+            f"{path} is damaged ({ex}): it says what was under way at earlier kills. Restore it, or delete "
+            "it, and what no log of the folder tells of is not counted as spent"
+        ) from ex
+
+
+def write_note(folder: str, task_id: str, note: Note) -> None:
+    """In place of the one that is there."""
+    system, path = fsspec.core.url_to_fs(_path(folder, task_id))
+    with system.open(f"{path}.new", "w") as file:
+        json.dump(asdict(note), file)
+    system.mv(f"{path}.new", path)
+
+
+async def add_to_note(attempt: Attempt, *, held: Collection[str] = (), sent_again: float = 0.0) -> None:
+    """Add to what is known of the attempt that runs, before anything follows from it."""
+
+    def add() -> None:
+        with _lock:
+            note = read_note(attempt.folder, attempt.task_id)
+            note.held = sorted({*note.held, *held})
+            if sent_again:
+                note.sent_again[attempt.eval_id] = note.sent_again.get(attempt.eval_id, 0.0) + sent_again
+            write_note(attempt.folder, attempt.task_id, note)
+
+    if attempt.folder:
+        await anyio.to_thread.run_sync(add)
+
+
+def _path(folder: str, task_id: str) -> str:
+    return f"{folder}/.evalbudget-{task_id}.json"

@@ -1,0 +1,148 @@
+"""Calls that a provider's client sends again: what came of the first may be billed, so it is paid before.
+
+Clients repeat a request that brought no reply by themselves, and so does the host. What a server refused
+(429, 500) costs nothing, and neither does a server that is not there.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from inspect_ai.log import EvalSample
+from inspect_ai.util import LimitExceededError
+
+from evalbudget_inspect.host.private import HttpHooks, active_model_event, sample_active
+
+Pays = Callable[[float], Awaitable[bool]]
+"""Pay for so many samples' worth of calls; False, and nothing paid, if they exceed what is left."""
+
+UNPAID = "no reply, and the budget does not pay for asking again"
+
+_CLIENTS = ("httpx", "httpx2")
+_NOBODY_THERE = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol"})
+
+_payers: dict[str, Pays] = {}
+_calls: dict[str, _Calls] = {}
+
+
+@dataclass(slots=True)
+class _Calls:
+    """Of one sample: by model, those that were answered and those that brought nothing, yet to be paid."""
+
+    pays: Pays
+    answered: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
+    unpaid: bool = False
+
+    async def before(self, model: str) -> None:
+        """Pay for what brought nothing, each as the part of the sample that it is at most.
+
+        Raises:
+            LimitExceededError: the budget does not pay for it.
+        """
+        lost = self.lost[model]
+        if not lost:
+            return
+        if self.unpaid or not await self.pays(lost / (1 + self.answered[model])):
+            self.unpaid = True
+            raise LimitExceededError("custom", value=lost, limit=0, message=UNPAID)
+        self.lost[model] -= lost
+
+
+_asking: ContextVar[_Calls | None] = ContextVar("evalbudget_asking", default=None)
+"""Where calls are no sample's of a run."""
+
+_last: ContextVar[tuple[_Calls, str] | None] = ContextVar("evalbudget_last_call", default=None)
+"""The call that was answered last, in the context of whoever asked."""
+
+
+def pay_by(eval_id: str, pays: Pays) -> None:
+    """Who pays for what the samples of a run send again."""
+    _payers[eval_id] = pays
+    _count_calls()
+
+
+@contextmanager
+def paying(pays: Pays) -> Iterator[None]:
+    """Who pays for what is sent again within this block, where no run is under way."""
+    _count_calls()
+    before = _asking.set(_Calls(pays))
+    try:
+        yield
+    finally:
+        _asking.reset(before)
+
+
+def _count_calls() -> None:
+    for name in _CLIENTS:
+        try:
+            client = importlib.import_module(name).AsyncClient
+        except ImportError:
+            continue
+        if not hasattr(client.send, "counts_calls"):
+            client.send = _counting(client.send)
+
+
+def gave_up() -> bool:
+    """Whether the sample in whose context this is called had a call that was not sent again."""
+    active = sample_active()
+    calls = None if active is None else _calls.get(active.sample_uuid or "")
+    return calls is not None and calls.unpaid
+
+
+def was_unpaid(sample: EvalSample) -> bool:
+    """Whether a finished sample had."""
+    return sample.limit is not None and sample.limit.reason == UNPAID
+
+
+def forget(sample: str) -> None:
+    """It has ended, and paid for its last call itself."""
+    _calls.pop(sample, None)
+
+
+def retried() -> None:
+    """The host asks again, whatever the reply was."""
+    last = _last.get()
+    if last is not None:
+        calls, model = last
+        calls.answered[model] -= 1
+        calls.lost[model] += 1
+        _last.set(None)
+
+
+def _counting(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    async def counting(client: Any, request: Any, *given: Any, **named: Any) -> Any:
+        calls = _calls_of_sample() if HttpHooks.REQUEST_ID_HEADER in request.headers else None
+        if calls is None:
+            return await send(client, request, *given, **named)
+        event = active_model_event.get()
+        model = "" if event is None else event.model
+        _last.set(None)
+        await calls.before(model)
+        try:
+            response = await send(client, request, *given, **named)
+        except BaseException as ex:
+            if type(ex).__name__ not in _NOBODY_THERE:
+                calls.lost[model] += 1
+            raise
+        if response.status_code < 400:
+            calls.answered[model] += 1
+            _last.set((calls, model))
+        return response
+
+    counting.__dict__["counts_calls"] = True
+    return counting
+
+
+def _calls_of_sample() -> _Calls | None:
+    active = sample_active()
+    if active is None or active.sample_uuid is None:
+        return _asking.get()
+    pays = _payers.get(active.eval_id)
+    return None if pays is None else _calls.setdefault(active.sample_uuid, _Calls(pays))

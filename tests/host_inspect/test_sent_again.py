@@ -1,0 +1,338 @@
+"""The budget is kept on the bill: calls that a client sends again, and what Ctrl-C finds under way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from inspect_ai import Task, eval_retry, task
+from inspect_ai import eval as run_task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from inspect_ai.model import get_model
+from inspect_ai.scorer import includes
+from inspect_ai.solver import generate
+from inspect_ai.util import LimitExceededError
+
+from evalbudget_inspect import budgeted
+from evalbudget_inspect.host import sent_again
+from evalbudget_inspect.host.attempt_notes import Attempt, Note, add_to_note, read_note, write_note
+from evalbudget_inspect.host.interrupts import Interrupts
+from evalbudget_inspect.host.sent_again import UNPAID, _Calls, _counting, paying, retried
+from loopback import GARBLED, Server
+
+ITEMS, BUDGET = 6, 18
+HUNG_UP = None  # after the answer was computed
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    with Server(latency=0.01) as there:
+        monkeypatch.setenv("HERE_BASE_URL", f"{there.url}/v1")
+        monkeypatch.setenv("HERE_API_KEY", "unused")
+        yield there
+
+
+@task
+def quiz() -> Task:
+    samples = [Sample(id=f"item-{i}", input=f"Question {i}.", target=f"{i}") for i in range(ITEMS)]
+    return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=includes())
+
+
+def _run(folder: Path, budget: int = BUDGET, **more: Any) -> EvalLog:
+    (log,) = run_task(
+        budgeted(quiz(), budget=budget, sampler="uniform"),
+        model=get_model("openai-api/here/m", memoize=False),
+        log_dir=str(folder),
+        display="none",
+        log_buffer=1,
+        fail_on_error=False,
+        **{"max_samples": 2, **more},
+    )
+    return log
+
+
+def _entry(log: EvalLog) -> dict[str, Any]:
+    assert log.results is not None
+    entries = [(score.metadata or {}).get("evalbudget") or {} for score in log.results.scores]
+    return next(entry for entry in entries if "spent" in entry)
+
+
+def _bill(server: Server) -> int:
+    return sum(one.billed for one in server.served)
+
+
+@pytest.mark.parametrize("fault", [HUNG_UP, GARBLED])
+def test_a_call_that_the_client_sends_again_is_paid(
+    server: Server, tmp_path: Path, fault: int | None
+) -> None:
+    server.fail(fault, after=4, times=2)
+    log = _run(tmp_path)
+    assert log.status == "success"
+    assert _bill(server) == _entry(log)["spent"] == BUDGET
+    assert len(log.samples or []) == BUDGET - 2
+    note = read_note(str(tmp_path), log.eval.task_id)
+    assert (note.calls, note.samples) == (2.0, 0)
+
+
+def test_errors_of_the_server_cost_nothing(server: Server, tmp_path: Path) -> None:
+    server.fail(500, after=4, times=2)
+    log = _run(tmp_path)
+    assert (_bill(server), _entry(log)["spent"], len(log.samples or [])) == (BUDGET, BUDGET, BUDGET)
+
+
+def test_what_the_budget_does_not_pay_is_not_sent_again(server: Server, tmp_path: Path) -> None:
+    server.fail(HUNG_UP, after=BUDGET - 1, times=math.inf)
+    log = _run(tmp_path)
+    assert server.calls() == BUDGET
+    (unscored,) = [sample for sample in log.samples or [] if not sample.scores]
+    assert unscored.limit is not None
+    assert unscored.limit.reason == UNPAID
+    assert _entry(log)["spent"] == BUDGET
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_samples_under_way_are_waited_for_and_kept(server: Server, tmp_path: Path, number: int) -> None:
+    server.latency = 0.3
+
+    def send() -> None:
+        while server.calls() < 5:
+            time.sleep(0.005)
+        os.kill(os.getpid(), number)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    with pytest.raises(KeyboardInterrupt):
+        _run(tmp_path)
+    sender.join()
+    server.latency = 0.0
+    (path,) = list_eval_logs(str(tmp_path))
+    log = read_eval_log(path)
+    answered = [sample for sample in log.samples or [] if sample.error is None]
+    assert log.status == "cancelled"
+    assert len(answered) == _bill(server) < BUDGET
+    (again,) = eval_retry(log, log_dir=str(tmp_path), display="none", log_buffer=1)
+    assert again.status == "success"
+    assert (_bill(server), _entry(again)["spent"], len(again.samples or [])) == (BUDGET, BUDGET, BUDGET)
+
+
+# the account itself
+
+
+class _World:
+    """A sample's calls against a client that does as it is told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, pays: int = 9) -> None:
+        self.paid: list[float] = []
+        self.left = pays
+        self.sent = 0
+        self.then: list[Any] = []
+        self.model = "m"
+        header = sent_again.HttpHooks.REQUEST_ID_HEADER
+        self.request = SimpleNamespace(headers={header: "1"})
+        event = SimpleNamespace(get=lambda: SimpleNamespace(model=self.model))
+        monkeypatch.setattr(sent_again, "active_model_event", event)
+
+    async def pays(self, calls: float) -> bool:
+        self.left -= 1
+        if self.left >= 0:
+            self.paid.append(calls)
+        return self.left >= 0
+
+    async def send(self, client: Any, request: Any) -> Any:
+        self.sent += 1
+        then = self.then.pop(0)
+        if isinstance(then, BaseException):
+            raise then
+        return SimpleNamespace(status_code=then)
+
+    def play(self, *then: Any, again: tuple[int, ...] = ()) -> list[float]:
+        """Send one request after the other; after those numbered in ``again`` the host says it retries."""
+        self.then = list(then)
+
+        async def playing() -> None:
+            counting = _counting(self.send)
+            with paying(self.pays):
+                for number in range(len(then)):
+                    with suppress(LimitExceededError, OSError, TimeoutError):
+                        await counting(None, self.request)
+                    if number in again:
+                        retried()
+
+        asyncio.run(playing())
+        return self.paid
+
+
+class ConnectError(OSError):
+    """As httpx names it."""
+
+
+def test_what_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    def paid(*then: Any, **more: Any) -> list[float]:
+        return _World(monkeypatch).play(*then, **more)
+
+    lost = TimeoutError()
+    assert paid(200, 200) == []  # calls of one sample, nothing sent again
+    assert paid(lost, 200) == [1.0]
+    assert paid(lost, lost, 200) == [1.0, 1.0]
+    assert paid(200, lost, 200) == [0.5]  # half of what a sample of two calls costs
+    assert paid(200, 200, lost, 200) == [pytest.approx(1 / 3)]
+    assert paid(429, 500, 400, 200) == []
+    assert paid(ConnectError(), ConnectError(), 200) == []
+    assert paid(200, lost) == []  # the last one is the sample's own
+    assert paid(200, 200, again=(0,)) == [1.0]  # a reply that the host could not use
+    assert paid(500, 200, again=(0,)) == []
+    assert paid(399, 200, again=(0,)) == [1.0]
+
+
+def test_nothing_is_sent_that_is_not_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = _World(monkeypatch, pays=1)
+    world.play(TimeoutError(), TimeoutError(), 200, 200)
+    assert (world.paid, world.sent) == ([1.0], 2)
+
+
+def test_models_have_their_own_account() -> None:
+    calls = _Calls(_never)
+    calls.lost["judge"] = 1
+    asyncio.run(calls.before("m"))
+    with pytest.raises(LimitExceededError):
+        asyncio.run(calls.before("judge"))
+    with pytest.raises(LimitExceededError):
+        asyncio.run(calls.before("judge"))
+
+
+async def _never(calls: float) -> bool:
+    return False
+
+
+def test_other_requests_are_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = _World(monkeypatch)
+    world.request = SimpleNamespace(headers={})
+    assert world.play(TimeoutError(), 200) == []
+    assert world.sent == 2
+
+
+# what is kept of attempts
+
+
+def test_notes_of_attempts(tmp_path: Path) -> None:
+    assert read_note(str(tmp_path), "t") == Note()
+    note = Note({"a": ["x", "y"], "handed back": ["y", "z"]}, ["z"], {"a": 1.0, "b": 0.5})
+    assert (note.samples, note.calls) == (2, 1.5)
+    note.join(Note({"b": ["w"]}, ["w"], {"b": 2.0}))
+    assert (note.samples, note.calls, note.held) == (2, 3.0, ["w", "z"])
+    write_note(str(tmp_path), "t", note)
+    assert read_note(str(tmp_path), "t") == note
+    attempt = Attempt(str(tmp_path), "t", "b")
+
+    async def add() -> None:
+        await add_to_note(attempt, sent_again=0.25)
+        await add_to_note(attempt, held=["x"])
+        await add_to_note(Attempt("", "t", "b"), sent_again=9.0)  # a run without a log keeps nothing
+
+    asyncio.run(add())
+    again = read_note(str(tmp_path), "t")
+    assert (again.samples, again.calls, again.held) == (1, 3.25, ["w", "x", "z"])
+    assert [path.name for path in tmp_path.iterdir()] == [".evalbudget-t.json"]
+    assert json.loads((tmp_path / ".evalbudget-t.json").read_text())["sent_again"] == {"a": 1.0, "b": 2.25}
+
+
+# signals
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Signals that the handler before ours was given."""
+    got: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: got.append(number))
+    yield got
+    signal.signal(signal.SIGINT, before)
+
+
+def test_signals_are_passed_on_once_nothing_is_under_way(heard: list[int], tmp_path: Path) -> None:
+    interrupts = Interrupts()
+    attempt = Attempt(str(tmp_path), "t", "e")
+
+    async def play() -> None:
+        await interrupts.begins("before it watches")
+        interrupts.watch()
+        interrupts.watch()
+        await interrupts.begins("a")
+        await interrupts.begins("b")
+        signal.raise_signal(signal.SIGTERM)
+        assert interrupts.came
+        held = asyncio.create_task(interrupts.begins("c", attempt))
+        await interrupts.ends("a")
+        await asyncio.sleep(0.05)
+        assert heard == []
+        again = asyncio.create_task(interrupts.begins("b", attempt))  # it failed, and would be tried again
+        await asyncio.sleep(0.2)
+        assert heard == [signal.SIGINT]
+        await interrupts.ends("b")
+        assert heard == [signal.SIGINT]
+        held.cancel()
+        again.cancel()
+
+    asyncio.run(play())
+    assert read_note(str(tmp_path), "t").held == ["b", "c"]
+    interrupts.release()
+    assert interrupts.ended_a_run
+    assert not interrupts.came
+    signal.raise_signal(signal.SIGINT)
+    assert heard == [signal.SIGINT] * 2
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("under_way", [True, False])
+def test_signals_that_find_nothing_or_come_twice_are_passed_on_at_once(
+    heard: list[int], under_way: bool
+) -> None:
+    interrupts = Interrupts()
+
+    async def play() -> None:
+        interrupts.watch()
+        if under_way:
+            await interrupts.begins("a")
+            signal.raise_signal(signal.SIGINT)
+            assert heard == []
+        signal.raise_signal(signal.SIGINT)
+        assert heard == [signal.SIGINT]
+
+    asyncio.run(play())
+    interrupts.release()
+
+
+def test_a_run_without_a_signal_is_not_interrupted(heard: list[int]) -> None:
+    interrupts = Interrupts()
+
+    async def play() -> None:
+        interrupts.watch()
+        await interrupts.begins("a")
+        await interrupts.ends("a")
+
+    asyncio.run(play())
+    interrupts.release()
+    assert (heard, interrupts.ended_a_run) == ([], False)
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    interrupts = Interrupts()
+    try:
+        interrupts.watch()
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+        interrupts.release()
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,141 @@
+"""The budget is kept on the bill of judges: calls sent again, lost at a kill, and ended by a signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.host_lm_eval.judged_worlds import evaluate, write_judged
+from tests.host_lm_eval.worlds import journal_of
+
+from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.judges.asking import Asking
+from evalbudget_lm_eval.judges.judge_models import forget_judges
+from loopback import GARBLED, Server, rating
+
+BUDGET = 36
+PANEL = ["a", "b"]
+UNANSWERED = "cut off, or no reply that the host could read"
+
+
+@pytest.fixture(autouse=True)
+def _fresh_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_judges()
+    monkeypatch.chdir(tmp_path)
+
+
+def _folder(server: Server, concurrent: int, judges: list[str] = PANEL, **options: Any) -> Path:
+    for name in judges:
+        server.answers[name] = rating()
+    panel = [server.judge(name, num_concurrent=concurrent, max_retries=3) for name in judges]
+    return write_judged(Path("tasks"), panel, n=12, gen_kwargs={"temperature": 1}, **options)
+
+
+def _run(folder: Path, server: Server) -> dict[str, Any]:
+    with budgeted(budget=BUDGET, sampler="uniform", journal="j.jsonl", in_flight=12, vary_seed=True):
+        found = evaluate(folder, server.chat_args("writer"))
+    block: dict[str, Any] = found["evalbudget"]
+    return block
+
+
+def _bill(server: Server) -> int:
+    return sum(one.billed and one.model in PANEL for one in server.served)
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+def test_a_judge_that_is_asked_again_is_paid_again(server: Server, concurrent: int) -> None:
+    server.fail(GARBLED, model="b", after=2, times=2)
+    block = _run(_folder(server, concurrent), server)
+    assert _bill(server) == block["spent"] == BUDGET
+    assert block["failures"] == {UNANSWERED: 2}
+
+
+def test_what_the_budget_does_not_pay_is_not_asked_again(server: Server) -> None:
+    server.fail(GARBLED, model="b", after=6, times=9)
+    block = _run(_folder(server, 1), server)
+    assert _bill(server) == block["spent"] == BUDGET
+    assert block["readings"] == BUDGET - block["failed"]
+
+
+def test_an_error_of_a_judges_server_costs_nothing(server: Server) -> None:
+    server.fail(500, model="a", times=2)
+    block = _run(_folder(server, 1), server)
+    assert (_bill(server), block["spent"], block["readings"]) == (BUDGET, BUDGET, BUDGET)
+
+
+def test_calls_of_judges_under_way_at_a_kill_are_spent(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = _folder(server, 2)
+    told = Asking._heard
+    count = 0
+
+    def killed(self: Asking, *given: Any) -> bool:
+        nonlocal count
+        count += 1
+        if count == 8:
+            raise KeyboardInterrupt
+        return told(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Asking, "_heard", killed)
+        patch.setattr(Asking, "_take_in", lambda self, running: self._close())  # nobody hears the rest
+        with pytest.raises(KeyboardInterrupt):
+            _run(folder, server)
+    lost = _bill(server) - 7
+    assert lost >= 1
+    block = _run(folder, server)
+    assert _bill(server) == block["spent"] == BUDGET
+    assert block["failures"] == {UNANSWERED: lost}
+    assert block["readings"] == BUDGET - lost
+    assert server.calls("writer") <= BUDGET
+    calls = server.calls()
+    again = _run(folder, server)  # what was lost is counted once
+    assert (server.calls(), again["failed"]) == (calls, lost)
+
+
+def test_local_judges_bill_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = _folder(server, 1)
+    monkeypatch.setattr("evalbudget_lm_eval.judges.asking.is_api", lambda lm: False)
+    _run(folder, server)
+    assert '"asks"' not in Path("j.jsonl").read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_recorded_answers_are_judged_keeps_what_judges_say(
+    server: Server, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    folder = _folder(server, 2)
+
+    def broken(self: Asking) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Asking, "run", broken)  # the model answered, nobody was judged
+        with pytest.raises(KeyboardInterrupt):
+            _run(folder, server)
+    assert _bill(server) == 0
+    server.latency = 0.2
+
+    def send() -> None:
+        while server.calls("a") < 1:
+            time.sleep(0.005)
+        os.kill(os.getpid(), number)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    with pytest.raises(KeyboardInterrupt if number == signal.SIGINT else SystemExit):
+        _run(folder, server)
+    sender.join()
+    server.latency = 0.0
+    assert 1 <= _bill(server) <= 8
+    text = Path("j.jsonl").read_text()
+    assert text.count('"request":-1') == text.count('"asks"') == _bill(server)
+    block = _run(folder, server)
+    assert (_bill(server), block["spent"], block["readings"]) == (BUDGET, BUDGET, BUDGET)
+    assert journal_of("j.jsonl").spent == BUDGET
