@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test tests lint claims floors benchmarks chaos format clean help
+.PHONY: demo test tests lint claims floors next benchmarks chaos format clean help
 
 help:
 	@echo "make demo        budgeted against plain epochs, a real inspect run, offline"
@@ -12,6 +12,7 @@ help:
 	@echo "make tests       all tests"
 	@echo "make claims      the statistical claims at full replication (an hour on two cores)"
 	@echo "make floors      the host tests on the oldest hosts that are supported"
+	@echo "make next        the host tests on the newest hosts, lm-eval's pre-release among them"
 	@echo "make benchmarks  every figure in docs/benchmarks/, measured again"
 	@echo "make chaos       real runs killed and disturbed, and the server's bill against what they kept (hours)"
 
@@ -60,11 +61,25 @@ $(FLOORS): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/eval
 floors: $(FLOORS)
 	.venv-floors/bin/python -m pytest --numprocesses 2 tests/host_inspect tests/host_lm_eval
 
+# The newest hosts, beyond what the plugins declare: what breaks there is to be known before it is released. Made
+# anew each time.
+next:
+	rm -rf .venv-next
+	$(PYTHON) -m venv .venv-next
+	.venv-next/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	.venv-next/bin/python -m pip install --quiet --editable . --group dev inspect-ai
+	.venv-next/bin/python -m pip install --quiet --pre --upgrade "lm_eval[api]"
+	.venv-next/bin/python -m pip install --quiet --no-deps --editable plugins/evalbudget-inspect \
+		--editable plugins/evalbudget-lm-eval --editable plugins/evalbudget-example
+	.venv-next/bin/python -m pip list | grep -i -E "^(inspect.ai|lm.eval) "
+	.venv-next/bin/python -m pytest --numprocesses 2 tests/host_inspect tests/host_lm_eval
+
 benchmarks: $(READY)
 	$(BIN)/python benchmarks/repeats.py all --write-docs
 	$(BIN)/python benchmarks/judges.py all --write-docs
 	$(BIN)/python benchmarks/racing.py all --write-docs
 	$(BIN)/python benchmarks/audits.py all --write-docs
+	$(BIN)/python benchmarks/load.py all --write-docs
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/lm_eval_overhead.py
 
@@ -77,4 +92,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .venv-floors .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .venv-floors .venv-next .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -20,7 +20,7 @@ from evalbudget.races.backtest._engine import backtest_race
 from evalbudget.races.backtest._history import factors_of, history_of
 from evalbudget.races.backtest._result_table import RaceResult, RaceRow
 from evalbudget.recorded._how_bought import HowBought
-from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals
+from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals, as_written_by
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.repeats.backtest._engine import backtest
@@ -42,6 +42,7 @@ __all__ = [
     "RotationResult",
     "RotationRow",
     "Row",
+    "as_written_by",
     "backtest",
     "backtest_audits",
     "backtest_race",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 from evalbudget.design import Cell, Design, Reading, Request
@@ -122,17 +123,27 @@ class Journal:
         return iter(self.events)
 
 
-def resume(sampler: Sampler, journal: Journal | Iterable[Event]) -> None:
+def resume(
+    sampler: Sampler, journal: Journal | Iterable[Event], *, path: str | PathLike[str] | None = None
+) -> None:
     """Feed a journal to a fresh sampler; requests without a reading are pending afterwards.
 
     Args:
         sampler: freshly built with the recorded configuration, seed and design.
         journal: what happened.
+        path: of the file it stands in, for messages.
 
     Raises:
         JournalError: another configuration or design wrote the journal, or the sampler is not fresh.
         ReplayError: the sampler gives another answer than the recorded one.
     """
+    try:
+        _repeat(sampler, journal)
+    except JournalError as ex:
+        raise ex if path is None else type(ex)(f"{path}: {ex}") from ex
+
+
+def _repeat(sampler: Sampler, journal: Journal | Iterable[Event]) -> None:
     if sampler.asked:
         raise JournalError("resume needs a fresh sampler; this one was asked already")
     if isinstance(journal, Journal) and journal.header is not None:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from io import StringIO
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 WIDTH = 80
+_CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"}
+_CONTROLS |= dict.fromkeys(range(127, 160), 0xFFFD)
+"""What a terminal would obey, and the characters that show it."""
 
 
 class PrintableTable(Table):
     """Renders itself as plain text under ``print`` and at the interactive prompt."""
+
+    def add_row(self, *cells: RenderableType | None, **more: Any) -> None:
+        """Names of models and items come from anywhere: what they hold is shown, not obeyed."""
+        super().add_row(*map(_shown, cells), **more)
 
     def __str__(self) -> str:
         return _plain(self)
@@ -56,6 +64,19 @@ class Tables:
         return _plain(self)
 
     __repr__ = __str__
+
+
+def obeying_nothing(text: str) -> str:
+    """The text with characters that show what a terminal would obey."""
+    return text.translate(_CONTROLS)
+
+
+def _shown(cell: RenderableType | None) -> RenderableType | None:
+    if isinstance(cell, str):
+        return obeying_nothing(cell)
+    if isinstance(cell, Text):
+        cell.plain = obeying_nothing(cell.plain)  # as long as it was, so that its styles stay in place
+    return cell
 
 
 def _plain(what: RenderableType) -> str:

@@ -29,9 +29,10 @@ def copied(folder: Path, name: str) -> Any:
     return places
 
 
-@pytest.mark.parametrize(
-    ("script", "name"), [("judges", "judges"), ("racing", "races"), ("audits", "audits"), ("chaos", "chaos")]
-)
+NAMES = {"judges": "judges", "racing": "races", "audits": "audits", "chaos": "chaos", "load": "load"}
+
+
+@pytest.mark.parametrize(("script", "name"), NAMES.items())
 def test_a_page_is_rendered_from_its_data(script: str, name: str, tmp_path: Path) -> None:
     page = importlib.import_module(script).PAGE
     assert (page.script, page.name) == (script, name)

@@ -20,7 +20,7 @@ from evalbudget.audits.store._run_lock import only_run
 from evalbudget.audits.store._store_verdict import weigh
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_inspect.audits.command_as_typed import shown
+from evalbudget.run import shown
 from evalbudget_inspect.audits.which_judge import find_judge
 
 TASK = Path(__file__).with_name("audited_tasks.py")

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
+from packaging.specifiers import SpecifierSet
+
 import evalbudget_inspect
+from evalbudget_inspect.host.private import WORKS_WITH
 
 HOME = Path(evalbudget_inspect.__file__).parent
 
@@ -23,3 +30,30 @@ def test_private_names_of_the_host_are_imported_in_one_place() -> None:
             if any(part.startswith("_") for part in parts):
                 found.setdefault(path.relative_to(HOME).as_posix(), []).append(node.lineno)
     assert set(found) == {"host/private.py"}, found
+
+
+DELETE = """
+import sys
+import inspect_ai._util.registry as host
+del host.registry_log_name
+from evalbudget.cli.main import main
+sys.argv = ["evalbudget", "inspect", "eval", "x.py", "--budget", "100"]
+main()
+"""
+
+
+def test_a_name_that_is_missing_is_no_traceback() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", DELETE], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"inspect-ai {version('inspect_ai')} is not what this version of evalbudget works" in done.stderr
+    assert "registry_log_name" in done.stderr
+    assert f"pip install 'inspect-ai{WORKS_WITH}'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_is_declared_is_what_is_told_and_tested() -> None:
+    declared = tomllib.loads((HOME.parents[1] / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert f"inspect-ai{WORKS_WITH}" in declared
+    assert version("inspect_ai") in SpecifierSet(WORKS_WITH)

@@ -230,7 +230,7 @@ def test_what_a_model_whose_task_has_ended_had_begun_counts(tmp_path: Path) -> N
     for log in first:
         if log.eval.model == "simulated/b":
             note = Path(log.location.removeprefix("file://")).parent / f".evalbudget-{log.eval.task_id}.json"
-            note.write_text('{"killed": ["one", "two"], "killed again": ["two", "three"]}')
+            note.write_text('{"begun": {"killed": ["one", "two"], "killed again": ["two", "three"]}}')
         else:
             log.samples = (log.samples or [])[:8]
     _unfinished(first, {"simulated/a", "simulated/c"}, "cancelled")

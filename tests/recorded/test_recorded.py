@@ -187,7 +187,7 @@ def test_purchases_and_epochs_that_do_not_fit_are_refused(small: RecordedScores,
     with pytest.raises(InvalidInputError, match="fixed_repeats of a purchase is -1"):
         HowBought(fixed_repeats=-1)
     np.savez(tmp_path / "x.npz", scores=np.ones((1, 2, 1, 1)), allocation=np.array(["adaptve"]))
-    with pytest.raises(UnknownNameError, match=r"unknown allocation 'adaptve'. Did you mean 'adaptive'"):
+    with pytest.raises(UnknownNameError, match=r"allocation in .*x.npz: 'adaptve'. Did you mean 'adaptive'"):
         RecordedScores.load(tmp_path / "x.npz")
     np.savez(
         tmp_path / "y.npz",

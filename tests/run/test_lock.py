@@ -63,7 +63,7 @@ def test_a_disk_that_is_full_keeps_no_lock(tmp_path: Path) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
     stream, lines._stream = lines._stream, Full()  # type: ignore[assignment]
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(JournalError, match=r"a\.jsonl cannot be written: .*No space left.*Make room"):
         lines.close()
     stream.close()
     lock = hold(path)

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from evalbudget.cli._judge_prices import parse_prices
 from evalbudget.cli._output import check_target, write_text
 from evalbudget.cli._task_option import TASK
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.tables import obeying_nothing
 
 if TYPE_CHECKING:
     from evalbudget.judges._plan import Plan, Prices, Refusal
@@ -204,7 +206,7 @@ def _components_table(found: VarianceComponents, level: float, silent: tuple[str
         title=f"pilot: {found.n_items} items, {found.n_judges} judges, {found.design}{dropped}",
         title_justify="left",
         box=None,
-        caption=f"no score by {', '.join(silent)}: planned without" if silent else None,
+        caption=Text(f"no score by {', '.join(silent)}: planned without") if silent else None,
         caption_justify="left",
     )
     for column in ("source", "variance", f"{level:.0%} interval", "share"):
@@ -242,5 +244,7 @@ def _plans_table(plans: tuple[Plan | Refusal, ...], deal: dict[str, float]) -> T
                 f"priced asks {asked}. Price and variance decide that; what deals it: "
                 f"--rotation priced --judge-prices {as_prices}"
             )
-    table.caption = "\n".join(notes) or None
+    table.caption = (
+        Text(obeying_nothing("\n".join(notes))) if notes else None
+    )  # names of judges are no markup
     return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -61,6 +62,17 @@ class _Group(SuggestingGroup):
             return super().invoke(ctx)
         except EvalbudgetError as ex:
             raise Refusal(str(ex)) from ex
+        except OSError as ex:
+            if ex.errno != errno.ENAMETOOLONG:
+                raise
+            raise Refusal(f"{str(ex.filename)[:60]}... is too long for the name of a file") from ex
+        except ImportError as ex:
+            if not _is_ours(ex):  # a task's own, say: its author wants to see where
+                raise
+            raise Refusal(
+                f"{ex}: another version is installed than evalbudget works with. See evalbudget plugins; "
+                "pip install --upgrade 'evalbudget[inspect]' or 'evalbudget[lm-eval]' gets one that fits"
+            ) from ex
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
@@ -69,6 +81,15 @@ class _Group(SuggestingGroup):
             if told:
                 raise click.UsageError(f"{ex.option_name} {told}", ex.ctx) from None
             raise
+
+
+def _is_ours(error: ImportError) -> bool:
+    """Whether the import that failed stands in evalbudget or in a plugin of it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    name = trace.tb_frame.f_globals.get("__name__", "") if trace is not None else ""
+    return str(name).startswith("evalbudget")
 
 
 INTERRUPTED = 130

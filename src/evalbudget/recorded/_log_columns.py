@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
+from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.sampler import Allocation
@@ -153,6 +156,8 @@ class LogColumns:
         shares: FloatArray = np.full(len(self.scores), np.nan)
         epoch, item = np.array(self.epochs), np.array(item_of)
         weight = np.array(self.weights, dtype=np.float64)
+        if ((weight < 0.0) | (weight > 1.0)).any():
+            raise InvalidInputError("a weight is not between 0 and 1")
         for model, log in np.unique(source, axis=0).tolist():
             rows = np.flatnonzero((source == (model, log)).all(axis=1) & scored)
             # several scores of one answer have its weight each
@@ -165,6 +170,26 @@ class LogColumns:
             own = item_shares(answers[0], None if np.isnan(told).all() else told, int(item.max()) + 1)
             shares[rows] = own[answer.ravel()] * len(first)
         return shares
+
+
+@contextmanager
+def as_written_by(host: str, path: Path) -> Iterator[None]:
+    """While a host's file is read: values that the host does not write are told with the file.
+
+    Args:
+        host: its name.
+        path: of the file, or of the folder.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as ex:
+        ours = isinstance(ex, EvalbudgetError)
+        if ours and str(path) in str(ex):
+            raise
+        told = str(ex) if ours else f"{type(ex).__name__}: {str(ex)[:200]}"
+        raise InvalidInputError(
+            f"{path} is damaged, or not what {host} wrote: {told}. Restore it, or move it away"
+        ) from ex
 
 
 def _positions(column: Sequence[str], names: Sequence[str]) -> list[int]:

@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
 from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+LARGEST = 1 << 31
+"""Bytes that are read into one array: 2 GiB, hundreds of readings of each of a million items."""
 
 
 def read(path: Path) -> dict[str, NDArray[Any]]:
     """All arrays of an archive.
 
     Raises:
-        InvalidInputError: the file cannot be read, is not an archive of arrays, is truncated, or holds
-            pickled objects.
+        InvalidInputError: the file cannot be read, is not an archive of arrays, is truncated, declares more
+            than it holds or than fits, or holds pickled objects.
     """
     try:
         with path.open("rb") as file:
             if file.read(4) not in _ZIP:
-                raise InvalidInputError(f"{path} is not an .npz archive; write one with RecordedScores.save")
+                raise InvalidInputError(f"{path} is not an .npz archive; write it again with numpy.savez")
             file.seek(0)
             with np.load(file, allow_pickle=False) as archive:
+                _check_sizes(path, archive.zip)
                 return {name: _array(path, archive, name) for name in archive.files}
+    except InvalidInputError:
+        raise
     except OSError as ex:
         raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError) as ex:
-        if isinstance(ex, InvalidInputError):
-            raise
-        raise InvalidInputError(f"{path} is damaged or truncated ({ex}); write or download it again") from ex
+    except Exception as ex:  # whatever the readers of zip files, of headers and of compressed data raise
+        told = str(ex) or type(ex).__name__
+        raise InvalidInputError(
+            f"{path} is damaged or truncated ({told}); write or download it again"
+        ) from ex
 
 
 def is_archive(path: Path) -> bool:
@@ -43,7 +50,7 @@ def is_archive(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return "scores.npy" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
+    except Exception:  # whatever the reader of zip files raises on what is none
         return False
 
 
@@ -56,16 +63,35 @@ def write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         raise InvalidInputError(f"{path} cannot be written: {ex.strerror or ex}") from ex
 
 
-def _array(path: Path, archive: Any, name: str) -> NDArray[Any]:
-    try:
-        array = archive[name]
-    except ValueError as ex:
-        if "allow_pickle" not in str(ex):
-            raise
+def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
+    """Refuse, before anything is unpacked, what would fill the memory."""
+    total = sum(entry.file_size for entry in archive.infolist())
+    if total > LARGEST:
         raise InvalidInputError(
-            f"{path}: {name} is an array of Python objects, which are never unpickled; save numbers as "
-            "float32 and names as strings"
-        ) from ex
+            f"{path} unpacks to {total / 2**30:,.1f} GiB, and at most {LARGEST / 2**30:g} are read; save "
+            "scores as float32, or in several files"
+        )
+    for entry in archive.infolist():
+        if not entry.filename.endswith(".npy"):
+            continue
+        name = entry.filename.removesuffix(".npy")
+        with archive.open(entry) as file:
+            first = read_magic(file) == (1, 0)  # later ones differ in the length of the header alone
+            shape, _, dtype = (read_array_header_1_0 if first else read_array_header_2_0)(file)
+        if dtype.hasobject:
+            raise InvalidInputError(
+                f"{path}: {name} is an array of Python objects, which are never unpickled; save numbers as "
+                "float32 and names as strings"
+            )
+        if math.prod(shape) * max(dtype.itemsize, 1) > entry.file_size:
+            raise InvalidInputError(
+                f"{path}: {name} declares {math.prod(shape):,} entries, more than it holds; the file is "
+                "damaged, or made to fill the memory; get it again from where it was written"
+            )
+
+
+def _array(path: Path, archive: Any, name: str) -> NDArray[Any]:
+    array = archive[name]
     if not isinstance(array, np.ndarray):
-        raise InvalidInputError(f"{path}: {name} is not an array; write the file with RecordedScores.save")
+        raise InvalidInputError(f"{path}: {name} is not an array; write the file with numpy.savez")
     return array

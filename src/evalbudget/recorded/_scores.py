@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -152,6 +153,8 @@ class RecordedScores:
                 one_generation=kept,
                 one_measure=bool(np.all(arrays.get("one_measure", True))),
             )
+        except UnknownNameError as ex:
+            raise UnknownNameError(f"{ex.kind} in {path}:", ex.name, ex.known) from None
         except InvalidInputError as ex:
             raise InvalidInputError(f"{path}: {ex}") from None
 
@@ -230,7 +233,14 @@ class RecordedScores:
                 seen.add((*cell, repeats[row]))
             slot.append(used.get(cell, 0))
             used[cell] = slot[-1] + 1
-        array = np.full((len(model_names), len(item_names), len(rater_names), max(slot) + 1), np.nan)
+        shape = (len(model_names), len(item_names), len(rater_names), max(slot) + 1)
+        if 8 * math.prod(shape) > _npz.LARGEST:
+            raise InvalidInputError(
+                f"{n:,} readings of {shape[0]:,} models, {shape[1]:,} items and {shape[2]:,} raters, up to "
+                f"{shape[3]:,} a cell, make a table of {8 * math.prod(shape) / 2**30:,.0f} GiB, nearly all "
+                "empty; check that the columns hold names, or split the readings into several files"
+            )
+        array = np.full(shape, np.nan)
         array[model_of, item_of, rater_of, slot] = scores
         return cls(array, model_names, item_names, rater_names)
 
@@ -329,12 +339,14 @@ def _purchases(arrays: Mapping[str, NDArray[Any]]) -> tuple[HowBought, ...] | No
     names = _labels("allocation", arrays["allocation"])
     n = len(names)
     columns = {
-        name: np.asarray(arrays.get(name, np.full(n, default)), dtype=np.float64)
+        name: _floats(name, arrays.get(name, np.full(n, default)))
         for name, default in (("fixed_repeats", 0.0), ("cost", np.nan), ("usd", np.nan))
     }
     for name, column in columns.items():
         if column.shape != (n,):
             raise InvalidInputError(f"{name} has shape {column.shape}; it must have one entry per model")
+    if not (columns["fixed_repeats"] >= 0).all():
+        raise InvalidInputError("fixed_repeats must be 0 or more for every model")
     for name in names:
         if name not in list(Allocation):
             raise UnknownNameError("allocation", name, [a.value for a in Allocation])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.report._section import Chart
+from evalbudget.tables import obeying_nothing
 
 if TYPE_CHECKING:
     from evalbudget.report._report import Report
@@ -51,7 +53,12 @@ def draw(report: Report, image: str = "png") -> bytes:
     charts = report.charts()
     heights = [1.0 + _ROW * len(chart.bars) for chart in charts]
     # the same report gives the same bytes, and text in an svg is text
-    with rc_context({"svg.hashsalt": "evalbudget", "svg.fonttype": "none", "font.size": 9}):
+    with (
+        rc_context({"svg.hashsalt": "evalbudget", "svg.fonttype": "none", "font.size": 9}),
+        warnings.catch_warnings(),
+    ):
+        # names are in all scripts of the world; what the font lacks is drawn as a box
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = Figure(figsize=(_WIDTH, sum(heights) + 0.3), layout="constrained")
         axes = figure.subplots(len(charts), 1, squeeze=False, height_ratios=heights)[:, 0]
         for axis, chart in zip(axes, charts, strict=True):
@@ -98,5 +105,6 @@ def _draw(axis: Any, chart: Chart, level: float) -> None:
 
 def _text(name: str) -> str:
     """Short enough for a label, and never taken for a formula."""
+    name = obeying_nothing(name)
     short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
     return short.replace("$", r"\$")

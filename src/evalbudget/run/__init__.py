@@ -4,6 +4,7 @@ from evalbudget.run._drive import Answer, drive
 from evalbudget.run._journal_file import JournalFile, JournalReader, read_journal
 from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
 from evalbudget.run._purchase import Flight, Purchase, Tally
+from evalbudget.run._secrets import cleaned, is_secret, said_by, shown, without_secrets
 
 __all__ = [
     "Answer",
@@ -13,8 +14,13 @@ __all__ = [
     "LinesFile",
     "Purchase",
     "Tally",
+    "cleaned",
     "drive",
+    "is_secret",
     "read_journal",
     "read_line",
+    "said_by",
+    "shown",
     "whole_lines",
+    "without_secrets",
 ]

@@ -19,6 +19,7 @@ from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, S
 from evalbudget.journal import Event, Header, Journal, resume
 from evalbudget.run._journal_file import JournalFile
 from evalbudget.run._purchase import Purchase
+from evalbudget.run._secrets import said_by
 from evalbudget.sampler import Sampler
 
 log = logging.getLogger(__name__)
@@ -93,7 +94,7 @@ async def drive(
         _Run(sampler, answer, total, cost, Journal(), on_event)  # what it refuses begins no file
         file = JournalFile.create(path, Header.of(sampler, __version__))
     try:
-        resume(sampler, file.journal)
+        resume(sampler, file.journal, path=path)
         return await _Run(sampler, answer, total, cost, file, on_event).until_done(concurrency)
     finally:
         file.close()
@@ -194,7 +195,7 @@ class _Run:
                 # a cancellation that leaked out of the host's own tasks must not end the run in silence
                 reading = Reading(request, None, promised, f"cancelled by the host: {ex!r}")
             except Exception as ex:  # the host's: whatever it is, this score was not had
-                reading = Reading(request, None, promised, f"{type(ex).__name__}: {ex}")
+                reading = Reading(request, None, promised, said_by(ex))
             # no await from here on: a reading that came back is taken in whole, also when cancelled
             self._take_in(reading, promised)
         except Exception as ex:

@@ -171,9 +171,17 @@ class JournalReader:
             raise InvalidInputError(
                 f"request {entry['ask']!r} follows {len(self._asked)} others; lines are missing"
             )
-        request = Request(entry["ask"], Cell(*cell), entry.get("propensity"), entry.get("weight"))
+        shares = (_share(entry, "propensity"), _share(entry, "weight"))
+        request = Request(entry["ask"], Cell(*cell), *shares)
         self._asked.append(request)
         return Event(request, adopted=entry.get("adopted", False), restricted=entry.get("restricted", False))
+
+
+def _share(entry: dict[str, Any], name: str) -> float | None:
+    value = entry.get(name)
+    if value is not None and not 0.0 <= value <= 1.0:
+        raise InvalidInputError(f"{name} {value!r} is not between 0 and 1")
+    return None if value is None else float(value)
 
 
 def _event_to_dict(event: Event) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from evalbudget.run._lock import hold
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+_REMEDY = ". Make room, or make it writable, then run the same command again: it goes on from what is in it"
 
 
 class LinesFile:
@@ -94,12 +95,18 @@ class LinesFile:
             self._stream.write(line)
             self._stream.flush()
         except (OSError, ValueError) as ex:  # ValueError: closed
-            raise JournalError(f"{self.path} cannot be written: {ex}") from ex
+            raise JournalError(f"{self.path} cannot be written: {ex}{_REMEDY}") from ex
 
     def close(self) -> None:
-        """Let the file go."""
+        """Let the file go.
+
+        Raises:
+            JournalError: what could not be written before cannot be written now either.
+        """
         try:
             self._stream.close()
+        except OSError as ex:
+            raise JournalError(f"{self.path} cannot be written: {ex}{_REMEDY}") from ex
         finally:
             _release(self._lock)
 
@@ -127,7 +134,8 @@ def read_line(line: bytes, place: str, convert: Callable[[dict[str, Any]], T]) -
         raise JournalError(f"{place}: {ex}") from None
     except KeyError as ex:
         raise JournalError(f"{place} is damaged: no {ex}") from ex
-    except (ValueError, TypeError) as ex:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as ex:
+        # numbers that no float holds, lists in place of objects, brackets without end
         raise JournalError(f"{place} is damaged: {ex}") from ex
 
 

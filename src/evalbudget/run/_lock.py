@@ -35,6 +35,8 @@ def hold(path: Path) -> BaseFileLock | None:
     try:
         lock.acquire()
     except Timeout:
+        if not Path(lock.lock_file).exists():  # it could not be made, which is no sign of another process
+            raise PermissionError(errno.EACCES, "Its folder takes no files", str(path.parent)) from None
         raise BlockingIOError(f"{path} is held by another process") from None
     except (NotImplementedError, OSError) as ex:
         if isinstance(ex, OSError) and ex.errno not in _NO_LOCKS:

@@ -17,7 +17,7 @@ from inspect_ai.log import (
 )
 from inspect_ai.scorer import Score
 
-from evalbudget.backtest import Bought, LogColumns, RecordedScores
+from evalbudget.backtest import Bought, LogColumns, RecordedScores, as_written_by
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.host.how_bought import bought
 from evalbudget_inspect.host.readings import readings_of, was_asked, weight_of
@@ -81,11 +81,12 @@ def open_scores(
             others.add(header.eval.task)
             continue
         tasks.add(header.eval.task)
-        turns = _turns(header, summaries)
-        kept.append(turns is not None and turns.kept)
-        purchases.setdefault(header.eval.model, {})[str(file)] = bought(header, summaries)
-        for summary in summaries if turns is None else sorted(summaries, key=lambda s: s.epoch):
-            _add(columns, header, summary, file, turns)
+        with as_written_by("inspect", file):
+            turns = _turns(header, summaries)
+            kept.append(turns is not None and turns.kept)
+            purchases.setdefault(header.eval.model, {})[str(file)] = bought(header, summaries)
+            for summary in summaries if turns is None else sorted(summaries, key=lambda s: s.epoch):
+                _add(columns, header, summary, file, turns)
     if others and not tasks and task is not None:
         raise UnknownNameError(f"task in {path}:", task, others)
     if not tasks:
@@ -99,7 +100,8 @@ def open_scores(
         raise InvalidInputError(
             f"{path} holds no numeric score; was the eval run with --no-score or --no-log-samples?"
         )
-    return replace(columns.recorded(purchases), one_generation=all(kept))
+    with as_written_by("inspect", path):
+        return replace(columns.recorded(purchases), one_generation=all(kept))
 
 
 def _logs(path: Path) -> list[Path]:

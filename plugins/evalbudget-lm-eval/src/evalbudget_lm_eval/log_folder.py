@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget import Allocation
-from evalbudget.backtest import Bought, HowBought, LogColumns, RecordedScores
+from evalbudget.backtest import Bought, HowBought, LogColumns, RecordedScores, as_written_by
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import Call, share_weights
 from evalbudget_lm_eval.host.answers import WEIGHT
@@ -51,38 +51,44 @@ def open_scores(
         raise UnknownNameError(f"task in {path}:", task, {file.task for file in found})
     if not files:
         return None
-    loaded = [(file, list(file.records())) for file in files]
+    loaded: list[tuple[SamplesFile, list[dict[str, Any]]]] = []
+    judged = False
+    for file in files:
+        with as_written_by("lm-eval", file.path):
+            loaded.append((file, list(file.records())))
+            judged = judged or any(map(_judged, loaded[-1][1]))
     columns, categories = LogColumns(), _Categories(several=len({file.task for file in files}) > 1)
     bought: dict[str, dict[str, Bought]] = {}
-    judged = any(_judged(record) for _, records in loaded for record in records)
     runs: dict[tuple[str, str], int] = {}  # of each model and task
     for file, records in loaded:
-        number = runs[file.model, file.task] = runs.get((file.model, file.task), -1) + 1
-        epochs = calls = 0
-        filters = list(dict.fromkeys(str(record.get("filter", "none")) for record in records))
-        unscored = _not_averaged(file)
-        for record in records:
-            item = categories.item(file, record)
-            read = list(_readings(record) if judged else _metrics(record, filters, unscored))
-            weights = [_weight(record)] * len(read)
-            if judged:  # scores of an answer have its weight together: of several responses, or judges
-                shared = share_weights([Call(0, 0, 0, value, _weight(record)) for *_, value in read])
-                weights = [call.weight for call in shared]
-            columns.weights += weights
-            for rater, epoch, value in read:
-                epochs, calls = max(epochs, epoch + 1), calls + 1
-                _add(columns, file, (number, epoch), item, rater, value)
-        if not judged:
-            calls = len({(record["doc_id"], record.get("epoch", 0)) for record in records})
-        logs = bought.setdefault(file.model, {})
-        logs[file.run] = _with(logs.get(file.run), _bought(file, records, epochs, cost=float(calls)))
+        with as_written_by("lm-eval", file.path):
+            number = runs[file.model, file.task] = runs.get((file.model, file.task), -1) + 1
+            epochs = calls = 0
+            filters = list(dict.fromkeys(str(record.get("filter", "none")) for record in records))
+            unscored = _not_averaged(file)
+            for record in records:
+                item = categories.item(file, record)
+                read = list(_readings(record) if judged else _metrics(record, filters, unscored))
+                weights = [_weight(record)] * len(read)
+                if judged:  # scores of an answer have its weight together: of several responses, or judges
+                    shared = share_weights([Call(0, 0, 0, value, _weight(record)) for *_, value in read])
+                    weights = [call.weight for call in shared]
+                columns.weights += weights
+                for rater, epoch, value in read:
+                    epochs, calls = max(epochs, epoch + 1), calls + 1
+                    _add(columns, file, (number, epoch), item, rater, value)
+            if not judged:
+                calls = len({(record["doc_id"], record.get("epoch", 0)) for record in records})
+            logs = bought.setdefault(file.model, {})
+            logs[file.run] = _with(logs.get(file.run), _bought(file, records, epochs, cost=float(calls)))
     if not columns.items:
         raise InvalidInputError(
             f"{path} holds samples without a score: no metric is a number per document that is averaged (it "
             "may be --predict_only, or only f1, bleu, perplexity and the like)"
         )
-    recorded = columns.recorded({model: bought[model] for model in dict.fromkeys(columns.models)})
-    return replace(recorded, categories=categories.of(recorded.items), one_measure=judged)
+    with as_written_by("lm-eval", path):
+        recorded = columns.recorded({model: bought[model] for model in dict.fromkeys(columns.models)})
+        return replace(recorded, categories=categories.of(recorded.items), one_measure=judged)
 
 
 class _Categories:

@@ -12,7 +12,7 @@ from evalbudget.audits.store._draws import Draws
 from evalbudget.audits.store._labels import Labels, labeller
 from evalbudget.audits.store._record_types import Attempt, Reply
 from evalbudget.audits.store._text import storable
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import AuditStoreError, InvalidInputError
 
 
 class Attempts:
@@ -101,15 +101,20 @@ class Attempts:
             'SELECT attempt, draw, "by", replies.attempt IS NOT NULL, score, answer, explanation, usage, '
             "failure FROM attempts LEFT JOIN replies USING (attempt) ORDER BY attempt"
         )
-        return [
-            Attempt(
-                number,
-                draw,
-                by,
-                Reply(score, answer, explanation, json.loads(usage), failure) if answered else None,
-            )
-            for number, draw, by, answered, score, answer, explanation, usage, failure in rows
-        ]
+        try:
+            return [
+                Attempt(
+                    number,
+                    draw,
+                    by,
+                    Reply(score, answer, explanation, json.loads(usage), failure) if answered else None,
+                )
+                for number, draw, by, answered, score, answer, explanation, usage, failure in rows
+            ]
+        except (ValueError, RecursionError) as ex:
+            raise AuditStoreError(
+                f"{self._db.path} is damaged: the usage of a reply is not JSON ({ex}). Restore a copy"
+            ) from ex
 
     @property
     def left(self) -> int | None:

@@ -153,6 +153,11 @@ class Database:
                 ) from ex
             if "readonly" in text:
                 raise AuditStoreError(f"{self.path} cannot be written; copy it to where it can") from ex
+            if "full" in text or "disk I/O" in text:
+                raise AuditStoreError(
+                    f"{self.path} cannot be written: {text}. Make room, then go on: what was recorded before "
+                    "is in it"
+                ) from ex
             raise AuditStoreError(f"{self.path}: {text}") from ex
 
 

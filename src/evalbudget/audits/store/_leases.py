@@ -20,6 +20,9 @@ _FREE = (
     "AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.draw = draws.draw) ORDER BY draw"
 )
 
+_LONGEST = 7 * 86_400.0
+"""Seconds that a draw can be reserved; one for longer was reserved before the clock was set back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -72,7 +75,7 @@ class Leases:
         by = labeller(by)
         with self._db.write() as cursor:
             now = self._db.clock()
-            cursor.execute("DELETE FROM leases WHERE until <= ?", (now,))
+            cursor.execute("DELETE FROM leases WHERE until NOT BETWEEN ? AND ?", (now, now + _LONGEST))
             cursor.executemany(
                 "DELETE FROM leases WHERE session = ? AND draw = ?", [(session, draw) for draw in skip]
             )
@@ -88,7 +91,7 @@ class Leases:
             cursor.execute(
                 "INSERT INTO leases VALUES (?, ?, ?, ?) ON CONFLICT (draw) "
                 'DO UPDATE SET "by" = excluded."by", until = excluded.until',
-                (draw, session, by, now + seconds),
+                (draw, session, by, now + min(seconds, _LONGEST)),
             )
         return self._draws.task(draw)
 
@@ -99,7 +102,7 @@ class Leases:
             labelled = cursor.execute("SELECT 1 FROM labels WHERE draw = ?", (draw,)).fetchone() is not None
             changed = cursor.execute(
                 "UPDATE leases SET until = ? WHERE draw = ? AND session = ? AND until > ?",
-                (now + seconds, draw, session, now),
+                (now + min(seconds, _LONGEST), draw, session, now),
             ).rowcount
         return Held(bool(changed), labelled)
 
@@ -110,4 +113,6 @@ class Leases:
 
     def count(self) -> int:
         """How many draws are being read now."""
-        return int(self._db.rows("SELECT count(*) FROM leases WHERE until > ?", self._db.clock())[0][0])
+        now = self._db.clock()
+        query = "SELECT count(*) FROM leases WHERE until > ? AND until <= ?"
+        return int(self._db.rows(query, now, now + _LONGEST)[0][0])

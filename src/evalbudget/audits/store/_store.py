@@ -19,6 +19,7 @@ from evalbudget.audits.store._draws import Draws
 from evalbudget.audits.store._labels import Labels
 from evalbudget.audits.store._leases import Leases
 from evalbudget.audits.store._record_types import Progress
+from evalbudget.audits.store._soundness import check_rows
 from evalbudget.errors import AuditStoreError
 
 _SHOWN = 5
@@ -45,9 +46,14 @@ class AuditStore:
         meta = dict(db.rows("SELECT key, value FROM meta"))
         self._db = db
         self.path = db.path
-        self.id = meta["id"]
-        self.design = AuditDesign.from_json(meta["design"])
-        self.command = meta["command"]
+        try:
+            self.id, self.command = str(meta["id"]), str(meta["command"])
+            self.design = AuditDesign.from_json(meta["design"])
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as ex:
+            raise AuditStoreError(
+                f"{db.path} is damaged: what it says of its audit cannot be read ({ex!r}). Restore a copy of "
+                "the file"
+            ) from ex
         self.draws = Draws(db, self.design, self.id)
         self.labels = Labels(db, self.design, self.draws)
         self.attempts = Attempts(db, self.design, self.draws, self.labels)
@@ -97,7 +103,13 @@ class AuditStore:
         Raises:
             AuditStoreError: the file is no audit store, or one of another design: says what differs.
         """
-        store = cls(Database.open(Path(path), clock))
+        db = Database.open(Path(path), clock)
+        try:
+            store = cls(db)
+            check_rows(db, store.design)
+        except BaseException:
+            db.close()
+            raise
         if expected is not None:
             expected = expected.as_far_as_known(store.design)
         if expected is not None and expected.fingerprint != store.design.fingerprint:

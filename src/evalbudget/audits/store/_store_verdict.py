@@ -6,7 +6,13 @@ from evalbudget.audits.policies import AuditOutcome, AuditPolicy, ModelEstimate,
 from evalbudget.audits.store._scale import Scale
 from evalbudget.audits.store._status import ModelStanding, Stage, Standing
 from evalbudget.audits.store._store import AuditStore
-from evalbudget.errors import AuditStoreError, EvalbudgetError, UnknownNameError
+from evalbudget.errors import (
+    AuditStoreError,
+    EvalbudgetError,
+    InvalidInputError,
+    ReplayError,
+    UnknownNameError,
+)
 from evalbudget.hooks._plugins import get_audit_policy
 
 
@@ -61,13 +67,18 @@ def weigh(store: AuditStore) -> Standing:
     """Replay an audit: its verdict, on the scale of its labels, and what happens next.
 
     Raises:
-        AuditStoreError: the store's settings cannot be read.
+        AuditStoreError: the store's settings, or a draw of it, cannot be read.
         ReplayError: its draws are not those that settings and labels lead to.
     """
     policy, scale = policy_of(store), store.design.scale
     with store.snapshot():
         draws, labels, progress = store.draws.all(), labels_of(store), store.progress()
-    found = rebuild(policy, draws, labels).verdict()
+    try:
+        found = rebuild(policy, draws, labels).verdict()
+    except ReplayError as ex:
+        raise ReplayError(f"{store.path}: {ex}") from ex
+    except InvalidInputError as ex:
+        raise AuditStoreError(f"{store.path}: {ex}") from ex
     names = store.design.models
     there = {draw.index for draw in draws}
     wanted = tuple(index for index in found.labels_wanted if index in there)

@@ -8,7 +8,6 @@ import os
 import sys
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction._factor_model import FactorModel, Fold
+from evalbudget.recorded import _npz
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ def is_factor_file(path: str | Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return "V.npy" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
+    except Exception:  # whatever the reader of zip files raises on what is none
         return False
 
 
@@ -47,18 +47,21 @@ def load_factors(path: str | Path, items: Sequence[str] | None = None) -> Factor
     Raises:
         InvalidInputError: the file cannot be read or is damaged, has no V, or its shapes do not fit.
     """
-    arrays = _read(Path(path))
+    arrays = _npz.read(Path(path))
     if "V" not in arrays:
         raise InvalidInputError(
             f"{path} has no array V, only {', '.join(sorted(arrays)) or 'nothing'}; "
             "save item factors as V (items x rank) and model factors as U"
         )
-    names = [str(name) for name in arrays["items"]] if "items" in arrays else items
+    for name, array in arrays.items():
+        if array.dtype.kind == "c":
+            raise InvalidInputError(f"{path}: {name} holds complex numbers; factors are real")
     try:
+        names = [str(name) for name in arrays["items"]] if "items" in arrays else items
         if "prior_mean" in arrays:
             return _unpack(arrays)
         return FactorModel.of_factors(arrays["V"], names, arrays.get("U"))
-    except (InvalidInputError, KeyError, ValueError) as ex:
+    except (InvalidInputError, KeyError, TypeError, ValueError) as ex:
         raise InvalidInputError(f"{path}: {ex}") from ex
 
 
@@ -110,7 +113,12 @@ def train_cached(
         InvalidInputError: see :meth:`FactorModel.train`.
     """
     table = np.ascontiguousarray(scores, dtype=np.float64)
-    path = Path(folder or cache_folder()) / f"factors-{_key(table, items, (rank, ridge, seed))}.npz"
+    try:
+        place = Path(folder or cache_folder())
+    except RuntimeError as ex:  # nobody's home
+        log.warning("trained factors are not kept: %s Name a folder in %s", ex, CACHE_VARIABLE)
+        return FactorModel.train(table, items, rank=rank, ridge=ridge, seed=seed)
+    path = place / f"factors-{_key(table, items, (rank, ridge, seed))}.npz"
     if path.is_file():
         try:
             return load_factors(path)
@@ -166,7 +174,10 @@ def _unpack(arrays: Mapping[str, NDArray[Any]]) -> FactorModel:
     folds = []
     k = 0
     while f"fold{k}_scores" in arrays:
-        folds.append(Fold(_bare(arrays, items, f"fold{k}_"), arrays[f"fold{k}_scores"].astype(np.float32)))
+        scores = np.asarray(arrays[f"fold{k}_scores"], dtype=np.float64)
+        if ((scores < 0) | (scores > 1)).any():
+            raise InvalidInputError(f"fold{k}_scores has scores outside of 0 to 1; train it again")
+        folds.append(Fold(_bare(arrays, items, f"fold{k}_"), scores.astype(np.float32)))
         k += 1
     whole = _bare(arrays, items, "")
     return FactorModel(items, whole.V, whole.prior_mean, whole.prior_precision, whole.U, tuple(folds))
@@ -181,20 +192,3 @@ def _bare(arrays: Mapping[str, NDArray[Any]], items: tuple[str, ...], prefix: st
     if V.shape != (len(items), r) or precision.shape != (r, r) or U.shape[1:] != (r,):
         raise InvalidInputError("the shapes of V, U and the prior do not fit together; train it again")
     return FactorModel(items, V, mean, precision, U)
-
-
-def _read(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        # opened here: numpy would leave a damaged archive open
-        with path.open("rb") as file:
-            archive = np.load(file, allow_pickle=False)
-            if isinstance(archive, np.ndarray):
-                raise InvalidInputError(f"{path} is not an .npz archive; save factors with numpy.savez")
-            with archive:
-                return {name: archive[name] for name in archive.files}
-    except OSError as ex:
-        raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError) as ex:
-        if isinstance(ex, InvalidInputError):
-            raise
-        raise InvalidInputError(f"{path} is not an intact .npz archive ({ex}); write it again") from ex

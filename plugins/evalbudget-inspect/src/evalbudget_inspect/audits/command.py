@@ -13,9 +13,9 @@ from evalbudget.audits.flags import FLAGS
 from evalbudget.audits.store import AuditRun, AuditStore, Stage, Standing, only_run, weigh
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import SAMPLER_OPTION, names_of
+from evalbudget.run import shown
 from evalbudget_inspect.audits import registry_entry
 from evalbudget_inspect.audits.answers import read_answers, require_bounds
-from evalbudget_inspect.audits.command_as_typed import shown
 from evalbudget_inspect.audits.labels_by_scorer import label_by_scorer, without_scorer
 from evalbudget_inspect.audits.labels_in_logs import keep_all
 from evalbudget_inspect.audits.settings import AuditSettings
@@ -248,7 +248,7 @@ def _run(
     rewritten = host_arguments(command, [*args, "--model", ",".join(models)], arguments, [ENTRY])
     if len(rewritten) != 1:
         raise InvalidInputError("an audit is of one task; name it: my_task.py@name")
-    click.echo(f"+ inspect {shlex.join(['eval', *rewritten[0]])}", err=True)
+    click.echo(f"+ inspect {shown(['eval', *rewritten[0]])}", err=True)
     return run_host(["eval", *rewritten[0]])
 
 

@@ -14,6 +14,7 @@ from inspect_ai.solver import TaskState
 
 from evalbudget.audits.store import AuditStore, Reply, weigh
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.run import said_by
 from evalbudget_inspect.audits.answers import Found
 from evalbudget_inspect.audits.labels_in_logs import keep_in_log, marked
 from evalbudget_inspect.host.interrupts import interrupts
@@ -199,7 +200,7 @@ class _Labeller:
             async with paying(pays):
                 given = await self._scorer(state, target)
         except Exception as ex:  # whatever a scorer may raise
-            failure = f"{type(ex).__name__}: {ex}"[:_LONGEST_FAILURE]
+            failure = said_by(ex)[:_LONGEST_FAILURE]
         events = [e for e in transcript().events[before:] if isinstance(e, ModelEvent)]
         reply = attempts.finish(attempt, self._reply(given, failure, item, _usage(events)))
         if reply.failure and reply.score is not None:

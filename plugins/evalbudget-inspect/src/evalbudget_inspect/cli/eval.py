@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from evalbudget.judges.flags import FLAGS as JUDGES
 from evalbudget.races.flags import BATCH
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget.repeats.flags import SHARE
+from evalbudget.run import shown
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
 from evalbudget_inspect.repeats.flags import FLAGS, REPEAT
 
@@ -131,7 +131,7 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
         click.echo(f"evalbudget: {_in_all(config.budget, len(runs), len(models))}", err=True)
     codes = []
     for rewritten in runs:
-        click.echo(f"+ inspect {shlex.join([name, *rewritten])}", err=True)
+        click.echo(f"+ inspect {shown([name, *rewritten])}", err=True)
         codes.append(run_host([name, *rewritten]))
     return max(codes)
 

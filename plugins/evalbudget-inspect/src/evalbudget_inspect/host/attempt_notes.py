@@ -10,6 +10,8 @@ from threading import Lock
 import anyio.to_thread
 import fsspec  # type: ignore[import-untyped]
 
+from evalbudget.errors import InvalidInputError
+
 _lock = Lock()
 
 
@@ -65,12 +67,27 @@ def folder_of(location: str) -> str:
 
 
 def read_note(folder: str, task_id: str) -> Note:
-    """An empty one where there is none."""
+    """An empty one where there is none.
+
+    Raises:
+        InvalidInputError: it is damaged.
+    """
+    path = _path(folder, task_id)
     try:
-        with fsspec.open(_path(folder, task_id), "r") as file:
-            return Note(**json.load(file))
+        with fsspec.open(path, "r") as file:
+            note = Note(**json.load(file))
+        return Note(
+            {str(attempt): list(map(str, samples)) for attempt, samples in note.begun.items()},
+            list(map(str, note.held)),
+            {str(attempt): float(cost) for attempt, cost in note.sent_again.items()},
+        )
     except FileNotFoundError:
         return Note()
+    except (ArithmeticError, AttributeError, RecursionError, TypeError, ValueError) as ex:
+        raise InvalidInputError(
+            f"{path} is damaged ({ex}): it says what was under way at earlier kills. Restore it, or delete "
+            "it, and what no log of the folder tells of is not counted as spent"
+        ) from ex
 
 
 def write_note(folder: str, task_id: str, note: Note) -> None:

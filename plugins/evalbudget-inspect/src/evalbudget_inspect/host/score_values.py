@@ -43,14 +43,12 @@ def value_to_number(value: object, name: str, flag: str = "--score") -> float:
     Raises:
         InvalidInputError: it is neither a number nor one of C, I, P, N.
     """
-    if isinstance(value, bool | int | float):
-        return float(value)
-    if isinstance(value, str):
-        if is_graded(value):
-            return float(_to_float(value))
+    if isinstance(value, str) and is_graded(value):
+        return float(_to_float(value))
+    if isinstance(value, str | bool | int | float):
         try:
             return float(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             pass
     raise InvalidInputError(
         f"scorer {name!r} returned {value!r}, which is not a number and none of C, I, P, N; "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic
@@ -16,6 +15,7 @@ from rich.console import Console
 from evalbudget.cli import write_text
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import Leaderboard, RaceConfig, RaceProgress
+from evalbudget.run import shown
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import host_arguments, parse
 from evalbudget_inspect.host.run_host import run_host
@@ -61,7 +61,7 @@ def run_race(
     take_boards()
     codes, boards = [], []
     for rewritten in host_arguments(command, [*args, *extra], given, entries):
-        click.echo(f"+ inspect {shlex.join([name, *rewritten])}", err=True)
+        click.echo(f"+ inspect {shown([name, *rewritten])}", err=True)
         progress = RaceProgress(Console(stderr=True), monotonic)
         report_to(progress if shows_itself else None)
         try:

@@ -18,7 +18,6 @@ from typing import Any, Self
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import Task
 from lm_eval.evaluator import evaluate as _evaluate
-from lm_eval.evaluator_utils import _handle_back_comp, _process_results, get_sample_size, print_writeout
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval.host.answers import (
@@ -32,6 +31,12 @@ from evalbudget_lm_eval.host.answers import (
     raw_metrics,
 )
 from evalbudget_lm_eval.host.driving_metric import scores_per_answer
+from evalbudget_lm_eval.host.private import (
+    _handle_back_comp,
+    _process_results,
+    get_sample_size,
+    print_writeout,
+)
 from evalbudget_lm_eval.host.progress_bars import bars_of_a_round
 from evalbudget_lm_eval.host.responses import Memory, Received, Responses, listening
 from evalbudget_lm_eval.host.task_requests import Sent, ServedTask

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evalbudget.run import cleaned, is_secret, without_secrets
+
 # how fast and how often a model is asked, not which one: a run may go on with other values
 _TRANSPORT = frozenset(
     {
@@ -22,8 +24,9 @@ _ATTRIBUTES = ("model", "pretrained", "model_name", "base_url", "revision", "pef
 
 
 def telling_args(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the host's ``model_args`` that say which model it is."""
-    return {name: value for name, value in args.items() if name not in _TRANSPORT}
+    """Those of the host's ``model_args`` that say which model it is; keys and passwords do not."""
+    telling = (name for name in args if name not in _TRANSPORT and not is_secret(name))
+    return {name: cleaned(args[name]) for name in telling}
 
 
 def run_args(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,7 +41,7 @@ def model_name(lm: Any) -> str:
     for attribute in _ATTRIBUTES:
         value = getattr(lm, attribute, None)
         if isinstance(value, str):
-            parts.append(value)
+            parts.append(without_secrets(value))
     engine = getattr(lm, "model_args", None)  # of vLLM and SGLang, which keep nothing else
     if isinstance(engine, Mapping):
         own = {name: v for name, v in run_args(engine).items() if isinstance(v, str | int | float | bool)}

@@ -48,7 +48,8 @@ class SamplesFile:
     def model(self) -> str:
         """The model evaluated: the arm of a race, the host's name of it, or else that of the folder."""
         arm = (self.block or {}).get("arm")
-        config = self.results.get("config") or {}
+        config = self.results.get("config")
+        config = config if isinstance(config, Mapping) else {}
         args = str(config.get("model_args") or "")
         if not arm and config.get("model") and not any(key in args for key in _NAMING):
             return f"{config['model']}:{args}".rstrip(":{}")  # the host made up a random name
@@ -71,7 +72,7 @@ class SamplesFile:
     def _record(self, line: str, number: int) -> dict[str, Any]:
         try:
             record = json.loads(line)
-        except ValueError as ex:
+        except (ValueError, RecursionError) as ex:
             raise InvalidInputError(
                 f"{self.path}, line {number} is no JSON ({ex}); if the run was killed while it wrote, remove "
                 "that line"
@@ -107,7 +108,7 @@ def _results(samples: Path, date: str) -> Mapping[str, Any]:
     for file in sorted(samples.parent.glob(f"*_{date}.json")):
         try:
             results = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as ex:
+        except (OSError, ValueError, RecursionError) as ex:
             raise InvalidInputError(
                 f"{file} is not readable as results of lm-eval ({ex}); it says whose samples stand beside "
                 "it, so restore it, or move both away"

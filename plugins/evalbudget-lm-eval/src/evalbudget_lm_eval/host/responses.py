@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from lm_eval.api.model import hash_args
-
 from evalbudget_lm_eval.host.answers import Asked
+from evalbudget_lm_eval.host.private import hash_args
 from evalbudget_lm_eval.host.task_requests import Sent
 
 Received = Callable[[Asked, int, Any], object]

@@ -19,6 +19,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.judges.schedules import Dealer
+from evalbudget.run import said_by
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.judge_calls import counted
 from evalbudget_lm_eval.host.wire import Final
@@ -191,11 +192,11 @@ class Asking:
             epoch = self._answers[position].epoch
             if isinstance(reply, Exception):
                 if not self._failed[job.judge] and job.judge not in (self.ill or ()):
-                    log.warning("judge %r failed: %s", spec.name, _said(reply))
+                    log.warning("judge %r failed: %s", spec.name, said_by(reply))
                 if self.ill is not None:
                     self.ill.add(job.judge)
                 self._failed[job.judge] += 1
-                reading = Reading(spec.name, epoch, None, error=_said(reply))
+                reading = Reading(spec.name, epoch, None, error=said_by(reply))
             else:
                 reading = Reading(spec.name, epoch, self._panel.grading.read(reply), reply)
             self._asked[job.judge] += 1
@@ -267,10 +268,6 @@ def _gen_kwargs(spec: JudgeSpec, lm: Any, epoch: int) -> dict[str, Any]:
     if isinstance(lm, LocalCompletionsAPI) and spec.temperature > 0 and (epoch > 0 or "seed" in options):
         options["seed"] = int(options.get("seed", lm._seed)) + epoch
     return options
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"  # not repr(), which has the headers of a request, keys and all
 
 
 def _context(spec: JudgeSpec, lm: Any, prompt: str) -> Any:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lm_eval.utils import apply_template
-
 from evalbudget.errors import InvalidInputError
+from evalbudget_lm_eval.host.private import apply_template
 
 TEMPLATE = """\
 You are grading a response.

@@ -10,6 +10,7 @@ from typing import Any
 from lm_eval.utils import simple_parse_args_string
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.run import without_secrets
 
 _OPTIONS = ("name", "model", "model_args", "gen_kwargs", "apply_chat_template")
 _FORMS = (
@@ -139,4 +140,4 @@ def _named(
 
 def _said(ex: Exception) -> str:
     text = str(ex.args[0] if isinstance(ex, KeyError) and ex.args else ex).strip()
-    return text.splitlines()[0] if text else type(ex).__name__
+    return without_secrets(text.splitlines()[0]) if text else type(ex).__name__

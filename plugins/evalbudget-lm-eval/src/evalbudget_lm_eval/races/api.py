@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval.evaluator import simple_evaluate
-from lm_eval.evaluator_utils import get_sample_size
 from lm_eval.tasks import TaskManager
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.races import RaceConfig, RacePurchase, leaderboard_of
+from evalbudget_lm_eval.host.private import get_sample_size
 from evalbudget_lm_eval.races.arms import Arm, arms_of, check_arms, check_known, folder_of
 from evalbudget_lm_eval.races.history import earlier_scores
 from evalbudget_lm_eval.races.loaded_models import Stable

@@ -13,6 +13,7 @@ from lm_eval.api.registry import model_registry
 from lm_eval.utils import sanitize_model_name, simple_parse_args_string
 
 from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
+from evalbudget.run import without_secrets
 from evalbudget_lm_eval.host.identity import telling_args
 from evalbudget_lm_eval.run.record import Record
 
@@ -76,8 +77,8 @@ def parse_args(text: str, where: str) -> dict[str, Any]:
         return dict(simple_parse_args_string(text))
     except (ValueError, TypeError) as ex:
         raise InvalidInputError(
-            f"{where}: the arguments {text!r} cannot be read ({ex}); write key=value,key=value "
-            "or a JSON object"
+            f"{where}: the arguments {without_secrets(text)!r} cannot be read ({ex}); write "
+            "key=value,key=value or a JSON object"
         ) from None
 
 

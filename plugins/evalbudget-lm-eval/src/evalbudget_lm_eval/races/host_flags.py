@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lm_eval._cli.harness import HarnessCLI
-from lm_eval.config.evaluate_config import EvaluatorConfig
 from lm_eval.tasks import TaskManager
 from lm_eval.utils import setup_logging
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_lm_eval.host.private import EvaluatorConfig, HarnessCLI
 from evalbudget_lm_eval.races.arms import Arm
 
 _NOT_IN_RACES = {

@@ -18,6 +18,7 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.models.api_models import TemplateAPI
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.run import cleaned
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.races.arms import Arm
 from evalbudget_lm_eval.run.record import Kept, Record
@@ -164,7 +165,7 @@ class Stable:
                 f"{len(self.documents):,} others; a race compares models on the same documents"
             )
         take_over_answers(primed[0], entrant.kept)
-        entrant.primed, entrant.frame = primed[0], dict(frame)
+        entrant.primed, entrant.frame = primed[0], cleaned(frame)  # it has the model's arguments
         self._prompts = self._prompts or entrant.primed
 
     def _model(self, arm: Arm) -> Any:

@@ -12,6 +12,7 @@ from typing import Protocol
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget.races import Key, KnownCell, RacePurchase
+from evalbudget.run import without_secrets
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.races.loaded_models import Entrant, Stable
 from evalbudget_lm_eval.run.record import RACE
@@ -181,6 +182,6 @@ def _key(asked: Asked) -> Key:
 
 def _brief(ex: BaseException) -> str:
     """The kind of an error and the begin of its message."""
-    text = " ".join(str(ex).split())
+    text = " ".join(without_secrets(str(ex)).split())
     text = text if len(text) <= _LONG else f"{text[:_LONG]}..."
     return f"{type(ex).__name__}: {text}" if text else type(ex).__name__

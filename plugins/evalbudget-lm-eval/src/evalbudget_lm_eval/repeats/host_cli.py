@@ -33,8 +33,9 @@ def execute(arguments: Sequence[str]) -> None:
         cli_evaluate()
         return
 
-    from lm_eval._cli import HarnessCLI
     from lm_eval.utils import setup_logging
+
+    from evalbudget_lm_eval.host.private import HarnessCLI
 
     setup_logging()
     cli = HarnessCLI()

@@ -13,6 +13,7 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Summary
+from evalbudget.run import said_by
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
 from evalbudget_lm_eval.host.driving_metric import driving_score
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
@@ -228,7 +229,7 @@ class _Run:
 
     def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:
         if paid:
-            self.book.fail(asked, f"its round failed: {_said(error)}")
+            self.book.fail(asked, f"its round failed: {said_by(error)}")
         else:
             self._suspects.append((asked, error))
 
@@ -244,7 +245,7 @@ class _Run:
     def _give_up_suspects(self) -> None:
         suspects, self._suspects = self._suspects, []
         for asked, error in suspects:
-            self.book.fail(asked, _said(error))
+            self.book.fail(asked, said_by(error))
 
     def _check_range(self, answered: Sequence[Answered]) -> None:
         """Before the sampler is told: with another range they count as they are."""
@@ -279,10 +280,6 @@ def _seed(book: RepeatPurchase) -> str:
     """Of local models: another one for each record of the same run, of which ``--fresh`` begins several."""
     path = book.record.path
     return f"{book.config.seed} {path.stem.rpartition('-')[2] if path and not book.config.journal else ''}"
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def at_once(lm: Any) -> int:

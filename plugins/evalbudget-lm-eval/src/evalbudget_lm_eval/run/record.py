@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,8 +38,16 @@ from lm_eval.utils import handle_non_serializable
 from evalbudget import Sampler, __version__, resume
 from evalbudget.errors import JournalError
 from evalbudget.journal import Header, differences
-from evalbudget.run import JournalFile, JournalReader, LinesFile, read_line, whole_lines
-from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked, Sample
+from evalbudget.run import (
+    JournalFile,
+    JournalReader,
+    LinesFile,
+    cleaned,
+    read_line,
+    whole_lines,
+    without_secrets,
+)
+from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked, Sample, numbers_of
 from evalbudget_lm_eval.judges.readings import Reading
 
 FOLDER = "evalbudget-journals"
@@ -110,7 +119,7 @@ class Kept:
 
     def open(self, model: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         """Note which model it is, and what the host says of its run."""
-        self._note({"opened": facts, "model": model})
+        self._note({"opened": cleaned(facts), "model": model})
 
     def ask(self, calls: Mapping[Asked, int], at_once: int) -> None:
         """Note which cells a round is about to ask, and how many calls each takes."""
@@ -136,7 +145,7 @@ class Kept:
 
     def fail(self, asked: Asked, cost: float, error: str, *, alone: bool = False) -> None:
         """Note that a cell failed, by itself or with a round that was cut off."""
-        self._note({"of": asked, "error": error, "cost": cost, "alone": alone})
+        self._note({"of": asked, "error": without_secrets(error), "cost": cost, "alone": alone})
 
     def pay(self, calls: int) -> None:
         """Note that so many calls brought no answer, and may be billed."""
@@ -165,24 +174,28 @@ class Kept:
         if "opened" in entry:
             self.model, self.opened = entry["model"], entry["opened"]
         elif "asked" in entry:
-            self._asked = {Asked(*cell): n for *cell, n in entry["asked"]}
-            self.at_once = entry["at_once"]
+            self._asked = {Asked(*cell): int(n) for *cell, n in entry["asked"]}
+            self.at_once = int(entry["at_once"])
         elif "stopped" in entry:
             self._asked.clear()
         elif "unanswered" in entry:
-            self.unanswered += entry["unanswered"]
+            self.unanswered += int(entry["unanswered"])
         elif "of" not in entry:
             raise ValueError(f"an entry {sorted(entry)}")
         elif "said" in entry:
             said = self.said.setdefault(Asked(*entry["of"]), {})
-            said.setdefault(entry["request"], []).append(entry["said"])
+            said.setdefault(int(entry["request"]), []).append(entry["said"])
             if entry["request"] == SCORED and (reading := Reading.parse(entry["said"])) is not None:
                 self._judging -= Counter([(Asked(*entry["of"]), reading.judge)])
         elif "asks" in entry:
             self._judging[Asked(*entry["of"]), entry["asks"]] += 1
         else:
             asked, samples = Asked(*entry["of"]), entry.get("samples")
-            paid = entry["cost"] if samples is None else 1.0
+            paid = float(entry["cost"]) if samples is None else 1.0
+            if not 0.0 <= paid < math.inf:
+                raise ValueError(f"a cost of {paid}")
+            if samples is not None:
+                numbers_of(samples)  # lest it is damaged
             failed = (entry.get("error"), entry.get("alone", False))
             self.bought.append(Bought(asked, paid, samples, entry.get("calls", 0), *failed))
             self.settle(asked)
@@ -238,7 +251,7 @@ class Record:
             if shown:
                 raise JournalError(_FOREIGN[kind].format(path=path, shown=shown))
             if sampler is not None and record._reader is not None:
-                resume(sampler, record._reader.journal)
+                resume(sampler, record._reader.journal, path=path)
         except BaseException:
             lines.close()
             raise
@@ -339,10 +352,18 @@ def digest_of(identity: Mapping[str, Any]) -> str:
 
 
 def state_of(path: Path) -> tuple[bool, dict[str, Any] | None]:
-    """Whether the run of a record is over, and by what settings its answers count; None if none does yet."""
+    """Whether the run of a record is over, and by what settings its answers count; None if none does yet.
+
+    Raises:
+        JournalError: it cannot be read, or is damaged.
+    """
     finished, counted = False, None
-    for line in path.read_bytes().splitlines():
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as ex:
+        raise JournalError(f"{path} cannot be read: {ex.strerror}") from ex
+    for number, line in enumerate(lines, start=1):
         finished = line.startswith(b'{"finished":') and line.endswith(b"}")
         if line.startswith(b'{"counted":') and line.endswith(b"}"):
-            counted = json.loads(line)["counted"]
+            counted = read_line(line, f"{path}, line {number}", lambda entry: dict(entry["counted"]))
     return finished, counted

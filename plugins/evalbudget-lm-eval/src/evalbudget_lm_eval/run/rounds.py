@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget.repeats import COPIED, Copies
+from evalbudget.run import said_by
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.billing import at_a_kill
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
@@ -160,7 +161,7 @@ class Rounds:
                 "evalbudget: a round%s failed (%s); %d of its %d answers were had, the others are asked one "
                 "by one",
                 f" of arm {self._arm}" if self._arm else "",
-                f"{type(ex).__name__}: {ex}",
+                said_by(ex),
                 len(cells) - len(left),
                 len(cells),
             )

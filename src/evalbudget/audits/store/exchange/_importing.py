@@ -77,8 +77,8 @@ def _score(row: Row) -> float:
         raise InvalidInputError(f"score {row.score!r} is not a number")
     try:
         return float(row.score)
-    except ValueError:
-        raise InvalidInputError(f"score {row.score!r} is not a number") from None
+    except (ValueError, OverflowError):
+        raise InvalidInputError(f"score {str(row.score)[:60]!r} is not a number") from None
 
 
 def _time(row: Row) -> float | None:

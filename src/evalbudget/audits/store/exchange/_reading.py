@@ -113,7 +113,7 @@ def _jsonl(text: str) -> Iterator[Row]:
             continue
         try:
             entry = json.loads(line)
-        except ValueError as ex:
+        except (ValueError, RecursionError) as ex:
             raise InvalidInputError(f"line {number} is not JSON: {ex}") from ex
         if not isinstance(entry, dict) or not isinstance(entry.get("task"), str):
             raise InvalidInputError(f"line {number} is not an object with a task")
@@ -130,7 +130,7 @@ def _label_studio(text: str) -> Iterator[Row]:
     """Label Studio's exports JSON and JSON-MIN, and our own of tasks."""
     try:
         tasks = json.loads(text)
-    except ValueError as ex:
+    except (ValueError, RecursionError) as ex:
         raise InvalidInputError(f"not JSON: {ex}") from ex
     if not isinstance(tasks, list):
         raise InvalidInputError("not a list of tasks; export from Label Studio as JSON or JSON-MIN")
@@ -184,7 +184,8 @@ def _result(results: Any, place: str) -> Any:
     for result in results if isinstance(results, list) else ():
         if not isinstance(result, dict) or result.get("from_name") != "score":
             continue
-        value = result.get("value") or {}
+        value = result.get("value")
+        value = value if isinstance(value, dict) else {}
         for kind in ("number", "rating", "choices", "text"):
             if kind in value:
                 found = value[kind]

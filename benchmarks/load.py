@@ -1,0 +1,25 @@
+"""What large sizes take in time and memory; renders docs/benchmarks/load.md.
+
+Usage::
+
+    python benchmarks/load.py journal race
+    python benchmarks/load.py all --write-docs
+    python benchmarks/load.py all --quick
+"""
+
+from __future__ import annotations
+
+from load_sections.sizes import concurrent, items, journal, race
+from sections import Page, command
+
+PAGE = Page(
+    script="load",
+    name="load",
+    title="Load: time and memory at large sizes",
+    sections={"journal": journal, "concurrent": concurrent, "items": items, "race": race},
+)
+
+main = command(PAGE)
+
+if __name__ == "__main__":
+    main()

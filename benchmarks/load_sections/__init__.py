@@ -1,0 +1,1 @@
+"""Sizes that a purchase must bear: what they take in time and memory."""

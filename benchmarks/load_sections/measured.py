@@ -1,0 +1,150 @@
+"""One measurement in a process of its own, whose memory is that of nothing else.
+
+::
+
+    python -m load_sections.measured race '{"sampler": "race", "models": 500, ...}'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import resource
+import sys
+import tempfile
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from evalbudget import Design, Sampler
+from evalbudget.design import Reading, Request
+from evalbudget.hooks import plugins
+from evalbudget.journal import Event, Header
+from evalbudget.run import JournalFile, drive
+from evalbudget.sampler import Kind
+
+_UNIT = 1024**2 if sys.platform == "darwin" else 1024  # of ru_maxrss, to MiB
+
+
+def made(name: str, kind: Kind, design: Design) -> Sampler:
+    """A registered sampler with its defaults."""
+    sampler: Sampler = plugins().sampler(name, kind)(design, seed=1)
+    return sampler
+
+
+def told(seconds: array[float], whole: float) -> dict[str, float]:
+    """What is printed of the times of single decisions, and of the process."""
+    times = np.frombuffer(seconds, dtype=np.float64)
+    return {
+        "calls": float(times.size),
+        "seconds": whole,
+        "mean": float(times.mean()),
+        "p99": float(np.quantile(times, 0.99)),
+        "longest": float(times.max()),
+        "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _UNIT,
+    }
+
+
+def journal(readings: int) -> dict[str, float]:
+    """What it takes to record that a score is asked, and then what it is."""
+    design = Design.of_items(1000)
+    sampler = made("uniform", Kind.REPEATS, design)
+    requests = [sampler.ask()[0] for _ in range(readings)]
+    seconds = array("d")
+    with tempfile.TemporaryDirectory() as folder:
+        with JournalFile.create(Path(folder) / "journal.jsonl", Header.of(sampler, "0")) as file:
+            begun = perf_counter()
+            for request in requests:
+                reading = Reading(request, 0.5)
+                start = perf_counter()
+                file.append(Event(request))
+                file.append(Event(request, reading))
+                seconds.append(perf_counter() - start)
+        return told(seconds, perf_counter() - begun)
+
+
+def decisions(sampler: Sampler, calls: int, score: Callable[[Request], float]) -> dict[str, float]:
+    """One score after the other, as a host asks for them when an answer comes in."""
+    seconds = array("d")
+    begun = perf_counter()
+    for _ in range(calls):
+        start = perf_counter()
+        asked = sampler.ask()
+        spent = perf_counter() - start
+        if not asked:
+            break
+        reading = Reading(asked[0], score(asked[0]))
+        start = perf_counter()
+        sampler.tell((reading,))
+        seconds.append(spent + perf_counter() - start)
+    return told(seconds, perf_counter() - begun)
+
+
+def items(sampler: str, items: int, beyond: int) -> dict[str, float]:
+    """A run over so many items, as far past its first readings as ``beyond`` says; five levels of scores."""
+    one = made(sampler, Kind.REPEATS, Design.of_items(items))
+    draws = random.Random(2)
+    return decisions(one, one.minimum_readings + beyond, lambda _: float(draws.randrange(5)))
+
+
+def race(sampler: str, models: int, items: int, evaluations: int) -> dict[str, float]:
+    """A race of models whose chances of being right lie evenly between .3 and .7."""
+    design = Design(tuple(map(str, range(items))), tuple(f"model {m}" for m in range(models)))
+    draws = random.Random(2)
+
+    def score(request: Request) -> float:
+        return float(draws.random() < 0.3 + 0.4 * request.cell.model / models)
+
+    return decisions(made(sampler, Kind.MODELS, design), evaluations, score)
+
+
+def concurrent(sampler: str, at_once: int, items: int, readings: int, latency: float) -> dict[str, float]:
+    """So many calls under way in one process, of half to one and a half times the latency; with a journal."""
+    one = made(sampler, Kind.REPEATS, Design.of_items(items))
+    seconds, waiting, most, draws = array("d"), 0, 0, random.Random(2)
+    spent: dict[int, float] = {}
+    ask, tell = one.ask, one.tell
+
+    def timed_ask(n: int = 1, **more: Any) -> tuple[Request, ...]:
+        start = perf_counter()
+        requests = ask(n, **more)
+        for request in requests:
+            spent[request.id] = perf_counter() - start
+        return requests
+
+    def timed_tell(readings: Any) -> None:
+        readings, start = tuple(readings), perf_counter()
+        tell(readings)
+        seconds.append(perf_counter() - start + spent.pop(readings[0].request.id))
+
+    one.ask, one.tell = timed_ask, timed_tell  # type: ignore[method-assign]
+
+    async def answer(request: Request) -> float:
+        nonlocal waiting, most
+        waiting += 1
+        most = max(most, waiting)
+        await asyncio.sleep(latency * draws.uniform(0.5, 1.5))
+        waiting -= 1
+        return float(draws.randrange(5))
+
+    with tempfile.TemporaryDirectory() as folder:
+        path, begun = Path(folder) / "journal.jsonl", perf_counter()
+        record = asyncio.run(drive(one, answer, budget=readings, concurrency=at_once, journal=path))
+        found = told(seconds, perf_counter() - begun)
+    return found | {"most": float(most), "spent": record.spent}
+
+
+MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
+    "journal": journal,
+    "items": items,
+    "race": race,
+    "concurrent": concurrent,
+}
+
+if __name__ == "__main__":
+    print(json.dumps(MEASUREMENTS[sys.argv[1]](**json.loads(sys.argv[2]))))

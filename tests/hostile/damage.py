@@ -1,0 +1,85 @@
+"""What a valid file may turn into: cut off, flipped, foreign, or valid JSON with absurd values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalbudget.errors import EvalbudgetError
+
+VALUES = (
+    b"null", b"true", b"-1", b"0", b"1e400", b"-1e400", b"NaN", b"Infinity", b"9" * 400, b"9" * 5000, b"0.5",
+    b'""', b'"x"', b'"[red]x[/"', b'"\\ud800"', b'"\\u0000"', b"[]", b"{}", b"[[]]", b'{"x":1}', b"[1,2,3,4]",
+    b"[" * 3000, b'{"a":' * 3000, b"9223372036854775808",
+)  # fmt: skip
+_TOKEN = re.compile(rb'-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|"(?:[^"\\]|\\.)*"|true|false|null|\[[^\[\]]*\]')
+_ACCIDENTS = ("value", "value", "value", "cut", "flip", "insert", "drop", "foreign")
+
+
+@st.composite
+def damaged(draw: st.DrawFn, valid: bytes) -> bytes:
+    """A valid file after one or two accidents."""
+    data = valid
+    for _ in range(draw(st.integers(1, 2))):
+        data = _accident(draw, data)
+    return data
+
+
+def _accident(draw: st.DrawFn, data: bytes) -> bytes:
+    at = draw(st.integers(0, max(len(data) - 1, 0)))
+    match draw(st.sampled_from(_ACCIDENTS)):
+        case "value":
+            tokens = list(_TOKEN.finditer(data))
+            if not tokens:
+                return data
+            token = tokens[draw(st.integers(0, len(tokens) - 1))]
+            return data[: token.start()] + draw(st.sampled_from(VALUES)) + data[token.end() :]
+        case "cut":
+            return data[:at]
+        case "flip" if data:
+            return data[:at] + bytes([data[at] ^ draw(st.integers(1, 255))]) + data[at + 1 :]
+        case "insert":
+            return data[:at] + draw(st.binary(min_size=1, max_size=20)) + data[at:]
+        case "drop":
+            return data[:at] + data[at + draw(st.integers(1, 40)) :]
+    return draw(st.binary(max_size=60))
+
+
+def refusal(read: Callable[[], object], named: Path) -> str:
+    """What our own error says, which must name the file; empty if there is a result."""
+    try:
+        read()
+    except EvalbudgetError as ex:
+        told = str(ex)
+    else:
+        return ""
+    assert str(named) in told, told
+    return told
+
+
+def check_damage(valid: bytes, read: Callable[[bytes], object], named: Path, *, examples: int = 100) -> None:
+    """Whatever became of a file, reading it has a result or ends in our own error, which names it.
+
+    Args:
+        valid: the file.
+        read: reads it.
+        named: what the error must name.
+        examples: how many files to try; always the same ones.
+    """
+
+    @settings(
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        deadline=5_000,  # milliseconds: none hangs
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(damaged(valid))
+    def each(data: bytes) -> None:
+        refusal(lambda: read(data), named)
+
+    each()

@@ -1,0 +1,281 @@
+"""Files that somebody else made, or that broke: a result, or our own error that names the file."""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.audits.store.audits import Told
+from tests.hostile.damage import check_damage, refusal
+
+from evalbudget import Design, resume
+from evalbudget.audits.store import AuditStore
+from evalbudget.audits.store._second_pass_draws import go_on
+from evalbudget.audits.store.exchange import export, import_labels
+from evalbudget.backtest import RecordedScores
+from evalbudget.design import Reading
+from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.journal import Event, Header
+from evalbudget.races.prediction import FactorModel
+from evalbudget.races.prediction._files import load_factors, save_factors
+from evalbudget.recorded._files import open_scores
+from evalbudget.repeats.samplers import EBBernstein
+from evalbudget.run import JournalFile, read_journal
+
+CSV = b"model,item,rater,repeat,score\na,x,r,0,1.5\na,y,r,0,2\na,y,r,1,\nb,x,r,0,3\n"
+
+
+def reader(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], object]:
+    def of(data: bytes) -> object:
+        path.write_bytes(data)
+        return read(path)
+
+    return of
+
+
+def archive(arrays: dict[str, Any]) -> bytes:
+    """Not compressed: what is damaged are arrays, not checksums of blocks alone."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as pack:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            if isinstance(array, bytes):
+                member.write(array)
+            else:
+                np.save(member, array, allow_pickle=True)
+            pack.writestr(f"{name}.npy", member.getvalue())
+    return file.getvalue()
+
+
+SCORES: dict[str, Any] = {
+    "scores": np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2),
+    "models": np.array(["a", "b"]),
+    "items": np.array(["x", "y", "z"]),
+    "raters": np.array(["r", "s"]),
+    "allocation": np.array(["fixed", "adaptive"]),
+}
+OPTIONAL = ("categories", "reference", "epochs", "weights", "one_generation", "fixed_repeats", "cost", "usd")
+FACTORS = {"V": np.ones((4, 2)), "U": np.eye(5, 2), "items": np.array(list("abcd"))}
+
+
+def header(text: str, data: bytes = b"") -> bytes:
+    return b"\x93NUMPY\x01\x00" + (len(text) + 1).to_bytes(2, "little") + text.encode() + b"\n" + data
+
+
+def declared(shape: str, kind: str = "<f8") -> bytes:
+    return header(f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}}}")
+
+
+ABSURD: dict[str, Any] = {
+    "a number": np.array(1.0),
+    "nothing": np.array([]),
+    "names": np.array(["x", "[red]y[/"]),
+    "bytes": np.array([b"\xff", b"a"]),
+    "complex": np.array([1j, 2j]),
+    "dates": np.array(["2020-01-01"], "M8[s]"),
+    "records": np.zeros(3, dtype=[("a", "f8")]),
+    "infinite": np.array([np.inf, 1.0]),
+    "negative": np.array([-1.0, -2.0]),
+    "missing": np.array([np.nan, np.nan]),
+    "huge": np.full((2, 3, 2, 2), 1e300),
+    "huge whole numbers": np.full((2, 3, 2, 2), 2**63, dtype=np.uint64),
+    "objects": np.array([{"a": 1}, print], dtype=object),
+    "7 TiB": declared("(10**12,)".replace("10**12", "1000000000000")),
+    "more than a word counts": declared("(99999999999999999999999,)"),
+    "less than nothing": declared("(-1,)"),
+    "long names": declared("(3,)", "<U2000000000"),
+    "many of no size": declared("(1000000000000,)", "|V0"),
+    "code": header("__import__('os').abort()"),
+    "open brackets": header("(" * 300),
+    "an open quote": header("'"),
+    "a flag for a size": header("{'descr': '<f8', 'fortran_order': False, 'shape': (True,)}", b"0" * 8),
+    "an unhashable key": header("{[]: 2}"),
+    "no bytes": b"",
+    "another version": b"\x93NUMPY\x09\x00",
+}
+
+
+@pytest.mark.parametrize("what", list(ABSURD))
+def test_absurd_arrays(tmp_path: Path, what: str) -> None:
+    scores, factors = tmp_path / "scores.npz", tmp_path / "factors.npz"
+    for name in (*SCORES, *OPTIONAL):
+        scores.write_bytes(archive(SCORES | {name: ABSURD[what]}))
+        refusal(lambda: open_scores(scores), scores)
+    for name in FACTORS:
+        factors.write_bytes(archive(FACTORS | {name: ABSURD[what]}))
+        refusal(lambda: load_factors(factors), factors)
+
+
+def test_recorded_scores_and_factors_after_any_damage(tmp_path: Path) -> None:
+    scores, table, factors = (tmp_path / name for name in ("scores.npz", "scores.csv", "factors.npz"))
+    check_damage(archive(SCORES), reader(scores, open_scores), scores, examples=60)
+    check_damage(CSV, reader(table, open_scores), table)
+    save_factors(factors, FactorModel.of_factors(FACTORS["V"], list("abcd"), FACTORS["U"]))
+    check_damage(factors.read_bytes(), reader(factors, load_factors), factors, examples=60)
+
+
+BOMBS = """
+import sys, resource
+from pathlib import Path
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+from evalbudget.errors import InvalidInputError
+from evalbudget.recorded import _npz
+from evalbudget.recorded._files import open_scores
+_npz.LARGEST >>= 3  # lest the test itself writes gigabytes
+for path in map(Path, sys.argv[1:]):
+    try:
+        open_scores(path)
+    except InvalidInputError as ex:
+        assert str(path) in str(ex), ex
+        print(ex)
+print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])  # of this program alone
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the peak")
+def test_small_files_that_would_fill_the_memory(tmp_path: Path) -> None:
+    names = "item,model,rater,score\n" + "".join(f"i{i},m{i},r{i},1\n" for i in range(1500))
+    (tmp_path / "names.csv").write_text(names)
+    bomb = tmp_path / "bomb.npz"
+    with (
+        zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as pack,
+        pack.open("scores.npy", "w") as member,
+    ):
+        member.write(declared(f"(1, 1, 1, {(17 << 24) // 8})"))
+        for _ in range(17):
+            member.write(bytes(1 << 24))
+    assert bomb.stat().st_size < 1 << 21
+    done = subprocess.run(
+        [sys.executable, "-c", BOMBS, str(tmp_path / "names.csv"), str(bomb)],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    table, unpacked, used = done.stdout.splitlines()
+    assert "make a table of 25 GiB, nearly all empty" in table
+    assert "unpacks to 0.3 GiB, and at most 0.25 are read" in unpacked
+    assert int(used) < 300 * 1024
+
+
+def sampler() -> EBBernstein:
+    return EBBernstein(Design.of_items(4), seed=1)
+
+
+def test_a_journal_after_any_damage(tmp_path: Path) -> None:
+    path, damaged = tmp_path / "whole.jsonl", tmp_path / "journal.jsonl"
+    asked = sampler()
+    with JournalFile.create(path, Header.of(asked, "1")) as file:
+        for value in (0.5, None, 0.25, 1.0, 0.0, 0.75, 0.5, 0.5, 1.0):
+            (request,) = asked.ask()
+            reading = Reading(request, value, 1.0, None if value is not None else "refused")
+            asked.tell([reading])
+            file.append(Event(request))
+            file.append(Event(request, reading))
+        file.note("chosen", "rating-kernel")
+
+    def go_on(path: Path) -> None:
+        journal = read_journal(path)
+        assert journal.spent >= 0.0
+        resume(sampler(), journal, path=path)
+
+    check_damage(path.read_bytes(), reader(damaged, go_on), damaged, examples=200)
+
+
+@pytest.fixture(scope="module")
+def store_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path, told = tmp_path_factory.mktemp("store") / "a.sqlite", Told(n_items=30)
+    with told.create(path) as store:
+        told.draw(store)
+        for task in store.draws.tasks()[:3]:
+            store.labels.add(task.draw, told.score(store, task.draw), "ann")
+    return path.read_bytes()
+
+
+def use(path: Path) -> None:
+    """Whatever a command reads of a store."""
+    for left in path.parent.glob(f"{path.name}-*"):
+        left.unlink()
+    with AuditStore.open(path) as store:
+        export(store, "csv", judge=True)
+        store.labels.history()
+        store.attempts.all()
+        go_on(store).as_json()
+
+
+def test_an_audit_store_after_any_damage(store_bytes: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    check_damage(store_bytes, reader(path, use), path, examples=30)
+
+
+WRITTEN = (None, -1, 2**62, 1e400, "x", b"\xff", '{"config":[]}', "[" * 2000)
+
+
+@pytest.mark.parametrize("value", WRITTEN, ids=lambda value: repr(value)[:12])
+def test_an_audit_store_that_something_else_wrote_into(
+    store_bytes: bytes, tmp_path: Path, value: object
+) -> None:
+    path = tmp_path / "a.sqlite"
+    path.write_bytes(store_bytes)
+    with sqlite3.connect(path) as db:
+        tables = ("contexts", "draws", "labels")
+        columns = [(t, c[1], "rowid = 1") for t in tables for c in db.execute(f"PRAGMA table_info({t})")]
+        columns += [("meta", "value", f"key = '{key}'") for (key,) in db.execute("SELECT key FROM meta")]
+        triggers = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
+    db.close()
+    for table, column, row in columns:
+        path.write_bytes(store_bytes)
+        db = sqlite3.connect(path, isolation_level=None)
+        for name in ("synchronous = OFF", "journal_mode = MEMORY", "ignore_check_constraints = ON"):
+            db.execute(f"PRAGMA {name}")
+        for name in triggers:
+            db.execute(f"DROP TRIGGER {name}")
+        try:
+            db.execute(f'UPDATE {table} SET "{column}" = ? WHERE {row}', (value,))
+        except sqlite3.Error:
+            continue  # not even SQLite lets it in
+        finally:
+            db.close()
+        refusal(lambda: use(path), path)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "label-studio"])
+def test_labels_after_any_damage(store_bytes: bytes, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "a.sqlite"
+    path.write_bytes(store_bytes)
+    with AuditStore.open(path) as store:
+        text = export(store, kind)
+        if kind == "label-studio":
+            text = json.dumps(json.loads(text)[:4])
+
+        def read(data: bytes) -> None:
+            try:
+                import_labels(store, data.decode(errors="replace"), kind, "bob")
+            except InvalidInputError as ex:  # the command adds the file's name: tests/cli
+                raise InvalidInputError(f"{path}: {ex}") from ex
+
+        check_damage(text[:3000].encode(), read, path)
+
+
+@pytest.mark.parametrize("name", ["scores.npz", "scores.csv", "factors.npz", "journal.jsonl", "a.sqlite"])
+def test_a_folder_in_place_of_a_file(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.mkdir()
+    readers: dict[str, Callable[[Path], object]] = {
+        "scores.npz": RecordedScores.load,
+        "factors.npz": load_factors,
+        "journal.jsonl": JournalFile.open,
+        "a.sqlite": AuditStore.open,
+    }
+    read = readers.get(name)
+    if read is None:
+        assert open_scores(path) is None
+        return
+    with pytest.raises(EvalbudgetError, match=name):
+        read(path)

@@ -1,0 +1,161 @@
+"""Disks that are full, folders that nobody may write, clocks that go back, no home: nothing paid is lost."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from tests.audits.store.audits import Clock, Told, audit, design
+
+from evalbudget.audits.store import AuditStore
+from evalbudget.backtest import RecordedScores
+from evalbudget.cli.main import cli
+from evalbudget.errors import AuditStoreError, EvalbudgetError, InvalidInputError, JournalError
+from evalbudget.races.prediction._files import save_factors, train_cached
+from evalbudget.run import LinesFile, read_journal
+
+FULL = """
+import resource, signal, sys
+import anyio
+from evalbudget import Design
+from evalbudget.errors import JournalError
+from evalbudget.repeats.samplers import EBBernstein
+from evalbudget.run import drive
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+limit = int(sys.argv[2])
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+asked = 0
+
+async def answer(request):
+    global asked
+    asked += 1
+    await anyio.sleep(0)
+    return float(request.cell.item % 2)
+
+async def run():
+    sampler = EBBernstein(Design.of_items(6), seed=4)
+    await drive(sampler, answer, budget=120, concurrency=4, journal=sys.argv[1])
+
+try:
+    anyio.run(run)
+except JournalError as ex:
+    print(ex, file=sys.stderr)
+print(asked)
+"""
+
+
+def test_a_full_disk_ends_the_run_and_loses_only_what_was_under_way(tmp_path: Path) -> None:
+    path, paid, told = tmp_path / "run.jsonl", 0, []
+    for limit in (3000, 3500, 0):
+        done = subprocess.run(
+            [sys.executable, "-c", FULL, str(path), str(limit)],
+            capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+        paid += int(done.stdout)
+        told.append(done.stderr)
+        if limit:
+            assert "Traceback" not in done.stderr
+            assert f"{path} cannot be written: [Errno 27] File too large. Make room" in done.stderr
+            assert "run the same command again" in done.stderr
+    assert "cannot be written" not in told[-1]
+    journal = read_journal(path)
+    assert (journal.spent, journal.pending) == (120.0, ())
+    assert 120 <= paid <= 120 + 2 * 4  # as many as were under way at each end were paid and not recorded
+
+
+def test_a_full_disk_under_an_audit(tmp_path: Path) -> None:
+    told = Told(n_items=30)
+    with told.create(tmp_path / "a.sqlite") as store:
+        told.draw(store)
+        first, *others = store.draws.tasks()
+        store.labels.add(first.draw, 5, "ann")
+        pages = store._db.rows("PRAGMA page_count")[0][0]
+        store._db.rows(f"PRAGMA max_page_count = {pages}")
+        rows = [(task.draw, 5.0, f"{i} {'x' * 90}", None) for i in range(40) for task in others]
+        with pytest.raises(AuditStoreError, match=r"a\.sqlite cannot be written: .*full\. Make room"):
+            store.labels.add_all(rows)
+    with AuditStore.open(tmp_path / "a.sqlite") as store:
+        assert store.labels.counting()[first.draw].score == 5
+
+
+@pytest.mark.parametrize("folder", ["/proc", "a file"])
+def test_where_nothing_can_be_written(tmp_path: Path, folder: str, small: RecordedScores) -> None:
+    place = Path(folder) if folder == "/proc" else tmp_path / "file"
+    if folder == "/proc":
+        if not place.is_dir():
+            pytest.skip("no /proc here")
+    else:
+        place.write_text("")
+    small.save(tmp_path / "scores.npz")
+    with pytest.raises(JournalError, match=rf"{place}.* cannot be written"):
+        LinesFile.create(place / "run.jsonl")
+    with pytest.raises(AuditStoreError, match=f"{place}"):
+        AuditStore.create(place / "a.sqlite", design())
+    for write in (lambda: small.save(place / "x.npz"), lambda: save_factors(place / "f.npz", trained())):
+        with pytest.raises(InvalidInputError, match=rf"{place}.* cannot be written"):
+            write()
+    for option in ("--json", "--html"):
+        told = CliRunner().invoke(cli, ["report", f"{tmp_path / 'scores.npz'}", option, f"{place / 'out'}"])
+        assert told.exit_code == 2
+        assert str(place) in told.output
+
+
+def trained(folder: Path | None = None):  # type: ignore[no-untyped-def]
+    scores = np.random.default_rng(1).uniform(size=(6, 5))
+    return train_cached(scores, list("abcde"), rank=1, ridge=1.0, folder=folder or "/proc")
+
+
+def test_without_a_home_nothing_is_kept_and_everything_works(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME", "EVALBUDGET_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def nobody(_: int) -> None:
+        raise KeyError("uid")
+
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    scores = np.random.default_rng(1).uniform(size=(6, 5))
+    assert train_cached(scores, list("abcde"), rank=1, ridge=1.0).items == tuple("abcde")
+    assert "Name a folder in EVALBUDGET_CACHE" in caplog.text
+
+
+def test_commands_without_a_home(tmp_path: Path, small: RecordedScores) -> None:
+    small.save(tmp_path / "scores.npz")
+    environment = {"PATH": os.environ["PATH"], "EVALBUDGET_DISABLE_PLUGINS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    command = [sys.executable, "-m", "evalbudget", "report", "scores.npz"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+def test_a_clock_that_goes_back(tmp_path: Path) -> None:
+    clock = Clock()
+    with audit(tmp_path / "a.sqlite", clock=clock) as store:
+        store.labels.add(0, 5, "ann")
+        held = store.leases.next("gone", "bob", seconds=600)
+        assert held is not None
+        clock.now -= 30 * 86_400
+        store.labels.correct(0, 7, "ann")
+        store.labels.add(6, 6, "ann")
+        assert {draw: label.score for draw, label in store.labels.counting().items()} == {0: 7, 6: 6}
+        assert store.leases.count() == 0  # nobody holds a draw for a month because a clock was set
+        again = store.leases.next("here", "ann")
+        assert again is not None
+        assert again.draw == held.draw == 1
+
+
+def test_what_is_refused_is_our_own_error(tmp_path: Path) -> None:
+    with pytest.raises(EvalbudgetError):
+        LinesFile.create(tmp_path / "no folder" / "run.jsonl")
