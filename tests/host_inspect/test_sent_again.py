@@ -120,7 +120,7 @@ def test_what_the_budget_does_not_pay_is_not_sent_again(server: Server, tmp_path
 def test_samples_under_way_are_waited_for_and_kept(server: Server, tmp_path: Path) -> None:
     server.latency = 0.2
     command = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
-    flags = ["--display", "none", "--log-buffer", "1", "--log-dir", str(tmp_path)]
+    flags = ["--display", "plain", "--log-buffer", "1", "--log-dir", str(tmp_path)]
 
     def start(*arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -141,7 +141,7 @@ def test_samples_under_way_are_waited_for_and_kept(server: Server, tmp_path: Pat
     run.send_signal(signal.SIGTERM)
     said, _ = run.communicate(timeout=120)
     assert run.returncode == 130, said[-2000:]
-    assert "under way, and are waited for" in said
+    assert "so they are waited for" in " ".join(said.split())
     (path,) = list_eval_logs(str(tmp_path))
     log = read_eval_log(path)
     answered = [sample for sample in log.samples or [] if sample.error is None]

@@ -13,7 +13,7 @@ from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note
 
 log = logging.getLogger(__name__)
 
-_WAITING = "evalbudget: %d samples are under way, and are waited for since they are paid; Ctrl-C again to give them up"
+_WAITING = "evalbudget: %d samples are under way and paid, so they are waited for; Ctrl-C again gives them up"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
