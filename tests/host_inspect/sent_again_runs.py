@@ -1,0 +1,70 @@
+"""Runs against a server that hangs up, in a process of its own: the client leaves its connections open.
+
+Prints, for each of the scenarios, what was billed and what the log says. ``LOGS`` is a folder.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from inspect_ai import Task
+from inspect_ai import eval as run_task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import get_model
+from inspect_ai.scorer import includes
+from inspect_ai.solver import generate
+
+from evalbudget_inspect import budgeted
+from evalbudget_inspect.host.attempt_notes import read_note
+from loopback import GARBLED, Server
+
+ITEMS, BUDGET = 6, 18
+HUNG_UP = None  # after the answer was computed
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "hung up": {"status": HUNG_UP, "after": 4, "times": 2},
+    "garbled": {"status": GARBLED, "after": 4, "times": 2},
+    "error": {"status": 500, "after": 4, "times": 2},
+    "unpaid": {"status": HUNG_UP, "after": BUDGET - 1, "times": math.inf},
+}
+
+
+def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
+    samples = [Sample(id=f"item-{i}", input=f"Question {i}.", target=f"{i}") for i in range(ITEMS)]
+    task = Task(dataset=MemoryDataset(samples), solver=generate(), scorer=includes())
+    with Server(latency=0.01) as server:
+        os.environ |= {"HERE_BASE_URL": f"{server.url}/v1", "HERE_API_KEY": "unused"}
+        server.fail(**failure)
+        (log,) = run_task(
+            budgeted(task, budget=BUDGET, sampler="uniform"),
+            model=get_model("openai-api/here/m", memoize=False),
+            log_dir=str(folder),
+            display="none",
+            log_buffer=1,
+            fail_on_error=False,
+            max_samples=2,
+        )
+        billed, calls = sum(one.billed for one in server.served), server.calls()
+    assert log.results is not None
+    entries = [(score.metadata or {}).get("evalbudget") or {} for score in log.results.scores]
+    entry = next(entry for entry in entries if "spent" in entry)
+    note = read_note(str(folder), log.eval.task_id)
+    return {
+        "billed": billed,
+        "calls": calls,
+        "spent": entry["spent"],
+        "readings": entry["readings"],
+        "samples": len(log.samples or []),
+        "sent again": note.calls,
+        "begun": note.samples,
+        "limits": [sample.limit.reason for sample in log.samples or [] if sample.limit is not None],
+    }
+
+
+if __name__ == "__main__":
+    logs = Path(sys.argv[1])
+    print(json.dumps({name: _played(logs / name, failure) for name, failure in SCENARIOS.items()}))
