@@ -16,8 +16,8 @@ from inspect_ai import Task
 from inspect_ai import eval as run_task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import get_model
-from inspect_ai.scorer import includes
-from inspect_ai.solver import generate
+from inspect_ai.scorer import Score, Scorer, Target, includes, mean, scorer
+from inspect_ai.solver import TaskState, generate
 
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host.attempt_notes import read_note
@@ -30,12 +30,25 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "garbled": {"status": GARBLED, "after": 4, "times": 2},
     "error": {"status": 500, "after": 4, "times": 2},
     "unpaid": {"status": HUNG_UP, "after": BUDGET - 1, "times": math.inf},
+    "judge unpaid": {"status": HUNG_UP, "after": BUDGET - 1, "times": math.inf, "model": "judge"},
 }
+
+
+@scorer(metrics=[mean()])
+def asks() -> Scorer:
+    """Asks a judge, and agrees with everybody."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        await get_model("openai-api/here/judge").generate(state.output.completion)
+        return Score(value=1.0)
+
+    return score
 
 
 def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
     samples = [Sample(id=f"item-{i}", input=f"Question {i}.", target=f"{i}") for i in range(ITEMS)]
-    task = Task(dataset=MemoryDataset(samples), solver=generate(), scorer=includes())
+    judged = failure.get("model") == "judge"
+    task = Task(dataset=MemoryDataset(samples), solver=generate(), scorer=asks() if judged else includes())
     with Server(latency=0.01) as server:
         os.environ |= {"HERE_BASE_URL": f"{server.url}/v1", "HERE_API_KEY": "unused"}
         server.fail(**failure)
@@ -45,7 +58,6 @@ def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
             log_dir=str(folder),
             display="none",
             log_buffer=1,
-            fail_on_error=False,
             max_samples=2,
         )
         billed, calls = sum(one.billed for one in server.served), server.calls()
@@ -59,6 +71,8 @@ def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
         "spent": entry["spent"],
         "readings": entry["readings"],
         "samples": len(log.samples or []),
+        "judged": sum(one.billed and one.model == "judge" for one in server.served),
+        "status": log.status,
         "sent again": note.calls,
         "begun": note.samples,
         "limits": [sample.limit.reason for sample in log.samples or [] if sample.limit is not None],

@@ -68,6 +68,13 @@ def test_what_the_budget_does_not_pay_is_not_sent_again(found: dict[str, dict[st
     assert (one["readings"], one["limits"]) == (BUDGET - 1, [UNPAID])
 
 
+def test_nor_is_a_judges_call_and_the_run_goes_on(found: dict[str, dict[str, Any]]) -> None:
+    one = found["judge unpaid"]
+    assert one["status"] == "success"
+    assert one["judged"] == one["spent"] == BUDGET
+    assert (one["readings"], one["samples"]) == (BUDGET - 1, BUDGET)
+
+
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     with Server(latency=0.2) as there:
@@ -199,6 +206,12 @@ def test_nothing_is_sent_that_is_not_paid(monkeypatch: pytest.MonkeyPatch) -> No
     assert (world.paid, world.sent) == ([1.0], 2)
 
 
+def test_the_host_is_stopped_where_a_client_hides_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = _World(monkeypatch, pays=0)
+    with pytest.raises(LimitExceededError):
+        world.play(TimeoutError(), again=(0,))
+
+
 def test_models_have_their_own_account() -> None:
     calls = _Calls(_never)
     asyncio.run(calls.lost("judge"))
@@ -269,13 +282,13 @@ def test_signals_are_passed_on_once_nothing_is_under_way(heard: list[int], tmp_p
         signal.raise_signal(signal.SIGTERM)
         assert interrupts.came
         held = asyncio.create_task(interrupts.begins("c", attempt))
-        await interrupts.ends("a")
+        interrupts.ends("a")
         await asyncio.sleep(0.05)
         assert heard == []
         again = asyncio.create_task(interrupts.begins("b", attempt))  # it failed, and would be tried again
         await asyncio.sleep(0.2)
         assert heard == [signal.SIGINT]
-        await interrupts.ends("b")
+        interrupts.ends("b")
         assert heard == [signal.SIGINT]
         held.cancel()
         again.cancel()
@@ -315,7 +328,7 @@ def test_a_run_without_a_signal_is_not_interrupted(heard: list[int]) -> None:
     async def play() -> None:
         interrupts.watch()
         await interrupts.begins("a")
-        await interrupts.ends("a")
+        interrupts.ends("a")
 
     asyncio.run(play())
     interrupts.release()

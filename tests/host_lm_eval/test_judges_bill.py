@@ -13,9 +13,11 @@ import pytest
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
 from tests.host_lm_eval.worlds import journal_of
 
+from evalbudget.errors import JournalError
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judges.asking import Asking
 from evalbudget_lm_eval.judges.judge_models import forget_judges
+from evalbudget_lm_eval.run.record import Kept
 from loopback import GARBLED, Server, rating
 
 BUDGET = 36
@@ -97,6 +99,23 @@ def test_calls_of_judges_under_way_at_a_kill_are_spent(
     calls = server.calls()
     again = _run(folder, server)  # what was lost is counted once
     assert (server.calls(), again["failed"]) == (calls, lost)
+
+
+@pytest.mark.parametrize("method", ["told", "pays"])
+def test_what_cannot_be_recorded_ends_the_run(
+    server: Server, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    if method == "pays":
+        server.fail(GARBLED, model="a", times=1)
+
+    def full(*given: Any) -> None:
+        raise JournalError("the disk is full")
+
+    monkeypatch.setattr(Kept, "pay" if method == "pays" else "begin", full)
+    with pytest.raises(JournalError, match="disk is full"):
+        _run(_folder(server, 1), server)
+    asked = [one.prompt for one in server.served if one.model == "a"]
+    assert len(asked) == len(set(asked)) <= 3  # the next one may be on its way; nothing is sent again
 
 
 def test_local_judges_bill_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,7 +173,7 @@ class _Labeller:
         try:
             return await self._ask_now(state, target)
         finally:
-            await interrupts.ends(name)
+            interrupts.ends(name)
 
     async def _ask_now(self, state: TaskState, target: Target) -> Score | None:
         if self._unusable:

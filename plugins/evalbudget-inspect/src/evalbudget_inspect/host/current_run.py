@@ -15,8 +15,8 @@ from inspect_ai.hooks import (
     ModelRetry,
     RunEnd,
     RunStart,
+    SampleAttemptEnd,
     SampleAttemptStart,
-    SampleEnd,
     TaskStart,
     hooks,
 )
@@ -130,10 +130,14 @@ class RunHooks(Hooks):
             interrupts.watch()
             await interrupts.begins(data.sample_id, run.attempt)
 
-    async def on_sample_end(self, data: SampleEnd) -> None:
-        """It is in the log."""
-        await sent_again.settle(data.sample_id)
-        await interrupts.ends(data.sample_id)
+    async def on_sample_attempt_end(self, data: SampleAttemptEnd) -> None:
+        """It is in the log, unless it is tried again."""
+        run = current_run()
+        try:
+            await sent_again.settle(data.sample_id)
+        finally:
+            if run is not None and run.is_ours:
+                interrupts.ends(data.sample_id)
 
     async def on_model_retry(self, data: ModelRetry) -> None:
         """A reply that the host cannot use may be billed too."""

@@ -23,9 +23,9 @@ class Interrupts:
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}
         self._under_way: set[str] = set()
-        self._held: dict[str, Attempt | None] = {}
+        self._held: set[str] = set()
         self._came = False
-        self._passed = False
+        self._passing = anyio.Event()
         self.ended_a_run = False
         """Whether the last run that was watched had a signal."""
 
@@ -43,6 +43,7 @@ class Interrupts:
             if before not in (signal.SIG_IGN, None):  # whoever ignores it has a reason
                 self._before[number] = before
                 signal.signal(number, self._signal)
+        self._passing = anyio.Event()
 
     def release(self) -> None:
         """Leave signals to whom they belonged, unless these have been left to others already."""
@@ -50,8 +51,13 @@ class Interrupts:
             if signal.getsignal(number) == self._signal:
                 signal.signal(number, handler)
         self.ended_a_run = self._came
-        self._before, self._under_way, self._held = {}, set(), {}
-        self._came = self._passed = False
+        self._before, self._under_way, self._held = {}, set(), set()
+        self._came = False
+        self._passing = anyio.Event()
+
+    def holds(self, sample: str) -> bool:
+        """Whether a sample waits for the end of the run, and has asked nothing."""
+        return sample in self._held
 
     async def begins(self, sample: str, attempt: Attempt | None = None) -> None:
         """A sample is about to ask its first question; after a signal it never does."""
@@ -60,16 +66,22 @@ class Interrupts:
         if not self._came:
             self._under_way.add(sample)
             return
-        self._under_way.discard(sample)  # it failed, and would be tried again
-        self._held[sample] = attempt
-        await self._pass_on_if_done()
+        self._held.add(sample)
+        with anyio.CancelScope(shield=True):  # no time limit has it go on
+            if attempt is not None:
+                try:
+                    await add_to_note(attempt, held=[sample])
+                except Exception as ex:  # whatever a file system raises; the sample counts as begun then
+                    log.warning("evalbudget: %s cannot be noted: %s", sample, ex)
+            self.ends(sample)
+            await self._passing.wait()
         await anyio.sleep_forever()
 
-    async def ends(self, sample: str) -> None:
-        """A sample is in the log."""
+    def ends(self, sample: str) -> None:
+        """An attempt at a sample has ended, and is in the log."""
         self._under_way.discard(sample)
-        if self._came:
-            await self._pass_on_if_done()
+        if self._came and not self._under_way and not self._passing.is_set():
+            self._pass_on()
 
     def _signal(self, number: int, frame: object) -> None:
         again, self._came = self._came, True
@@ -79,16 +91,9 @@ class Interrupts:
         # from a thread: the signal may have come while this one was writing to the same log
         threading.Thread(target=log.warning, args=(_WAITING, len(self._under_way))).start()
 
-    async def _pass_on_if_done(self) -> None:
-        if self._under_way or self._passed:
-            return
-        self._passed = True
-        for attempt in {attempt for attempt in self._held.values() if attempt is not None}:
-            await add_to_note(attempt, held=[s for s, own in self._held.items() if own == attempt])
-        self._pass_on()
-
     def _pass_on(self) -> None:
         """Let the host end the run as it does at Ctrl-C, whose handler it has; it has none for SIGTERM."""
+        self._passing.set()
         handler = self._before.get(signal.SIGINT, signal.default_int_handler)
         if callable(handler):
             handler(signal.SIGINT, None)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from inspect_ai.scorer import Metric, Score, Scorer, Target
 from inspect_ai.solver import TaskState
-from inspect_ai.util import RegistryInfo
+from inspect_ai.util import LimitExceededError, RegistryInfo
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.private import (
@@ -25,6 +25,7 @@ from evalbudget_inspect.host.private import (
     set_registry_params,
     unique_scorer_name,
 )
+from evalbudget_inspect.host.sent_again import gave_up
 
 METADATA = "evalbudget"
 """Key of our entries in a host's metadata."""
@@ -186,7 +187,12 @@ def with_metrics(
             return None
         judge = None if seat is None else await seat(state)
         with nullcontext() if judge is None else judge:
-            result = await base(state, target)
+            try:
+                result = await base(state, target)
+            except LimitExceededError:
+                if gave_up():  # the host would take it for an error of the sample, or of the run
+                    return None
+                raise
         if result is None:
             return None
         own = (result.metadata or {}).get(METADATA) or {}  # of a scorer that rotates

@@ -128,7 +128,14 @@ async def settle(sample: str) -> None:
 
 
 async def retried() -> None:
-    """The host asks again, whatever the reply was."""
+    """The host asks again, whatever the reply was.
+
+    Raises:
+        LimitExceededError: nothing of this sample is asked again, since the budget does not pay for it.
+    """
+    asking = _calls_of_sample()
+    if asking is not None and asking.unpaid:  # some clients take our own error for a lost connection
+        raise LimitExceededError("custom", value=1, limit=0, message=UNPAID)
     last = _last.get()
     if last is not None:
         calls, model = last

@@ -16,6 +16,7 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget_inspect.host.attempt_notes import add_to_note
 from evalbudget_inspect.host.current_run import Run, current_run
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
+from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import slice_dataset
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.score_values import in_range, score_to_float
@@ -122,7 +123,7 @@ class RaceSource(SampleSource):
         seat = self._current()
         if seat is not None:
             seat.scored = True
-        return not (is_refused(state.metadata) or gave_up())
+        return not (is_refused(state.metadata) or gave_up() or interrupts.holds(state.uuid))
 
     # bookkeeping
 

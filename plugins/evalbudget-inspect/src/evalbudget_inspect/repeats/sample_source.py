@@ -245,7 +245,7 @@ class BudgetedSource(SampleSource):
         """Whether to score this state; keeps the generation, where judges are repeated."""
         serving = await self._serving()
         serving.scoring = True
-        if is_refused(state.metadata) or gave_up():
+        if is_refused(state.metadata) or gave_up() or interrupts.holds(state.uuid):
             return False
         return self.config.repeat is not Repeat.JUDGE or serving.kept.keep(state)
 

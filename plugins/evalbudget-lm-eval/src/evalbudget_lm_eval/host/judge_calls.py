@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from evalbudget.errors import EvalbudgetError
 from evalbudget_lm_eval.host.billing import may_be_billed
 from evalbudget_lm_eval.host.wire import Final, NoticingSession
 
@@ -68,6 +69,10 @@ class _Calls:
         times = self._times.pop(id(messages), 0) + 1
         if times >= self._most:
             return
-        if not self._again(len(messages) if may_be_billed(error, sent=sent) else 0):
+        try:
+            again = self._again(len(messages) if may_be_billed(error, sent=sent) else 0)
+        except EvalbudgetError as ex:  # it cannot be recorded
+            raise Final(ex) from ex
+        if not again:
             raise Final(error) from error
         self._times[id(messages)] = times

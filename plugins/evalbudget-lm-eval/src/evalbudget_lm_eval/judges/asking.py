@@ -17,7 +17,7 @@ from lm_eval.api.instance import Instance
 from lm_eval.models.openai_completions import LocalCompletionsAPI
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.judges.schedules import Dealer
 from evalbudget.run import said_by
 from evalbudget_lm_eval.host.identity import is_api
@@ -285,6 +285,8 @@ def _replies(lm: Any, contexts: Sequence[Any], options: Mapping[str, Any]) -> li
     try:
         return list(lm.generate_until(requests))
     except Final as ex:
+        if isinstance(ex.error, EvalbudgetError):
+            raise ex.error from None
         return [ex.error]
     except Exception as ex:  # whatever the model raises
         if len(contexts) == 1:

@@ -8,7 +8,7 @@ from typing import Any
 
 from lm_eval.api.filter import Filter
 
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, JournalError
 from evalbudget.judges.schedules import Dealer
 from evalbudget_lm_eval.host.answers import asked_now, task_now
 from evalbudget_lm_eval.judges.asking import Answer, Asking
@@ -79,6 +79,8 @@ class CyclicJudgeFilter(Filter):  # type: ignore[misc]  # the host is untyped
         try:
             panel = JudgePanel.of(self._options)
             return _judge(panel, responses, docs)
+        except JournalError:  # what judges said is lost if the run goes on
+            raise
         except EvalbudgetError as ex:
             log.error(
                 "%s. No judge was asked. The responses are kept where samples are logged; --use_cache keeps "
