@@ -29,14 +29,11 @@ ITEMS, BUDGET = 6, 18
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What the bill and the log say of each scenario."""
+def test_what_is_sent_again_is_on_the_bill(tmp_path: Path) -> None:
     script = Path(__file__).with_name("sent_again_runs.py")
-    folder = tmp_path_factory.mktemp("logs")
     path = os.pathsep.join([str(ROOT / "benchmarks"), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
-        [sys.executable, str(script), str(folder)],
+        [sys.executable, str(script), str(tmp_path)],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
@@ -44,32 +41,23 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    told: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    found: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
 
+    for name in ("hung up", "garbled"):  # paid each time
+        one = found[name]
+        assert one["billed"] == one["spent"] == BUDGET
+        assert (one["readings"], one["samples"]) == (BUDGET - 2, BUDGET - 2)
+        assert (one["sent again"], one["begun"], one["limits"]) == (2.0, 0, [])
 
-@pytest.mark.parametrize("fault", ["hung up", "garbled"])
-def test_a_call_that_is_sent_again_is_paid(found: dict[str, dict[str, Any]], fault: str) -> None:
-    one = found[fault]
-    assert one["billed"] == one["spent"] == BUDGET
-    assert (one["readings"], one["samples"]) == (BUDGET - 2, BUDGET - 2)
-    assert (one["sent again"], one["begun"], one["limits"]) == (2.0, 0, [])
-
-
-def test_errors_of_the_server_cost_nothing(found: dict[str, dict[str, Any]]) -> None:
-    one = found["error"]
+    one = found["error"]  # of the server, which costs nothing
     assert one["billed"] == one["spent"] == one["readings"] == BUDGET
     assert one["sent again"] == 0
 
-
-def test_what_the_budget_does_not_pay_is_not_sent_again(found: dict[str, dict[str, Any]]) -> None:
-    one = found["unpaid"]
+    one = found["unpaid"]  # by the budget, and so not sent again
     assert one["billed"] == one["calls"] == one["spent"] == BUDGET
     assert (one["readings"], one["limits"]) == (BUDGET - 1, [UNPAID])
 
-
-def test_nor_is_a_judges_call_and_the_run_goes_on(found: dict[str, dict[str, Any]]) -> None:
-    one = found["judge unpaid"]
+    one = found["judge unpaid"]  # nor is a judge's call, and the run goes on
     assert one["status"] == "success"
     assert one["judged"] == one["spent"] == BUDGET
     assert (one["readings"], one["samples"]) == (BUDGET - 1, BUDGET)

@@ -152,7 +152,7 @@ def test_a_signal_while_recorded_answers_are_judged_keeps_what_judges_say(
         _run(folder, server)
     sender.join()
     server.latency = 0.0
-    assert 1 <= _bill(server) <= 8
+    assert 1 <= _bill(server) <= 12  # of the first round
     text = Path("j.jsonl").read_text()
     assert text.count('"request":-1') == text.count('"asks"') == _bill(server)
     block = _run(folder, server)
