@@ -20,6 +20,7 @@ from inspect_ai.scorer import Score, Scorer, Target, includes, mean, scorer
 from inspect_ai.solver import TaskState, generate
 
 from evalbudget_inspect import budgeted
+from evalbudget_inspect.host import sent_again
 from evalbudget_inspect.host.attempt_notes import read_note
 from loopback import GARBLED, Server
 
@@ -61,6 +62,7 @@ def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
             max_samples=2,
         )
         billed, calls = sum(one.billed for one in server.served), server.calls()
+    assert not sent_again._payers  # a run that has ended is let go
     assert log.results is not None
     entries = [(score.metadata or {}).get("evalbudget") or {} for score in log.results.scores]
     entry = next(entry for entry in entries if "spent" in entry)

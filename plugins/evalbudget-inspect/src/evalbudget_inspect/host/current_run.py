@@ -156,6 +156,7 @@ class RunHooks(Hooks):
     async def on_run_end(self, data: RunEnd) -> None:
         """Let races know that nothing more comes."""
         interrupts.release()
+        sent_again.forget_payers()
         for watcher in _watchers:
             watcher.run_ends(data.run_id)
 

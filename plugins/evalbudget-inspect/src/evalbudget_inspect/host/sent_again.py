@@ -85,6 +85,12 @@ def pay_by(eval_id: str, pays: Pays) -> None:
     _count_calls()
 
 
+def forget_payers() -> None:
+    """The run has ended: nobody pays for it any more."""
+    _payers.clear()
+    _calls.clear()
+
+
 @asynccontextmanager
 async def paying(pays: Pays) -> AsyncIterator[None]:
     """Who pays for what is sent again within this block, where no run is under way."""
