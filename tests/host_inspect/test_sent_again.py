@@ -19,6 +19,7 @@ import pytest
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.util import LimitExceededError
 
+from evalbudget.run import UNANSWERED
 from evalbudget_inspect.host import sent_again
 from evalbudget_inspect.host.attempt_notes import Attempt, Note, add_to_note, read_note, write_note
 from evalbudget_inspect.host.interrupts import Interrupts
@@ -48,10 +49,13 @@ def test_what_is_sent_again_is_on_the_bill(tmp_path: Path) -> None:
         assert one["billed"] == one["spent"] == BUDGET
         assert (one["readings"], one["samples"]) == (BUDGET - 2, BUDGET - 2)
         assert (one["sent again"], one["begun"], one["limits"]) == (2.0, 0, [])
+        assert (one["failed"], one["failures"]) == (2, {UNANSWERED: 2})
+        assert one["summary"]["failures"] == one["failures"]
+        assert f"Failed 2 calls: {UNANSWERED}" in " ".join(one["summary"]["text"].split())
 
     one = found["error"]  # of the server, which costs nothing
     assert one["billed"] == one["spent"] == one["readings"] == BUDGET
-    assert one["sent again"] == 0
+    assert one["sent again"] == one["failed"] == 0
 
     one = found["unpaid"]  # by the budget, and so not sent again
     assert one["billed"] == one["calls"] == one["spent"] == BUDGET
@@ -115,7 +119,9 @@ def test_samples_under_way_are_waited_for_and_kept(server: Server, tmp_path: Pat
     said, _ = again.communicate(timeout=120)
     assert again.returncode == 0, said[-2000:]
     whole = read_eval_log(list_eval_logs(str(tmp_path))[0])
-    assert (_bill(server), _entry(whole)["spent"], len(whole.samples or [])) == (BUDGET, BUDGET, BUDGET)
+    entry = _entry(whole)
+    assert (_bill(server), entry["spent"], len(whole.samples or [])) == (BUDGET, BUDGET, BUDGET)
+    assert (entry["failed"], entry["failures"]) == (0, {})
 
 
 # the account itself

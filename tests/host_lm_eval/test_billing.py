@@ -18,6 +18,7 @@ from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.race_worlds import manager
 from tests.host_lm_eval.worlds import CoinModel, journal_of, write_task
 
+from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.billing import at_a_kill, may_be_billed
 from evalbudget_lm_eval.host.wire import Final, Wire, wired
@@ -67,7 +68,7 @@ def test_calls_that_the_host_sends_again_are_paid(folder: Path, server: Server, 
     block = _run(folder, server, concurrent, budget=2 * N, in_flight=N)
     assert block["spent"] == server.billed == 2 * N
     assert (block["readings"], block["failed"]) == (2 * N - 2, 2)
-    assert block["failures"] == {"cut off, or no reply that the host could read": 2}
+    assert block["failures"] == {UNANSWERED: 2}
     assert "cut off, or no reply" in block["summary"]["text"]
     more = _run(folder, server, concurrent, budget=3 * N, in_flight=N)  # the record knows of them
     assert more["spent"] == server.billed == 3 * N
@@ -135,6 +136,8 @@ def test_races_pay_for_them_too(server: Server, tmp_path: Path) -> None:
     board = race(arms, "numbers", budget=30, output_path=tmp_path / "out", **host).leaderboard
     assert board.spent == server.billed <= 30
     assert sum(board.of(name).readings for name in arms) == board.spent - 2
+    assert sum(board.of(name).failed for name in arms) == 2
+    assert {reason for name in arms for reason in board.of(name).errors} == {UNANSWERED}
     board = race(arms, "numbers", budget=50, output_path=tmp_path / "out", **host).leaderboard
     assert board.spent == server.billed <= 50
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from evalbudget import Allocation, Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError
 from evalbudget.repeats.samplers import JudgeOf
-from evalbudget.run import Flight, Purchase
+from evalbudget.run import RUN_AGAIN, Flight, Purchase
 from evalbudget_inspect.host.readings import WEIGHT
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
@@ -140,7 +140,7 @@ class RepeatPurchase:
         elif key[0] in self._index:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back
-            self.purchase.pay(1.0)
+            self.purchase.pay(1.0, RUN_AGAIN)
 
     def pays(self, samples: float) -> bool:
         """Pay for what brought nothing, in samples; False, and nothing paid, if it exceeds what is left."""
