@@ -53,6 +53,11 @@ def test_what_is_sent_again_is_on_the_bill(tmp_path: Path) -> None:
         assert one["summary"]["failures"] == one["failures"]
         assert f"Failed 2 calls: {UNANSWERED}" in " ".join(one["summary"]["text"].split())
 
+    one = found["parked"]  # by a sample that failed and was to be tried again when the run ended
+    assert (one["before"], one["parked"]) == (["cancelled", "item-1", "item-2"], 1.0)
+    assert one["billed"] == one["spent"] in (BUDGET - 1, BUDGET)  # the last one may cost two
+    assert (one["readings"], one["failures"]) == (one["spent"] - 1, {UNANSWERED: 1})
+
     one = found["error"]  # of the server, which costs nothing
     assert one["billed"] == one["spent"] == one["readings"] == BUDGET
     assert one["sent again"] == one["failed"] == 0
@@ -232,9 +237,9 @@ def test_other_requests_are_let_through(monkeypatch: pytest.MonkeyPatch) -> None
 def test_notes_of_attempts(tmp_path: Path) -> None:
     assert read_note(str(tmp_path), "t") == Note()
     note = Note({"a": ["x", "y"], "handed back": ["y", "z"]}, ["z"], {"a": 1.0, "b": 0.5})
-    assert (note.samples, note.calls) == (2, 1.5)
+    assert (note.samples, note.more) == (2, 1.5)
     note.join(Note({"b": ["w"]}, ["w"], {"b": 2.0}))
-    assert (note.samples, note.calls, note.held) == (2, 3.0, ["w", "z"])
+    assert (note.samples, note.more, note.held) == (2, 3.0, ["w", "z"])
     write_note(str(tmp_path), "t", note)
     assert read_note(str(tmp_path), "t") == note
     attempt = Attempt(str(tmp_path), "t", "b")
@@ -246,7 +251,17 @@ def test_notes_of_attempts(tmp_path: Path) -> None:
 
     asyncio.run(add())
     again = read_note(str(tmp_path), "t")
-    assert (again.samples, again.calls, again.held) == (1, 3.25, ["w", "x", "z"])
+    assert (again.samples, again.more, again.held) == (1, 3.25, ["w", "x", "z"])
+
+    async def fail(**failed: int) -> float:
+        await add_to_note(attempt, failed=failed)
+        return read_note(str(tmp_path), "t").more
+
+    assert asyncio.run(fail(p=1, q=2)) == 6.25
+    assert asyncio.run(fail(p=2)) == 7.25
+    assert asyncio.run(fail(q=0)) == 5.25  # it is in the log
+    assert asyncio.run(fail(y=1)) == 5.25  # it was under way again, and counts in full
+    assert asyncio.run(fail(x=1)) == 6.25  # it waited, and was not asked again
     assert [path.name for path in tmp_path.iterdir()] == [".evalbudget-t.json"]
     assert json.loads((tmp_path / ".evalbudget-t.json").read_text())["sent_again"] == {"a": 1.0, "b": 2.25}
 

@@ -195,7 +195,7 @@ class RacePurchase:
         Args:
             arm: its place.
             cells: that had begun.
-            more: what calls cost that were sent again, in cells.
+            more: what else it paid for and has no reading of, in cells.
         """
         self.pay(arm, min(cells * self.attempts + more, self.purchase.ledger.free))
 
