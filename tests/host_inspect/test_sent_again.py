@@ -16,11 +16,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from inspect_ai.hooks import RunStart
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.util import LimitExceededError
 
 from evalbudget.run import UNANSWERED
-from evalbudget_inspect.host import sent_again
+from evalbudget_inspect.host import current_run, sent_again
 from evalbudget_inspect.host.attempt_notes import Attempt, Note, add_to_note, read_note, write_note
 from evalbudget_inspect.host.interrupts import Interrupts
 from evalbudget_inspect.host.sent_again import UNPAID, _Calls, _counting, paying, retried
@@ -329,6 +330,38 @@ def test_signals_that_find_nothing_or_come_twice_are_passed_on_at_once(
 
     asyncio.run(play())
     interrupts.release()
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_third_ctrl_c_leaves_no_handler_behind(monkeypatch: pytest.MonkeyPatch, ends: bool) -> None:
+    interrupts = Interrupts()
+    monkeypatch.setattr(current_run, "interrupts", interrupts)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def press() -> None:
+        for _ in range(3):  # wait; give up; break the loop
+            signal.raise_signal(signal.SIGINT)
+
+    async def play() -> None:
+        interrupts.watch()
+        try:
+            await interrupts.begins("a")
+            asyncio.get_running_loop().call_soon(press)
+            await asyncio.sleep(60)
+        finally:
+            if ends:  # as the host's loop closes; it may not come to that
+                interrupts.release()
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(play())
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not ends or interrupts.ended_a_run
+    asyncio.run(current_run.RunHooks().on_run_start(RunStart(None, "next", [])))
+    assert not interrupts.came  # the next run of the process begins as ever
 
 
 def test_a_run_without_a_signal_is_not_interrupted(heard: list[int]) -> None:

@@ -153,6 +153,7 @@ class RunHooks(Hooks):
 
     async def on_run_start(self, data: RunStart) -> None:
         """Let races know how many tasks to wait for."""
+        interrupts.release()  # a run whose loop was broken by Ctrl-C has not said that it ended
         for watcher in _watchers:
             watcher.run_starts(data.run_id, data.task_names)
 
