@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import math
 import signal
@@ -83,6 +84,16 @@ def test_what_is_on_its_way_when_one_fails_is_waited_for(folder: Path, server: S
     assert server.billed == N - 1
     assert server.calls() == N - 1 + 2  # it was asked again, by itself
     assert block["rounds"] == 2  # and nobody else: they had been sent all the same
+
+
+def test_several_that_fail_for_good_are_told_once(
+    folder: Path, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.fail(500, times=math.inf)
+    with pytest.raises(aiohttp.ClientResponseError, match="500"):
+        _run(folder, server, 2, budget="3x", max_retries=1, in_flight=3 * N)
+    gc.collect()  # asyncio speaks when a task that nobody asked is thrown away
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
 @pytest.mark.parametrize("concurrent", [1, 4])
