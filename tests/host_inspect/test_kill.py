@@ -19,6 +19,7 @@ from tests.host_inspect.race_tasks import written
 
 from evalbudget.cli.main import cli
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.run import UNANSWERED
 from evalbudget_inspect.repeats.earlier_log import is_refused
 
 BUDGET = 72
@@ -112,6 +113,9 @@ def test_a_run_killed_twice_ends_at_the_budget(
     assert ours["spent"] == BUDGET
     assert 0 < begun <= 8
     assert ours["readings"] == len(after)
+    assert ours["failures"][UNANSWERED] == begun
+    assert ours["failed"] == sum(ours["failures"].values())
+    assert UNANSWERED in " ".join(ours["summary"]["text"].split())
     # weights are those that were logged before the kill, and leave every held-out reading its share
     found = weights(done)
     check_weights(found)

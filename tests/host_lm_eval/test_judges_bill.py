@@ -14,6 +14,7 @@ from tests.host_lm_eval.judged_worlds import evaluate, write_judged
 from tests.host_lm_eval.worlds import journal_of
 
 from evalbudget.errors import JournalError
+from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judges.asking import Asking
 from evalbudget_lm_eval.judges.judge_models import forget_judges
@@ -22,7 +23,6 @@ from loopback import GARBLED, Server, rating
 
 BUDGET = 36
 PANEL = ["a", "b"]
-UNANSWERED = "cut off, or no reply that the host could read"
 
 
 @pytest.fixture(autouse=True)

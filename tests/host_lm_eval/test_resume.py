@@ -17,6 +17,7 @@ import pytest
 from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
 
 from evalbudget.errors import JournalError
+from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.run.record import Kept
 from loopback import Server
@@ -256,7 +257,7 @@ def test_calls_that_an_interrupt_cut_off_count(
         [s.status for s in server.served],
     )
     (reason,) = block["failures"]
-    assert reason == "cut off, or no reply that the host could read"
+    assert reason == UNANSWERED
     assert 0 < block["failures"][reason] <= 9  # eight at once, and one whose answer was not kept
     assert block["closed"] == []
 

@@ -106,6 +106,7 @@ class Wire:
         self._unread = 0
         self._cut = 0
         self._settled = False
+        self._raised = False
 
     def heard(self) -> None:
         """The host has read an answer.
@@ -211,6 +212,9 @@ class Wire:
         if isinstance(self._down, EvalbudgetError):
             error = self._down
         assert error is not None
+        if self._raised:
+            return []  # the host has one error already, and nobody would ask this task for its own
+        self._raised = True
         raise Final(error) from error
 
     @property
