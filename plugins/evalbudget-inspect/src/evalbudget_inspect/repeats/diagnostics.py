@@ -11,7 +11,16 @@ from typing import Any
 from inspect_ai.log import EvalSpec
 
 from evalbudget.judges import Call, PanelRows
-from evalbudget.repeats import LEVEL, BenchmarkMean, Outcome, Summary, describe_mean, item_columns, summarize
+from evalbudget.repeats import (
+    LEVEL,
+    BenchmarkMean,
+    Outcome,
+    Summary,
+    describe_mean,
+    failing_items,
+    item_columns,
+    summarize,
+)
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget_inspect.judges.dealing import Rotation
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
@@ -165,6 +174,7 @@ class Diagnosis:
                 spent=purchase.ledger.spent,
                 failures=purchase.tally.failures,
                 closed=[names[cell.item] for cell in book.sampler.closed],
+                failing=failing_items(purchase.journal.readings, names),
                 stop_reason=purchase.stop_reason if purchase.finished else "interrupted",
                 bounds=self.bounds,
                 judges=() if weighed is None else weighed.by_epoch.scoring_panel().judges,

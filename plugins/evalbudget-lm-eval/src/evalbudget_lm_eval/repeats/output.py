@@ -9,7 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 from evalbudget import Allocation, __version__
-from evalbudget.repeats import LEVEL, BenchmarkMean, Outcome, Summary, share_budget, summarize, whole_counts
+from evalbudget.repeats import (
+    LEVEL,
+    BenchmarkMean,
+    Outcome,
+    Summary,
+    failing_items,
+    share_budget,
+    summarize,
+    whole_counts,
+)
 from evalbudget_lm_eval.host.answers import WEIGHT, Asked
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.host.rows import PLAIN, lead_with, named_rows
@@ -198,6 +207,7 @@ def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
         spent=book.purchase.ledger.spent,
         failures=book.purchase.tally.failures,
         closed=_closed(book),
+        failing=failing_items(book.purchase.journal.readings, book.sampler.design.items),
         stop_reason=book.purchase.stop_reason,
         bounds=own.bounds,
         judges=() if own.panel is None or len(own.panel.judges) < 2 else own.panel.judges,
