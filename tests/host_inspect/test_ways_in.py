@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import get_model
+from tests import warm
 
 from evalbudget import Design, Reading
 from evalbudget.backtest import RecordedScores, backtest
@@ -35,6 +36,11 @@ def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
         timeout=300,
         check=False,
     )
+
+
+def _warm(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same command in a process that need not import the host first."""
+    return warm.run([sys.executable, "-c", EVALBUDGET, *arguments], host="inspect")
 
 
 def _here(*arguments: str) -> Result:
@@ -66,7 +72,7 @@ def test_three_ways_in_give_the_same_run(
 
 def test_bad_input_exits_with_2_and_leaves_nothing(task_file: Path, tmp_path: Path) -> None:
     folder = str(tmp_path / "none")
-    refused = _command("inspect", "eval", str(task_file), "--budget", "-3", "--log-dir", folder)
+    refused = _warm("inspect", "eval", str(task_file), "--budget", "-3", "--log-dir", folder)
     assert refused.returncode == 2
     assert "above zero" in refused.stderr
     assert "Traceback" not in refused.stderr
@@ -77,7 +83,7 @@ def test_detached(task_file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "detached"
     models = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge"]
     options = ["--log-dir", str(folder), "--detach", "--no-log-realtime"]
-    done = _command("inspect", "eval", str(task_file), "--budget", "18", *models, *options)
+    done = _warm("inspect", "eval", str(task_file), "--budget", "18", *models, *options)
     assert done.returncode == 0, done.stderr
     deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
