@@ -30,6 +30,7 @@ IMPORTED = {  # what a command would import bit by bit
         *("evalbudget_inspect._registry", "evalbudget_inspect.plugin", "evalbudget_inspect.cli"),
         *("evalbudget.cli.main", "evalbudget.report", "scipy.special", "joblib"),
     ),
+    "none": (),
     "lm-eval": (
         *("lm_eval._cli.harness", "lm_eval.evaluator", "lm_eval.models.openai_completions", "transformers"),
         *(
@@ -56,12 +57,20 @@ class Popen(subprocess.Popen[Any]):
             return super()._execute_child(*given)  # type: ignore[misc, no-any-return]
         args, cwd, env, pipes, new_session = given[0], given[5], given[6], given[10:16], given[21]
         request = json.dumps(
-            [args[1:], str(Path(cwd or ".").absolute()), dict(env or os.environ), new_session]
+            [
+                args[1:],
+                str(Path(cwd or ".").absolute()),
+                dict(os.environ if env is None else env),
+                new_session,
+            ]
         )
         channel = _starter(self._host)
         files = [given if given != -1 else own for own, given in enumerate((pipes[0], pipes[3], pipes[5]))]
+        fosters = ctypes.CDLL(None).prctl
+        fosters(_FOSTERS_ORPHANS, 1)
         socket.send_fds(channel, [request.encode()], files)
         self.pid = int(channel.recv(_LARGEST))
+        fosters(_FOSTERS_ORPHANS, 0)
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
         return None
@@ -82,7 +91,6 @@ def run(command: list[str], *, timeout: float = 300.0, **options: Any) -> subpro
 @cache
 def _starter(host: str) -> socket.socket:
     """One that has imported the host, until this process ends."""
-    ctypes.CDLL(None).prctl(_FOSTERS_ORPHANS, 1)
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     code = f"from tests.warm import begin; exec(begin({its.fileno()}, {host!r}))"
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
