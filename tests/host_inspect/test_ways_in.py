@@ -29,16 +29,6 @@ EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'e
 
 
 def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", EVALBUDGET, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
-def _warm(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The same command in a process that need not import the host first."""
     return warm.run([sys.executable, "-c", EVALBUDGET, *arguments], host="inspect")
 
@@ -72,7 +62,7 @@ def test_three_ways_in_give_the_same_run(
 
 def test_bad_input_exits_with_2_and_leaves_nothing(task_file: Path, tmp_path: Path) -> None:
     folder = str(tmp_path / "none")
-    refused = _warm("inspect", "eval", str(task_file), "--budget", "-3", "--log-dir", folder)
+    refused = _command("inspect", "eval", str(task_file), "--budget", "-3", "--log-dir", folder)
     assert refused.returncode == 2
     assert "above zero" in refused.stderr
     assert "Traceback" not in refused.stderr
@@ -83,7 +73,7 @@ def test_detached(task_file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "detached"
     models = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge"]
     options = ["--log-dir", str(folder), "--detach", "--no-log-realtime"]
-    done = _warm("inspect", "eval", str(task_file), "--budget", "18", *models, *options)
+    done = _command("inspect", "eval", str(task_file), "--budget", "18", *models, *options)
     assert done.returncode == 0, done.stderr
     deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
