@@ -19,6 +19,7 @@ import pytest
 from inspect_ai.hooks import RunStart
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.util import LimitExceededError
+from tests import warm
 
 from evalbudget.run import UNANSWERED
 from evalbudget_inspect.host import current_run, sent_again
@@ -34,14 +35,8 @@ ROOT = Path(__file__).parents[2]
 def test_what_is_sent_again_is_on_the_bill(tmp_path: Path) -> None:
     script = Path(__file__).with_name("sent_again_runs.py")
     path = os.pathsep.join([str(ROOT / "benchmarks"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    command = [sys.executable, str(script), str(tmp_path)]
+    done = warm.run(command, host="inspect", env={**os.environ, "PYTHONPATH": path})
     assert done.returncode == 0, done.stderr[-2000:]
     found: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
 
@@ -95,10 +90,10 @@ def test_samples_under_way_are_waited_for_and_kept(server: Server, tmp_path: Pat
     command = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
     flags = ["--display", "plain", "--log-buffer", "1", "--log-dir", str(tmp_path)]
 
-    def start(*arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+    def start(*arguments: str) -> warm.Popen:
+        return warm.Popen(
             [sys.executable, "-c", command, "inspect", *arguments, *flags],
-            env={**os.environ, "EVALBUDGET_DISABLE_PLUGINS": "lm-eval"},
+            host="inspect",
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -344,7 +344,7 @@ def test_nothing_is_paid_before_it_is_sent(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(ValueError, match="API key not found"):
-        _run(folder, server, 4, budget=2 * N, model="openai-chat-completions")
+        _run(folder, server, 4, budget=2 * N, model="openai-chat-completions", max_retries=2)
     assert journal_of("j.jsonl").spent == 0
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     block = _run(folder, server, 4, budget=2 * N, model="openai-chat-completions")
