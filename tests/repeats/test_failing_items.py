@@ -60,11 +60,8 @@ def test_the_e_value_against_numbers_by_quadrature() -> None:
             said.append(float(np.exp(np.sum(own) - 3 * betaln(rate * k, (1 - rate) * k))))
         alike, anything = mixed(rate * 50, (1 - rate) * 50), mixed(1, 1)
         for few in (0.05, 0.2):
-            said.append(
-                float(
-                    np.prod([(1 - few) * one + few * any_ for one, any_ in zip(alike, anything, strict=True)])
-                )
-            )
+            each = [(1 - few) * one + few * any_ for one, any_ in zip(alike, anything, strict=True)]
+            said.append(float(np.prod(each)))
     common = (4 / 11) ** 4 * (7 / 11) ** 7
     assert np.exp(log_e_value(asked, failed)) == pytest.approx(np.mean(said) / common, rel=1e-3)
 
