@@ -11,6 +11,8 @@ Exit code 1 if anything paid was lost, bought twice or beyond the budget, or if 
 
 from __future__ import annotations
 
+import signal
+
 from chaos_sections.campaign import inspect, lm_eval
 from sections import Page, command
 
@@ -25,4 +27,6 @@ PAGE = Page(
 main = command(PAGE)
 
 if __name__ == "__main__":
+    # a shell's background jobs ignore it, and so would every process that is started and interrupted here
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     main()

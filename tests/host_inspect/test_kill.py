@@ -36,20 +36,26 @@ def _command(folder: Path, *arguments: str) -> list[str]:
     return [sys.executable, "-c", code, "inspect", *arguments, *log_flags]
 
 
-def _kill_when(process: subprocess.Popen[bytes], folder: Path, samples: int) -> EvalLog:
-    """Kill -9 as soon as the newest log holds so many samples."""
+def _wait_for(process: subprocess.Popen[bytes], folder: Path, samples: int) -> Path:
+    """The newest log, as soon as it holds so many samples."""
     deadline = time.monotonic() + 180
     while time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.1)
         logs = sorted(folder.glob("*.eval"))
         if logs and written(logs[-1]) >= samples:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-            killed = read_eval_log(str(logs[-1]))
-            assert killed.status == "started"
-            return killed
+            return logs[-1]
     process.kill()
     raise AssertionError(f"no log with {samples} samples; exit code {process.wait()}")
+
+
+def _kill_when(process: subprocess.Popen[bytes], folder: Path, samples: int) -> EvalLog:
+    """Kill -9 as soon as the newest log holds so many samples."""
+    log = _wait_for(process, folder, samples)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    killed = read_eval_log(str(log))
+    assert killed.status == "started"
+    return killed
 
 
 def _cells(log: EvalLog) -> dict[tuple[str, int], Any]:
@@ -89,7 +95,12 @@ def test_a_run_killed_twice_ends_at_the_budget(
         "4",
     )
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    first = _kill_when(subprocess.Popen(command, **quiet), folder, 24)
+    # under nohup, or as a background job of a script, Ctrl-C is ignored; the host's server catches it
+    command[2] = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {command[2]}"
+    ignoring = subprocess.Popen(command, **quiet)
+    _wait_for(ignoring, folder, 8)
+    ignoring.send_signal(signal.SIGINT)
+    first = _kill_when(ignoring, folder, 24)
     process = warm.Popen(_command(folder, "eval-retry", first.location), host="inspect", **quiet)
     log = _kill_when(process, folder, 48)
     assert _cells(first).items() <= _cells(log).items()

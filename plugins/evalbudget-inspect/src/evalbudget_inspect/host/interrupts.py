@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 
 _WAITING = "evalbudget: %d samples are under way and paid, so they are waited for; Ctrl-C again gives them up"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_IGNORED = frozenset(number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_IGN)
+"""When the process began: nohup, and a shell's background jobs."""
 
 
 class Interrupts:
@@ -40,7 +42,8 @@ class Interrupts:
             return
         for number in _SIGNALS:
             before = signal.getsignal(number)
-            if before not in (signal.SIG_IGN, None):  # whoever ignores it has a reason
+            # whoever ignores it has a reason; the host's control server catches it all the same, and lets it go
+            if number not in _IGNORED and before not in (signal.SIG_IGN, None):
                 self._before[number] = before
                 signal.signal(number, self._signal)
         self._passing = anyio.Event()
