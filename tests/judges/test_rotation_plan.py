@@ -14,9 +14,9 @@ from evalbudget.judges.estimates import (
     judge_mean_over_sampled_items,
     panel_mean,
     variance_components,
-    variance_components_literal,
 )
 from evalbudget.judges.schedules import All, Cyclic, JudgeSchedule, Priced, Random
+from references.anova import variance_components_literal
 
 EQUAL = Prices(np.ones(5))
 WORLD = Panel(interaction=0.3)
@@ -44,7 +44,7 @@ def test_forecast_against_simulation(cls: type[JudgeSchedule], m: int) -> None:
 
 def test_cyclic_against_the_papers_formula() -> None:
     table = Panel().table(80, 10, np.random.default_rng(1))
-    p = variance_components_literal(JudgeScores.from_table(table, judges=NAMES))
+    p, _ = variance_components_literal(JudgeScores.from_table(table, judges=NAMES))
     a, b, e, g = (p[s] for s in ("item", "generation", "residual", "judge"))
     calls = 5
     assert forecast(p, "all", 1, EQUAL).variance - a == pytest.approx((5 * b + e) / calls)

@@ -163,7 +163,6 @@ def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices:
         weight |= {Source.INTERACTION: (more * (turns + 1) ** 2 + (K - more) * turns**2) / m**2}
     else:
         weight |= {Source.INTERACTION: (1 + (m - 1) / K) / m, Source.JUDGE: 1 / m}
-    weight = {source: w for source, w in weight.items() if source not in pilot.assumed_zero}
     calls = m * K if strategy == "all" else m
     cost = m * prices.per_generation + calls * float(prices.per_call.mean())
     variance = pilot.combine(weight, truncated=True)

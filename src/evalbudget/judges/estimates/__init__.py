@@ -1,12 +1,7 @@
 """Estimators for panels of judges: the panel mean, each judge's bias, where the variance comes from."""
 
 from evalbudget.judges.estimates._bias import JudgeBiases, judge_biases
-from evalbudget.judges.estimates._components import (
-    Component,
-    VarianceComponents,
-    variance_components,
-    variance_components_literal,
-)
+from evalbudget.judges.estimates._components import Component, VarianceComponents, variance_components
 from evalbudget.judges.estimates._difference import PairedScores, pair_scores, paired_difference
 from evalbudget.judges.estimates._panel_mean import (
     judge_corrected,
@@ -58,5 +53,4 @@ __all__ = [
     "self_preference",
     "short_names",
     "variance_components",
-    "variance_components_literal",
 ]
