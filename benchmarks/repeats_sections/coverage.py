@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.backtest._pool import Pool
 from evalbudget.repeats.estimates import ItemReadings, eb_t, eb_wilson
 from evalbudget.sampler import Allocation, Sampler
@@ -91,7 +91,7 @@ def _one_run(
     seed: int,
     hits: dict[tuple[int, str], list[BoolArray]],
 ) -> None:
-    build: Any = get_sampler(allocation)
+    build: Any = plugins().sampler(allocation)
     sampler: Sampler = build(pool.design, seed=seed)
     fixed = sampler.fixed_repeats if sampler.allocation is not Allocation.FIXED else None
     k = len(pool.items)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.backtest._pool import Pool
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.sampler import Sampler
@@ -48,7 +48,7 @@ def run(setting: Setting) -> Section:
     total = runs * len(pools) * len(names)
     for world, (pool, bounds) in pools.items():
         for name in names:
-            build: Any = get_sampler(name)
+            build: Any = plugins().sampler(name)
             progress = partial(_report, setting, len(rows) * runs, total)
             failed = _ever_missed(pool, build, runs, bounds, progress)
             p = float(binomtest(failed, runs, ALPHA, alternative="greater").pvalue)

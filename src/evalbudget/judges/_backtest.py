@@ -12,7 +12,7 @@ from rich.table import Table
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.estimate import check_level
-from evalbudget.hooks._plugins import get_schedule
+from evalbudget.hooks._plugins import plugins
 from evalbudget.judges._config import build_schedule
 from evalbudget.judges.estimates import (
     JudgeScores,
@@ -299,7 +299,7 @@ def _amount(text: str | int | Budget, pool: _Pool, judges: tuple[str, ...]) -> i
 
 def _entrants(rotations: Sequence[str | type[JudgeSchedule]]) -> list[type[JudgeSchedule]]:
     given = [rotations] if isinstance(rotations, str) else list(rotations)
-    classes = [get_schedule(r) if isinstance(r, str) else r for r in given]
+    classes = [plugins().schedule(r) if isinstance(r, str) else r for r in given]
     if not classes:
         raise InvalidInputError("no rotations to compare; give at least one, for example cyclic and random")
     names = [cls.name for cls in classes]

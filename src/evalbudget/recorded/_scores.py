@@ -17,6 +17,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded import _npz
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.sampler import Allocation
+from evalbudget.statistics._means import mean_of_known
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
@@ -254,13 +255,13 @@ class RecordedScores:
     @cached_property
     def true_scores(self) -> NDArray[np.float64]:
         """Mean of a cell's recorded repeats, shape (models, items, raters); NaN where there are none."""
-        return _mean(np.asarray(self.scores, dtype=np.float64), self.counts)
+        return mean_of_known(self.scores)
 
     @cached_property
     def true_variances(self) -> NDArray[np.float64]:
         """Variance (1/n) of one replayed reading, drawn with replacement; NaN where there are none."""
         deviations = np.asarray(self.scores, dtype=np.float64) - self.true_scores[..., None]
-        return _mean(deviations * deviations, self.counts)
+        return mean_of_known(deviations * deviations)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -410,10 +411,3 @@ def _position(kind: str, name: str | None, names: tuple[str, ...]) -> slice:
     if name not in names:
         raise UnknownNameError(kind, name, names)
     return slice(names.index(name), names.index(name) + 1)
-
-
-def _mean(values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    total = np.nansum(values, axis=3)
-    mean: NDArray[np.float64] = np.full(total.shape, np.nan)
-    np.divide(total, counts, out=mean, where=counts > 0)
-    return mean

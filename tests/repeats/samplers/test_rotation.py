@@ -11,7 +11,7 @@ import pytest
 
 from evalbudget import Cell, Design, Reading, Sampler
 from evalbudget.errors import InvalidInputError, SamplerError
-from evalbudget.hooks._plugins import get_sampler, plugins
+from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.schedules import Cyclic
 from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler, Uniform
 from evalbudget.statistics._judge_effects import judge_effects
@@ -20,7 +20,7 @@ from evalbudget.testing._play import gaussian, play
 
 
 def rotated(name: str, design: Design, seed: int = 0, **options: Any) -> RepeatSampler:
-    sampler: Any = get_sampler(name)(design, seed=seed, **options)
+    sampler: Any = plugins().sampler(name)(design, seed=seed, **options)
     schedule = Cyclic(design.items, design.raters, epochs=8, seed=seed)
     sampler.rotate(lambda item, epoch: schedule.judges_for(item, epoch)[0], rotation="cyclic")
     assert isinstance(sampler, RepeatSampler)

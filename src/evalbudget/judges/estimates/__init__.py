@@ -2,7 +2,7 @@
 
 from evalbudget.judges.estimates._bias import JudgeBiases, judge_biases
 from evalbudget.judges.estimates._components import Component, VarianceComponents, variance_components
-from evalbudget.judges.estimates._difference import PairedScores, pair_scores, paired_difference
+from evalbudget.judges.estimates._difference import paired_difference
 from evalbudget.judges.estimates._panel_mean import (
     judge_corrected,
     judge_corrected_generations,
@@ -29,7 +29,6 @@ __all__ = [
     "EffectiveVotes",
     "JudgeBiases",
     "JudgeScores",
-    "PairedScores",
     "ScaleDiagnosis",
     "SelfPreference",
     "Source",
@@ -44,7 +43,6 @@ __all__ = [
     "judge_corrected",
     "judge_corrected_generations",
     "judge_mean_over_sampled_items",
-    "pair_scores",
     "paired_difference",
     "panel_mean",
     "require_one_scale",
