@@ -10,9 +10,10 @@ from scipy.stats import t as student_t
 
 from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.backtest._pool import Pool
-from evalbudget.repeats.estimates import ItemReadings, eb_t, eb_wilson
+from evalbudget.repeats.estimates import ItemReadings, eb_wilson
 from evalbudget.sampler import Allocation, Sampler
 from evalbudget.statistics._bounds import Bounds
+from references.eb_t import eb_t
 from repeats_sections.distributions import bernoulli, mostly_top, ratings
 from repeats_sections.readings import run_sampler
 from repeats_sections.replays import recommended

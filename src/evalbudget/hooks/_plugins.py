@@ -126,11 +126,6 @@ class Plugins:
         """Sections of reports, by name."""
         return self._table("report")
 
-    @property
-    def hook(self) -> Any:
-        """The pluggy hook relay, for callers of hooks that have no method here."""
-        return self._manager.hook
-
     def sampler(self, name: str, kind: Kind | None = None) -> type[Sampler]:
         """The sampler class of that name.
 

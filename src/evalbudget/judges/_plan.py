@@ -181,7 +181,6 @@ def plan_for_half_width(
     half_width: float,
     prices: Prices,
     *,
-    strategies: Sequence[str] = STRATEGIES,
     level: float = 0.95,
     max_items: int | None = None,
 ) -> tuple[Plan | Refusal, ...]:
@@ -191,7 +190,6 @@ def plan_for_half_width(
         pilot: components of a G study.
         half_width: of the interval, in units of the scores.
         prices: of calls and generations.
-        strategies: names of rotations.
         level: of the interval.
         max_items: how many items there are; more generations are planned then, if that helps.
 
@@ -216,7 +214,7 @@ def plan_for_half_width(
             f"{max(f.generations for f in found)} generations each (best: {best:.3g}); more items are needed"
         )
 
-    return _plans(pilot, prices, strategies, level, max_items, items_for, refuse, lambda p: p.cost)
+    return _plans(pilot, prices, level, max_items, items_for, refuse, lambda p: p.cost)
 
 
 def plan_for_money(
@@ -224,7 +222,6 @@ def plan_for_money(
     money: float,
     prices: Prices,
     *,
-    strategies: Sequence[str] = STRATEGIES,
     level: float = 0.95,
     max_items: int | None = None,
 ) -> tuple[Plan | Refusal, ...]:
@@ -234,7 +231,6 @@ def plan_for_money(
         pilot: components of a G study.
         money: to spend, in the unit of the prices.
         prices: of calls and generations.
-        strategies: names of rotations.
         level: of the interval.
         max_items: how many items there are.
 
@@ -259,13 +255,12 @@ def plan_for_money(
             return f"{max_items} items are too few to tell the judges apart; {few} are needed"
         return f"{money:g} does not buy enough calls for an interval; the least is {least:.4g}"
 
-    return _plans(pilot, prices, strategies, level, max_items, items_for, refuse, lambda p: p.half_width)
+    return _plans(pilot, prices, level, max_items, items_for, refuse, lambda p: p.half_width)
 
 
 def _plans(
     pilot: VarianceComponents,
     prices: Prices,
-    strategies: Sequence[str],
     level: float,
     max_items: int | None,
     items_for: Callable[[Forecast], int],
@@ -274,7 +269,7 @@ def _plans(
 ) -> tuple[Plan | Refusal, ...]:
     check_level(level)
     results: list[Plan | Refusal] = []
-    for strategy in strategies:
+    for strategy in STRATEGIES:
         forecasts, reason = _forecasts(pilot, strategy, prices)
         plans = []
         for found in forecasts:
