@@ -118,6 +118,6 @@ def worst(way: Way, scores: Floats, per_item: int, seed: int) -> float:
         value.append(score)
     at, by, x = np.array(item), np.array(judge), np.array(value)
     if way.corrected:
-        x = x - judge_effects(at, by, x, K).gamma[by]
+        x = x - judge_effects(at, by, x, K)[by]
     estimate = np.bincount(at, x, n) / np.bincount(at, minlength=n)
     return float(np.abs(estimate - scores.mean(axis=(1, 2))).max())

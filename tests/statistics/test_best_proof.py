@@ -178,7 +178,6 @@ def test_a_clear_race_takes_these_many_items() -> None:
     """Any other constant, sign or comparison changes them."""
     proof = play(world())
     assert (proof.winner, proof.read, proof.dropped_at.tolist()) == (0, 371, [-1, 178, 58, 371])
-    assert proof.evidence[2] >= 40 > proof.evidence[0]
 
 
 def test_what_must_not_matter() -> None:
@@ -234,7 +233,6 @@ def test_duplicate_and_lone_models_and_no_items() -> None:
     x = np.random.default_rng(0).random(50)
     same = play(np.stack([x, x]))
     assert same.tied
-    assert same.evidence == pytest.approx([1, 1])
     assert same.read == 50
     assert BestProof(1, 10).winner == 0
     assert BestProof(2, 0).tied
@@ -245,7 +243,6 @@ def test_a_model_that_does_not_take_part() -> None:
     proof = BestProof(3, 10, among=[2, 0])
     assert proof.contenders.tolist() == [0, 2]
     assert proof.dropped_at.tolist() == [-1, 0, -1]
-    assert proof.evidence.tolist() == [1.0, 1.0, 1.0]
     proof.update(np.array([1.0, np.nan, 0.0]))
     assert proof.contenders.tolist() == [0, 2]
 

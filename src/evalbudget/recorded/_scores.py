@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evalbudget.design import Cell, Design
+from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded import _npz
 from evalbudget.recorded._how_bought import HowBought
@@ -262,17 +262,6 @@ class RecordedScores:
         """Variance (1/n) of one replayed reading, drawn with replacement; NaN where there are none."""
         deviations = np.asarray(self.scores, dtype=np.float64) - self.true_scores[..., None]
         return mean_of_known(deviations * deviations)
-
-    @cached_property
-    def cells(self) -> tuple[Cell, ...]:
-        """The cells with at least one recorded repeat, at epoch 0."""
-        found = np.argwhere(self.counts > 0).tolist()
-        return tuple(Cell(model=model, item=item, rater=rater) for model, item, rater in found)
-
-    @property
-    def design(self) -> Design:
-        """The names, as samplers want them."""
-        return Design(items=self.items, models=self.models, raters=self.raters, categories=self.categories)
 
     def select(
         self, model: str | None = None, rater: str | None = None, min_repeats: int = 0

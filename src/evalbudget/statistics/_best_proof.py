@@ -110,7 +110,6 @@ class BestProof:
         self.delta, self.pool = delta, pool
         self.read = 0
         self.dropped_at: IntArray = np.full(n_models, -1, dtype=np.int64)
-        self._evidence: FloatArray = np.zeros(n_models)
         self._in: IntArray = np.arange(n_models)
         if among is not None:
             self._in = np.array(sorted(among), dtype=np.int64)
@@ -158,12 +157,6 @@ class BestProof:
         """The one that is proved the best; None while there are several, or when they are tied."""
         return int(self._in[0]) if self._in.size == 1 else None
 
-    @property
-    def evidence(self) -> FloatArray:
-        """Largest capital against "the model is the best", shape (n_models,); dropped at 2/delta."""
-        with np.errstate(over="ignore"):
-            return np.asarray(np.exp(self._evidence))
-
     def update(self, scores: FloatArray) -> None:
         """Take in the next item of the order.
 
@@ -193,7 +186,6 @@ class BestProof:
         self.read += 1
         self._squares += (d - before) * (d - self._sum / (self.read + 1.0))
         log = np.logaddexp.reduce(self._log_capital, axis=0)
-        self._evidence[self._in] = np.maximum(self._evidence[self._in], log)
         self._drop((log >= self._threshold) | self._impossible())
 
     def _bet(self, d: FloatArray) -> None:

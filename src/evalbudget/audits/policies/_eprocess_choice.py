@@ -109,7 +109,7 @@ class Outlook:
 
         def pool(variance: FloatArray) -> Pool:
             needed = expected_pass_labels(c.n_items, task.gap, variance, task.log_threshold)
-            return Pool(c.n_items, c.n_items - self.contexts, needed)
+            return Pool(c.n_items - self.contexts, needed)
 
         labelled = of_labels[leader, rivals]
         alone = audits_only(calibration, task, labelled)
@@ -135,7 +135,7 @@ class Outlook:
 
         def pool(variance: float) -> Pool:
             needed = single_needed(c.n_items, variance, h, c.delta * share)
-            return Pool(c.n_items, c.n_items - self.contexts, needed)
+            return Pool(c.n_items - self.contexts, needed)
 
         alone = single_audits_only(calibration, of_labels / 2.0, h, c.delta, c.label_price)
         rates = alone if not self.asks_judge else single_rates(calibration, spread / 2.0, h, c.delta, prices)

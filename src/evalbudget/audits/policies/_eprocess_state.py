@@ -346,7 +346,6 @@ class EProcess:
             rival=rival,
             calibration=calibration,
             propensity=propensity,
-            disjoint=disjoint,
             bets=bets,
             cap=GAMMA / float(pairs.max()) if pairs.size else GAMMA / float((a + b)[arms].max()),
             below=a,

@@ -52,13 +52,11 @@ class Pool:
     """What a finite pool changes.
 
     Attributes:
-        n_items: N.
         left: items not drawn yet.
         needed: labels of each rival that a second pass is expected to need if none were there, shape
             (rivals,); see :func:`expected_pass_labels`.
     """
 
-    n_items: int
     left: int
     needed: FloatArray
 
