@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalbudget.cli._judge_prices import parse_prices
-from evalbudget.cli._output import check_target, write_text
+from evalbudget.cli._output import json_option, write_text
 from evalbudget.cli._task_option import TASK
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
@@ -62,13 +62,7 @@ Prices per call are in dollars; without them every judge call costs 1, and --usd
     help="PILOT's repeats are scores of one answer per item, not of one answer each (--repeat judge).",
 )
 @click.option("--rescale", is_flag=True, help="Map every judge's observed range to 0..1 first.")
-@click.option(
-    "--json",
-    "json_path",
-    metavar="PATH",
-    type=click.Path(path_type=Path, allow_dash=True),
-    help="Write the plans as JSON; - writes them to stdout instead of the tables.",
-)
+@json_option("plans as JSON; - writes them to stdout instead of the tables")
 def plan(
     pilot: Path,
     half_width: float | None,
@@ -94,9 +88,6 @@ def plan(
 
     if (half_width is None) == (usd is None):
         raise InvalidInputError("give either --half-width (how narrow) or --usd (how much money), not both")
-    to_stdout = json_path == Path("-")
-    if json_path is not None and not to_stdout:
-        check_target(json_path)
     recorded = plugins().open_scores(pilot, task)
     try:
         scores = _scores(recorded, model, rescale)
@@ -116,7 +107,7 @@ def plan(
     deal = _deal(found, plans, priced)
     document = _as_json(found, plans, level) | {"judges_silent": list(scores.silent), "priced_as": deal}
     text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
-    if to_stdout:
+    if json_path == Path("-"):
         click.echo(text)
         return
     for table in (_components_table(found, level, scores.silent), _plans_table(plans, deal)):
