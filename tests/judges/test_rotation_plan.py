@@ -177,7 +177,6 @@ def test_thin_plans_keep_what_they_promise(K: int, money: int, expected: int) ->
 @pytest.mark.parametrize("generation", [0.0, 0.7])
 def test_what_a_plan_buys_costs_no_more_than_the_money(money: float, generation: float) -> None:
     prices = Prices(np.array([30.0, 2, 5, 15, 1]), generation)
-    by_judge = dict(zip(NAMES, prices.per_call.tolist(), strict=True))
     for plan in plan_for_money(pilot(), money, prices):
         if isinstance(plan, Refusal):
             assert money < 120
@@ -185,8 +184,9 @@ def test_what_a_plan_buys_costs_no_more_than_the_money(money: float, generation:
         cls: type[JudgeSchedule] = {c.name: c for c in (All, Cyclic, Priced, Random)}[plan.strategy]
         more: dict[str, object] = {}
         if cls is Priced:
-            variances = pilot().judge_variance.tolist()
-            more = {"prices": by_judge, "variances": variances, "generation_price": generation}
+            # as the command line says it: only the ratio of price to variance decides
+            relative = (prices.per_call + generation) / pilot().judge_variance
+            more = {"prices": dict(zip(NAMES, relative.tolist(), strict=True))}
         spent = []
         for seed in range(40):
             schedule = cls(items(plan.items), NAMES, epochs=plan.generations, seed=seed, **more)

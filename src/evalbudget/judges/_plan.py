@@ -79,7 +79,6 @@ class Forecast:
         generations: per item.
         calls: judge calls per item.
         variance: V; that of the estimate over n items is V/n where all counts come out even.
-        cost: of one item.
         shares: of the calls, per judge.
         uneven: the part of V that is larger where judges' counts do not come out even.
     """
@@ -88,7 +87,6 @@ class Forecast:
     generations: int
     calls: int
     variance: float
-    cost: float
     shares: tuple[float, ...]
     uneven: float = 0.0
 
@@ -135,7 +133,7 @@ class Refusal:
 
 
 def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices: Prices) -> Forecast:
-    """Variance and cost of one item under a strategy; negative components count as 0.
+    """Variance of one item under a strategy; negative components count as 0.
 
     Raises:
         UnknownNameError: no such strategy.
@@ -164,7 +162,6 @@ def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices:
     else:
         weight |= {Source.INTERACTION: (1 + (m - 1) / K) / m, Source.JUDGE: 1 / m}
     calls = m * K if strategy == "all" else m
-    cost = m * prices.per_generation + calls * float(prices.per_call.mean())
     variance = pilot.combine(weight, truncated=True)
     if not variance > 0.0:
         raise InvalidInferenceError(
@@ -173,7 +170,7 @@ def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices:
     uneven = 0.0
     if strategy == "cyclic":
         uneven = variance if m == 1 else variance - max(pilot[Source.ITEM], 0.0)
-    return Forecast(strategy, m, calls, variance, cost, (1 / K,) * K, uneven)
+    return Forecast(strategy, m, calls, variance, (1 / K,) * K, uneven)
 
 
 def plan_for_half_width(
@@ -322,10 +319,9 @@ def _priced(pilot: VarianceComponents, m: int, prices: Prices) -> Forecast:
             "the pilot has a judge whose scores never differ (or a single one), so counts by price are "
             "undefined; use cyclic"
         )
-    cost = prices.per_call + prices.per_generation
     share = priced_shares(prices.per_call, v, prices.per_generation)
     variance = float((v / share).sum()) / K**2
-    return Forecast("priced", 1, 1, variance, float(share @ cost), tuple(share.tolist()))
+    return Forecast("priced", 1, 1, variance, tuple(share.tolist()))
 
 
 def _least(found: Forecast) -> int:

@@ -8,9 +8,8 @@ from tests.races.estimates.drawn import bernoulli, draw
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Validity
-from evalbudget.races.prediction._corrections import Corrections
 from references.controlled import benchmark_mean_by
-from references.pulse import freedman_half_width, pulse_mean, pulse_weighted
+from references.pulse import Corrections, freedman_half_width, pulse_mean, pulse_weighted
 
 P = np.random.default_rng(8).beta(0.6, 0.6, 80)
 SCORES = bernoulli(P, 80, 9)

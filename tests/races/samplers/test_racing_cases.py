@@ -11,7 +11,6 @@ import pytest
 from evalbudget import Cell, Design, Reading
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError
 from evalbudget.races.prediction import FactorModel
-from evalbudget.races.prediction._corrections import Corrections
 from evalbudget.races.samplers import (
     LUCB,
     UCBE,
@@ -25,6 +24,7 @@ from evalbudget.races.samplers import (
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.testing import play
 from references.outcomes import OutcomeKind, outcome_of
+from references.pulse import Corrections
 
 COLD: list[type[RacingSampler]] = [UniformRacing, UCBE, LUCB, SuccessiveRejects, SequentialHalving, Race]
 
