@@ -185,7 +185,7 @@ def controlled_betting(draws: ControlledDraws, alpha: float, slopes: FloatArray)
     """Betting confidence sequence for the mean of the pool, at its last draw.
 
     The running intersection over all draws: it holds the mean at every moment with probability 1 - alpha.
-    Bets and their mixture are those of :mod:`evalbudget.statistics.without_replacement`. The capital does
+    Bets are those of :func:`late_bets`, their mixture is their mean. The capital does
     not increase in the candidate mean, so each end is found by interpolation and rounded outwards, by at
     most 1/65536 or 1/200 of the width, whichever is more.
 

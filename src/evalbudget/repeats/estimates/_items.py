@@ -83,7 +83,10 @@ def eb_wilson(
     r"""Item means with intervals that stay honest next to the ends of the scale: average coverage, fixed-n.
 
     If every score is one of the two ends: Wilson's score interval, item by item. Otherwise the hull of
-    :func:`eb_t` and of all mu with
+    :math:`\bar x_i \pm t_{\kappa + n_i - 1} \sqrt{V_i/n_i}`, variances shrunk towards the pool's (m and
+    kappa: see :class:`~evalbudget.statistics._shrinkage.VariancePrior`), and of all mu with
+
+    .. math:: V_i = \frac{\kappa m + SS_i}{\kappa + n_i - 1}
 
     .. math:: n_i (\bar x_i - \mu)^2 \le t^2 \, \frac{k \, d \, \mu (1 - \mu) + SS_i}{k + n_i - 1},
               \quad k = 50, \quad
@@ -97,7 +100,8 @@ def eb_wilson(
     Args:
         readings: of at least one item.
         bounds: the smallest and the largest possible score; None: the smallest and the largest one seen.
-        fixed_repeats: as in :func:`eb_t`.
+        fixed_repeats: fit m and kappa to epochs below this only, so that readings bought because of the
+            scores do not tilt them; pass the sampler's warm-up after adaptive allocation. None: all readings.
 
     Returns:
         Estimates; the intervals are nan if no bounds are given and all scores are equal. If all are
