@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from evalbudget.cli._output import json_option, write_text
 from evalbudget.cli._task_option import TASK
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.replay._rows import defined
 from evalbudget.tables import obeying_nothing
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def plan(
         raise InvalidInferenceError(f"{pilot} does not support a plan:\n{reasons}")
     deal = _deal(found, plans, priced)
     document = _as_json(found, plans, level) | {"judges_silent": list(scores.silent), "priced_as": deal}
-    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    text = json.dumps(defined(document), indent=2, allow_nan=False, ensure_ascii=False)
     if json_path == Path("-"):
         click.echo(text)
         return
@@ -172,10 +172,10 @@ def _as_json(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], level
             {
                 "component": c.name,
                 "identified": c.identified,
-                "variance": _known(c.value),
-                "lower": _known(float(low)),
-                "upper": _known(float(high)),
-                "share": _known(shares[c.name]),
+                "variance": c.value,
+                "lower": float(low),
+                "upper": float(high),
+                "share": shares[c.name],
             }
             for c, low, high in zip(found.components, bounds.low, bounds.high, strict=True)
         ],
@@ -184,10 +184,6 @@ def _as_json(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], level
         "items": found.n_items,
         "items_dropped": found.items_dropped,
     }
-
-
-def _known(value: float) -> float | None:
-    return value if isfinite(value) else None
 
 
 def _components_table(found: VarianceComponents, level: float, silent: tuple[str, ...]) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +25,9 @@ from evalbudget.judges.schedules._panel import check_panel, per_judge
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._rows import rows_to_json
+from evalbudget.replay._workers import Progress
 from evalbudget.tables import PrintableTable
 
-Progress = Callable[[int, int], None]
 ROTATIONS = ("all", "random", "cyclic", "priced", "single")
 
 

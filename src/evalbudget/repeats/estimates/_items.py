@@ -31,7 +31,6 @@ class ItemEstimates:
         asymptotic: whether the level holds only in the limit.
         cost: per item, in units of the budget.
         intervals: level -> Bounds; call :meth:`confidence_intervals`.
-        random: the sources of error covered.
     """
 
     value: FloatArray
@@ -44,7 +43,6 @@ class ItemEstimates:
     asymptotic: bool
     cost: FloatArray
     intervals: Callable[[float], Bounds] = field(repr=False)
-    random: frozenset[Random] = frozenset({Random.REPEATS})
 
     def confidence_intervals(self, level: float = 0.95) -> Bounds:
         """Bounds of shape (n_items,); what ``level`` means is said by ``coverage`` and ``validity``.
@@ -67,7 +65,7 @@ class ItemEstimates:
             standard_error=float(self.standard_error[item]),
             target=f"{self.target} {range(len(self))[item]}",
             method=self.method,
-            random=self.random,
+            random=frozenset({Random.REPEATS}),
             validity=self.validity,
             coverage=self.coverage,
             asymptotic=self.asymptotic,
