@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,6 +46,18 @@ def pytest_configure() -> None:
             unraisable.exc_value.__traceback__ = None
 
     sys.unraisablehook = without_frames
+
+
+@pytest.fixture
+def no_collection() -> Iterator[None]:
+    """For tests that read source with ast: Python 3.11 fails if a tree is made while another one is.
+
+    A collection in the middle may report what an earlier test left behind, and a traceback is written with
+    ast (https://github.com/python/cpython/issues/106905).
+    """
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

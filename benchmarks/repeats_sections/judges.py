@@ -55,6 +55,7 @@ def run(setting: Setting) -> Section:
             _means(errors, f"{seeds} seeds; ± is one standard error over seeds. Items: {items}."),
             _benchmark_mean(found),
             _coverage(found),
+            _told(found),
             *(_per_judge(errors, [pool.rater for pool in pools], budget) for budget in BUDGETS[1:]),
             _absolute(errors),
         ),
@@ -118,6 +119,22 @@ def _coverage(found: Measured) -> Table:
     )
 
 
+def _told(found: Measured) -> Table:
+    rows = [
+        (name, *(shown(Average.of(found.told[name, b])) if (name, b) in found.told else "-" for b in BUDGETS))
+        for name in compared(found.worst)
+        if name in RECOMMENDED
+    ]
+    return Table(
+        "Reported standard error of the repeats over the true one, mean over replays",
+        ("sampler", *BUDGETS),
+        tuple(rows),
+        "The true one is that of the shares which the readings had, with the true variances. Replays of one "
+        "seed share their draws at all budgets, so the shares of covered replays above err alike; this ratio "
+        "tells more.",
+    )
+
+
 def _default_targets(found: Measured) -> tuple[Target, ...]:
     name, errors = "auto", found.worst
     if (name, "20x") not in errors:
@@ -141,6 +158,14 @@ def _default_targets(found: Measured) -> tuple[Target, ...]:
                 f"{share:.3f} of {n}",
                 0.93 <= round(share, 3) <= 0.97,
                 0.93 - noise <= share <= 0.97 + noise,
+            )
+        )
+        told = Average.of(found.told[name, budget])
+        targets.append(
+            Target(
+                f"{name}: reported over true standard error within .95-1.05 at {budget}",
+                shown(told),
+                0.95 <= told.mean <= 1.05,
             )
         )
     return tuple(targets)

@@ -39,11 +39,13 @@ class Measured:
         variance: of the printed estimate of the benchmark mean given the shares its readings had, over that
             of plain epochs at the same budget.
         covered: 1 where the repeats interval of the printed estimate holds the true mean.
+        told: standard error that the estimate reports, over the true one given the shares its readings had.
     """
 
     worst: Errors
     variance: Errors
     covered: Errors
+    told: Errors
 
 
 def recommended(setting: Setting) -> tuple[str, ...]:
@@ -63,7 +65,7 @@ def measured(
     """Replay every sampler on every pool; budgets below a sampler's warm-up are left out."""
     references = tuple(name for name in REFERENCES if name not in setting.without)
     entrants = contestants(references + recommended(setting), {})
-    found: tuple[dict[tuple[str, str], NDArray[np.float64]], ...] = ({}, {}, {})
+    found: tuple[dict[tuple[str, str], NDArray[np.float64]], ...] = ({}, {}, {}, {})
     total = len(entrants) * len(pools) * seeds
     for c, entrant in enumerate(entrants):
         for p, pool in enumerate(pools):
@@ -105,12 +107,12 @@ def _replay(
     workers: int | None,
     progress: Callable[[int, int], None],
 ) -> NDArray[np.float64]:
-    """One sampler on one pool, shape (n_seeds, n_budgets, 3): the numbers of :class:`Measured`."""
+    """One sampler on one pool, shape (n_seeds, n_budgets, 4): the numbers of :class:`Measured`."""
     if not amounts:
-        return np.empty((seeds, 0, 3))
+        return np.empty((seeds, 0, 4))
     sampler = entrant.build(pool, objective="worst-item", seed=0, budget=amounts[-1])
     if sampler.allocation is Allocation.FIXED:
-        numbers = np.full((seeds, len(amounts), 3), np.nan)
+        numbers = np.full((seeds, len(amounts), 4), np.nan)
         numbers[:, :, 0] = fixed_errors(pool, entrant, amounts, seeds)
         if entrant.name == "uniform":
             numbers[:, :, 1] = 1.0
@@ -119,7 +121,7 @@ def _replay(
     groups = [(amount,) for amount in amounts] if entrant.plans_with_budget else [amounts]
     jobs = [Job(0, 0, seed, group) for seed in range(seeds) for group in groups]
     outcomes = run_all(stage, jobs, workers=workers, progress=progress)
-    return np.array([row for rows in outcomes for row in rows]).reshape(seeds, len(amounts), 3)
+    return np.array([row for rows in outcomes for row in rows]).reshape(seeds, len(amounts), 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +135,13 @@ class _Stage:
     def contestants(self) -> tuple[Contestant, ...]:
         return (self.entrant,)
 
-    def run(self, job: Job) -> list[tuple[float, float, float]]:
+    def run(self, job: Job) -> list[tuple[float, ...]]:
         sampler = self.entrant.build(self.pool, objective="worst-item", seed=job.seed, budget=job.budgets[-1])
         run = run_sampler(self.pool, sampler, job.budgets[-1], job.seed)
         return [numbers_of(self.pool, sampler, run, budget) for budget in job.budgets]
 
 
-def numbers_of(pool: Pool, sampler: Sampler, run: Run, budget: int) -> tuple[float, float, float]:
+def numbers_of(pool: Pool, sampler: Sampler, run: Run, budget: int) -> tuple[float, ...]:
     """The numbers of :class:`Measured` after so many readings."""
     readings = run.until(budget)
     estimate = mean_over_fixed_items(
@@ -150,11 +152,13 @@ def numbers_of(pool: Pool, sampler: Sampler, run: Run, budget: int) -> tuple[flo
         used = readings.unweighted().first(sampler.fixed_repeats)
     squared = np.bincount(used.item, used.shares**2, used.n_items)
     plain = float(pool.variances.mean()) * len(pool.items) / budget
+    true = float(np.sqrt((pool.variances * squared).sum())) / len(pool.items)
     interval = estimate.confidence_interval(0.95)
     return (
         float(np.abs(readings.moments.mean - pool.means).max()),
         float((pool.variances * squared).mean()) / plain if plain > 0.0 else float("nan"),
         float(interval.low <= float(pool.means.mean()) <= interval.high),
+        estimate.standard_error / true if true > 0.0 else float("nan"),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from evalbudget.design import Design, Reading
 from evalbudget.hooks._plugins import plugins
-from evalbudget.repeats.backtest._engine import ReplayStage
+from evalbudget.repeats.backtest._compare_samplers import ReplayStage
 from evalbudget.repeats.samplers import EBBernstein, Robin, RobinHood, Uniform
 from evalbudget.replay._contestant import contestants
 from evalbudget.replay._workers import Job, run_all

@@ -13,17 +13,17 @@ Example::
     print(result.table())
 """
 
-from evalbudget.audits.backtest._engine import backtest_audits
+from evalbudget.audits.backtest._compare_policies import backtest_audits
 from evalbudget.audits.backtest._result_table import AuditResult, AuditRow
 from evalbudget.judges._backtest import RotationResult, RotationRow, backtest_rotation
-from evalbudget.races.backtest._engine import backtest_race
+from evalbudget.races.backtest._compare_samplers import backtest_race
 from evalbudget.races.backtest._history import factors_of, history_of
 from evalbudget.races.backtest._result_table import RaceResult, RaceRow
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals, as_written_by
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
-from evalbudget.repeats.backtest._engine import backtest
+from evalbudget.repeats.backtest._compare_samplers import backtest
 from evalbudget.repeats.backtest._result_table import Average, BacktestResult, PoolInfo, Row
 
 __all__ = [

@@ -65,6 +65,7 @@ BLOCKS = [
 ]
 
 
+@pytest.mark.usefixtures("no_collection")
 @pytest.mark.parametrize(
     ("where", "text"), [*((str(path.relative_to(ROOT)), path.read_text()) for path in OUTSIDERS), *BLOCKS]
 )

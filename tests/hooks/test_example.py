@@ -21,6 +21,7 @@ def test_it_is_discovered() -> None:
     assert plugins().sampler("widest-range").__module__ == "evalbudget_example.widest_range"
 
 
+@pytest.mark.usefixtures("no_collection")
 def test_it_uses_public_names_only() -> None:
     import ast
     import inspect

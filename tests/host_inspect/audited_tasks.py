@@ -36,6 +36,10 @@ def write() -> Solver:
 @scorer(metrics=[mean()])
 def rating() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
+        if os.environ.get("AUDITED_UNRATED") == f"{state.model} {state.sample_id}":
+            with Path(os.environ["AUDITED_CALLS"]).open("a") as calls:
+                calls.write(f"rating {state.model} {state.sample_id}\n")
+            raise RuntimeError("the judge broke down")
         noise = (int(str(state.sample_id).partition("-")[2]) * 7) % 5 - 2
         value = max(1, min(10, human(str(state.model), str(state.sample_id)) + noise))
         return Score(value=value, explanation=f"Reasons for {value}")

@@ -8,16 +8,18 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
-from inspect_ai import Task
+from inspect_ai import Task, eval_retry, task
 from inspect_ai import eval as run_task
 from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.model import get_model
 from inspect_ai.scorer import Score, Scorer, Target, includes, mean, scorer
-from inspect_ai.solver import TaskState, generate
+from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host import sent_again
@@ -46,15 +48,72 @@ def asks() -> Scorer:
     return score
 
 
+@solver
+def fails() -> Solver:
+    """Answers, fails then on the first sample, and presses Ctrl-C at the third."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        state = await generate(state)
+        if "FAULTS" in os.environ and state.sample_id == "item-0":
+            raise RuntimeError("answered, and lost")
+        if "FAULTS" in os.environ and state.sample_id == "item-2":
+            signal.raise_signal(signal.SIGINT)
+        return state
+
+    return solve
+
+
+def _samples() -> list[Sample]:
+    return [Sample(id=f"item-{i}", input=f"Question {i}.", target=f"{i}") for i in range(ITEMS)]
+
+
+@task
+def failing() -> Task:
+    return Task(dataset=MemoryDataset(_samples()), solver=fails(), scorer=includes())
+
+
+def _parked(folder: Path) -> dict[str, Any]:
+    """A sample fails, and waits to be tried again when the run is interrupted; the run goes on."""
+    with Server(latency=0.01) as server:
+        os.environ |= {"HERE_BASE_URL": f"{server.url}/v1", "HERE_API_KEY": "unused", "FAULTS": "1"}
+        run_task(
+            "evalbudget_inspect/budgeted",
+            task_args={"task": f"{__file__}@failing", "budget": BUDGET, "sampler": "uniform"},
+            model=get_model("openai-api/here/m", memoize=False),
+            retry_on_error=1,
+            log_dir=str(folder),
+            display="none",
+            log_buffer=1,
+            max_samples=1,
+        )
+        del os.environ["FAULTS"]
+        log = read_eval_log(list_eval_logs(str(folder))[0])
+        note = read_note(str(folder), log.eval.task_id)
+        (done,) = eval_retry(log, log_dir=str(folder), display="none")
+        billed = sum(one.billed for one in server.served)
+    return {
+        "before": [log.status, *sorted(str(s.id) for s in log.samples or [] if s.error is None)],
+        "parked": note.more,
+        "billed": billed,
+        **_said(done),
+    }
+
+
+def _said(log: EvalLog) -> dict[str, Any]:
+    assert log.results is not None
+    entries = [(score.metadata or {}).get("evalbudget") or {} for score in log.results.scores]
+    entry = next(entry for entry in entries if "spent" in entry)
+    return {key: entry[key] for key in ("spent", "readings", "failed", "failures", "summary")}
+
+
 def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
-    samples = [Sample(id=f"item-{i}", input=f"Question {i}.", target=f"{i}") for i in range(ITEMS)]
     judged = failure.get("model") == "judge"
-    task = Task(dataset=MemoryDataset(samples), solver=generate(), scorer=asks() if judged else includes())
+    quiz = Task(dataset=MemoryDataset(_samples()), solver=generate(), scorer=asks() if judged else includes())
     with Server(latency=0.01) as server:
         os.environ |= {"HERE_BASE_URL": f"{server.url}/v1", "HERE_API_KEY": "unused"}
         server.fail(**failure)
         (log,) = run_task(
-            budgeted(task, budget=BUDGET, sampler="uniform"),
+            budgeted(quiz, budget=BUDGET, sampler="uniform"),
             model=get_model("openai-api/here/m", memoize=False),
             log_dir=str(folder),
             display="none",
@@ -63,19 +122,15 @@ def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
         )
         billed, calls = sum(one.billed for one in server.served), server.calls()
     assert not sent_again._payers  # a run that has ended is let go
-    assert log.results is not None
-    entries = [(score.metadata or {}).get("evalbudget") or {} for score in log.results.scores]
-    entry = next(entry for entry in entries if "spent" in entry)
     note = read_note(str(folder), log.eval.task_id)
     return {
         "billed": billed,
         "calls": calls,
-        "spent": entry["spent"],
-        "readings": entry["readings"],
+        **_said(log),
         "samples": len(log.samples or []),
         "judged": sum(one.billed and one.model == "judge" for one in server.served),
         "status": log.status,
-        "sent again": note.calls,
+        "sent again": note.more,
         "begun": note.samples,
         "limits": [sample.limit.reason for sample in log.samples or [] if sample.limit is not None],
     }
@@ -83,4 +138,5 @@ def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     logs = Path(sys.argv[1])
-    print(json.dumps({name: _played(logs / name, failure) for name, failure in SCENARIOS.items()}))
+    played = {name: _played(logs / name, failure) for name, failure in SCENARIOS.items()}
+    print(json.dumps({"parked": _parked(logs / "parked"), **played}))

@@ -151,6 +151,22 @@ def test_an_answer_that_fails_twice_is_labelled_as_it_is(
         assert store.draws.opinion(draw.index).score is None
 
 
+def test_an_answer_without_a_score_is_scored_again_and_not_bought_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUDITED_UNRATED", "mockllm/bad story-3")
+    done = run("-T", "items=6", "--judge", "rating", task="paneled")
+    assert done.exit_code == 3, done.output
+    paid = calls(folder)
+    assert paid["rating mockllm/bad story-3"] == 2
+    assert paid["mockllm/bad story-3"] == paid["panel mockllm/bad story-3 Story for story-3"] == 1
+    assert paid.total() == 12 + 12 + 2
+    with AuditStore.open("a.sqlite") as store:  # it was answered, so that is what people read
+        answer = store.draws.answer(3, 1)
+    assert answer is not None
+    assert answer.response == "Story for story-3"
+
+
 def test_every_answer_is_logged_at_once_so_that_a_kill_loses_none(folder: Path) -> None:
     assert run("-T", "items=3").exit_code == 3
     logs = list((folder / "logs").glob("*.eval"))

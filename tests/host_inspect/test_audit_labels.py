@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from tests import warm
 
 from evalbudget.audits.store import AuditStore
 from evalbudget.cli.main import cli
@@ -101,8 +102,9 @@ def test_labels_keep_text_model_and_usage_in_the_store_and_in_the_hosts_log(fold
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_a_killed_auditor_asks_nothing_twice(folder: Path) -> None:
     hangs = "mockllm/bad story-2"
-    process = subprocess.Popen(
+    process = warm.Popen(
         [sys.executable, "-m", "evalbudget", *command(*BY_JUROR)],
+        host="inspect",
         env={**os.environ, "LABELLED_HANGS": hangs},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai import score as host_score
 from inspect_ai.log import EvalLog, read_eval_log
+from tests import warm
 
 from evalbudget.cli.main import cli
 from evalbudget_inspect import cyclic_judge
@@ -57,14 +58,11 @@ def test_names_stay_as_they_were_typed() -> None:
 
 
 def command(line: str, *more: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    found = subprocess.run(
+    found = warm.run(
         [sys.executable, "-c", RUN, *shlex.split(line), *more],
+        host="inspect",
         cwd=cwd,
         env={**os.environ, "INSPECT_DISPLAY": "plain", "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
     )
     assert found.returncode == 0, found.stdout + found.stderr
     return found

@@ -15,10 +15,12 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai import eval_retry
 from inspect_ai.log import EvalLog, read_eval_log
+from tests import warm
 from tests.host_inspect.race_tasks import written
 
 from evalbudget.cli.main import cli
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.run import UNANSWERED
 from evalbudget_inspect.repeats.earlier_log import is_refused
 
 BUDGET = 72
@@ -28,15 +30,10 @@ def _judge(**args: Any) -> str:
     return "grader=" + json.dumps({"model": "simulated/judge", "model_args": args})
 
 
-def _start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+def _command(folder: Path, *arguments: str) -> list[str]:
     code = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
     log_flags = ["--log-dir", str(folder), "--display", "none", "--log-buffer", "1"]
-    return subprocess.Popen(
-        [sys.executable, "-c", code, "inspect", *arguments, *log_flags],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    return [sys.executable, "-c", code, "inspect", *arguments, *log_flags]
 
 
 def _kill_when(process: subprocess.Popen[bytes], folder: Path, samples: int) -> EvalLog:
@@ -77,7 +74,7 @@ def test_a_run_killed_twice_ends_at_the_budget(
     check_weights: Any,
 ) -> None:
     folder = tmp_path / "killed"
-    process = _start(
+    command = _command(
         folder,
         "eval",
         str(task_file),
@@ -91,8 +88,9 @@ def test_a_run_killed_twice_ends_at_the_budget(
         "--max-samples",
         "4",
     )
-    first = _kill_when(process, folder, 24)
-    process = _start(folder, "eval-retry", first.location)
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    first = _kill_when(subprocess.Popen(command, **quiet), folder, 24)
+    process = warm.Popen(_command(folder, "eval-retry", first.location), host="inspect", **quiet)
     log = _kill_when(process, folder, 48)
     assert _cells(first).items() <= _cells(log).items()
     options: dict[str, Any] = {"display": "none", "log_realtime": False, "ctl_server": False}
@@ -112,6 +110,9 @@ def test_a_run_killed_twice_ends_at_the_budget(
     assert ours["spent"] == BUDGET
     assert 0 < begun <= 8
     assert ours["readings"] == len(after)
+    assert ours["failures"][UNANSWERED] == begun
+    assert ours["failed"] == sum(ours["failures"].values())
+    assert UNANSWERED in " ".join(ours["summary"]["text"].split())
     # weights are those that were logged before the kill, and leave every held-out reading its share
     found = weights(done)
     check_weights(found)

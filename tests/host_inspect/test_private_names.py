@@ -9,6 +9,7 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 from packaging.specifiers import SpecifierSet
 
 import evalbudget_inspect
@@ -17,6 +18,7 @@ from evalbudget_inspect.host.private import WORKS_WITH
 HOME = Path(evalbudget_inspect.__file__).parent
 
 
+@pytest.mark.usefixtures("no_collection")
 def test_private_names_of_the_host_are_imported_in_one_place() -> None:
     found = {}
     for path in HOME.rglob("*.py"):

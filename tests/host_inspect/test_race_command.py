@@ -11,6 +11,7 @@ from typing import Any
 
 from click.testing import CliRunner
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from tests import warm
 from tests.host_inspect.race_tasks import attempts, board, run
 
 from evalbudget.cli.main import cli
@@ -21,15 +22,9 @@ QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"
 MODELS = ("--model", "simulated/alder,simulated/elm,simulated/ginkgo", "-M", "bernoulli=true")
 
 
-def _command(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        env={name: value for name, value in os.environ.items() if name != "INSPECT_DISPLAY"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "INSPECT_DISPLAY"}
+    return warm.run([sys.executable, "-c", EVALBUDGET, *arguments], host="inspect", env=environment)
 
 
 def _logs(folder: Path) -> list[EvalLog]:
@@ -46,7 +41,6 @@ def test_by_flag_and_by_registry(tmp_path: Path) -> None:
     flag, entry = tmp_path / "flag", tmp_path / "entry"
     common = [*MODELS, "--limit", "30", "--display", "none", "--no-log-realtime"]
     done = _command(
-        EVALBUDGET,
         *("inspect", "race", str(QUIZ), "--sampler", "ucb-e", "--batch", "4", "--budget", "45"),
         *("--json", str(tmp_path / "board.json"), "--log-dir", str(flag), *common),
     )
@@ -78,7 +72,6 @@ def test_by_flag_and_by_registry(tmp_path: Path) -> None:
 def test_settings_by_flag(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     done = _command(
-        EVALBUDGET,
         *("inspect", "race", str(QUIZ), "--sampler", "uniform", "--budget", "50", "--limit", "25"),
         *(
             "--arm",

@@ -14,13 +14,14 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai import eval_retry, eval_set
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
+from tests import warm
 from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three, written
 
 from evalbudget.cli.main import cli
 from evalbudget_inspect import race
 from evalbudget_inspect.host.refusals import take_refusals
 
-BUDGET, ITEMS = 90, 36  # of three models: 83% of the grid
+BUDGET, ITEMS = 60, 24  # of three models: 83% of the grid
 TASK_FILE = f"""\
 from pathlib import Path
 from inspect_ai import Task, task
@@ -104,11 +105,12 @@ def test_stopped_and_run_again(number: int, status: str, fail: float, tmp_path: 
         *(file, folder, "--sampler", "ucb-e", "--batch", "8", "--max-samples", "3"),
         *("-M", "latency=0.05", "-M", f"fail={fail}"),
     )
-    start = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-    process = subprocess.Popen(command, **start)  # type: ignore[call-overload]
-    before = _signal_at(process, folder, 36, number)
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    fresh = number == signal.SIGINT
+    process = subprocess.Popen(command, **quiet) if fresh else warm.Popen(command, host="inspect", **quiet)
+    before = _signal_at(process, folder, 24, number)
     assert {log.status for log in before} == {status}
-    assert 36 <= attempts(before) < BUDGET
+    assert 24 <= attempts(before) < BUDGET
     done = CliRunner().invoke(cli, command[3:])
     assert done.exit_code == 0, done.output
     logs = _read(folder)
@@ -136,14 +138,14 @@ def test_killed_twice_under_a_limit_pays_nothing_twice(tmp_path: Path) -> None:
     file, folder = tmp_path / "quiz.py", tmp_path / "logs"
     file.write_text(TASK_FILE)
     command = _command(
-        *(file, folder, "--sampler", "ucb-e", "--batch", "8", "--max-samples", "2", "--limit", "30"),
+        *(file, folder, "--sampler", "ucb-e", "--batch", "8", "--max-samples", "2", "--limit", "20"),
         *("-M", "latency=0.05"),
     )
-    start = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-    process = subprocess.Popen(command, **start)  # type: ignore[call-overload]
-    before = _signal_at(process, folder, 40, signal.SIGKILL)
+    start: dict[str, Any] = {"host": "inspect", "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = warm.Popen(command, **start)
+    before = _signal_at(process, folder, 27, signal.SIGKILL)
     bill = tmp_path / "bill"
-    process = subprocess.Popen(command, **start)  # type: ignore[call-overload]
+    process = warm.Popen(command, **start)
     paid = len(bill.read_text().splitlines())
     deadline = time.monotonic() + 120
     while len(bill.read_text().splitlines()) < paid + 6 and time.monotonic() < deadline:

@@ -16,10 +16,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from inspect_ai.hooks import RunStart
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.util import LimitExceededError
+from tests import warm
 
-from evalbudget_inspect.host import sent_again
+from evalbudget.run import UNANSWERED
+from evalbudget_inspect.host import current_run, sent_again
 from evalbudget_inspect.host.attempt_notes import Attempt, Note, add_to_note, read_note, write_note
 from evalbudget_inspect.host.interrupts import Interrupts
 from evalbudget_inspect.host.sent_again import UNPAID, _Calls, _counting, paying, retried
@@ -32,14 +35,8 @@ ROOT = Path(__file__).parents[2]
 def test_what_is_sent_again_is_on_the_bill(tmp_path: Path) -> None:
     script = Path(__file__).with_name("sent_again_runs.py")
     path = os.pathsep.join([str(ROOT / "benchmarks"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    command = [sys.executable, str(script), str(tmp_path)]
+    done = warm.run(command, host="inspect", env={**os.environ, "PYTHONPATH": path})
     assert done.returncode == 0, done.stderr[-2000:]
     found: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
 
@@ -48,10 +45,18 @@ def test_what_is_sent_again_is_on_the_bill(tmp_path: Path) -> None:
         assert one["billed"] == one["spent"] == BUDGET
         assert (one["readings"], one["samples"]) == (BUDGET - 2, BUDGET - 2)
         assert (one["sent again"], one["begun"], one["limits"]) == (2.0, 0, [])
+        assert (one["failed"], one["failures"]) == (2, {UNANSWERED: 2})
+        assert one["summary"]["failures"] == one["failures"]
+        assert f"Failed 2 calls: {UNANSWERED}" in " ".join(one["summary"]["text"].split())
+
+    one = found["parked"]  # by a sample that failed and was to be tried again when the run ended
+    assert (one["before"], one["parked"]) == (["cancelled", "item-1", "item-2"], 1.0)
+    assert one["billed"] == one["spent"] in (BUDGET - 1, BUDGET)  # the last one may cost two
+    assert (one["readings"], one["failures"]) == (one["spent"] - 1, {UNANSWERED: 1})
 
     one = found["error"]  # of the server, which costs nothing
     assert one["billed"] == one["spent"] == one["readings"] == BUDGET
-    assert one["sent again"] == 0
+    assert one["sent again"] == one["failed"] == 0
 
     one = found["unpaid"]  # by the budget, and so not sent again
     assert one["billed"] == one["calls"] == one["spent"] == BUDGET
@@ -85,10 +90,10 @@ def test_samples_under_way_are_waited_for_and_kept(server: Server, tmp_path: Pat
     command = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
     flags = ["--display", "plain", "--log-buffer", "1", "--log-dir", str(tmp_path)]
 
-    def start(*arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+    def start(*arguments: str) -> warm.Popen:
+        return warm.Popen(
             [sys.executable, "-c", command, "inspect", *arguments, *flags],
-            env={**os.environ, "EVALBUDGET_DISABLE_PLUGINS": "lm-eval"},
+            host="inspect",
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -115,7 +120,9 @@ def test_samples_under_way_are_waited_for_and_kept(server: Server, tmp_path: Pat
     said, _ = again.communicate(timeout=120)
     assert again.returncode == 0, said[-2000:]
     whole = read_eval_log(list_eval_logs(str(tmp_path))[0])
-    assert (_bill(server), _entry(whole)["spent"], len(whole.samples or [])) == (BUDGET, BUDGET, BUDGET)
+    entry = _entry(whole)
+    assert (_bill(server), entry["spent"], len(whole.samples or [])) == (BUDGET, BUDGET, BUDGET)
+    assert (entry["failed"], entry["failures"]) == (0, {})
 
 
 # the account itself
@@ -226,9 +233,9 @@ def test_other_requests_are_let_through(monkeypatch: pytest.MonkeyPatch) -> None
 def test_notes_of_attempts(tmp_path: Path) -> None:
     assert read_note(str(tmp_path), "t") == Note()
     note = Note({"a": ["x", "y"], "handed back": ["y", "z"]}, ["z"], {"a": 1.0, "b": 0.5})
-    assert (note.samples, note.calls) == (2, 1.5)
+    assert (note.samples, note.more) == (2, 1.5)
     note.join(Note({"b": ["w"]}, ["w"], {"b": 2.0}))
-    assert (note.samples, note.calls, note.held) == (2, 3.0, ["w", "z"])
+    assert (note.samples, note.more, note.held) == (2, 3.0, ["w", "z"])
     write_note(str(tmp_path), "t", note)
     assert read_note(str(tmp_path), "t") == note
     attempt = Attempt(str(tmp_path), "t", "b")
@@ -240,7 +247,17 @@ def test_notes_of_attempts(tmp_path: Path) -> None:
 
     asyncio.run(add())
     again = read_note(str(tmp_path), "t")
-    assert (again.samples, again.calls, again.held) == (1, 3.25, ["w", "x", "z"])
+    assert (again.samples, again.more, again.held) == (1, 3.25, ["w", "x", "z"])
+
+    async def fail(**failed: int) -> float:
+        await add_to_note(attempt, failed=failed)
+        return read_note(str(tmp_path), "t").more
+
+    assert asyncio.run(fail(p=1, q=2)) == 6.25
+    assert asyncio.run(fail(p=2)) == 7.25
+    assert asyncio.run(fail(q=0)) == 5.25  # it is in the log
+    assert asyncio.run(fail(y=1)) == 5.25  # it was under way again, and counts in full
+    assert asyncio.run(fail(x=1)) == 6.25  # it waited, and was not asked again
     assert [path.name for path in tmp_path.iterdir()] == [".evalbudget-t.json"]
     assert json.loads((tmp_path / ".evalbudget-t.json").read_text())["sent_again"] == {"a": 1.0, "b": 2.25}
 
@@ -308,6 +325,38 @@ def test_signals_that_find_nothing_or_come_twice_are_passed_on_at_once(
 
     asyncio.run(play())
     interrupts.release()
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_third_ctrl_c_leaves_no_handler_behind(monkeypatch: pytest.MonkeyPatch, ends: bool) -> None:
+    interrupts = Interrupts()
+    monkeypatch.setattr(current_run, "interrupts", interrupts)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def press() -> None:
+        for _ in range(3):  # wait; give up; break the loop
+            signal.raise_signal(signal.SIGINT)
+
+    async def play() -> None:
+        interrupts.watch()
+        try:
+            await interrupts.begins("a")
+            asyncio.get_running_loop().call_soon(press)
+            await asyncio.sleep(60)
+        finally:
+            if ends:  # as the host's loop closes; it may not come to that
+                interrupts.release()
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(play())
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not ends or interrupts.ended_a_run
+    asyncio.run(current_run.RunHooks().on_run_start(RunStart(None, "next", [])))
+    assert not interrupts.came  # the next run of the process begins as ever
 
 
 def test_a_run_without_a_signal_is_not_interrupted(heard: list[int]) -> None:

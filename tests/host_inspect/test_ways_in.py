@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import get_model
+from tests import warm
 
 from evalbudget import Design, Reading
 from evalbudget.backtest import RecordedScores, backtest
@@ -28,13 +29,8 @@ EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'e
 
 
 def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", EVALBUDGET, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    """The same command in a process that need not import the host first."""
+    return warm.run([sys.executable, "-c", EVALBUDGET, *arguments], host="inspect")
 
 
 def _here(*arguments: str) -> Result:

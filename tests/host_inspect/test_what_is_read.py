@@ -17,6 +17,7 @@ from inspect_ai.log import EvalLog, HeadlineMetric, headline_metric, read_eval_l
 from inspect_ai.scorer import Score, Scorer, Target, accuracy, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 from inspect_ai.viewer import TaskSamplesView, ViewerConfig
+from tests import warm
 
 from evalbudget.cli.main import cli
 from evalbudget_inspect import budgeted
@@ -37,14 +38,7 @@ def _eval(task: Path | str, folder: Path, *arguments: str) -> subprocess.Complet
         "--no-log-realtime",
         *arguments,
     ]
-    return subprocess.run(
-        [sys.executable, "-c", EVALBUDGET, *command],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env=environment,
-    )
+    return warm.run([sys.executable, "-c", EVALBUDGET, *command], host="inspect", env=environment)
 
 
 @scorer(metrics=[accuracy(), stderr()])

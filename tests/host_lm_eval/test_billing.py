@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import math
 import signal
@@ -18,6 +19,7 @@ from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.race_worlds import manager
 from tests.host_lm_eval.worlds import CoinModel, journal_of, write_task
 
+from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.billing import at_a_kill, may_be_billed
 from evalbudget_lm_eval.host.wire import Final, Wire, wired
@@ -67,7 +69,7 @@ def test_calls_that_the_host_sends_again_are_paid(folder: Path, server: Server, 
     block = _run(folder, server, concurrent, budget=2 * N, in_flight=N)
     assert block["spent"] == server.billed == 2 * N
     assert (block["readings"], block["failed"]) == (2 * N - 2, 2)
-    assert block["failures"] == {"cut off, or no reply that the host could read": 2}
+    assert block["failures"] == {UNANSWERED: 2}
     assert "cut off, or no reply" in block["summary"]["text"]
     more = _run(folder, server, concurrent, budget=3 * N, in_flight=N)  # the record knows of them
     assert more["spent"] == server.billed == 3 * N
@@ -82,6 +84,16 @@ def test_what_is_on_its_way_when_one_fails_is_waited_for(folder: Path, server: S
     assert server.billed == N - 1
     assert server.calls() == N - 1 + 2  # it was asked again, by itself
     assert block["rounds"] == 2  # and nobody else: they had been sent all the same
+
+
+def test_several_that_fail_for_good_are_told_once(
+    folder: Path, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.fail(500, times=math.inf)
+    with pytest.raises(aiohttp.ClientResponseError, match="500"):
+        _run(folder, server, 2, budget="3x", max_retries=1, in_flight=3 * N)
+    gc.collect()  # asyncio speaks when a task that nobody asked is thrown away
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
 @pytest.mark.parametrize("concurrent", [1, 4])
@@ -135,6 +147,8 @@ def test_races_pay_for_them_too(server: Server, tmp_path: Path) -> None:
     board = race(arms, "numbers", budget=30, output_path=tmp_path / "out", **host).leaderboard
     assert board.spent == server.billed <= 30
     assert sum(board.of(name).readings for name in arms) == board.spent - 2
+    assert sum(board.of(name).failed for name in arms) == 2
+    assert {reason for name in arms for reason in board.of(name).errors} == {UNANSWERED}
     board = race(arms, "numbers", budget=50, output_path=tmp_path / "out", **host).leaderboard
     assert board.spent == server.billed <= 50
 
@@ -330,7 +344,7 @@ def test_nothing_is_paid_before_it_is_sent(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(ValueError, match="API key not found"):
-        _run(folder, server, 4, budget=2 * N, model="openai-chat-completions")
+        _run(folder, server, 4, budget=2 * N, model="openai-chat-completions", max_retries=2)
     assert journal_of("j.jsonl").spent == 0
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     block = _run(folder, server, 4, budget=2 * N, model="openai-chat-completions")

@@ -14,6 +14,7 @@ from tests.host_lm_eval.judged_worlds import evaluate, write_judged
 from tests.host_lm_eval.worlds import journal_of
 
 from evalbudget.errors import JournalError
+from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judges.asking import Asking
 from evalbudget_lm_eval.judges.judge_models import forget_judges
@@ -22,7 +23,6 @@ from loopback import GARBLED, Server, rating
 
 BUDGET = 36
 PANEL = ["a", "b"]
-UNANSWERED = "cut off, or no reply that the host could read"
 
 
 @pytest.fixture(autouse=True)
@@ -147,10 +147,23 @@ def test_a_signal_while_recorded_answers_are_judged_keeps_what_judges_say(
         os.kill(os.getpid(), number)
 
     sender = threading.Thread(target=send)
-    sender.start()
+    pool, dealt = Asking._pool, []
+
+    def dealing(self: Asking, judge: int, lm: Any) -> Any:
+        dealt.append(judge)
+        if len(dealt) == 5:  # the first are asked, the others not dealt yet
+            send()
+        return pool(self, judge, lm)
+
+    if number == signal.SIGINT:
+        monkeypatch.setattr(Asking, "_pool", dealing)
+    else:
+        sender.start()
     with pytest.raises(KeyboardInterrupt if number == signal.SIGINT else SystemExit):
         _run(folder, server)
-    sender.join()
+    if number == signal.SIGTERM:
+        sender.join()
+    monkeypatch.setattr(Asking, "_pool", pool)
     server.latency = 0.0
     assert 1 <= _bill(server) <= 12  # of the first round
     text = Path("j.jsonl").read_text()

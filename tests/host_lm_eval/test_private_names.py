@@ -27,6 +27,7 @@ main()
 """
 
 
+@pytest.mark.usefixtures("no_collection")
 def test_private_names_of_the_host_are_imported_in_one_place() -> None:
     found = {}
     for path in HOME.rglob("*.py"):

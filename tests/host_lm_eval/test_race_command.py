@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests import warm
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right
 from tests.host_lm_eval.worlds import write_task
 
@@ -78,7 +79,7 @@ def test_killed_it_goes_on_and_nothing_is_paid_for_twice(server: Server, tmp_pat
     # one server error after the other on one model, which the race must survive
     server.fail(500, times=2, model="fine", after=5)
     with (tmp_path / "first.log").open("w") as log:
-        process = subprocess.Popen(command, env=environment(), stdout=log, stderr=log)
+        process = warm.Popen(command, host="lm-eval", env=environment(), stdout=log, stderr=log)
         while server.calls() < 55 and process.poll() is None:
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)

@@ -87,11 +87,11 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = ()) -> Leaderbo
             all_lower=_or(float(ranks.low[m]), bounds[0]),  # nothing can be known of one that always fails
             all_upper=_or(float(ranks.high[m]), bounds[1]),
             readings=race.lanes[m].tally.readings,
-            failed=race.lanes[m].tally.failed,
+            failed=sum(race.lanes[m].tally.failures.values()),
             unread=unread[m],
             evaluations=int(race.lanes[m].tally.spent),
             dropped_at=eliminated.get(m),
-            errors=dict(race.lanes[m].tally.errors),
+            errors=race.lanes[m].tally.failures,
             left=race.lanes[m].left if m in eliminated and not race.lanes[m].absent else None,
             **_behind(differences if m != leader else (), m, level),
         )

@@ -9,7 +9,7 @@ from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.races._config import RaceConfig
 from evalbudget.races.prediction import FactorModel
-from evalbudget.run import Flight, Purchase, Tally
+from evalbudget.run import RUN_AGAIN, UNANSWERED, Flight, Purchase, Tally
 
 Key = tuple[str, int]
 """Item id, and epoch as hosts count, from 1."""
@@ -148,7 +148,7 @@ class RacePurchase:
         try:
             flight = self.purchase.adopt(Cell(arm, self._index[cell.key[0]], cell.key[1] - 1), promised)
         except InvalidInputError:  # an operator had a cell run again: it is paid for, and nothing follows
-            self.pay(arm, cell.attempts)
+            self.pay(arm, cell.attempts, RUN_AGAIN)
             return
         if cell.again:
             lane.flights[cell.key] = flight
@@ -173,14 +173,14 @@ class RacePurchase:
         if flight is None:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back
-            self.pay(arm, 1.0)
+            self.pay(arm, 1.0, RUN_AGAIN)
             return
         self._tell(lane, Reading(flight.request, value, float(attempts), error))
 
-    def pay(self, arm: int, cost: float) -> None:
-        """Something was paid for that the sampler did not ask for and that teaches nothing."""
-        self.lanes[arm].tally.spent += cost
-        self.purchase.pay(cost)
+    def pay(self, arm: int, cost: float, reason: str = UNANSWERED) -> None:
+        """Calls were paid for beside those of the readings, and teach nothing."""
+        self.lanes[arm].tally.lose(cost, reason)
+        self.purchase.pay(cost, reason)
 
     def pays(self, arm: int, cost: float) -> bool:
         """Pay for what brought nothing; False, and nothing paid, if it exceeds what is left."""
@@ -195,7 +195,7 @@ class RacePurchase:
         Args:
             arm: its place.
             cells: that had begun.
-            more: what calls cost that were sent again, in cells.
+            more: what else it paid for and has no reading of, in cells.
         """
         self.pay(arm, min(cells * self.attempts + more, self.purchase.ledger.free))
 

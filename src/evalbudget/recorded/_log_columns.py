@@ -14,7 +14,7 @@ from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
-from evalbudget.statistics._shares import item_shares
+from evalbudget.statistics._reading_weights import item_shares
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def share_budget(
     """What a run of several tasks found.
 
     Args:
-        outcomes: of each task, at least two; the budget and why it stopped are the same in all.
+        outcomes: of each task, at least two; the budget, why it stopped and what fails are the same in all.
         groups: means of groups of these tasks, by name.
         spent: by all of them.
         failures: of all of them.
@@ -141,6 +141,7 @@ def share_budget(
         items=table.n_items,
         failures=ordered,
         closed_items=tuple(closed),
+        failing=one.failing,
         stop_reason=one.stop_reason,
         rows=mean.rows,
         no_interval=mean.no_interval,

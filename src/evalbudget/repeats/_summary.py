@@ -10,6 +10,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from evalbudget.repeats._advice import next_steps
+from evalbudget.repeats._failing_items import FailingItems
 from evalbudget.repeats._mean_rows import BenchmarkMean, whole_counts
 from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
@@ -35,6 +36,7 @@ class Outcome:
         spent: of it.
         failures: how many calls gave no score, by reason.
         closed: items that failed too often to be asked again.
+        failing: items on which calls fail more than chance explains; None where they may fail at random.
         stop_reason: why nothing more was asked.
         bounds: the smallest and the largest possible score, declared or known from the scorer.
         judges: that took turns; empty where they did not.
@@ -55,6 +57,7 @@ class Outcome:
     spent: float
     failures: Mapping[str, int] = field(default_factory=dict)
     closed: Sequence[str] = ()
+    failing: FailingItems | None = None
     stop_reason: str = ""
     bounds: tuple[float, float] | None = None
     judges: Sequence[str] = ()
@@ -96,6 +99,7 @@ class Summary:
         items: of the benchmark.
         failures: how many calls gave no score, by reason, most frequent first.
         closed_items: items that failed too often to be asked again.
+        failing: items on which calls fail more than chance explains; None where they may fail at random.
         stop_reason: why nothing more was asked.
         rows: the benchmark mean, as in a host's table.
         no_interval: why it has no interval; None where it has.
@@ -116,6 +120,7 @@ class Summary:
     items: int
     failures: Mapping[str, int]
     closed_items: tuple[str, ...]
+    failing: FailingItems | None
     stop_reason: str
     rows: Mapping[str, float]
     no_interval: str | None
@@ -209,6 +214,8 @@ class Summary:
             if len(self.failures) == 1:
                 reasons = [shortened(shown[0][0], 60)]
             pairs.append(("Failed", f"{count(sum(self.failures.values()), 'call')}: {', '.join(reasons)}"))
+        if self.failing is not None:
+            pairs.append(("Beware", f"{self.failing}."))
         if self.closed_items:
             named = [shortened(name, _NAME) for name in self.closed_items[:_MOST_ITEMS]]
             more = len(self.closed_items) - len(named)
@@ -256,6 +263,7 @@ def summarize(outcome: Outcome) -> Summary:
         items=outcome.table.n_items,
         failures=failures,
         closed_items=tuple(outcome.closed),
+        failing=outcome.failing,
         stop_reason=outcome.stop_reason,
         rows=outcome.mean.rows,
         no_interval=outcome.mean.no_interval,

@@ -3,10 +3,12 @@
 from evalbudget.run._drive import Answer, drive
 from evalbudget.run._journal_file import JournalFile, JournalReader, read_journal
 from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
-from evalbudget.run._purchase import Flight, Purchase, Tally
+from evalbudget.run._purchase import RUN_AGAIN, UNANSWERED, Flight, Purchase, Tally
 from evalbudget.run._secrets import cleaned, is_secret, said_by, shown, without_secrets
 
 __all__ = [
+    "RUN_AGAIN",
+    "UNANSWERED",
     "Answer",
     "Flight",
     "JournalFile",

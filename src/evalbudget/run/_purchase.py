@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,12 @@ from evalbudget.design import Cell, Reading, Request
 from evalbudget.journal import Event, Header, Journal
 from evalbudget.run._journal_file import JournalFile
 from evalbudget.sampler import Eligible, Sampler
+
+UNANSWERED = "cut off, or no reply that the host could read"
+"""Why calls that were spent brought nothing that is read, under every host."""
+
+RUN_AGAIN = "run again by an operator: its first score counts"
+"""Why a call that brought a score is not read."""
 
 
 @dataclass(slots=True)
@@ -36,12 +43,14 @@ class Tally:
         readings: scores.
         failed: readings that were paid for and have no score.
         errors: how often each reason for that occurred.
+        unread: what was paid for calls that brought nothing that is read, by the reason for that.
         spent: what all of it cost.
     """
 
     readings: int = 0
     failed: int = 0
     errors: dict[str, int] = field(default_factory=dict)
+    unread: dict[str, float] = field(default_factory=dict)
     spent: float = 0.0
 
     def count(self, reading: Reading) -> None:
@@ -53,6 +62,23 @@ class Tally:
             self.failed += 1
             reason = reading.error or "no score"
             self.errors[reason] = self.errors.get(reason, 0) + 1
+
+    def lose(self, cost: float, reason: str = UNANSWERED) -> None:
+        """Calls were paid for and brought nothing that is read; a negative cost was given back."""
+        self.spent += cost
+        self.unread[reason] = self.unread.get(reason, 0.0) + cost
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How often each reason occurred to pay and read nothing, the most frequent first.
+
+        Calls that brought nothing count as what they cost, rounded up: a part of a score is a call too.
+        """
+        found = dict(self.errors)
+        for reason, cost in self.unread.items():
+            if times := math.ceil(cost - 1e-9):
+                found[reason] = found.get(reason, 0) + times
+        return dict(sorted(found.items(), key=lambda reason: -reason[1]))
 
 
 class Purchase:
@@ -72,7 +98,7 @@ class Purchase:
         sampler: that decides what is asked.
         ledger: what is spent and promised.
         journal: what happened.
-        tally: counts of what was bought through this object.
+        tally: counts of what was bought, by earlier runs too.
         flights: requests under way, by their number.
         stopped: why nothing more is asked, whatever the sampler would ask; None while it may.
     """
@@ -98,6 +124,8 @@ class Purchase:
         self.cost = cost
         self._cost_of = cost_of
         self.tally = Tally()
+        for reading in self.journal.readings:
+            self.tally.count(reading)
         self.flights: dict[int, Flight] = {}
         self.stopped: str | None = None
 
@@ -174,10 +202,10 @@ class Purchase:
         """The host gave a request up before it was sent: it cost nothing and taught nothing."""
         self.tell(Reading(request, None, 0.0, "abandoned by the host"))
 
-    def pay(self, cost: float) -> None:
-        """Something was paid for that nobody asked for and that teaches nothing."""
+    def pay(self, cost: float, reason: str = UNANSWERED) -> None:
+        """Calls were paid for beside those of the readings, and teach nothing."""
         self.ledger.settle(0.0, cost)
-        self.tally.spent += cost
+        self.tally.lose(cost, reason)
 
     def stop(self, reason: str) -> None:
         """Ask nothing more; what is under way may still come back."""

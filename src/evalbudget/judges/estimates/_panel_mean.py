@@ -12,7 +12,7 @@ from evalbudget.judges.estimates._scores import JudgeScores
 from evalbudget.repeats.estimates._readings import ItemReadings
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
-from evalbudget.statistics._shares import are_of_one_sampler, item_shares
+from evalbudget.statistics._reading_weights import are_of_one_sampler, item_shares
 from evalbudget.statistics._shrinkage import t_quantile
 
 

@@ -10,7 +10,7 @@ biased, and on skewed scales the bias of the benchmark mean reaches several stan
 - ``FIXED``: all readings count.
 - ``WEIGHTED``: every reading counts with the weight that was fixed before it was seen, and what is left of an
   item's share falls to its held-out reading, which steered nothing; see
-  ``evalbudget.repeats.samplers._shares``. The mean is unbiased.
+  ``evalbudget.repeats.samplers._unbiased_weights``. The mean is unbiased.
 - ``ADAPTIVE``: only the first ``fixed_repeats`` readings of each item, bought whatever the scores, count.
 """
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from evalbudget.design import Reading
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics._bounds import FloatArray, IntArray
-from evalbudget.statistics._shares import are_of_one_sampler, item_shares
+from evalbudget.statistics._reading_weights import are_of_one_sampler, item_shares
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Samplers that repeat items: one file per policy."""
 
-from evalbudget.repeats.samplers._auto import Auto
 from evalbudget.repeats.samplers._base import JudgeOf, RepeatSampler
+from evalbudget.repeats.samplers._default_auto import Auto
 from evalbudget.repeats.samplers._eb_bernstein import EBBernstein
 from evalbudget.repeats.samplers._objective import Objective
 from evalbudget.repeats.samplers._rating_kernel import RatingKernel

@@ -13,7 +13,7 @@ import numpy as np
 from evalbudget.design import Cell, Design, Request
 from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.repeats.samplers._heap import UrgencyHeap
-from evalbudget.repeats.samplers._shares import Shares
+from evalbudget.repeats.samplers._unbiased_weights import Shares
 from evalbudget.sampler import Eligible, Option, Sampler
 from evalbudget.statistics._judge_effects import judge_effects
 
@@ -37,7 +37,7 @@ class RepeatSampler(Sampler):
     Items whose first scores look settled are asked less, so the plain mean of what was bought is biased. With
     ``hold_out`` every reading has a share in its item's mean that was fixed before it was seen, and one
     reading of every item steers nothing, so that the benchmark mean is unbiased whatever was decided and
-    whenever the run ends; see :class:`~evalbudget.repeats.samplers._shares.Shares`.
+    whenever the run ends; see :class:`~evalbudget.repeats.samplers._unbiased_weights.Shares`.
 
     The warm-up is over when a request is handed out after every open item was read ``warmup`` times.
 

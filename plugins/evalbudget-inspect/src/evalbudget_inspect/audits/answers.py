@@ -11,6 +11,7 @@ from inspect_ai.log import EvalSample, list_eval_logs, read_eval_log
 
 from evalbudget.audits.store import Answer, AuditStore
 from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.audits.kept_answers import is_answered
 from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import LABEL
@@ -38,6 +39,7 @@ class Found:
         failures: runs in which there was no answer or no score.
         log: that has it.
         attempts: of a scorer that labels, as far as the log has what came of them.
+        kept: what the log has of an answer that has no score; None of one that is to be bought again.
     """
 
     answer: Answer
@@ -45,6 +47,7 @@ class Found:
     failures: int
     log: str
     attempts: frozenset[int] = frozenset()
+    kept: EvalSample | None = None
 
     def settled(self, judged: bool) -> bool:
         """Whether it need not be run again."""
@@ -86,7 +89,12 @@ def _logs(folder: str) -> Iterator[str]:
 
 
 def _read(sample: EvalSample, names: list[str], judge: str | None, failures: int, log: str) -> Found:
-    response = sample.output.completion if sample.error is None else ""
+    answered = is_answered(sample)
+    response = (
+        sample.output.completion
+        if answered or sample.error is None
+        else f"(no answer: {sample.error.message})"
+    )
     value, reason = math.nan, ""
     if names and sample.scores:
         name, key = driving_score(judge, names)
@@ -94,11 +102,10 @@ def _read(sample: EvalSample, names: list[str], judge: str | None, failures: int
         if score is not None:
             value, reason = score_to_float(score, name, key, "--judge"), score.explanation or ""
     unscored = bool(names) and math.isnan(value)
-    if sample.error is not None:
-        response = f"(no answer: {sample.error.message})"
     failed = sample.error is not None or unscored
     answer = Answer(_prompt(sample), response, reason)
-    return Found(answer, value, failures + failed, log, _attempts(sample))
+    kept = sample if failed and answered else None
+    return Found(answer, value, failures + failed, log, _attempts(sample), kept)
 
 
 def _attempts(sample: EvalSample) -> frozenset[int]:

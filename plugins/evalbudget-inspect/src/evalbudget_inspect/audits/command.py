@@ -120,7 +120,7 @@ def _go_on(
     if settings.store.exists():
         _check_judge(settings, parse(command, args))
     while True:
-        missing = _missing(settings, folder)
+        missing = _missing(settings, folder, again)
         if isinstance(missing, Standing) and missing.wanted and settings.labels_from is not None:
             why_not = _label(settings, folder, parse(command, args))
             if not why_not:
@@ -135,18 +135,18 @@ def _go_on(
                 "the same command again"
             )
         before = missing
-        registry_entry.plan = registry_entry.Plan(again, missing.answered)
+        registry_entry.plan = missing.plan
         code = _run(command, args, given, missing.models, settings.models)
         if code:
-            _missing(settings, folder)  # what was answered is recorded all the same
+            _missing(settings, folder, again)  # what was answered is recorded all the same
             return code
 
 
 class _Missing:
-    """Which models still have to answer something, and what they have answered."""
+    """Which models still have to answer something, and what the run of them has to know."""
 
-    def __init__(self, models: list[str], answered: Mapping[str, frozenset[str]], wanted: object) -> None:
-        self.models, self.answered, self._wanted = models, answered, wanted
+    def __init__(self, models: list[str], plan: registry_entry.Plan, wanted: object) -> None:
+        self.models, self.plan, self._wanted = models, plan, wanted
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Missing) and self._wanted == other._wanted
@@ -154,10 +154,10 @@ class _Missing:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _missing(settings: AuditSettings, folder: str) -> _Missing | Standing:
+def _missing(settings: AuditSettings, folder: str, again: str) -> _Missing | Standing:
     """Record what the logs answer; what is still missing then, or what the audit waits for."""
     if not settings.store.exists():
-        return _Missing(list(settings.models), {}, None)
+        return _Missing(list(settings.models), registry_entry.Plan(again), None)
     with AuditStore.open(settings.store) as there:
         items = there.design.items
     with AuditStore.open(settings.store, settings.design(items)) as store:
@@ -188,9 +188,10 @@ def _missing(settings: AuditSettings, folder: str) -> _Missing | Standing:
         for model in settings.models
     }
     tries = {key: found[key].failures for key in lacking if key in found}
+    kept = {key: sample for key in tries if (sample := found[key].kept) is not None}
     return _Missing(
         [model for model in settings.models if any(m == model for m, _ in lacking)],
-        answered,
+        registry_entry.Plan(again, answered, kept),
         (frozenset(lacking), frozenset(tries.items())),
     )
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset
+from inspect_ai.log import EvalSample
 from inspect_ai.model import get_model, model_roles
-from inspect_ai.scorer import Scorer
 from rich.text import Text
 
 from evalbudget.audits.store import AuditRun, AuditStore
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget_inspect.audits.answers import JUDGE, TAG
+from evalbudget_inspect.audits.kept_answers import keep_answers
 from evalbudget_inspect.audits.labels_by_scorer import without_scorer
 from evalbudget_inspect.audits.scale_watch import ScaleWatch
 from evalbudget_inspect.audits.settings import AuditSettings
@@ -34,11 +35,13 @@ class Plan:
     Attributes:
         command: goes on with the audit.
         answered: sample ids that earlier logs answer, by model.
+        kept: what earlier logs have of answers that have no score yet, by model and sample id.
         watch: ends the run at the first score that is no good, whatever model it is of.
     """
 
     command: str = ""
     answered: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    kept: Mapping[tuple[str, str], EvalSample] = field(default_factory=dict)
     watch: ScaleWatch = field(default_factory=ScaleWatch)
 
 
@@ -110,19 +113,17 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
     if not any(context.judged for context in contexts):
         loaded.scorer = None  # the judge is not worth its price: humans label everything
     elif judge is not None:
-        loaded.scorer = _watched(judge, scorers, settings)
+        names = scorer_names(scorers)
+        name, key = driving_score(judge, names)
+        loaded.scorer = [
+            plan.watch.over(scorer, name, key, settings.scale) if each == name else scorer
+            for scorer, each in zip(scorers, names, strict=True)
+        ]
+        kept = {item: sample for (m, item), sample in plan.kept.items() if m == model and item in wanted}
+        keep_answers(loaded, kept, name, names)
         loaded.early_stopping = plan.watch
     loaded.epochs = 1
     loaded.metadata = {**(loaded.metadata or {}), TAG: tag, **({JUDGE: judge} if judge else {})}
     if loaded.fail_on_error is None:
         loaded.fail_on_error = False
     return loaded
-
-
-def _watched(judge: str, scorers: Sequence[Scorer], settings: AuditSettings) -> list[Scorer]:
-    names = scorer_names(scorers)
-    name, key = driving_score(judge, names)
-    return [
-        plan.watch.over(scorer, name, key, settings.scale) if each == name else scorer
-        for scorer, each in zip(scorers, names, strict=True)
-    ]

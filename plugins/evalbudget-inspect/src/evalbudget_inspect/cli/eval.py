@@ -106,7 +106,7 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     from evalbudget_inspect.host.run_host import run_host
     from evalbudget_inspect.judges.judge_names import judges_argument, read_judges
     from evalbudget_inspect.repeats.config import DEFAULT_SAMPLER_OF_PANELS, Config
-    from evalbudget_inspect.repeats.shares import shares
+    from evalbudget_inspect.repeats.shared_budget import shares
 
     if "judges" in ours:
         ours = {**ours, "judges": judges_argument(read_judges(ours["judges"]))}

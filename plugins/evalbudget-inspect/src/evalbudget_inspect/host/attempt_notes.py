@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from threading import Lock
 
@@ -38,27 +38,39 @@ class Note:
         begun: by attempt, the samples that it had begun and did not finish.
         held: samples among these that were not asked anything, since the user had pressed Ctrl-C.
         sent_again: by attempt, what calls cost that the provider's client sent again, in samples.
+        failed: by attempt, how often its samples failed that were to be tried again and are not in its log.
     """
 
     begun: dict[str, list[str]] = field(default_factory=dict)
     held: list[str] = field(default_factory=list)
     sent_again: dict[str, float] = field(default_factory=dict)
+    failed: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property
     def samples(self) -> int:
         """How many samples had begun, and may be billed."""
-        return len({sample for samples in self.begun.values() for sample in samples} - set(self.held))
+        return len(self._may_be_billed)
 
     @property
-    def calls(self) -> float:
-        """What all calls cost that were sent again."""
-        return sum(self.sent_again.values())
+    def more(self) -> float:
+        """What else was paid, in samples: for calls that were sent again, and for what failed and was parked.
+
+        Samples that had begun once more are left out: all that these may have cost counts already.
+        """
+        counted = self._may_be_billed
+        parked = (n for samples in self.failed.values() for uuid, n in samples.items() if uuid not in counted)
+        return sum(self.sent_again.values()) + sum(parked)
+
+    @property
+    def _may_be_billed(self) -> set[str]:
+        return {sample for samples in self.begun.values() for sample in samples} - set(self.held)
 
     def join(self, other: Note) -> None:
         """Know what another note knows."""
         self.begun |= other.begun
         self.held = sorted({*self.held, *other.held})
         self.sent_again |= other.sent_again
+        self.failed |= other.failed
 
 
 def folder_of(location: str) -> str:
@@ -80,6 +92,10 @@ def read_note(folder: str, task_id: str) -> Note:
             {str(attempt): list(map(str, samples)) for attempt, samples in note.begun.items()},
             list(map(str, note.held)),
             {str(attempt): float(cost) for attempt, cost in note.sent_again.items()},
+            {
+                str(attempt): {str(uuid): int(n) for uuid, n in samples.items()}
+                for attempt, samples in note.failed.items()
+            },
         )
     except FileNotFoundError:
         return Note()
@@ -98,8 +114,21 @@ def write_note(folder: str, task_id: str, note: Note) -> None:
     system.mv(f"{path}.new", path)
 
 
-async def add_to_note(attempt: Attempt, *, held: Collection[str] = (), sent_again: float = 0.0) -> None:
-    """Add to what is known of the attempt that runs, before anything follows from it."""
+async def add_to_note(
+    attempt: Attempt,
+    *,
+    held: Collection[str] = (),
+    sent_again: float = 0.0,
+    failed: Mapping[str, int] | None = None,
+) -> None:
+    """Add to what is known of the attempt that runs, before anything follows from it.
+
+    Args:
+        attempt: that runs.
+        held: samples that wait, and are not asked anything.
+        sent_again: what calls cost, in samples.
+        failed: how often samples failed so far that are in no log; 0: it is in the log now.
+    """
 
     def add() -> None:
         with _lock:
@@ -107,6 +136,11 @@ async def add_to_note(attempt: Attempt, *, held: Collection[str] = (), sent_agai
             note.held = sorted({*note.held, *held})
             if sent_again:
                 note.sent_again[attempt.eval_id] = note.sent_again.get(attempt.eval_id, 0.0) + sent_again
+            for uuid, times in (failed or {}).items():
+                of_attempt = note.failed.setdefault(attempt.eval_id, {})
+                of_attempt[uuid] = times
+                if not times:
+                    del of_attempt[uuid]
             write_note(attempt.folder, attempt.task_id, note)
 
     if attempt.folder:

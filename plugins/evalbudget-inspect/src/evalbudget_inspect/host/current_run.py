@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import anyio
 import anyio.to_thread
 from inspect_ai import Task
 from inspect_ai.hooks import (
@@ -25,10 +26,10 @@ from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import TaskState
 
 from evalbudget_inspect.host import sent_again
-from evalbudget_inspect.host.attempt_notes import Attempt, folder_of
+from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note, folder_of
 from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.interrupts import interrupts
-from evalbudget_inspect.host.private import EvalSampleSource, get_eval_state
+from evalbudget_inspect.host.private import EvalSampleSource, get_eval_state, is_cancellation_message
 from evalbudget_inspect.host.refusals import show_without_traceback
 from evalbudget_inspect.host.scoring import rotates
 
@@ -131,10 +132,12 @@ class RunHooks(Hooks):
             await interrupts.begins(data.sample_id, run.attempt)
 
     async def on_sample_attempt_end(self, data: SampleAttemptEnd) -> None:
-        """It is in the log, unless it is tried again."""
+        """It is in the log, unless it failed and is to be tried again: then no log knows of it yet."""
         run = current_run()
         try:
             await sent_again.settle(data.sample_id)
+            if run is not None and run.is_ours:
+                await _note_failure(run, data)
         finally:
             if run is not None and run.is_ours:
                 interrupts.ends(data.sample_id)
@@ -150,6 +153,7 @@ class RunHooks(Hooks):
 
     async def on_run_start(self, data: RunStart) -> None:
         """Let races know how many tasks to wait for."""
+        interrupts.release()  # a run whose loop was broken by Ctrl-C has not said that it ended
         for watcher in _watchers:
             watcher.run_starts(data.run_id, data.task_names)
 
@@ -159,6 +163,16 @@ class RunHooks(Hooks):
         sent_again.forget_payers()
         for watcher in _watchers:
             watcher.run_ends(data.run_id)
+
+
+async def _note_failure(run: Run, data: SampleAttemptEnd) -> None:
+    cut_off = data.error is not None and is_cancellation_message(data.error.message)
+    left = data.attempt <= (run.spec.config.retry_on_error or 0)
+    # what an operator cancels as it fails is not tried again, and not logged either
+    unlogged = data.will_retry or (left and data.error is not None and not cut_off)
+    if unlogged or data.attempt > 1:
+        with anyio.CancelScope(shield=True):
+            await add_to_note(run.attempt, failed={data.sample_id: data.attempt if unlogged else 0})
 
 
 def _earlier() -> str | list[EvalSample] | None:

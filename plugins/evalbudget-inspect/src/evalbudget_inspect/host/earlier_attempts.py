@@ -40,7 +40,8 @@ async def handed_back(run: Run) -> list[EvalSampleSummary]:
 async def paid_for_nothing(run: Run) -> Note:
     """What earlier attempts paid for that is in no log.
 
-    Samples that had begun when they were killed or cancelled, and calls that were sent again.
+    Samples that had begun when they were killed or cancelled, those that failed and were to be tried again,
+    and calls that were sent again.
 
     No log of the host keeps that once they run again. So it is noted before anything is asked.
     """

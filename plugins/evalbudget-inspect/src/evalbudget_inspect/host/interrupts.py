@@ -47,9 +47,7 @@ class Interrupts:
 
     def release(self) -> None:
         """Leave signals to whom they belonged, unless these have been left to others already."""
-        for number, handler in self._before.items():
-            if signal.getsignal(number) == self._signal:
-                signal.signal(number, handler)
+        self._step_aside()
         self.ended_a_run = self._came
         self._before, self._under_way, self._held = {}, set(), set()
         self._came = False
@@ -95,10 +93,20 @@ class Interrupts:
         """Let the host end the run as it does at Ctrl-C, whose handler it has; it has none for SIGTERM."""
         self._passing.set()
         handler = self._before.get(signal.SIGINT, signal.default_int_handler)
-        if callable(handler):
-            handler(signal.SIGINT, None)
-        else:
-            raise KeyboardInterrupt
+        try:
+            if callable(handler):
+                handler(signal.SIGINT, None)
+            else:
+                raise KeyboardInterrupt
+        except BaseException:
+            # it ends the host's loop, which takes its own handler back only where that stands
+            self._step_aside()
+            raise
+
+    def _step_aside(self) -> None:
+        for number, handler in self._before.items():
+            if signal.getsignal(number) == self._signal:
+                signal.signal(number, handler)
 
 
 interrupts = Interrupts()

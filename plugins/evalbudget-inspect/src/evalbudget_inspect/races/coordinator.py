@@ -204,7 +204,7 @@ class Coordinator:
         try:
             race.replay(known)
             for index, note in unread.items():
-                race.cut_off(index, note.samples, note.calls)
+                race.cut_off(index, note.samples, note.more)
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         self.race = race

@@ -11,7 +11,16 @@ from typing import Any
 from inspect_ai.log import EvalSpec
 
 from evalbudget.judges import Call, PanelRows
-from evalbudget.repeats import LEVEL, BenchmarkMean, Outcome, Summary, describe_mean, item_columns, summarize
+from evalbudget.repeats import (
+    LEVEL,
+    BenchmarkMean,
+    Outcome,
+    Summary,
+    describe_mean,
+    failing_items,
+    item_columns,
+    summarize,
+)
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget_inspect.judges.dealing import Rotation
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
@@ -39,14 +48,14 @@ def outcome(book: RepeatPurchase) -> dict[str, Any]:
     """Where the budget went."""
     items = book.sampler.design.items
     purchase = book.purchase
-    failures = sorted(purchase.tally.errors.items(), key=lambda e: -e[1])
+    failures = purchase.tally.failures
     return {
         "budget_scores": None if book.config.budget is None else int(book.budget.amount),
         "spent": purchase.ledger.spent,
         "items": len({r.request.cell.item for r in purchase.journal.readings if r.value is not None}),
         "readings": purchase.tally.readings,
-        "failed": purchase.tally.failed,
-        "failures": dict(failures[:5]),
+        "failed": sum(failures.values()),
+        "failures": dict(list(failures.items())[:5]),
         "closed_items": [items[cell.item] for cell in book.sampler.closed],
         "stop_reason": purchase.stop_reason,
         "chosen": getattr(book.sampler, "chosen", None),
@@ -163,8 +172,9 @@ class Diagnosis:
                 mean=self.mean,
                 budget=None if book.config.budget is None else book.budget.amount,
                 spent=purchase.ledger.spent,
-                failures=purchase.tally.errors,
+                failures=purchase.tally.failures,
                 closed=[names[cell.item] for cell in book.sampler.closed],
+                failing=failing_items(purchase.journal.readings, names),
                 stop_reason=purchase.stop_reason if purchase.finished else "interrupted",
                 bounds=self.bounds,
                 judges=() if weighed is None else weighed.by_epoch.scoring_panel().judges,

@@ -33,6 +33,12 @@ class Kept:
         kept = cls(state.messages, state.output, dict(state.store.items()), state.metadata, state.choices)
         return deepcopy(kept)
 
+    @classmethod
+    def logged(cls, sample: EvalSample) -> Kept:
+        """As a log has it, which does not say how choices were shuffled and marked."""
+        whole = resolve_sample_attachments(sample, "full")
+        return cls(whole.messages, whole.output, dict(whole.store), dict(whole.metadata), Choices([]))
+
     def restore(self, state: TaskState) -> None:
         """Put the generation into another epoch's state and skip its solvers."""
         state.messages = deepcopy(self.messages)
@@ -122,7 +128,4 @@ class KeptGenerations:
         self._arrived = anyio.Event()
         if item in self._kept or sample.error is not None or sample.choices or is_refused(sample.metadata):
             return
-        whole = resolve_sample_attachments(sample, "full")
-        self._kept[item] = Kept(
-            whole.messages, whole.output, dict(whole.store), dict(whole.metadata), Choices([])
-        )
+        self._kept[item] = Kept.logged(sample)

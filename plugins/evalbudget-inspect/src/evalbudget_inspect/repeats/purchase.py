@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from evalbudget import Allocation, Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError
 from evalbudget.repeats.samplers import JudgeOf
-from evalbudget.run import Flight, Purchase
+from evalbudget.run import RUN_AGAIN, Flight, Purchase
 from evalbudget_inspect.host.readings import WEIGHT
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
@@ -86,13 +86,13 @@ class RepeatPurchase:
 
     # what happens
 
-    def begin(self, prior: Sequence[PriorCell] = (), *, begun: int = 0, sent_again: float = 0.0) -> list[Key]:
+    def begin(self, prior: Sequence[PriorCell] = (), *, begun: int = 0, more: float = 0.0) -> list[Key]:
         """Take over what the host starts by itself and what an earlier attempt paid for.
 
         Args:
             prior: cells that the host hands back.
             begun: samples that had begun when earlier attempts ended: all that they may have cost is spent.
-            sent_again: what calls cost that were sent again, in samples.
+            more: what else they paid for that is in no log, in samples.
 
         Returns:
             Keys the host does not start by itself and must be given, in order.
@@ -103,7 +103,7 @@ class RepeatPurchase:
         for known in earlier.values():
             if WEIGHT in known.share and not known.errored:
                 self.sampler.assume_weight(self._cell(known.key), known.share[WEIGHT])
-        unread = begun * self._attempts + sent_again
+        unread = begun * self._attempts + more
         self.purchase.pay(min(unread, self.purchase.ledger.free))
         cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
         promised, self._refused = promises(cells, attempts=self._attempts, free=self.purchase.ledger.free)
@@ -140,7 +140,7 @@ class RepeatPurchase:
         elif key[0] in self._index:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back
-            self.purchase.pay(1.0)
+            self.purchase.pay(1.0, RUN_AGAIN)
 
     def pays(self, samples: float) -> bool:
         """Pay for what brought nothing, in samples; False, and nothing paid, if it exceeds what is left."""

@@ -326,7 +326,7 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if not cell.errored:
                     serving.kept.expect(*cell.key)
-        keys = book.begin(prior, begun=unread.samples, sent_again=unread.calls)
+        keys = book.begin(prior, begun=unread.samples, more=unread.more)
         serving.book = book
 
         async def pays(samples: float) -> bool:

@@ -56,7 +56,7 @@ def wired(lm: Any, payer: Payer, *, alone: bool = False) -> Iterator[Wire]:
     before = {name: vars(lm)[name] for name in instead if name in vars(lm)}
     vars(lm).update(instead)
     try:
-        with _signals(wire.stop):
+        with signals(wire.stop):
             try:
                 yield wire
             except Final as final:
@@ -106,6 +106,7 @@ class Wire:
         self._unread = 0
         self._cut = 0
         self._settled = False
+        self._raised = False
 
     def heard(self) -> None:
         """The host has read an answer.
@@ -120,7 +121,7 @@ class Wire:
 
     def stop(self, number: int) -> None:
         """A signal came: send nothing more, and wait for what is on its way; at the second, do not wait."""
-        again, self._interrupt = self._interrupt, _interrupted(number)
+        again, self._interrupt = self._interrupt, interrupted(number)
         if again is not None or not (self._under_way or self._unread):
             raise self._interrupt
         log.warning(
@@ -211,6 +212,9 @@ class Wire:
         if isinstance(self._down, EvalbudgetError):
             error = self._down
         assert error is not None
+        if self._raised:
+            return []  # the host has one error already, and nobody would ask this task for its own
+        self._raised = True
         raise Final(error) from error
 
     @property
@@ -282,14 +286,15 @@ def signals_raise() -> Iterator[None]:
     """Within this block SIGTERM raises, as Ctrl-C does: what is being waited for is kept."""
 
     def stop(number: int) -> None:
-        raise _interrupted(number)
+        raise interrupted(number)
 
-    with _signals(stop):
+    with signals(stop):
         yield
 
 
 @contextmanager
-def _signals(stop: Callable[[int], None]) -> Iterator[None]:
+def signals(stop: Callable[[int], None]) -> Iterator[None]:
+    """Within this block Ctrl-C and SIGTERM call ``stop`` with their number, where this thread may say so."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -304,5 +309,6 @@ def _signals(stop: Callable[[int], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _interrupted(number: int) -> BaseException:
+def interrupted(number: int) -> BaseException:
+    """What a signal raises where nothing catches it."""
     return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)

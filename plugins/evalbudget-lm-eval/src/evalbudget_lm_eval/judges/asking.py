@@ -22,12 +22,14 @@ from evalbudget.judges.schedules import Dealer
 from evalbudget.run import said_by
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.judge_calls import counted
-from evalbudget_lm_eval.host.wire import Final
+from evalbudget_lm_eval.host.wire import Final, interrupted, signals
 from evalbudget_lm_eval.judges.judge_models import JudgeSpec
 from evalbudget_lm_eval.judges.panel import JudgePanel
 from evalbudget_lm_eval.judges.readings import Reading
 
 log = logging.getLogger(__name__)
+
+_LOOK = 0.1  # seconds between two looks at whether a signal came
 
 _HOST = logging.getLogger("lm_eval.models")  # says something for every call
 
@@ -85,7 +87,9 @@ class Asking:
         """Judges whose failures were told in earlier rounds of the run; None if this is the only one."""
         self._failed: Counter[int] = Counter()
         self._asked: Counter[int] = Counter()
+        self._interrupt: BaseException | None = None
         self._over = False
+        self._told_of_end = False
         self._lock = Lock()  # one writes at a time, whether on the record or on the bill
 
     def know(self, position: int | None, reading: Reading) -> None:
@@ -105,6 +109,8 @@ class Asking:
 
         Raises:
             InvalidInputError: no judge can be loaded.
+            KeyboardInterrupt: Ctrl-C was pressed; calls under way have been waited for, and told.
+            SystemExit: the same, for SIGTERM.
         """
         self._load()
         running: _Running = {}
@@ -113,17 +119,21 @@ class Asking:
             stack.enter_context(counted(apis.values(), self._again))
             stack.callback(self._close)
             bar = stack.enter_context(_progress())
-            with _quiet():
-                self._start(range(len(self._answers)), running, bar)
+            with _quiet(), signals(self._stop):
                 stack.callback(self._take_in, running)
+                self._start(range(len(self._answers)), running, bar)
                 while running:
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    if self._interrupt is not None:
+                        self._wind_up(running)
+                    for future in wait(running, _LOOK, FIRST_COMPLETED).done:
                         job = running[future]
                         dropped = self._heard(job, future.result())
                         del running[future]
                         bar.update(len(job.answers))
-                        if dropped:
+                        if dropped and self._interrupt is None:
                             self._start(self._withdrawn(running, bar), running, bar)
+            if self._interrupt is not None:
+                raise self._interrupt
         self._tell()
         return [[readings[judge] for judge in sorted(readings)] for readings in self._readings]
 
@@ -172,8 +182,10 @@ class Asking:
     def _ask(self, job: _Job) -> list[Reply]:
         spec, lm = self._panel.specs[job.judge], self._models[job.judge]
         answers = [self._answers[position] for position in job.answers]
-        if is_api(lm):
-            with self._lock:
+        with self._lock:
+            if self._over:
+                return []
+            if is_api(lm):
                 for position in job.answers:
                     self.begins(position, spec.name)
         options = _gen_kwargs(spec, lm, answers[0].epoch)
@@ -188,7 +200,7 @@ class Asking:
     def _heard(self, job: _Job, replies: Sequence[Reply]) -> bool:
         """Take note of replies; whether a judge was dropped for them."""
         spec, dropped = self._panel.specs[job.judge], False
-        for position, reply in zip(job.answers, replies, strict=True):
+        for position, reply in zip(job.answers, replies, strict=bool(replies)):  # none: it was not asked
             epoch = self._answers[position].epoch
             if isinstance(reply, Exception):
                 if not self._failed[job.judge] and job.judge not in (self.ill or ()):
@@ -209,8 +221,28 @@ class Asking:
                 dropped = True
         return dropped
 
+    def _stop(self, number: int) -> None:
+        """A signal came: calls under way are paid for and waited for; at the second, give them up."""
+        again, self._interrupt = self._interrupt, interrupted(number)
+        self._over = True
+        if again is not None:
+            raise self._interrupt
+
+    def _wind_up(self, running: _Running) -> None:
+        """Nothing more is asked."""
+        for future in list(running):
+            if future.cancel():
+                del running[future]
+        if running and not self._told_of_end:
+            self._told_of_end = True
+            log.warning(
+                "evalbudget: judges have %d calls on their way, which are waited for since they are paid; "
+                "Ctrl-C again to give them up",
+                len(running),
+            )
+
     def _take_in(self, running: _Running) -> None:
-        """Where the round is interrupted: calls under way are paid for, so what they bring is kept."""
+        """Where the round breaks off: calls under way are paid for, so what they bring is kept."""
         self._over = True
         self._close()
         for future, job in running.items():

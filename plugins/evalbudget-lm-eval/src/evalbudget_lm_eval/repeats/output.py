@@ -9,7 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 from evalbudget import Allocation, __version__
-from evalbudget.repeats import LEVEL, BenchmarkMean, Outcome, Summary, share_budget, summarize, whole_counts
+from evalbudget.repeats import (
+    LEVEL,
+    BenchmarkMean,
+    Outcome,
+    Summary,
+    failing_items,
+    share_budget,
+    summarize,
+    whole_counts,
+)
 from evalbudget_lm_eval.host.answers import WEIGHT, Asked
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.host.rows import PLAIN, lead_with, named_rows
@@ -27,7 +36,6 @@ UNIT = "calls"
 """What a budget of 1 buys."""
 
 _REASONS = 5
-_UNANSWERED = "cut off, or no reply that the host could read"
 
 
 def results_of(book: RepeatPurchase, *, in_flight: int, rounds: int) -> tuple[dict[str, Any], Summary]:
@@ -111,21 +119,10 @@ def _closed(book: RepeatPurchase) -> list[str]:
     return [book.sampler.design.items[cell.item] for cell in book.sampler.closed]
 
 
-def _failures(book: RepeatPurchase) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for reading in book.purchase.journal.readings:
-        if reading.value is None:
-            reason = reading.error or "no score"
-            found[reason] = found.get(reason, 0) + 1
-    if book.kept.unanswered:
-        found[_UNANSWERED] = book.kept.unanswered
-    return dict(sorted(found.items(), key=lambda reason: -reason[1]))
-
-
 def _block(
     book: RepeatPurchase, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
 ) -> dict[str, Any]:
-    config, sampler, readings = book.config, book.sampler, book.purchase.journal.readings
+    config, sampler, tally = book.config, book.sampler, book.purchase.tally
     means = {**groups, **{name: own.means for name, own in totals.items()}}
     block: dict[str, Any] = {
         "version": __version__,
@@ -137,9 +134,9 @@ def _block(
         "score": dict(book.scores),
         "score_range": list(config.score_range) if config.score_range else None,
         "spent": book.purchase.ledger.spent,
-        "readings": sum(r.value is not None for r in readings),
-        "failed": sum(r.value is None for r in readings) + book.kept.unanswered,
-        "failures": dict(list(_failures(book).items())[:_REASONS]),
+        "readings": tally.readings,
+        "failed": sum(tally.failures.values()),
+        "failures": dict(list(tally.failures.items())[:_REASONS]),
         "closed": _closed(book),
         "stop_reason": book.purchase.stop_reason,
         "chosen": getattr(sampler, "chosen", None),
@@ -186,7 +183,7 @@ def _summary(
             [_outcome(book, own, of=f" of {name}") for name, own in sorted(totals.items())],
             groups={name: next(iter(means.values())) for name, means in groups.items()},
             spent=book.purchase.ledger.spent,
-            failures=_failures(book),
+            failures=book.purchase.tally.failures,
             closed=_closed(book),
         )
     primed = book.primed
@@ -208,8 +205,9 @@ def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
         mean=own.mean,
         budget=book.purchase.ledger.budget.amount,
         spent=book.purchase.ledger.spent,
-        failures=_failures(book),
+        failures=book.purchase.tally.failures,
         closed=_closed(book),
+        failing=failing_items(book.purchase.journal.readings, book.sampler.design.items),
         stop_reason=book.purchase.stop_reason,
         bounds=own.bounds,
         judges=() if own.panel is None or len(own.panel.judges) < 2 else own.panel.judges,

@@ -13,7 +13,7 @@ from evalbudget import Allocation, Cell, Design, Reading
 from evalbudget.journal import Journal, resume
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.samplers import Auto, EBBernstein, RatingKernel
-from evalbudget.repeats.samplers._shares import Shares
+from evalbudget.repeats.samplers._unbiased_weights import Shares
 from evalbudget.testing import gaussian, play
 
 UNIT = 2.0**-50

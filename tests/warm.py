@@ -1,0 +1,170 @@
+"""Processes that start warm: each is forked from one that has imported a host, which takes seconds of CPU.
+
+For tests that need a process of their own, to send it a signal say. Nothing but what was imported is shared:
+such a process is a child of the test's, has its own arguments, environment, folder and files, and ends as the
+interpreter ends. For each host and way in at least one test starts a fresh interpreter instead.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import gc
+import json
+import os
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+IMPORTED = {  # what a command would import bit by bit
+    "inspect": (
+        *("inspect_ai._cli.main", "inspect_ai.agent._acp.server", "inspect_ai.model._openai_responses"),
+        *("openai", "fastapi", "uvicorn.lifespan.on", "uvicorn.protocols.http.auto", "charset_normalizer"),
+        *("uvicorn.protocols.websockets.auto", "anyio._backends._asyncio", "rich.markdown", "pydantic.v1"),
+        *("evalbudget_inspect._registry", "evalbudget_inspect.plugin", "evalbudget_inspect.cli"),
+        *("evalbudget.cli.main", "evalbudget.report", "scipy.special", "joblib"),
+    ),
+    "none": (),
+    "lm-eval": (
+        *("lm_eval._cli.harness", "lm_eval.evaluator", "lm_eval.models.openai_completions", "transformers"),
+        *(
+            "evalbudget_lm_eval.repeats.host_cli",
+            "evalbudget_lm_eval.races.command",
+            "evalbudget_lm_eval.plugin",
+        ),
+        *("evalbudget.cli.main", "evalbudget.report", "scipy.special", "pytablewriter", "rich"),
+    ),
+}
+_LARGEST = 1 << 20  # bytes of a request
+_FOSTERS_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
+
+
+class Popen(subprocess.Popen[Any]):
+    """As subprocess.Popen, for a command of this interpreter: ``-c CODE``, ``-m MODULE`` or a script."""
+
+    def __init__(self, command: list[str], *, host: str, **options: Any) -> None:
+        self._host = host
+        super().__init__(command, **options)
+
+    def _execute_child(self, *given: Any) -> None:
+        if sys.platform != "linux":
+            return super()._execute_child(*given)  # type: ignore[misc, no-any-return]
+        args, cwd, env, pipes, new_session = given[0], given[5], given[6], given[10:16], given[21]
+        request = json.dumps(
+            [
+                args[1:],
+                str(Path(cwd or ".").absolute()),
+                dict(os.environ if env is None else env),
+                new_session,
+            ]
+        )
+        channel = _starter(self._host)
+        files = [given if given != -1 else own for own, given in enumerate((pipes[0], pipes[3], pipes[5]))]
+        fosters = ctypes.CDLL(None).prctl
+        fosters(_FOSTERS_ORPHANS, 1)
+        socket.send_fds(channel, [request.encode()], files)
+        self.pid = int(channel.recv(_LARGEST))
+        fosters(_FOSTERS_ORPHANS, 0)
+        self._child_created = True
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+        return None
+
+
+def run(command: list[str], *, timeout: float = 300.0, **options: Any) -> subprocess.CompletedProcess[str]:
+    """As subprocess.run, which is told what was said."""
+    told = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
+    with Popen(command, **told) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+@cache
+def _starter(host: str) -> socket.socket:
+    """One that has imported the host, until this process ends."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    code = f"from tests.warm import begin; exec(begin({its.fileno()}, {host!r}))"
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path},
+        pass_fds=[its.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    its.close()
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
+    return ours
+
+
+def begin(number: int, host: str) -> str:
+    """Start what is asked for until nobody is left who asks; returns in each of those, with what to run."""
+    for name in IMPORTED[host]:
+        with suppress(ImportError):  # another version has it elsewhere, or not at all
+            import_module(name)
+    if host == "inspect":
+        sys.modules["inspect_ai.model"].get_model_info("openai/gpt-4o")  # the host reads what is known of all
+    gc.collect()
+    gc.freeze()
+    channel = socket.socket(fileno=number)
+    while True:
+        request, files, *_ = socket.recv_fds(channel, _LARGEST, 3)
+        if not request:
+            os._exit(0)
+        there, here = os.pipe()
+        between = os.fork()
+        if not between:
+            pid = os.fork()
+            if not pid:
+                os.close(there)
+                os.close(here)
+                channel.close()
+                return _become(files, *json.loads(request))
+            os.write(here, str(pid).encode())
+            os._exit(0)  # so that the one who asked becomes its parent
+        os.waitpid(between, 0)
+        channel.send(os.read(there, 99))
+        for file in (there, here, *files):
+            os.close(file)
+
+
+def _become(files: list[int], command: list[str], folder: str, env: dict[str, str], new_session: bool) -> str:
+    for own, file in enumerate(files):
+        os.dup2(file, own)
+        os.close(file)
+    if new_session:
+        os.setsid()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ |= env
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
+    sys.path[1:1] = [
+        one for one in env.get("PYTHONPATH", "").split(os.pathsep) if one and one not in sys.path
+    ]
+    what, *arguments = command
+    if what in ("-c", "-m"):
+        code, *arguments = arguments
+    else:
+        sys.path[0] = str(Path(what).parent)
+    sys.argv = [what, *arguments]
+    if what == "-c":
+        return code
+    if what == "-m":
+        return f"import runpy; runpy.run_module({code!r}, run_name='__main__', alter_sys=True)"
+    return f"import runpy; runpy.run_path({what!r}, run_name='__main__')"
