@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalbudget.judges.estimates import JudgeScores, variance_components, variance_components_literal
+from evalbudget.judges.estimates import JudgeScores, Source, variance_components
 from judges_sections.found import PAPER_F, Found, Target, World, biases, names
+from references.anova import variance_components_literal
+
+IN_THE_PAPER = (Source.ITEM, Source.GENERATION, Source.RESIDUAL, Source.JUDGE)
 
 
 def components(quick: bool) -> Found:
@@ -19,11 +22,11 @@ def components(quick: bool) -> Found:
         corrected, literal, fs = [], [], []
         for _ in range(R):
             scores = JudgeScores.from_table(world.draw(n, m, rng), judges=names(K))
-            c, p = variance_components(scores), variance_components_literal(scores)
+            c, (p, f_statistic) = variance_components(scores), variance_components_literal(scores)
             values = [c.value for c in c.components]
             corrected.append([*values[:2], values[3], values[4]])
-            literal.append([component.value for component in p.components])
-            fs.append(p.f_statistic)
+            literal.append([p[source] for source in IN_THE_PAPER])
+            fs.append(f_statistic)
         for label, draws in (("corrected", corrected), ("paper", literal)):
             mean, error = np.mean(draws, 0), np.std(draws, 0, ddof=1) / np.sqrt(R)
             z = np.abs(mean - truth) / error
@@ -56,8 +59,9 @@ def interaction(quick: bool) -> Found:
     for _ in range(R):
         scores = JudgeScores.from_table(world.draw(n, m, rng), judges=names(K))
         corrected.append([c.value for c in variance_components(scores).components])
-        p = [c.value for c in variance_components_literal(scores).components]
-        literal.append([p[0], p[1], np.nan, p[2], p[3]])
+        p, _ = variance_components_literal(scores)
+        item, generation, residual, judge = (p[source] for source in IN_THE_PAPER)
+        literal.append([item, generation, np.nan, residual, judge])
     truth = np.array([2.0, 0.2, 0.5, 1.0, 0.6])
     rows = [("truth", *(f"{t:.3f}" for t in truth))]
     for label, draws in (("corrected", corrected), ("paper", literal)):

@@ -9,7 +9,7 @@ import numpy as np
 
 from evalbudget import Design, Reading
 from evalbudget.backtest import RecordedScores
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.schedules import Cyclic, JudgeSchedule, Random
 from evalbudget.repeats.samplers import RepeatSampler
 from evalbudget.statistics._judge_effects import judge_effects
@@ -93,7 +93,7 @@ def worst(way: Way, scores: Floats, per_item: int, seed: int) -> float:
     n, K, recorded = scores.shape
     items, judges = tuple(map(str, range(n))), tuple(map(str, range(K)))
     schedule = way.schedule(items, judges, epochs=per_item, seed=seed)
-    build: Any = get_sampler(way.sampler)
+    build: Any = plugins().sampler(way.sampler)
     sampler = build(Design(items=items, raters=judges if way.informed else ("panel",)), seed=seed)
     assert isinstance(sampler, RepeatSampler)
 
@@ -118,6 +118,6 @@ def worst(way: Way, scores: Floats, per_item: int, seed: int) -> float:
         value.append(score)
     at, by, x = np.array(item), np.array(judge), np.array(value)
     if way.corrected:
-        x = x - judge_effects(at, by, x, K).gamma[by]
+        x = x - judge_effects(at, by, x, K)[by]
     estimate = np.bincount(at, x, n) / np.bincount(at, minlength=n)
     return float(np.abs(estimate - scores.mean(axis=(1, 2))).max())

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from evalbudget.estimate import Estimate
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates import benchmark_mean
 from judges_sections.found import Floats, Found, Target
+from references.controlled import benchmark_mean_by
 from references.pulse import pulse_mean
 
 DRAWN = (64, 256, 1024, 4096)
@@ -16,6 +19,11 @@ WORLDS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
     "chances Beta(.4, .4)": lambda rng, n: rng.beta(0.4, 0.4, n),
     "chances Beta(1, 1)": lambda rng, n: rng.beta(1.0, 1.0, n),
     "every chance .5": lambda rng, n: np.full(n, 0.5),
+}
+
+BY: dict[str, Callable[[ModelDraws], Estimate]] = {
+    "betting": benchmark_mean,
+    "empirical-bernstein": partial(benchmark_mean_by, sequence="empirical-bernstein"),
 }
 
 
@@ -52,8 +60,8 @@ def widths(quick: bool, seeds: int | None = None) -> Found:
                 estimates = (
                     pulse_mean(draws),
                     benchmark_mean(draws),
-                    benchmark_mean(draws, sequence="empirical-bernstein"),
-                    benchmark_mean(draws, coefficient="zero"),
+                    benchmark_mean_by(draws, sequence="empirical-bernstein"),
+                    benchmark_mean_by(draws, coefficient="zero"),
                 )
                 found.append([estimate.confidence_interval(0.95).half_width for estimate in estimates])
             freedman, betting, bernstein, plain = np.mean(found, axis=0)
@@ -95,8 +103,8 @@ def coverage(quick: bool, seeds: int | None = None) -> Found:
         for _ in range(runs):
             order = rng.permutation(n).astype(np.float64)
             looks = [drawn(values, prediction, order, t, batch) for t in range(batch, n + 1, batch)]
-            for name in ("betting", "empirical-bernstein"):
-                intervals = [benchmark_mean(look, sequence=name).confidence_interval(0.95) for look in looks]
+            for name, by in BY.items():
+                intervals = [by(look).confidence_interval(0.95) for look in looks]
                 wrong[name] += any(not (i.low - 1e-9 <= truth <= i.high + 1e-9) for i in intervals)
         shares = {name: 1.0 - count / runs for name, count in wrong.items()}
         rows.append((world, *(f"{share:.3f}" for share in shares.values())))

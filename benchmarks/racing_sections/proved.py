@@ -8,8 +8,9 @@ import numpy as np
 
 from evalbudget import Design
 from evalbudget.backtest import RecordedScores
-from evalbudget.races.samplers import LUCB, OutcomeKind, PairedEProcess, Race, RacingSampler
+from evalbudget.races.samplers import LUCB, PairedEProcess, Race, RacingSampler
 from judges_sections.found import Floats, Found, Target, data
+from references.outcomes import OutcomeKind, outcome_of
 
 SEEDS = 40
 RUNS = 1000
@@ -43,7 +44,7 @@ def until_proved(quick: bool, seeds: int | None = None) -> Found:
         for name in ("lucb", "paired-eprocess", "race --until-proved"):
             ended = [finish(make(name, scores, seed), scores) for seed in range(runs)]
             asked = np.array([sampler.asked for sampler in ended])
-            right = np.mean([sampler.outcome == (OutcomeKind.BEST, (best,)) for sampler in ended])
+            right = np.mean([outcome_of(sampler) == (OutcomeKind.BEST, (best,)) for sampler in ended])
             median[name] = float(np.median(asked))
             quartiles = (f"{q:,.0f}" for q in np.percentile(asked, (25, 50, 75)))
             rows.append((file, name, *quartiles, f"{median[name] / scores.size:.1%}", f"{right:.2f}"))
@@ -112,8 +113,8 @@ def played(world: Callable[[np.random.Generator], Floats], runs: int) -> Iterato
         scores = world(np.random.default_rng([seed, 17]))
         sampler = finish(make("race --until-proved", scores, seed), scores)
         means = scores.sum(axis=1)
-        named = sampler.outcome.models
-        yield sampler.outcome.kind, means[list(named)].min() == means.max()
+        named = outcome_of(sampler).models
+        yield outcome_of(sampler).kind, means[list(named)].min() == means.max()
 
 
 def wrong_winners(quick: bool, seeds: int | None = None) -> Found:

@@ -13,7 +13,7 @@ from time import process_time
 import numpy as np
 
 from evalbudget.design import Design
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.sampler import Kind
@@ -36,7 +36,7 @@ def one(name: str, n_models: int, n_items: int, evaluations: int) -> dict[str, f
     options: dict[str, object] = {} if name in ("ucb-e", "uniform") else {"predictor": factors}
     if name != "race":
         options["batch"] = 64
-    cls = get_sampler(name, Kind.MODELS)  # loads the plugins
+    cls = plugins().sampler(name, Kind.MODELS)  # loads the plugins
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = process_time()
     sampler = cls(design, seed=1, **options)  # type: ignore[arg-type]

@@ -34,9 +34,9 @@ from evalbudget.statistics._bounds import (
     IntArray,
     Scale,
     check_lengths,
-    check_subset,
     error_per_sequence,
 )
+from references.sequences import check_subset
 from references.without_replacement import check_pools, check_room, tighten
 
 Kind = Literal["bernstein", "hoeffding"]

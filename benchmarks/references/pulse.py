@@ -19,13 +19,67 @@ References:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.races._draws import ModelDraws
-from evalbudget.races.prediction._corrections import Corrections
-from evalbudget.statistics._bounds import Scale
+from evalbudget.statistics._bounds import FloatArray, Scale
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """The published quantities, one per batch.
+
+    Attributes:
+        theta: unbiased estimates of the benchmark mean, shape (n_batches,).
+        coefficient: lambda, fixed before the batch, shape (n_batches,).
+        variance: plug-in variance of theta, from the spread of S - lambda f in all batches, same shape.
+        left: |U| before the batch, shape (n_batches,).
+        size: b, shape (n_batches,).
+    """
+
+    theta: FloatArray
+    coefficient: FloatArray
+    variance: FloatArray
+    left: FloatArray
+    size: FloatArray
+
+    @classmethod
+    def of(cls, draws: ModelDraws) -> Corrections:
+        """Batch by batch; a draw that failed leaves its batch, and an empty batch is left out."""
+        read = ~np.isnan(draws.value)
+        s, f, batch = draws.value[read], draws.prediction[read], draws.batch[read]
+        K = draws.n_batches
+        size = np.bincount(batch, minlength=K).astype(np.float64)
+        drawn = np.bincount(draws.batch, minlength=K).astype(np.float64)
+        lost = drawn - size
+        unseen = draws.pool - (np.cumsum(drawn) - drawn)
+        # of what was left, those known by now to fail do not count; predictions are taken in proportion
+        left = unseen - (lost.sum() - (np.cumsum(lost) - lost))
+        share = left / np.maximum(unseen, 1)
+        F, Phi = draws.unseen_prediction_sum * share, draws.unseen_prediction_sum_sq * share
+        sums = np.bincount(batch, weights=s, minlength=K)
+        predicted = np.bincount(batch, weights=f, minlength=K)
+        some = size > 0
+        left, size, F, Phi = left[some], size[some], F[some], Phi[some]
+        sums, predicted = sums[some], predicted[some]
+        n = draws.n_items - draws.n_failed
+        before = draws.known.sum() + np.cumsum(sums) - sums
+        gap = left / size * (predicted - sums)
+        earlier = np.cumsum(gap) - gap
+        mean_gap = np.divide(
+            earlier, np.arange(gap.size), out=np.zeros_like(gap), where=np.arange(gap.size) > 0
+        )
+        pull = np.divide(F * mean_gap, left * Phi, out=np.zeros_like(gap), where=Phi > 0)
+        lam = np.clip(1.0 - pull, 0.0, 1.0)
+        theta = (before + lam * F + left / size * (sums - lam * predicted)) / n
+        residual = s - np.repeat(lam, size.astype(np.int64)) * f
+        spread = float(residual.var(ddof=1)) if residual.size > 1 else float("nan")
+        variance = left * (left - size) / size * spread / n**2
+        return cls(theta, lam, np.asarray(variance, dtype=np.float64), left, size)
 
 
 def pulse_mean(draws: ModelDraws, *, bounds: tuple[float, float] = (0.0, 1.0)) -> Estimate:
@@ -71,17 +125,22 @@ def pulse_weighted(draws: ModelDraws) -> tuple[float, float]:
     """
     steps = Corrections.of(draws)
     if draws.exhausted or not steps.theta.size:
-        return _exact(draws), 0.0 if draws.exhausted and draws.n_read else float("nan")
+        return _exact(draws), 0.0 if draws.exhausted and _n_read(draws) else float("nan")
     # only an exhausted model has a batch that is all that was left
     weight = steps.size / (steps.left * (steps.left - steps.size))
     error = np.sqrt(float(weight**2 @ steps.variance)) / weight.sum()
     return float(weight @ steps.theta / weight.sum()), float(error)
 
 
+def _n_read(draws: ModelDraws) -> int:
+    """Number of scores, anchors included."""
+    return int(draws.known.size + draws.value.size) - draws.n_failed
+
+
 def _exact(draws: ModelDraws) -> float:
-    if not draws.exhausted or not draws.n_read:
+    if not draws.exhausted or not _n_read(draws):
         return float("nan")
-    return float((draws.known.sum() + np.nansum(draws.value)) / draws.n_read)
+    return float((draws.known.sum() + np.nansum(draws.value)) / _n_read(draws))
 
 
 def _estimate(
@@ -95,7 +154,7 @@ def _estimate(
 ) -> Estimate:
     scale = Scale(float(bounds[0]), float(bounds[1]))
     width = scale.high - scale.low
-    if draws.exhausted and draws.n_read:
+    if draws.exhausted and _n_read(draws):
         value, error = _exact(draws), 0.0
 
     def interval(level: float) -> ConfidenceInterval:
@@ -120,7 +179,7 @@ def _estimate(
         validity=Validity.FIXED_N,
         coverage=Coverage.EACH,
         asymptotic=True,
-        n=draws.n_read,
+        n=_n_read(draws),
         cost=draws.cost,
         interval=interval,
         details={"batches": float(K), "failed": float(failed)},

@@ -33,9 +33,10 @@ from evalbudget.statistics._bounds import (
     error_per_sequence,
 )
 from evalbudget.statistics._pool_mean_sequence import late_bets
+from references.sequences import WatchedSequences
 
 
-class WithoutReplacementSequences(BettingSequences):
+class WithoutReplacementSequences(WatchedSequences):
     """Betting confidence sequences for the means of finite pools, each read uniformly without replacement.
 
     Args:

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.backtest._pool import Pool
-from evalbudget.repeats.estimates import ItemReadings, eb_t, eb_wilson
+from evalbudget.repeats.estimates import ItemReadings, eb_wilson
 from evalbudget.sampler import Allocation, Sampler
 from evalbudget.statistics._bounds import Bounds
+from references.eb_t import eb_t
 from repeats_sections.distributions import bernoulli, mostly_top, ratings
 from repeats_sections.readings import run_sampler
 from repeats_sections.replays import recommended
@@ -91,7 +92,7 @@ def _one_run(
     seed: int,
     hits: dict[tuple[int, str], list[BoolArray]],
 ) -> None:
-    build: Any = get_sampler(allocation)
+    build: Any = plugins().sampler(allocation)
     sampler: Sampler = build(pool.design, seed=seed)
     fixed = sampler.fixed_repeats if sampler.allocation is not Allocation.FIXED else None
     k = len(pool.items)

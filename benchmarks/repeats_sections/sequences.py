@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.backtest._pool import Pool
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.sampler import Sampler
-from evalbudget.statistics import BettingSequences, Bounds
+from evalbudget.statistics import Bounds
 from references.empirical_bernstein import EmpiricalBernsteinSequences
+from references.sequences import WatchedSequences
 from repeats_sections.distributions import all_equal, bernoulli, ratings
 from repeats_sections.readings import run_sampler
 from repeats_sections.replays import recommended
@@ -48,7 +49,7 @@ def run(setting: Setting) -> Section:
     total = runs * len(pools) * len(names)
     for world, (pool, bounds) in pools.items():
         for name in names:
-            build: Any = get_sampler(name)
+            build: Any = plugins().sampler(name)
             progress = partial(_report, setting, len(rows) * runs, total)
             failed = _ever_missed(pool, build, runs, bounds, progress)
             p = float(binomtest(failed, runs, ALPHA, alternative="greater").pvalue)
@@ -85,7 +86,7 @@ def _widths(setting: Setting) -> Table:
     lengths = LENGTHS[:2] if setting.quick else LENGTHS
     n = 4 if setting.quick else 64
     tosses = (np.random.default_rng(0).random((lengths[-1], n)) < 0.5).astype(float)
-    betting = BettingSequences(n)
+    betting = WatchedSequences(n)
     bernstein = EmpiricalBernsteinSequences(n)
     hoeffding = EmpiricalBernsteinSequences(n, kind="hoeffding")
     read: dict[str, Callable[[], Bounds]] = {
@@ -147,7 +148,7 @@ def _missed(runs: list[ItemReadings], pool: Pool, bounds: tuple[float, float]) -
     values = np.concatenate([one.value for one in runs])
     starts = np.cumsum(counts) - counts
     truth = np.tile(pool.means, len(runs))
-    sequences = BettingSequences(counts.size, bounds=bounds)
+    sequences = WatchedSequences(counts.size, bounds=bounds)
     missed = np.zeros(counts.size, dtype=bool)
     for t in range(int(counts.max())):
         reading = np.flatnonzero(counts > t)

@@ -11,7 +11,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from evalbudget.design import Design, Reading
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.backtest._compare_samplers import ReplayStage
 from evalbudget.repeats.samplers import EBBernstein, Robin, RobinHood, Uniform
 from evalbudget.replay._contestant import contestants
@@ -83,7 +83,7 @@ def _builders(setting: Setting) -> dict[str, Build]:
         "eb-bernstein warmup=3": lambda design: EBBernstein(design, warmup=3),
     }
     if "auto" in recommended(setting):
-        auto: Any = get_sampler("auto")
+        auto: Any = plugins().sampler("auto")
         found["auto warmup=3"] = partial(auto, warmup=3)
     return found
 

@@ -12,7 +12,7 @@ import pytest
 from evalbudget import Cell, Request, hookimpl
 from evalbudget.audits.policies import AuditEProcess
 from evalbudget.errors import InvalidInputError, PluginError, UnknownNameError
-from evalbudget.hooks._plugins import DISABLE, Plugins, get_audit_policy, get_sampler, plugins
+from evalbudget.hooks._plugins import DISABLE, Plugins, plugins
 from evalbudget.journal import Event
 from evalbudget.races.samplers import UCBE, UniformRacing
 from evalbudget.repeats.samplers import Uniform
@@ -204,18 +204,18 @@ def test_the_environment_variable_is_read(monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_unknown_names_get_a_hint(name: str, hint: str) -> None:
     with pytest.raises(UnknownNameError) as raised:
-        get_sampler(name)
+        plugins().sampler(name)
     assert str(raised.value).startswith(f"unknown sampler {name!r}. {hint}")
 
 
 def test_a_name_and_a_kind_identify_a_sampler() -> None:
-    assert get_sampler("uniform") is get_sampler("uniform", Kind.REPEATS) is Uniform
-    assert get_sampler("uniform", Kind.MODELS) is UniformRacing
-    assert get_sampler("ucb-e") is get_sampler("ucb-e", Kind.MODELS) is UCBE
+    assert plugins().sampler("uniform") is plugins().sampler("uniform", Kind.REPEATS) is Uniform
+    assert plugins().sampler("uniform", Kind.MODELS) is UniformRacing
+    assert plugins().sampler("ucb-e") is plugins().sampler("ucb-e", Kind.MODELS) is UCBE
     with pytest.raises(UnknownNameError, match="unknown sampler of models 'eb-bernstein'"):
-        get_sampler("eb-bernstein", Kind.MODELS)
+        plugins().sampler("eb-bernstein", Kind.MODELS)
     with pytest.raises(UnknownNameError, match="unknown sampler of repeats 'ucb-e'"):
-        get_sampler("ucb-e", Kind.REPEATS)
+        plugins().sampler("ucb-e", Kind.REPEATS)
 
 
 def test_one_name_may_be_registered_once_per_kind(install: Install) -> None:
@@ -247,10 +247,10 @@ def test_audit_policies_register_through_a_hook_of_their_own(install: Install) -
             "x"
         )
     with pytest.raises(UnknownNameError, match=r"sampler of audits 'human'\. Did you mean 'human-only'"):
-        get_audit_policy("human")
-    assert get_audit_policy("audit-eprocess") is AuditEProcess
+        plugins().audit_policy("human")
+    assert plugins().audit_policy("audit-eprocess") is AuditEProcess
     with pytest.raises(InvalidInputError, match=r"'pp-lucb' decides audits.*inspect audit"):
-        get_sampler("pp-lucb")
+        plugins().sampler("pp-lucb")
 
 
 def test_commands_of_other_plugins_survive_one_that_fails(install: Install) -> None:

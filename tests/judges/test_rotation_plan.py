@@ -14,12 +14,16 @@ from evalbudget.judges.estimates import (
     judge_mean_over_sampled_items,
     panel_mean,
     variance_components,
-    variance_components_literal,
 )
 from evalbudget.judges.schedules import All, Cyclic, JudgeSchedule, Priced, Random
+from references.anova import variance_components_literal
 
 EQUAL = Prices(np.ones(5))
 WORLD = Panel(interaction=0.3)
+
+
+def only(strategy: str, plans: tuple[Plan | Refusal, ...]) -> Plan | Refusal:
+    return next(plan for plan in plans if plan.strategy == strategy)
 
 
 def pilot(n: int = 3000, m: int = 3, seed: int = 0) -> VarianceComponents:
@@ -44,7 +48,7 @@ def test_forecast_against_simulation(cls: type[JudgeSchedule], m: int) -> None:
 
 def test_cyclic_against_the_papers_formula() -> None:
     table = Panel().table(80, 10, np.random.default_rng(1))
-    p = variance_components_literal(JudgeScores.from_table(table, judges=NAMES))
+    p, _ = variance_components_literal(JudgeScores.from_table(table, judges=NAMES))
     a, b, e, g = (p[s] for s in ("item", "generation", "residual", "judge"))
     calls = 5
     assert forecast(p, "all", 1, EQUAL).variance - a == pytest.approx((5 * b + e) / calls)
@@ -68,7 +72,7 @@ def test_dear_generations_ask_for_more_judging_and_few_items_for_more_generation
     found = pilot()
     dear = {p.strategy: p for p in plan_for_half_width(found, 0.1, Prices(np.ones(5), 50.0))}
     assert dear["all"].cost < dear["cyclic"].cost  # type: ignore[union-attr]
-    few = plan_for_half_width(found, 0.115, EQUAL, strategies=["cyclic"], max_items=420)[0]
+    few = only("cyclic", plan_for_half_width(found, 0.115, EQUAL, max_items=420))
     assert isinstance(few, Plan)
     assert few.generations > 1
     assert few.items <= 420
@@ -96,15 +100,15 @@ def test_what_the_pilot_cannot_tell_is_refused_with_the_reason() -> None:
     with pytest.raises(InvalidInferenceError, match="one generation per item"):
         forecast(once, "priced", 2, EQUAL)
     crossed_once = variance_components(JudgeScores.from_table(table[:, :, :1], judges=NAMES))
-    assert isinstance(plan_for_half_width(crossed_once, 0.2, EQUAL, strategies=["all"])[0], Plan)
+    assert isinstance(only("all", plan_for_half_width(crossed_once, 0.2, EQUAL)), Plan)
 
 
 def test_out_of_reach_is_said() -> None:
     found = pilot()
-    far = plan_for_half_width(found, 0.01, EQUAL, strategies=["cyclic"], max_items=50)[0]
+    far = only("cyclic", plan_for_half_width(found, 0.01, EQUAL, max_items=50))
     assert isinstance(far, Refusal)
     assert "out of reach with 50 items" in far.reason
-    poor = plan_for_money(found, 3, EQUAL, strategies=["cyclic"])[0]
+    poor = only("cyclic", plan_for_money(found, 3, EQUAL))
     assert isinstance(poor, Refusal)
     assert "does not buy enough" in poor.reason
 
@@ -153,7 +157,7 @@ def test_thin_plans_keep_what_they_promise(K: int, money: int, expected: int) ->
     judges, rng = [str(j) for j in range(K)], np.random.default_rng(K)
     table = world.table(60, 3, rng)
     found = variance_components(JudgeScores.from_table(table, judges=judges))
-    plan = plan_for_money(found, money, Prices(np.ones(K)), strategies=["cyclic"])[0]
+    plan = only("cyclic", plan_for_money(found, money, Prices(np.ones(K))))
     assert isinstance(plan, Plan)
     assert plan.items * plan.generations >= 2 * K
     R, missed, width = replications(150, 2000), 0, []
@@ -173,7 +177,6 @@ def test_thin_plans_keep_what_they_promise(K: int, money: int, expected: int) ->
 @pytest.mark.parametrize("generation", [0.0, 0.7])
 def test_what_a_plan_buys_costs_no_more_than_the_money(money: float, generation: float) -> None:
     prices = Prices(np.array([30.0, 2, 5, 15, 1]), generation)
-    by_judge = dict(zip(NAMES, prices.per_call.tolist(), strict=True))
     for plan in plan_for_money(pilot(), money, prices):
         if isinstance(plan, Refusal):
             assert money < 120
@@ -181,8 +184,9 @@ def test_what_a_plan_buys_costs_no_more_than_the_money(money: float, generation:
         cls: type[JudgeSchedule] = {c.name: c for c in (All, Cyclic, Priced, Random)}[plan.strategy]
         more: dict[str, object] = {}
         if cls is Priced:
-            variances = pilot().judge_variance.tolist()
-            more = {"prices": by_judge, "variances": variances, "generation_price": generation}
+            # as the command line says it: only the ratio of price to variance decides
+            relative = (prices.per_call + generation) / pilot().judge_variance
+            more = {"prices": dict(zip(NAMES, relative.tolist(), strict=True))}
         spent = []
         for seed in range(40):
             schedule = cls(items(plan.items), NAMES, epochs=plan.generations, seed=seed, **more)
@@ -207,7 +211,7 @@ def test_plans_know_the_degrees_that_fitting_judges_costs(n: int, m: int) -> Non
     K, world, prices = 15, Panel(item=5.0, gamma=line(15)), Prices(np.ones(15))
     judges, rng = [str(j) for j in range(K)], np.random.default_rng(0)
     found = variance_components(JudgeScores.from_table(world.table(200, 3, rng), judges=judges))
-    plan = plan_for_money(found, 30, prices, strategies=["cyclic"], max_items=n)[0]
+    plan = only("cyclic", plan_for_money(found, 30, prices, max_items=n))
     assert isinstance(plan, Plan)
     assert (plan.items, plan.generations) == (n, m)
     error = np.sqrt(forecast(found, "cyclic", m, prices).variance / n)

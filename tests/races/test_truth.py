@@ -182,8 +182,8 @@ def _beaten(race: RacePurchase, order: FloatArray) -> set[int]:
     for arm, d in enumerate(draws):
         table[arm, : d.value.size] = d.value
     lengths = np.array([d.value.size for d in draws], dtype=np.int64)
-    found = pairwise_evidence(table, lengths, draws[0].pool, delta=0.05)
-    return set(np.flatnonzero(found.beaten).tolist())
+    found = pairwise_evidence(table, lengths, draws[0].pool)
+    return set(np.flatnonzero(found >= max(m - 1, 2) / 0.05).tolist())
 
 
 def _dropped(race: RacePurchase) -> set[int]:

@@ -11,7 +11,7 @@ from scipy.stats import beta, binom
 from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget import Cell, Design, Reading, Request
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats import failing_items
 from evalbudget.repeats._failing_items import log_e_value
 
@@ -94,7 +94,7 @@ def played(sampler: str, rates: np.ndarray, seed: int) -> bool:
     items = names(rates.size)
     budget = 10 * rates.size
     plans: dict[str, int] = {"budget": budget} if sampler == "auto" else {}
-    chosen = get_sampler(sampler)(Design(items=items), seed=seed, **plans)
+    chosen = plugins().sampler(sampler)(Design(items=items), seed=seed, **plans)
     rng = np.random.default_rng(seed)
     readings: list[Reading] = []
     for _ in range(budget):

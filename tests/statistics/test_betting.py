@@ -8,13 +8,14 @@ from numpy.typing import DTypeLike
 from tests.statistics import oracles
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.statistics import BettingSequences, betting_intervals
+from evalbudget.statistics import betting_intervals
+from references.sequences import WatchedSequences
 
 SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=0, max_size=14)
 
 
-def feed(rows: list[list[float]], dtype: DTypeLike = np.float32) -> BettingSequences:
-    sequences = BettingSequences(len(rows), dtype=dtype)
+def feed(rows: list[list[float]], dtype: DTypeLike = np.float32) -> WatchedSequences:
+    sequences = WatchedSequences(len(rows), dtype=dtype)
     for t in range(max(map(len, rows), default=0)):
         index = [i for i, row in enumerate(rows) if len(row) > t]
         sequences.update(np.array(index), np.array([rows[i][t] for i in index]))
@@ -59,7 +60,7 @@ def test_incremental_against_batch_and_any_interleaving() -> None:
     rows = [rng.random(n).tolist() for n in lengths]
     batch = betting_intervals(np.concatenate(rows), lengths, 0.9, simultaneous=True)
     together = feed(rows).intervals(0.9, simultaneous=True)
-    one_by_one = BettingSequences(70)
+    one_by_one = WatchedSequences(70)
     for i in rng.permutation(np.repeat(np.arange(70), lengths)):
         one_by_one.update([i], [rows[i][one_by_one.n[i]]])
     alone = one_by_one.intervals(0.9, simultaneous=True)
@@ -78,7 +79,7 @@ def test_single_precision_against_double() -> None:
 
 
 def test_intervals_only_shrink() -> None:
-    sequences = BettingSequences(5)
+    sequences = WatchedSequences(5)
     low, high = np.zeros(5), np.ones(5)
     for row in np.random.default_rng(5).random((60, 5)):
         sequences.update(np.arange(5), row)
@@ -100,7 +101,7 @@ def test_nothing_read_is_the_whole_range() -> None:
     assert found.low.tolist() == [0, 0]
     assert found.high.tolist() == [4, 4]
     assert betting_intervals([], []).low.shape == (0,)
-    assert np.isnan(BettingSequences(1).mean).all()
+    assert np.isnan(WatchedSequences(1).mean).all()
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
@@ -122,7 +123,7 @@ def test_a_drifting_mean_gives_the_contradiction_not_a_crash() -> None:
 
 @pytest.mark.parametrize("bad", [float("nan"), -0.1, 1.5])
 def test_unusable_scores_are_named(bad: float) -> None:
-    sequences = BettingSequences(2)
+    sequences = WatchedSequences(2)
     with pytest.raises(InvalidInputError, match=r"score .* is outside bounds \(0, 1\)"):
         sequences.update([0], [bad])
     assert sequences.n.tolist() == [0, 0]
@@ -132,16 +133,16 @@ def test_unusable_scores_are_named(bad: float) -> None:
 
 def test_unusable_calls() -> None:
     with pytest.raises(InvalidInputError, match="twice"):
-        BettingSequences(2).update([1, 1], [0.0, 1.0])
+        WatchedSequences(2).update([1, 1], [0.0, 1.0])
     with pytest.raises(InvalidInputError, match="there are 2 sequences"):
-        BettingSequences(2).update([2], [0.0])
+        WatchedSequences(2).update([2], [0.0])
     with pytest.raises(InvalidInputError, match="one value per index"):
-        BettingSequences(2).update([0, 1], [0.0])
+        WatchedSequences(2).update([0, 1], [0.0])
     with pytest.raises(InvalidInputError, match="add up"):
         betting_intervals([0.0, 1.0], [1])
     with pytest.raises(InvalidInputError, match="not a range"):
-        BettingSequences(2, bounds=(1, 1))
+        WatchedSequences(2, bounds=(1, 1))
     with pytest.raises(InvalidInputError, match="level"):
-        BettingSequences(2).intervals(1.0)
+        WatchedSequences(2).intervals(1.0)
     with pytest.raises(InvalidInputError, match="candidates"):
-        BettingSequences(2, grid=2)
+        WatchedSequences(2, grid=2)

@@ -7,8 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from tests.claims import binomial_claim, pinned, replications
 
-from evalbudget.statistics import BettingSequences, Bounds, betting_intervals
+from evalbudget.statistics import Bounds, betting_intervals
 from references.empirical_bernstein import Kind, empirical_bernstein_intervals
+from references.sequences import WatchedSequences
 from references.without_replacement import without_replacement_intervals
 
 pytestmark = pytest.mark.claim
@@ -70,7 +71,7 @@ def test_simultaneous_betting_after_adaptive_allocation_against_theory() -> None
     R = replications(60, 1500)
     rng = np.random.default_rng(14)
     p = np.tile(np.linspace(0.02, 0.98, ITEMS), R)
-    sequences = BettingSequences(R * ITEMS)
+    sequences = WatchedSequences(R * ITEMS)
     total, n = np.zeros(R * ITEMS), np.zeros(R * ITEMS)
     first = np.arange(R) * ITEMS
     for _ in range(250):

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from evalbudget.statistics._pool_mean_sequence import (
     ControlledDraws,
-    controlled_bernstein,
     controlled_betting,
 )
+from references.controlled import controlled_bernstein
 from references.empirical_bernstein import empirical_bernstein_intervals
 from references.without_replacement import without_replacement_intervals
 
@@ -96,7 +96,7 @@ def test_ends_against_a_naive_loop(seed: int, failing: float) -> None:
     scores, f = world(seed, failing=failing)
     draws = make(scores, f, 40, known=seed % 3 * 2)
     alpha = 0.3
-    low, high = controlled_betting(draws, alpha)
+    low, high = controlled_betting(draws, alpha, draws.slopes())
     floor, ceiling = draws.limits()
     step = 0.01
     if low > floor:
@@ -112,26 +112,28 @@ def test_constant_predictions_against_plain_sequences(t: int) -> None:
     scores, _ = world(3)
     draws = make(scores, np.full(60, 0.4), t, low=0.4, high=0.4)
     plain = without_replacement_intervals(scores[:t], [t], [60], 0.9, grid=8193, dtype=np.float64)
-    low, high = controlled_betting(draws, 0.1)
+    low, high = controlled_betting(draws, 0.1, draws.slopes())
     assert low == pytest.approx(plain.low[0], abs=0.004)
     assert high == pytest.approx(plain.high[0], abs=0.004)
     closed = empirical_bernstein_intervals(scores[:t], [t], 0.9, pool_sizes=[60])
-    assert controlled_bernstein(draws, 0.1) == pytest.approx((closed.low[0], closed.high[0]), abs=1e-9)
+    assert controlled_bernstein(draws, 0.1, draws.slopes()) == pytest.approx(
+        (closed.low[0], closed.high[0]), abs=1e-9
+    )
 
 
 def test_exhausted_pool_is_exact() -> None:
     scores, f = world(1, failing=0.2)
     draws = make(scores, f, 55, known=5)
     mean = float(np.nanmean(scores))
-    assert controlled_betting(draws, 0.05) == pytest.approx((mean, mean), abs=1e-12)
-    assert controlled_bernstein(draws, 0.05) == pytest.approx((mean, mean), abs=1e-12)
+    assert controlled_betting(draws, 0.05, draws.slopes()) == pytest.approx((mean, mean), abs=1e-12)
+    assert controlled_bernstein(draws, 0.05, draws.slopes()) == pytest.approx((mean, mean), abs=1e-12)
 
 
 def test_everything_failed() -> None:
-    low, high = controlled_betting(make(np.full(9, np.nan), np.full(9, 0.5), 9), 0.05)
+    low, high = controlled_betting(make(np.full(9, np.nan), np.full(9, 0.5), 9), 0.05, np.ones(9))
     assert math.isnan(low)
     assert math.isnan(high)
-    assert controlled_betting(make(np.full(9, np.nan), np.full(9, 0.5), 5), 0.05) == (0.0, 1.0)
+    assert controlled_betting(make(np.full(9, np.nan), np.full(9, 0.5), 5), 0.05, np.ones(5)) == (0.0, 1.0)
 
 
 def test_good_predictions_shorten_and_bad_ones_are_soon_ignored() -> None:
@@ -140,7 +142,8 @@ def test_good_predictions_shorten_and_bad_ones_are_soon_ignored() -> None:
     scores = (rng.random(3000) < p).astype(float)
 
     def width(f: Floats) -> float:
-        low, high = controlled_betting(make(scores, f, 600), 0.05)
+        draws = make(scores, f, 600)
+        low, high = controlled_betting(draws, 0.05, draws.slopes())
         return high - low
 
     plain = width(np.full(3000, 0.5))
@@ -171,6 +174,6 @@ def test_ends_are_ordered_and_possible(cells: list[tuple[float, float]], t: int,
     draws = make(scores, f, min(t, scores.size - known), known=known)
     floor, ceiling = draws.limits()
     for kernel in (controlled_betting, controlled_bernstein):
-        low, high = kernel(draws, 0.1)
+        low, high = kernel(draws, 0.1, draws.slopes())
         if not math.isnan(low):
             assert floor - 1e-12 <= low <= high <= ceiling + 1e-12

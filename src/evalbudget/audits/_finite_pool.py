@@ -192,7 +192,7 @@ class PoolMeans:
             for side in (0, 1):  # the upper end is the lower end of 1 - y
                 y = low[rows, k] if side == 0 else 1.0 - high[rows, k]
                 p = f if side == 0 else 1.0 - f
-                known = rest.low[k] if side == 0 else self._read(N, rest, k) - rest.high[k]
+                known = rest.low[k] if side == 0 else float(N - rest.missing[k]) - rest.high[k]
                 known += float(p[column].sum())
                 left, most = int(column.sum()), float(p[column].max())
                 for value, row in zip(y, rows, strict=True):
@@ -204,11 +204,6 @@ class PoolMeans:
                     self._peak[arm, side] = np.maximum(self._peak[arm, side], _log_mean(self._log[arm, side]))
                     known += d
                     left -= 1
-
-    @staticmethod
-    def _read(n_items: int, rest: Rest, arm: int) -> float:
-        """How many scores of an arm are known."""
-        return float(n_items - rest.missing[arm])
 
     def interval(self, arm: int, alpha: float) -> tuple[float, float]:
         """Bounds that hold the arm's mean over the pool at every moment with probability 1 - alpha."""

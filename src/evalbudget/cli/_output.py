@@ -4,9 +4,31 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import click
 
 from evalbudget.errors import InvalidInputError
+
+
+def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--json PATH``, refused before the work rather than after it."""
+
+    def checked(_ctx: click.Context, _param: click.Parameter, path: Path | None) -> Path | None:
+        if path is not None and path != Path("-"):
+            check_target(path)
+        return path
+
+    return click.option(
+        "--json",
+        "json_path",
+        metavar="PATH",
+        type=click.Path(path_type=Path, allow_dash=True),
+        callback=checked,
+        help=f"Write the {what}.",
+    )
 
 
 def check_target(path: Path, option: str = "--json") -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from evalbudget.cli._judge_prices import parse_prices
-from evalbudget.cli._output import check_target, write_text
+from evalbudget.cli._output import json_option, write_text
 from evalbudget.cli._task_option import TASK
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.replay._rows import defined
 from evalbudget.tables import obeying_nothing
 
 if TYPE_CHECKING:
@@ -62,13 +62,7 @@ Prices per call are in dollars; without them every judge call costs 1, and --usd
     help="PILOT's repeats are scores of one answer per item, not of one answer each (--repeat judge).",
 )
 @click.option("--rescale", is_flag=True, help="Map every judge's observed range to 0..1 first.")
-@click.option(
-    "--json",
-    "json_path",
-    metavar="PATH",
-    type=click.Path(path_type=Path, allow_dash=True),
-    help="Write the plans as JSON; - writes them to stdout instead of the tables.",
-)
+@json_option("plans as JSON; - writes them to stdout instead of the tables")
 def plan(
     pilot: Path,
     half_width: float | None,
@@ -94,9 +88,6 @@ def plan(
 
     if (half_width is None) == (usd is None):
         raise InvalidInputError("give either --half-width (how narrow) or --usd (how much money), not both")
-    to_stdout = json_path == Path("-")
-    if json_path is not None and not to_stdout:
-        check_target(json_path)
     recorded = plugins().open_scores(pilot, task)
     try:
         scores = _scores(recorded, model, rescale)
@@ -115,8 +106,8 @@ def plan(
         raise InvalidInferenceError(f"{pilot} does not support a plan:\n{reasons}")
     deal = _deal(found, plans, priced)
     document = _as_json(found, plans, level) | {"judges_silent": list(scores.silent), "priced_as": deal}
-    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
-    if to_stdout:
+    text = json.dumps(defined(document), indent=2, allow_nan=False, ensure_ascii=False)
+    if json_path == Path("-"):
         click.echo(text)
         return
     for table in (_components_table(found, level, scores.silent), _plans_table(plans, deal)):
@@ -181,10 +172,10 @@ def _as_json(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], level
             {
                 "component": c.name,
                 "identified": c.identified,
-                "variance": _known(c.value),
-                "lower": _known(float(low)),
-                "upper": _known(float(high)),
-                "share": _known(shares[c.name]),
+                "variance": c.value,
+                "lower": float(low),
+                "upper": float(high),
+                "share": shares[c.name],
             }
             for c, low, high in zip(found.components, bounds.low, bounds.high, strict=True)
         ],
@@ -193,10 +184,6 @@ def _as_json(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], level
         "items": found.n_items,
         "items_dropped": found.items_dropped,
     }
-
-
-def _known(value: float) -> float | None:
-    return value if isfinite(value) else None
 
 
 def _components_table(found: VarianceComponents, level: float, silent: tuple[str, ...]) -> Table:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from evalbudget.cli._output import check_target, write_bytes, write_text
+from evalbudget.cli._output import check_target, json_option, write_bytes, write_text
 from evalbudget.cli._task_option import TASK
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
@@ -36,13 +36,7 @@ Several raters are a panel of judges; --rater picks one of them, or one of a tas
     "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
 )
 @click.option("--rescale", is_flag=True, help="Map the range that each rater used to 0..1 first.")
-@click.option(
-    "--json",
-    "json_path",
-    metavar="PATH",
-    type=click.Path(path_type=Path, allow_dash=True),
-    help="Write the report as JSON; - writes it to stdout instead of the tables.",
-)
+@json_option("report as JSON; - writes it to stdout instead of the tables")
 @click.option(
     "--picture", metavar="PATH", type=click.Path(path_type=Path), help="Draw the report: .png or .svg."
 )
@@ -71,8 +65,6 @@ def report(
     because of earlier scores do not count for a mean, and the report says so; .npz and .csv files that do not
     say how scores were bought are taken to hold none of those.
     """
-    if json_path is not None and json_path != Path("-"):
-        check_target(json_path)
     for path, option in ((picture, "--picture"), (html_path, "--html")):
         if path is not None:
             check_target(path, option)

@@ -126,11 +126,6 @@ class Plugins:
         """Sections of reports, by name."""
         return self._table("report")
 
-    @property
-    def hook(self) -> Any:
-        """The pluggy hook relay, for callers of hooks that have no method here."""
-        return self._manager.hook
-
     def sampler(self, name: str, kind: Kind | None = None) -> type[Sampler]:
         """The sampler class of that name.
 
@@ -330,38 +325,6 @@ class Plugins:
 def plugins() -> Plugins:
     """The plugins installed in this environment, loaded once."""
     return Plugins(disabled=os.environ.get(DISABLE, ""))
-
-
-def get_sampler(name: str, kind: Kind | None = None) -> type[Sampler]:
-    """The registered sampler class of that name.
-
-    Args:
-        name: as registered; samplers of different kinds may share one.
-        kind: what it must spread its budget over; None for any, repeats before models.
-
-    Raises:
-        UnknownNameError: there is none; suggests the nearest.
-        InvalidInputError: it is the name of an audit policy.
-    """
-    return plugins().sampler(name, kind)
-
-
-def get_audit_policy(name: str) -> type[AuditPolicy]:
-    """The registered audit policy of that name.
-
-    Raises:
-        UnknownNameError: there is none; suggests the nearest.
-    """
-    return plugins().audit_policy(name)
-
-
-def get_schedule(name: str) -> type[JudgeSchedule]:
-    """The registered judge schedule of that name.
-
-    Raises:
-        UnknownNameError: there is none; suggests the nearest.
-    """
-    return plugins().schedule(name)
 
 
 def _installed() -> list[tuple[Distribution, EntryPoint]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from rich.table import Table
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.estimate import check_level
-from evalbudget.hooks._plugins import get_schedule
+from evalbudget.hooks._plugins import plugins
 from evalbudget.judges._config import build_schedule
 from evalbudget.judges.estimates import (
     JudgeScores,
@@ -25,9 +25,9 @@ from evalbudget.judges.schedules._panel import check_panel, per_judge
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._rows import rows_to_json
+from evalbudget.replay._workers import Progress
 from evalbudget.tables import PrintableTable
 
-Progress = Callable[[int, int], None]
 ROTATIONS = ("all", "random", "cyclic", "priced", "single")
 
 
@@ -299,7 +299,7 @@ def _amount(text: str | int | Budget, pool: _Pool, judges: tuple[str, ...]) -> i
 
 def _entrants(rotations: Sequence[str | type[JudgeSchedule]]) -> list[type[JudgeSchedule]]:
     given = [rotations] if isinstance(rotations, str) else list(rotations)
-    classes = [get_schedule(r) if isinstance(r, str) else r for r in given]
+    classes = [plugins().schedule(r) if isinstance(r, str) else r for r in given]
     if not classes:
         raise InvalidInputError("no rotations to compare; give at least one, for example cyclic and random")
     names = [cls.name for cls in classes]

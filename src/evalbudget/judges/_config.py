@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.hooks._plugins import get_schedule
+from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.schedules import JudgeSchedule
 
 DEFAULT_ROTATION = "cyclic"
@@ -40,12 +40,14 @@ class PanelConfig:
     ) -> JudgeSchedule:
         """Who scores what, for these items."""
         how: dict[str, Any] = {"categories": categories, "epochs": epochs, "seed": seed}
-        return build_schedule(get_schedule(self.rotation), items, self.judges, prices=self.prices, **how)
+        return build_schedule(
+            plugins().schedule(self.rotation), items, self.judges, prices=self.prices, **how
+        )
 
     @property
     def weighs_judges(self) -> bool:
         """Whether every judge weighs the same in the estimate, whatever its number of calls."""
-        return get_schedule(self.rotation).weighs_judges
+        return plugins().schedule(self.rotation).weighs_judges
 
     @property
     def calls_per_generation(self) -> int:

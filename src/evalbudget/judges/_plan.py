@@ -79,7 +79,6 @@ class Forecast:
         generations: per item.
         calls: judge calls per item.
         variance: V; that of the estimate over n items is V/n where all counts come out even.
-        cost: of one item.
         shares: of the calls, per judge.
         uneven: the part of V that is larger where judges' counts do not come out even.
     """
@@ -88,7 +87,6 @@ class Forecast:
     generations: int
     calls: int
     variance: float
-    cost: float
     shares: tuple[float, ...]
     uneven: float = 0.0
 
@@ -135,7 +133,7 @@ class Refusal:
 
 
 def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices: Prices) -> Forecast:
-    """Variance and cost of one item under a strategy; negative components count as 0.
+    """Variance of one item under a strategy; negative components count as 0.
 
     Raises:
         UnknownNameError: no such strategy.
@@ -163,9 +161,7 @@ def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices:
         weight |= {Source.INTERACTION: (more * (turns + 1) ** 2 + (K - more) * turns**2) / m**2}
     else:
         weight |= {Source.INTERACTION: (1 + (m - 1) / K) / m, Source.JUDGE: 1 / m}
-    weight = {source: w for source, w in weight.items() if source not in pilot.assumed_zero}
     calls = m * K if strategy == "all" else m
-    cost = m * prices.per_generation + calls * float(prices.per_call.mean())
     variance = pilot.combine(weight, truncated=True)
     if not variance > 0.0:
         raise InvalidInferenceError(
@@ -174,7 +170,7 @@ def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices:
     uneven = 0.0
     if strategy == "cyclic":
         uneven = variance if m == 1 else variance - max(pilot[Source.ITEM], 0.0)
-    return Forecast(strategy, m, calls, variance, cost, (1 / K,) * K, uneven)
+    return Forecast(strategy, m, calls, variance, (1 / K,) * K, uneven)
 
 
 def plan_for_half_width(
@@ -182,7 +178,6 @@ def plan_for_half_width(
     half_width: float,
     prices: Prices,
     *,
-    strategies: Sequence[str] = STRATEGIES,
     level: float = 0.95,
     max_items: int | None = None,
 ) -> tuple[Plan | Refusal, ...]:
@@ -192,7 +187,6 @@ def plan_for_half_width(
         pilot: components of a G study.
         half_width: of the interval, in units of the scores.
         prices: of calls and generations.
-        strategies: names of rotations.
         level: of the interval.
         max_items: how many items there are; more generations are planned then, if that helps.
 
@@ -217,7 +211,7 @@ def plan_for_half_width(
             f"{max(f.generations for f in found)} generations each (best: {best:.3g}); more items are needed"
         )
 
-    return _plans(pilot, prices, strategies, level, max_items, items_for, refuse, lambda p: p.cost)
+    return _plans(pilot, prices, level, max_items, items_for, refuse, lambda p: p.cost)
 
 
 def plan_for_money(
@@ -225,7 +219,6 @@ def plan_for_money(
     money: float,
     prices: Prices,
     *,
-    strategies: Sequence[str] = STRATEGIES,
     level: float = 0.95,
     max_items: int | None = None,
 ) -> tuple[Plan | Refusal, ...]:
@@ -235,7 +228,6 @@ def plan_for_money(
         pilot: components of a G study.
         money: to spend, in the unit of the prices.
         prices: of calls and generations.
-        strategies: names of rotations.
         level: of the interval.
         max_items: how many items there are.
 
@@ -260,13 +252,12 @@ def plan_for_money(
             return f"{max_items} items are too few to tell the judges apart; {few} are needed"
         return f"{money:g} does not buy enough calls for an interval; the least is {least:.4g}"
 
-    return _plans(pilot, prices, strategies, level, max_items, items_for, refuse, lambda p: p.half_width)
+    return _plans(pilot, prices, level, max_items, items_for, refuse, lambda p: p.half_width)
 
 
 def _plans(
     pilot: VarianceComponents,
     prices: Prices,
-    strategies: Sequence[str],
     level: float,
     max_items: int | None,
     items_for: Callable[[Forecast], int],
@@ -275,7 +266,7 @@ def _plans(
 ) -> tuple[Plan | Refusal, ...]:
     check_level(level)
     results: list[Plan | Refusal] = []
-    for strategy in strategies:
+    for strategy in STRATEGIES:
         forecasts, reason = _forecasts(pilot, strategy, prices)
         plans = []
         for found in forecasts:
@@ -328,10 +319,9 @@ def _priced(pilot: VarianceComponents, m: int, prices: Prices) -> Forecast:
             "the pilot has a judge whose scores never differ (or a single one), so counts by price are "
             "undefined; use cyclic"
         )
-    cost = prices.per_call + prices.per_generation
     share = priced_shares(prices.per_call, v, prices.per_generation)
     variance = float((v / share).sum()) / K**2
-    return Forecast("priced", 1, 1, variance, float(share @ cost), tuple(share.tolist()))
+    return Forecast("priced", 1, 1, variance, tuple(share.tolist()))
 
 
 def _least(found: Forecast) -> int:

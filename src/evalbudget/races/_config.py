@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from evalbudget import Budget, Design
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.run._config import RunConfig
@@ -59,7 +59,7 @@ class RaceConfig(RunConfig):
 
     @property
     def _class(self) -> type[RacingSampler]:
-        cls = get_sampler(self.sampler, Kind.MODELS)
+        cls = plugins().sampler(self.sampler, Kind.MODELS)
         if not issubclass(cls, RacingSampler):
             raise InvalidInputError(
                 f"sampler {self.sampler!r} is no RacingSampler, so a race cannot tell what it has decided; "

@@ -102,11 +102,6 @@ class ModelDraws:
         return int(np.isnan(self.value).sum())
 
     @property
-    def n_read(self) -> int:
-        """Number of scores, anchors included."""
-        return int(self.known.size + self.value.size) - self.n_failed
-
-    @property
     def exhausted(self) -> bool:
         """Whether nothing is left to draw."""
         return self.value.size == self.pool

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evalbudget.design import Cell, Design
+from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded import _npz
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.sampler import Allocation
+from evalbudget.statistics._means import mean_of_known
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
@@ -254,24 +255,13 @@ class RecordedScores:
     @cached_property
     def true_scores(self) -> NDArray[np.float64]:
         """Mean of a cell's recorded repeats, shape (models, items, raters); NaN where there are none."""
-        return _mean(np.asarray(self.scores, dtype=np.float64), self.counts)
+        return mean_of_known(self.scores)
 
     @cached_property
     def true_variances(self) -> NDArray[np.float64]:
         """Variance (1/n) of one replayed reading, drawn with replacement; NaN where there are none."""
         deviations = np.asarray(self.scores, dtype=np.float64) - self.true_scores[..., None]
-        return _mean(deviations * deviations, self.counts)
-
-    @cached_property
-    def cells(self) -> tuple[Cell, ...]:
-        """The cells with at least one recorded repeat, at epoch 0."""
-        found = np.argwhere(self.counts > 0).tolist()
-        return tuple(Cell(model=model, item=item, rater=rater) for model, item, rater in found)
-
-    @property
-    def design(self) -> Design:
-        """The names, as samplers want them."""
-        return Design(items=self.items, models=self.models, raters=self.raters, categories=self.categories)
+        return mean_of_known(deviations * deviations)
 
     def select(
         self, model: str | None = None, rater: str | None = None, min_repeats: int = 0
@@ -410,10 +400,3 @@ def _position(kind: str, name: str | None, names: tuple[str, ...]) -> slice:
     if name not in names:
         raise UnknownNameError(kind, name, names)
     return slice(names.index(name), names.index(name) + 1)
-
-
-def _mean(values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    total = np.nansum(values, axis=3)
-    mean: NDArray[np.float64] = np.full(total.shape, np.nan)
-    np.divide(total, counts, out=mean, where=counts > 0)
-    return mean

@@ -10,7 +10,7 @@ from typing import Any
 from evalbudget.budget import Budget
 from evalbudget.design import Design
 from evalbudget.errors import BudgetError
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.run._config import RunConfig
 from evalbudget.sampler import Allocation, Sampler
 
@@ -35,7 +35,7 @@ class RepeatConfig(RunConfig):
             self._check_without_budget()
         else:
             self.resolve_budget(1_000_000)
-        self._check_options(introspection.signature(get_sampler(self.sampler)).parameters, _NOT_OPTIONS)
+        self._check_options(introspection.signature(plugins().sampler(self.sampler)).parameters, _NOT_OPTIONS)
         self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
 
     def _check_without_budget(self) -> None:
@@ -60,7 +60,7 @@ class RepeatConfig(RunConfig):
             warmup: raises the sampler's own first readings per item, never lowers them.
             budget: readings it may expect in all, for samplers that plan with it.
         """
-        cls = get_sampler(self.sampler)
+        cls = plugins().sampler(self.sampler)
         arguments: dict[str, Any] = dict(self.options)
         takes = introspection.signature(cls).parameters
         if warmup is not None and "warmup" in takes:

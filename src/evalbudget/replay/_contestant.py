@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError, UnknownNameError, did_you_mean
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.sampler import Kind, Sampler
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ class Contestant:
         """Whether a run to a larger budget says nothing of smaller ones."""
         return "budget" in self.accepts and "budget" not in self.options
 
+    def groups(self, amounts: Iterable[int]) -> list[tuple[int, ...]]:
+        """Budgets that one run serves."""
+        increasing = tuple(sorted(set(amounts)))
+        return [(amount,) for amount in increasing] if self.plans_with_budget else [increasing]
+
     def build(self, pool: Pool, *, objective: str, seed: int, budget: int) -> Sampler:
         """A fresh sampler for one replay."""
         known: dict[str, Any] = {
@@ -78,7 +83,7 @@ def contestants(
         UnknownNameError: no such sampler, or options for one that does not take part.
         InvalidInputError: no sampler, one twice, or an option that its constructor does not have.
     """
-    classes = [get_sampler(s, kind) if isinstance(s, str) else s for s in samplers]
+    classes = [plugins().sampler(s, kind) if isinstance(s, str) else s for s in samplers]
     require_entrants([cls.name for cls in classes], options)
     return tuple(_contestant(cls, options.get(cls.name, {})) for cls in classes)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -14,8 +14,16 @@ if TYPE_CHECKING:
 
 def rows_to_json(rows: Sequence[DataclassInstance], indent: int | None) -> str:
     """Dataclasses as a list of objects; numbers that are not finite are null."""
-    found = [
-        {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(row).items()}
-        for row in rows
-    ]
+    found = defined([asdict(row) for row in rows])
     return json.dumps(found, indent=indent, allow_nan=False, ensure_ascii=False)
+
+
+def defined(value: Any) -> Any:
+    """JSON values in which numbers that are not finite are null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: defined(entry) for key, entry in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [defined(entry) for entry in value]
+    return value

@@ -11,7 +11,6 @@ from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from evalbudget.errors import EvalbudgetError
-from evalbudget.replay._contestant import Contestant
 
 Progress = Callable[[int, int], None]
 """Called with (replays finished, replays in all)."""
@@ -36,10 +35,6 @@ Found_co = TypeVar("Found_co", covariant=True)
 
 class Stage(Protocol[Found_co]):
     """What all jobs share."""
-
-    @property
-    def contestants(self) -> Sequence[Contestant]:
-        """Who takes part."""
 
     def run(self, job: Job) -> Found_co:
         """Do one job."""

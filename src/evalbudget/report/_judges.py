@@ -13,6 +13,7 @@ from evalbudget.judges.estimates import EffectiveVotes, JudgeScores, effective_v
 from evalbudget.report._numbers import CLAIM, claimed, decimals, name_cell, names, new_table, number, span
 from evalbudget.report._section import Bar, Chart, Section
 from evalbudget.report._study import Study
+from evalbudget.statistics._means import mean_of_known
 from evalbudget.tables import NotedTable
 
 
@@ -167,12 +168,8 @@ def _votes(study: Study) -> EffectiveVotes | None:
     scores = JudgeScores.from_table(
         study.fixed_table.reshape(models * items, raters, epochs), judges=study.raters
     )
-    truth = None
-    if study.recorded.reference is not None:
-        reference = study.recorded.reference.astype(np.float64)
-        known = (~np.isnan(reference)).sum(axis=2)
-        total = np.nansum(reference, axis=2)
-        truth = np.divide(total, known, out=np.full(total.shape, np.nan), where=known > 0).ravel()
+    reference = study.recorded.reference
+    truth = None if reference is None else mean_of_known(reference).ravel()
     try:
         return effective_votes(scores, truth=truth)
     except InvalidInferenceError:

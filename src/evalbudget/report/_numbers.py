@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from statistics import median
 
 import numpy as np
 from rich.text import Text
 
+from evalbudget.repeats import _wording
 from evalbudget.statistics._bounds import Bounds, FloatArray
 from evalbudget.tables import NotedTable
 
@@ -23,10 +23,7 @@ CLAIM = "Random: items (sampled, independent) and repeats; fixed-n, asymptotic."
 
 def decimals(errors: Iterable[float]) -> int:
     """Decimals that show two digits of the median of the positive standard errors."""
-    known = [error for error in errors if error > NOTHING and math.isfinite(error)]
-    if not known:
-        return 3
-    return max(0, min(6, 1 - math.floor(math.log10(median(known)))))
+    return _wording.decimals(error for error in errors if error > NOTHING)
 
 
 def claimed(bounds: Bounds, errors: FloatArray) -> Bounds:

@@ -14,6 +14,7 @@ from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._means import mean_of_known
 from evalbudget.tables import NotedTable
 
 PANEL = "mean of the panel"
@@ -69,8 +70,8 @@ class AgainstReference(Section):
         reference = study.recorded.reference
         if reference is None:
             return None
-        truth = _mean_last(reference.astype(np.float64))
-        scores = _mean_last(study.fixed_table)
+        truth = mean_of_known(reference)
+        scores = mean_of_known(study.fixed_table)
         series = {name: scores[:, :, j] for j, name in enumerate(study.raters)}
         if study.is_panel:
             everyone = np.where(np.isnan(scores).any(axis=2), np.nan, scores.mean(axis=2))
@@ -158,9 +159,3 @@ def _odd(study: Study) -> bool:
 def _padded(table: FloatArray, epochs: int) -> FloatArray:
     width = [(0, 0)] * 3 + [(0, epochs - table.shape[3])]
     return np.pad(table, width, constant_values=np.nan)
-
-
-def _mean_last(table: FloatArray) -> FloatArray:
-    n = (~np.isnan(table)).sum(axis=-1)
-    mean: FloatArray = np.full(n.shape, np.nan)
-    return np.asarray(np.divide(np.nansum(table, axis=-1), n, out=mean, where=n > 0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.estimate import check_level
 from evalbudget.judges.estimates import require_one_scale
+from evalbudget.replay._rows import defined
 from evalbudget.report._categories import Categories
 from evalbudget.report._components import Components
 from evalbudget.report._differences import Differences
@@ -86,7 +86,7 @@ class Report:
             "raters": list(self.raters),
             "items": self.items,
         }
-        told: dict[str, Any] = _defined({section.name: section.to_dict() for section in self.sections})
+        told: dict[str, Any] = defined({section.name: section.to_dict() for section in self.sections})
         return asked | told
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -193,13 +193,3 @@ def _require_one_scale(study: Study) -> None:
         raise InvalidInferenceError(
             f"{ex}. Choose one with --rater NAME, or map the ranges they used to 0..1 with --rescale"
         ) from ex
-
-
-def _defined(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _defined(entry) for key, entry in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_defined(entry) for entry in value]
-    return value

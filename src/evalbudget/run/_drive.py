@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -16,20 +15,18 @@ from evalbudget._version import __version__
 from evalbudget.budget import Budget, Unit
 from evalbudget.design import Reading, Request
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, SamplerError
-from evalbudget.journal import Event, Header, Journal, resume
+from evalbudget.journal import Header, Journal, resume
 from evalbudget.run._journal_file import JournalFile
 from evalbudget.run._purchase import Purchase
 from evalbudget.run._secrets import said_by
 from evalbudget.sampler import Sampler
 
-log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Answer: TypeAlias = Callable[[Request], Awaitable[Reading | float | None]]
 """Buys one score: a Reading, a number (which costs what was promised for it), or None for a failure."""
 
 Cost: TypeAlias = float | Callable[[Request], float]
-Observer: TypeAlias = Callable[[Event], object]
 
 
 async def drive(
@@ -40,7 +37,6 @@ async def drive(
     concurrency: int = 10,
     cost: Cost = 1.0,
     journal: Journal | JournalFile | str | Path | None = None,
-    on_event: Observer | None = None,
 ) -> Journal:
     """Buy scores until the budget is used up or the sampler stops: the way in without a host.
 
@@ -67,7 +63,6 @@ async def drive(
         cost: the highest cost of one request in units of the budget, or of a given request.
         journal: where to record; a new Journal if None. A path is a file that is begun, or continued if it
             exists.
-        on_event: called with every event; what it raises is logged once and otherwise ignored.
 
     Returns:
         The journal.
@@ -86,16 +81,16 @@ async def drive(
     if journal is None:
         journal = Journal(Header.of(sampler, __version__))
     if not isinstance(journal, str | Path):
-        return await _Run(sampler, answer, total, cost, journal, on_event).until_done(concurrency)
+        return await _Run(sampler, answer, total, cost, journal).until_done(concurrency)
     path = Path(journal)
     if path.exists():
         file = JournalFile.open(path)
     else:
-        _Run(sampler, answer, total, cost, Journal(), on_event)  # what it refuses begins no file
+        _Run(sampler, answer, total, cost, Journal())  # what it refuses begins no file
         file = JournalFile.create(path, Header.of(sampler, __version__))
     try:
         resume(sampler, file.journal, path=path)
-        return await _Run(sampler, answer, total, cost, file, on_event).until_done(concurrency)
+        return await _Run(sampler, answer, total, cost, file).until_done(concurrency)
     finally:
         file.close()
 
@@ -110,7 +105,6 @@ class _Run:
         budget: Budget,
         cost: Cost,
         journal: Journal | JournalFile,
-        on_event: Observer | None,
     ) -> None:
         self.journal = journal.journal if isinstance(journal, JournalFile) else journal
         if self.journal.header is not None:
@@ -132,7 +126,6 @@ class _Run:
         self._sampler = sampler
         self._answer = answer
         self._cost = cost
-        self._on_event = on_event
         self._waiting = deque(sampler.pending)  # asked, not yet sent
         self._in_flight = 0
         self._error: Exception | None = None
@@ -176,8 +169,6 @@ class _Run:
             return False
         requests = self._purchase.ask()
         self._waiting.extend(requests)
-        for request in requests:
-            self._show(Event(request))
         return bool(requests)
 
     def _highest(self, request: Request) -> float:
@@ -206,20 +197,11 @@ class _Run:
 
     def _take_in(self, reading: Reading, promised: float) -> None:
         self._purchase.tell(reading)
-        self._show(Event(reading.request, reading))
         if reading.cost > promised + 1e-9:
             raise BudgetError(
                 f"request {reading.request.id} cost {reading.cost:g}, but at most {promised:g} was promised "
                 "for it; give drive() the highest cost of one request"
             )
-
-    def _show(self, event: Event) -> None:
-        if self._on_event is not None:
-            try:
-                self._on_event(event)
-            except Exception:
-                log.exception("an observer of the run failed; it is not called again")
-                self._on_event = None
 
 
 def _awaitable(answer: Awaitable[T]) -> Awaitable[T]:

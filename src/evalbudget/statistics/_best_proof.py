@@ -51,7 +51,6 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +110,6 @@ class BestProof:
         self.delta, self.pool = delta, pool
         self.read = 0
         self.dropped_at: IntArray = np.full(n_models, -1, dtype=np.int64)
-        self._evidence: FloatArray = np.zeros(n_models)
         self._in: IntArray = np.arange(n_models)
         if among is not None:
             self._in = np.array(sorted(among), dtype=np.int64)
@@ -159,12 +157,6 @@ class BestProof:
         """The one that is proved the best; None while there are several, or when they are tied."""
         return int(self._in[0]) if self._in.size == 1 else None
 
-    @property
-    def evidence(self) -> FloatArray:
-        """Largest capital against "the model is the best", shape (n_models,); dropped at 2/delta."""
-        with np.errstate(over="ignore"):
-            return np.asarray(np.exp(self._evidence))
-
     def update(self, scores: FloatArray) -> None:
         """Take in the next item of the order.
 
@@ -194,7 +186,6 @@ class BestProof:
         self.read += 1
         self._squares += (d - before) * (d - self._sum / (self.read + 1.0))
         log = np.logaddexp.reduce(self._log_capital, axis=0)
-        self._evidence[self._in] = np.maximum(self._evidence[self._in], log)
         self._drop((log >= self._threshold) | self._impossible())
 
     def _bet(self, d: FloatArray) -> None:
@@ -227,47 +218,31 @@ class BestProof:
         )
 
 
-@dataclass(frozen=True)
-class PairwiseEvidence:
-    """What beginnings of the common order say about each model.
-
-    Attributes:
-        evidence: largest capital so far against "the model is at least as good as the opponent", over all
-            opponents looked at, shape (n_models,).
-        opponent: the one it was won for, shape (n_models,); -1 without any.
-        beaten: whether the model is proved not to be the best, shape (n_models,).
-        threshold: max(n_models - 1, 2) / delta.
-    """
-
-    evidence: FloatArray
-    opponent: IntArray
-    beaten: NDArray[np.bool_]
-    threshold: float
-
-
 def pairwise_evidence(
     scores: FloatArray,
     lengths: IntArray,
     pool: int,
     *,
-    delta: float = 0.05,
     known: FloatArray | None = None,
     opponents: IntArray | None = None,
-) -> PairwiseEvidence:
-    """Which models are proved not to be the best, for models that have read beginnings of one random order.
+) -> FloatArray:
+    """Evidence that models are not the best, for models that have read beginnings of one random order.
 
     Args:
         scores: in the common order, in [0, 1], nan where failed, shape (n_models, T); what stands beyond a
             model's length is not looked at.
         lengths: how many items of the order each model has read, shape (n_models,), at most T.
         pool: N, items in the random order.
-        delta: probability that a best one is ever called beaten.
         known: scores of items that are not in the pool, in [0, 1] or nan, shape (n_models, k).
         opponents: models to look at as opponents; None for all. Which ones are looked at may follow from the
             scores: the others are only left unused.
 
+    Returns:
+        Largest capital so far against "the model is at least as good as the opponent", over all opponents
+        looked at, shape (n_models,). A best one ever gets max(n_models - 1, 2) / delta with less than delta.
+
     Raises:
-        InvalidInputError: shapes do not match, or delta is no probability.
+        InvalidInputError: shapes do not match.
     """
     m = scores.shape[0]
     if scores.ndim != 2 or lengths.shape != (m,) or (lengths > min(scores.shape[1], pool)).any():
@@ -275,16 +250,13 @@ def pairwise_evidence(
             f"scores of shape {scores.shape}, lengths of shape {lengths.shape} and a pool of {pool} do not "
             "belong together; give one length per model, at most the items there are"
         )
-    threshold = max(m - 1, 2) / check_delta(delta)
-    evidence, opponent = np.ones(m), np.full(m, -1, dtype=np.int64)
+    evidence: FloatArray = np.ones(m)
     for j in range(m) if opponents is None else opponents.tolist():
         log = _against(scores, lengths, pool, int(j), known)
         log[j] = -np.inf
         with np.errstate(over="ignore"):
-            found = np.exp(log)
-        better = found > evidence
-        evidence[better], opponent[better] = found[better], j
-    return PairwiseEvidence(evidence, opponent, evidence >= threshold, threshold)
+            evidence = np.maximum(evidence, np.exp(log))
+    return evidence
 
 
 def _against(

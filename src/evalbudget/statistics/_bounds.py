@@ -114,25 +114,3 @@ def check_lengths(n_values: int, lengths: ArrayLike) -> IntArray:
             "give one non-negative length per sequence, values laid end to end"
         )
     return counts
-
-
-def check_subset(sequence_index: ArrayLike, values: ArrayLike, n_sequences: int) -> IntArray:
-    """Indices of the sequences that get one reading each.
-
-    Raises:
-        InvalidInputError: shapes differ, an index is out of range or stands twice.
-    """
-    index = np.asarray(sequence_index, dtype=np.int64)
-    if index.ndim != 1 or index.shape != np.shape(values):
-        raise InvalidInputError(
-            f"sequence_index has shape {index.shape}, values {np.shape(values)}; give one value per index"
-        )
-    if index.size and (index.min() < 0 or index.max() >= n_sequences):
-        raise InvalidInputError(
-            f"sequence_index runs from {index.min()} to {index.max()}; there are {n_sequences} sequences"
-        )
-    if np.unique(index).size != index.size:
-        raise InvalidInputError(
-            "a sequence stands twice in one update; give one reading per sequence and call again"
-        )
-    return index

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgeEffects:
-    """gammahat and what is needed for its errors.
-
-    Attributes:
-        gamma: deviation of each judge from the panel's mean, shape (K,); sums to zero.
-        inverse: pseudo-inverse of the normal equations of the contrasts, shape (K, K).
-        connected: whether all judges can be compared, directly or through others. If not, judges that share
-            no block keep the mean of those they can be compared with at zero.
-    """
-
-    gamma: FloatArray
-    inverse: FloatArray
-    connected: bool
-
-
-def judge_effects(block: IntArray, judge: IntArray, value: FloatArray, n_judges: int) -> JudgeEffects:
+def judge_effects(block: IntArray, judge: IntArray, value: FloatArray, n_judges: int) -> FloatArray:
     r"""Two-way least squares of x = block + judge with blocks eliminated and sum-to-zero contrasts.
 
     With :math:`N_{bl}` scores of judge l in block b, :math:`n_b` in the block and :math:`n_l` of the judge,
@@ -43,12 +25,13 @@ def judge_effects(block: IntArray, judge: IntArray, value: FloatArray, n_judges:
         n_judges: K.
 
     Returns:
-        The deviations; zeros where nothing was scored.
+        gammahat, deviation of each judge from the panel's mean, shape (K,); sums to zero. Judges that share
+        no block keep the mean of those they can be compared with at zero; zeros where nothing was scored.
     """
     from scipy.sparse import coo_array  # takes longer to import than the rest of evalbudget
 
     if not value.size:
-        return JudgeEffects(np.zeros(n_judges), np.zeros((n_judges, n_judges)), connected=n_judges < 2)
+        return np.zeros(n_judges)
     _, block = np.unique(block, return_inverse=True)
     size = np.bincount(block)
     meets, weighs = (
@@ -61,5 +44,4 @@ def judge_effects(block: IntArray, judge: IntArray, value: FloatArray, n_judges:
     inverse = (vectors[:, found] / values[found]) @ vectors[:, found].T
     centred = value - (np.bincount(block, value) / size)[block]
     gamma = inverse @ np.bincount(judge, centred, n_judges)
-    connected = int(found.sum()) == n_judges - 1
-    return JudgeEffects(gamma - gamma.mean(), inverse, connected)
+    return np.asarray(gamma - gamma.mean(), dtype=np.float64)

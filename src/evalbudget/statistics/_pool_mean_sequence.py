@@ -181,20 +181,18 @@ def late_bets(variance: FloatArray, emptied: FloatArray) -> FloatArray:
     return np.asarray(gap / (variance + gap * gap - at_first * at_first))
 
 
-def controlled_betting(
-    draws: ControlledDraws, alpha: float, *, slopes: FloatArray | None = None
-) -> tuple[float, float]:
+def controlled_betting(draws: ControlledDraws, alpha: float, slopes: FloatArray) -> tuple[float, float]:
     """Betting confidence sequence for the mean of the pool, at its last draw.
 
     The running intersection over all draws: it holds the mean at every moment with probability 1 - alpha.
-    Bets and their mixture are those of :mod:`evalbudget.statistics.without_replacement`. The capital does
+    Bets are those of :func:`late_bets`, their mixture is their mean. The capital does
     not increase in the candidate mean, so each end is found by interpolation and rounded outwards, by at
     most 1/65536 or 1/200 of the width, whichever is more.
 
     Args:
         draws: in draw order.
         alpha: error probability.
-        slopes: beta before each draw, shape (t,); default :meth:`ControlledDraws.slopes`.
+        slopes: beta before each draw, shape (t,), as of :meth:`ControlledDraws.slopes`.
 
     Returns:
         Lower and upper end; the exact mean twice when all is drawn.
@@ -204,7 +202,7 @@ def controlled_betting(
     low, high = draws.limits()
     if not draws.value.size:
         return low, high
-    terms = _Terms.of(draws, draws.slopes() if slopes is None else slopes)
+    terms = _Terms.of(draws, slopes)
     first = _bernstein(terms, alpha)
     bet_low = _last_rejected(terms, 2.0 / alpha, first[0], first[1] - first[0], upper=False)
     bet_high = 1.0 - _last_rejected(terms, 2.0 / alpha, 1.0 - first[1], first[1] - first[0], upper=True)
@@ -260,24 +258,6 @@ def _peak(terms: _Terms, candidates: FloatArray, *, upper: bool) -> FloatArray:
     with np.errstate(over="ignore", under="ignore"):
         np.multiply.accumulate(factors, axis=2, out=factors)
         return np.asarray(np.maximum(factors.mean(axis=1).max(axis=1), 1.0), dtype=np.float64)
-
-
-def controlled_bernstein(
-    draws: ControlledDraws, alpha: float, *, slopes: FloatArray | None = None
-) -> tuple[float, float]:
-    """Predictable plug-in empirical Bernstein sequence for the mean of the pool, at its last draw.
-
-    Closed form, O(1) per draw; wider than betting. Arguments and result as :func:`controlled_betting`,
-    formula as theirs with scores divided by the width of their range.
-    """
-    if draws.exhausted:
-        return _exact(draws)
-    low, high = draws.limits()
-    if not draws.value.size:
-        return low, high
-    terms = _Terms.of(draws, draws.slopes() if slopes is None else slopes)
-    first = _bernstein(terms, alpha)
-    return _ordered(max(low, first[0]), min(high, first[1]))
 
 
 def _bernstein(terms: _Terms, alpha: float) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from evalbudget.audits._evidence import (
     pair_range,
     reach,
 )
-from evalbudget.statistics._anytime_betting import BettingSequences
+from references.sequences import WatchedSequences
 
 RNG = np.random.default_rng(0)
 M = RNG.random((7, 3))
@@ -95,7 +95,7 @@ def test_a_fully_audited_mean_is_a_betting_sequence() -> None:
     means = AuditedMeans(1)
     means.update(0, y, y, float(y.var()), 0.0, 1.0)
     low, high = means.interval(0, 0.05)
-    plain = BettingSequences(1)
+    plain = WatchedSequences(1)
     for value in y:
         plain.update([0], [value])
     bounds = plain.intervals(0.95)

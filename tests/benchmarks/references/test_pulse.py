@@ -8,9 +8,8 @@ from tests.races.estimates.drawn import bernoulli, draw
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Validity
-from evalbudget.races.estimates import benchmark_mean
-from evalbudget.races.prediction._corrections import Corrections
-from references.pulse import freedman_half_width, pulse_mean, pulse_weighted
+from references.controlled import benchmark_mean_by
+from references.pulse import Corrections, freedman_half_width, pulse_mean, pulse_weighted
 
 P = np.random.default_rng(8).beta(0.6, 0.6, 80)
 SCORES = bernoulli(P, 80, 9)
@@ -55,7 +54,7 @@ def test_constant_predictions_with_precision_weights_are_the_plain_mean() -> Non
     # with a constant prediction lambda changes nothing, and b draws weigh like b single ones
     draws = draw(SCORES, np.full(80, 0.5), 40, batch=8)
     value, error = pulse_weighted(draws)
-    plain = benchmark_mean(draws, coefficient="zero")
+    plain = benchmark_mean_by(draws, coefficient="zero")
     assert value == pytest.approx(plain.value, abs=1e-12)
     assert error == pytest.approx(plain.standard_error, rel=0.2)
     assert pulse_mean(draws).value != pytest.approx(plain.value, abs=1e-4)

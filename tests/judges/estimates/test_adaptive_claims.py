@@ -9,7 +9,7 @@ import pytest
 from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget import Allocation, Design, Reading
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean
 from evalbudget.judges.schedules import Cyclic
 from evalbudget.repeats.estimates import eb_wilson
@@ -73,7 +73,7 @@ def test_the_panel_mean_after_adaptive_repeats(
         rng = np.random.default_rng(seed)
         truth, draw = world(rng)
         design = Design(items=tuple(map(str, range(N))), raters=JUDGES)
-        sampler = get_sampler(name)(design, hold_out=hold_out, seed=seed)
+        sampler = plugins().sampler(name)(design, hold_out=hold_out, seed=seed)
         assert isinstance(sampler, RepeatSampler)
         scores = bought(sampler, Cyclic(design.items, JUDGES, epochs=TIMES, seed=seed), draw)
         estimate = panel_mean(scores, allocation=sampler.allocation, fixed_repeats=sampler.fixed_repeats)
@@ -96,7 +96,7 @@ def test_counting_all_adaptive_scores_is_biased() -> None:
     for seed in range(replications(90, 1000)):
         truth, draw = mostly_pass(np.random.default_rng(seed))
         design = Design(items=tuple(map(str, range(N))), raters=JUDGES)
-        sampler = get_sampler("eb-bernstein")(design, hold_out=False, seed=seed, objective="mean")
+        sampler = plugins().sampler("eb-bernstein")(design, hold_out=False, seed=seed, objective="mean")
         assert isinstance(sampler, RepeatSampler)
         scores = bought(sampler, Cyclic(design.items, JUDGES, epochs=TIMES, seed=seed), draw)
         errors.append(panel_mean(scores, allocation=Allocation.FIXED).value - truth.mean())

@@ -201,13 +201,11 @@ def test_priced_keeps_its_shares_in_every_category(K: int, C: int, extra: int, s
     assert np.abs(table - table.sum(axis=1, keepdims=True) * share).max() <= 2
 
 
-def test_priced_gives_everybody_two_calls_and_knows_variances() -> None:
-    schedule = Priced(
-        names(30), names(3), prices={"j0": 1, "j1": 1, "j2": 10_000}, variances={"j0": 4, "j1": 1, "j2": 1}
-    )
+def test_priced_gives_everybody_two_calls() -> None:
+    schedule = Priced(names(30), names(3), prices={"j0": 1, "j1": 4, "j2": 10_000})
     assert counts(schedule, 1).sum(axis=0).tolist() == [19, 9, 2]
-    dear = Priced(names(300), names(3), prices=[1, 2, 3], variances=[1, 2, 1], generation_price=1.0)
-    shares = np.sqrt([1 / 2, 2 / 3, 1 / 4])
+    dear = Priced(names(300), names(3), prices=[1, 2, 3])
+    shares = np.sqrt([1, 1 / 2, 1 / 3])
     assert np.abs(counts(dear, 1).sum(axis=0) - 300 * shares / shares.sum()).max() <= 1
     assert counts(Priced(names(2), names(5)), 1).sum() == 2
     assert counts(schedule.without("j0"), 1).sum() == 30
@@ -272,9 +270,8 @@ def test_single_takes_one_judge_by_name_or_by_seed() -> None:
         (lambda: Cyclic(names(3), ["a", "b"]).without("a").without("b"), "the only one left"),
         (lambda: Priced(names(3), ["a", "b"], prices=[1, 0]), "prices of judge 'b' is 0"),
         (lambda: Priced(names(3), ["a", "b"], prices={"a": 1}), "no entry for judge 'b'"),
-        (lambda: Priced(names(3), ["a", "b"], generation_price=-1), "generation_price is -1"),
         (lambda: Priced(names(3), ["a", "b"], prices=[1, 2, 3]), "3 entries for 2 judges"),
-        (lambda: Priced(names(3), ["a", "b"], variances=[1, float("nan")]), "variances of judge 'b' is nan"),
+        (lambda: Priced(names(3), ["a", "b"], prices=[1, float("nan")]), "prices of judge 'b' is nan"),
     ],
 )
 def test_bad_input(make: object, message: str) -> None:

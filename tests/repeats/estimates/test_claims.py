@@ -12,12 +12,12 @@ from tests.repeats.estimates import worlds
 from evalbudget.estimate import Estimate
 from evalbudget.repeats.estimates import (
     betting,
-    eb_t,
     eb_wilson,
     mean_over_fixed_items,
     mean_over_sampled_items,
 )
 from evalbudget.sampler import Allocation
+from references.eb_t import eb_t
 
 pytestmark = pytest.mark.claim
 

@@ -8,9 +8,10 @@ from scipy import stats
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Coverage, Validity
-from evalbudget.repeats.estimates import ItemReadings, betting, eb_t, eb_wilson
+from evalbudget.repeats.estimates import ItemReadings, betting, eb_wilson
 from evalbudget.repeats.estimates._items import pool_variance
 from evalbudget.statistics import betting_intervals
+from references.eb_t import eb_t
 
 ROWS = st.lists(st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), max_size=6), min_size=1, max_size=6)
 

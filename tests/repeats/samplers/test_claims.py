@@ -12,7 +12,7 @@ from tests.claims import binomial_claim, replications
 from tests.repeats.estimates import worlds
 
 from evalbudget import Allocation, Design, Reading
-from evalbudget.hooks._plugins import get_sampler
+from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
 
 pytestmark = pytest.mark.claim
@@ -51,7 +51,7 @@ def bought(
     rng = np.random.default_rng([seed, times])
     drawn = WORLDS[world](n_items, rng)
     budget = times * n_items
-    sampler = get_sampler(name)(Design.of_items(n_items), seed=seed, budget=budget, **options)
+    sampler = plugins().sampler(name)(Design.of_items(n_items), seed=seed, budget=budget, **options)
     scores = drawn.draw(4 * times)
     items: list[int] = []
     epochs: list[int] = []

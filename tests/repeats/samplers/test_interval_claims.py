@@ -13,9 +13,10 @@ from tests.repeats.estimates import worlds
 
 from evalbudget.design import Design, Reading
 from evalbudget.hooks._plugins import plugins
-from evalbudget.repeats.estimates import ItemReadings, eb_t, eb_wilson
+from evalbudget.repeats.estimates import ItemReadings, eb_wilson
 from evalbudget.sampler import Allocation, Sampler
-from evalbudget.statistics import BettingSequences
+from references.eb_t import eb_t
+from references.sequences import WatchedSequences
 
 pytestmark = pytest.mark.claim
 ITEMS = 12
@@ -61,7 +62,7 @@ def ever_missed(readings: list[ItemReadings], truth: Floats, top: float, alpha: 
     counts = np.concatenate([run.counts for run in readings])
     values = np.concatenate([run.value for run in readings])
     starts = np.cumsum(counts) - counts
-    sequences = BettingSequences(counts.size, bounds=(0.0, top))
+    sequences = WatchedSequences(counts.size, bounds=(0.0, top))
     missed = np.zeros(counts.size, dtype=bool)
     for t in range(int(counts.max())):
         reading = np.flatnonzero(counts > t)

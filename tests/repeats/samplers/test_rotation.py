@@ -11,7 +11,7 @@ import pytest
 
 from evalbudget import Cell, Design, Reading, Sampler
 from evalbudget.errors import InvalidInputError, SamplerError
-from evalbudget.hooks._plugins import get_sampler, plugins
+from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.schedules import Cyclic
 from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler, Uniform
 from evalbudget.statistics._judge_effects import judge_effects
@@ -20,7 +20,7 @@ from evalbudget.testing._play import gaussian, play
 
 
 def rotated(name: str, design: Design, seed: int = 0, **options: Any) -> RepeatSampler:
-    sampler: Any = get_sampler(name)(design, seed=seed, **options)
+    sampler: Any = plugins().sampler(name)(design, seed=seed, **options)
     schedule = Cyclic(design.items, design.raters, epochs=8, seed=seed)
     sampler.rotate(lambda item, epoch: schedule.judges_for(item, epoch)[0], rotation="cyclic")
     assert isinstance(sampler, RepeatSampler)
@@ -125,7 +125,7 @@ def test_frozen_deviations_are_the_least_squares_of_the_warm_up(name: str) -> No
         np.array([c.rater for c in cells]),
         np.array([r.value for r in readings]),
         3,
-    ).gamma
+    )
     assert np.allclose([g / 2**50 for g in sampler._gamma], expected, atol=1e-12)
 
 
@@ -136,8 +136,7 @@ def test_effects_against_dense_least_squares() -> None:
     X = np.hstack([np.eye(12)[item], np.eye(4)[judge]])
     gamma = np.linalg.lstsq(X, value, rcond=None)[0][12:]
     found = judge_effects(item, judge, value, 4)
-    assert found.connected
-    assert np.allclose(found.gamma, gamma - gamma.mean())
+    assert np.allclose(found, gamma - gamma.mean())
 
 
 def test_judges_that_never_meet_are_not_compared() -> None:
@@ -146,13 +145,12 @@ def test_judges_that_never_meet_are_not_compared() -> None:
     judge = np.array([0, 1, 0, 1, 2, 3, 2, 3])
     value = np.array([0.0, 1.0, 0.0, 1.0, 50.0, 54.0, 60.0, 64.0])
     found = judge_effects(item, judge, value, 4)
-    assert not found.connected
-    assert np.allclose(found.gamma, [-0.5, 0.5, -2.0, 2.0])
+    assert np.allclose(found, [-0.5, 0.5, -2.0, 2.0])
 
 
 def test_nothing_scored_has_no_effects() -> None:
     empty = np.zeros(0, dtype=np.int64)
-    assert judge_effects(empty, empty, np.zeros(0), 3).gamma.tolist() == [0.0, 0.0, 0.0]
+    assert judge_effects(empty, empty, np.zeros(0), 3).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_consecutive_readings_of_an_item_go_to_different_judges() -> None:

@@ -15,12 +15,13 @@ from evalbudget.audits._draw import AuditDraw, Coin
 from evalbudget.audits.backtest._result_table import AuditResult, AuditRow
 from evalbudget.audits.policies import DECIDED, AuditOutcome, AuditPolicy, Verdict
 from evalbudget.errors import InvalidInputError
-from evalbudget.hooks._plugins import get_audit_policy
+from evalbudget.hooks._plugins import plugins
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._contestant import require_entrants, require_options
 from evalbudget.replay._seeds import checked_seeds
 from evalbudget.replay._workers import Progress
 from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._means import mean_of_known
 
 ATTEMPTS = 3
 """To get a score or a label that is missing from the recording; all of them are paid for."""
@@ -67,8 +68,8 @@ class Judged:
                 "replayed only where every label is known: add an array reference (models, items, labels)"
             )
         chosen = recorded.select(rater=rater)
-        judge = _mean(chosen.true_scores)
-        label = _mean(np.asarray(recorded.reference, dtype=np.float64))
+        judge = mean_of_known(chosen.true_scores)
+        label = mean_of_known(recorded.reference)
         for what, scores in (("label in the reference", label), ("score of the judge", judge)):
             without = np.flatnonzero(np.isnan(scores).all(axis=1))
             if without.size:
@@ -154,7 +155,7 @@ def backtest_audits(
         raise InvalidInputError("one system has nothing to be compared with; record two or more")
     if not 0.0 <= top <= 1.0:
         raise InvalidInputError(f"top is {top:g}; it is a share of the score range, in 0 to 1")
-    policies = [get_audit_policy(s) if isinstance(s, str) else s for s in samplers]
+    policies = [plugins().audit_policy(s) if isinstance(s, str) else s for s in samplers]
     require_entrants([policy.name for policy in policies], sampler_options)
     seed_list = checked_seeds(seeds)
     span = data.score_range[1] - data.score_range[0]
@@ -286,12 +287,3 @@ def _is_wrong(verdict: Verdict, behind: FloatArray, margin: float) -> bool:
     if verdict.outcome is AuditOutcome.EQUIVALENT:
         return bool(verdict.winner is not None and behind[verdict.winner] >= margin)
     return False
-
-
-def _mean(scores: FloatArray) -> FloatArray:
-    """Over the last axis, nan where there is nothing."""
-    there = np.isfinite(scores)
-    total = np.where(there, scores, 0.0).sum(axis=-1)
-    return np.asarray(
-        np.divide(total, there.sum(axis=-1), out=np.full(total.shape, np.nan), where=there.any(axis=-1))
-    )

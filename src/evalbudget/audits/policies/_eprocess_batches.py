@@ -26,7 +26,6 @@ class Frozen:
         rival: of each arm, the one thought to be better: the leader, and of the leader the runner-up.
         calibration: predictions of every arm.
         propensity: pi, shape (arms, cells).
-        disjoint: pairs that are never both audited, shape (arms, arms).
         bets: on every pair, shape (arms, arms, steps).
         cap: the smallest limit on them in force.
         below: how far each arm's Z can fall below 0, shape (arms,).
@@ -44,7 +43,6 @@ class Frozen:
     rival: IntArray
     calibration: Calibration
     propensity: FloatArray
-    disjoint: NDArray[np.bool_]
     bets: FloatArray
     cap: float
     below: FloatArray

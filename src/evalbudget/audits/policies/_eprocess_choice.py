@@ -14,6 +14,7 @@ from evalbudget.audits.policies._eprocess_batches import History
 from evalbudget.audits.policies._label_rates import (
     LEAST,
     Pool,
+    Rates,
     Task,
     audits_only,
     best_rates,
@@ -108,28 +109,21 @@ class Outlook:
 
         def pool(variance: FloatArray) -> Pool:
             needed = expected_pass_labels(c.n_items, task.gap, variance, task.log_threshold)
-            return Pool(c.n_items, c.n_items - self.contexts, needed)
+            return Pool(c.n_items - self.contexts, needed)
 
         labelled = of_labels[leader, rivals]
         alone = audits_only(calibration, task, labelled)
         rates = alone if not self.asks_judge else best_rates(calibration, task)
-        judged = rates is not alone and not (enough and alone.cost < rates.cost)
-        first = Choice(rates.propensity, rates.contexts, True)
-        if not judged:
-            first = Choice(alone.propensity, alone.contexts, False)
+        rates, first = self._without_skipping(alone, rates, enough)
         if not (enough and self._may_skip(first)):
             return first
         with_judge, without = pool(noise[leader] + noise[rivals]), pool(labelled)
-        stay = pool_cost(calibration, rates, task, with_judge, judged=True)
-        if not judged:
-            stay = pool_cost(calibration, alone, task, without, judged=False)
-        ways = [
-            (WORTH * stay, first),
-            (skipping_cost(task, without, judged=False), self._skip(calibration, False)),
-        ]
-        if self.asks_judge:
-            ways.append((skipping_cost(task, with_judge, judged=True), self._skip(calibration, True)))
-        return min(ways, key=lambda way: way[0])[1]
+        rest = with_judge if first.judged else without
+        stay = pool_cost(calibration, rates, task, rest, judged=first.judged)
+        unjudged = skipping_cost(task, without, judged=False)
+        return self._cheapest(
+            calibration, first, stay, unjudged, skipping_cost(task, with_judge, judged=True)
+        )
 
     def _alone(
         self, calibration: Calibration, spread: float, of_labels: float, noise: FloatArray, enough: bool
@@ -141,28 +135,34 @@ class Outlook:
 
         def pool(variance: float) -> Pool:
             needed = single_needed(c.n_items, variance, h, c.delta * share)
-            return Pool(c.n_items, c.n_items - self.contexts, needed)
+            return Pool(c.n_items - self.contexts, needed)
 
         alone = single_audits_only(calibration, of_labels / 2.0, h, c.delta, c.label_price)
         rates = alone if not self.asks_judge else single_rates(calibration, spread / 2.0, h, c.delta, prices)
-        judged = rates is not alone and not (enough and alone.cost < rates.cost)
-        first = Choice(rates.propensity, rates.contexts, True)
-        if not judged:
-            first = Choice(alone.propensity, alone.contexts, False)
+        rates, first = self._without_skipping(alone, rates, enough)
         if not (enough and self._may_skip(first)):
             return first
         with_judge, without = pool(float(noise[0])), pool(of_labels / 2.0)
-        stay = single_pool_cost(calibration, rates, with_judge, prices, judged=True)
-        if not judged:
-            stay = single_pool_cost(calibration, alone, without, prices, judged=False)
-        ways = [
-            (WORTH * stay, first),
-            (float(without.needed[0]) * c.label_price, self._skip(calibration, False)),
-        ]
+        rest = with_judge if first.judged else without
+        stay = single_pool_cost(calibration, rates, rest, prices, judged=first.judged)
+        unjudged = float(without.needed[0]) * c.label_price
+        judging = c.judge_price * with_judge.left
+        judged = judging + float(with_judge.needed[0]) * c.label_price
+        return self._cheapest(calibration, first, stay, unjudged, judged)
+
+    def _without_skipping(self, alone: Rates, rates: Rates, enough: bool) -> tuple[Rates, Choice]:
+        """Labels alone or the judge as well, whichever is cheaper once there are labels to tell by."""
+        judged = rates is not alone and not (enough and alone.cost < rates.cost)
+        chosen = rates if judged else alone
+        return chosen, Choice(chosen.propensity, chosen.contexts, judged)
+
+    def _cheapest(
+        self, calibration: Calibration, first: Choice, stay: float, unjudged: float, judged: float
+    ) -> Choice:
+        """To stay with the first pass, or to skip it: without the judge, or with it if it is asked."""
+        ways = [(WORTH * stay, first), (unjudged, self._skip(calibration, False))]
         if self.asks_judge:
-            judging = c.judge_price * with_judge.left
-            cost = judging + float(with_judge.needed[0]) * c.label_price
-            ways.append((cost, self._skip(calibration, True)))
+            ways.append((judged, self._skip(calibration, True)))
         return min(ways, key=lambda way: way[0])[1]
 
     def _may_skip(self, first: Choice) -> bool:

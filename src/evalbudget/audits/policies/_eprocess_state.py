@@ -32,6 +32,7 @@ from evalbudget.audits.policies._second_pass import (
     SecondBatch,
     SecondPass,
     SecondWeighed,
+    first_near,
     share_of_delta,
 )
 from evalbudget.statistics._bounds import FloatArray, IntArray
@@ -179,25 +180,11 @@ class EProcess:
             peaks = np.maximum(np.maximum.accumulate(mixture(near), axis=0), self._closeness[pairs])
             if n:
                 close[pairs], closeness[pairs] = near[-1], peaks[-1]
-            decided, near_arm = self._first_near(peaks, f.arms, first)
+            out = ~self.active[f.arms] | (first[f.arms] <= np.arange(n)[:, None])
+            # K - 1 arms could wrongly be called as good as the best one
+            fine = peaks >= self.threshold * max(K - 1, 1)
+            decided, near_arm = first_near(fine, out, f.arms, f.leader)
         return Weighed(first, decided, near_arm, capital, followed, evidence, last, close, closeness)
-
-    def _first_near(self, peaks: FloatArray, arms: IntArray, first: IntArray) -> tuple[int, int | None]:
-        """The first context after which some arm is as good as any left, up to the margin, and which."""
-        n, k = len(peaks), len(arms)
-        after = np.arange(n)[:, None]
-        out = ~self.active[arms] | (first[arms] <= after)
-        # K - 1 arms could wrongly be called as good as the best one
-        fine = peaks >= self.threshold * max(self.config.n_models - 1, 1)
-        fine |= out[:, None, :] | np.eye(k, dtype=bool)
-        near = fine.all(axis=2) & ~out & ((~out).sum(axis=1, keepdims=True) > 1)
-        when = np.flatnonzero(near.any(axis=1))
-        if not when.size:
-            return n, None
-        t = int(when[0])
-        chosen = arms[near[t]]
-        leader = self.batch.leader if self.batch is not None else None
-        return t, int(chosen[0]) if leader is None or leader not in chosen else leader
 
     def learn(self, drawn: Drawn, labels: FloatArray) -> None:
         """Take a complete batch in and freeze the next one; it ends short when labels run out."""
@@ -359,7 +346,6 @@ class EProcess:
             rival=rival,
             calibration=calibration,
             propensity=propensity,
-            disjoint=disjoint,
             bets=bets,
             cap=GAMMA / float(pairs.max()) if pairs.size else GAMMA / float((a + b)[arms].max()),
             below=a,

@@ -38,14 +38,12 @@ class Rates:
         propensity: pi, shape (arms, cells).
         cost: expected, until every rival is told apart from the leader.
         contexts: expected number of them until then.
-        residual: G, the variance that the coin and the labels add to each arm's Z, shape (arms,).
         steps: expected number of contexts until each rival is told apart, shape (rivals,).
     """
 
     propensity: FloatArray
     cost: float
     contexts: float
-    residual: FloatArray
     steps: FloatArray
 
 
@@ -54,13 +52,11 @@ class Pool:
     """What a finite pool changes.
 
     Attributes:
-        n_items: N.
         left: items not drawn yet.
         needed: labels of each rival that a second pass is expected to need if none were there, shape
             (rivals,); see :func:`expected_pass_labels`.
     """
 
-    n_items: int
     left: int
     needed: FloatArray
 
@@ -160,7 +156,7 @@ def _cheapest(
     price += 0.0 if without_judge is not None else task.judge_price
     cost = (steps * price[:, rivals]).sum(axis=1) + steps.max(axis=1) * price[:, leader]
     best = int(np.argmin(cost))
-    return Rates(options[best], float(cost[best]), float(steps[best].max()), residual[best], steps[best])
+    return Rates(options[best], float(cost[best]), float(steps[best].max()), steps[best])
 
 
 def expected_pass_labels(
@@ -227,7 +223,7 @@ def single_rates(
         a, b = reach(calibration.prediction, propensity)
         steps = _steps(spread + float(residual[0]), float((a + b)[0]), half_width, alpha)
         price = prices[0] + prices[1] * float((calibration.share * propensity).sum())
-        found.append(Rates(propensity, steps * price, steps, residual, np.array([steps])))
+        found.append(Rates(propensity, steps * price, steps, np.array([steps])))
     return min(found, key=lambda rates: rates.cost)
 
 
@@ -253,8 +249,7 @@ def single_audits_only(
     """Label everything, without a judge, for one mean; ``variance`` is that of the labels."""
     everything = np.ones_like(calibration.square)
     steps = _steps(variance, 1.0, half_width, alpha)
-    residual = residual_variance(calibration, everything)
-    return Rates(everything, steps * label_price, steps, residual, np.array([steps]))
+    return Rates(everything, steps * label_price, steps, np.array([steps]))
 
 
 def _steps(variance: float, width: float, half_width: float, alpha: float) -> float:

@@ -290,9 +290,8 @@ class SecondPass:
             logs = nearly.log + self._close[both]
             peaks = np.maximum(np.maximum.accumulate(_mixture(logs), axis=0), self._closeness[both])
             fine = nearly.certain | (self._near_start[both] * peaks >= self._near_level)
-            decided, near = self._first_near(
-                batch, fine | (self._near_before[both] >= self._near_level), first
-            )
+            fine |= self._near_before[both] >= self._near_level
+            decided, near = first_near(fine, first[arms] <= np.arange(n)[:, None], arms, batch.leader)
             if n:
                 close, closeness = self._close.copy(), self._closeness.copy()
                 close[both], closeness[both] = logs[-1], peaks[-1]
@@ -326,21 +325,6 @@ class SecondPass:
         """Evidence of closeness that counts: all arms but the best could wrongly be called as good as it."""
         return self.threshold * max(self.config.n_models - 1, 1)
 
-    def _first_near(
-        self, batch: SecondBatch, fine: NDArray[np.bool_], first: IntArray
-    ) -> tuple[int, int | None]:
-        """The first context after which some arm is as good as any left, up to the margin, and which."""
-        n, arms = len(fine), batch.arms
-        out = first[arms] <= np.arange(n)[:, None]
-        near = (fine | out[:, None, :] | np.eye(arms.size, dtype=bool)).all(axis=2) & ~out
-        near &= (~out).sum(axis=1, keepdims=True) > 1
-        when = np.flatnonzero(near.any(axis=1))
-        if not when.size:
-            return n, None
-        t = int(when[0])
-        chosen = arms[near[t]]
-        return t, batch.leader if batch.leader in chosen else int(chosen[0])
-
     # predictions
 
     def _predict(self) -> tuple[FloatArray, FloatArray]:
@@ -353,6 +337,30 @@ class SecondPass:
             m = calibration.prediction[np.arange(c.n_models), calibration.cells(pool.segment, pool.judge)]
             self._calibrated = with_items(m, self._label)
         return self._calibrated
+
+
+def first_near(
+    fine: NDArray[np.bool_], out: NDArray[np.bool_], arms: IntArray, leader: int | None
+) -> tuple[int, int | None]:
+    """The first context after which some arm is as good as any left, up to the margin, and which.
+
+    Args:
+        fine: whether an arm (row) is proved as good as another (column), shape (contexts, arms, arms).
+        out: whether an arm is dropped by then, shape (contexts, arms).
+        arms: which ones these are.
+        leader: the one to name if it is among several.
+
+    Returns:
+        The number of contexts and None if there is none.
+    """
+    near = (fine | out[:, None, :] | np.eye(arms.size, dtype=bool)).all(axis=2) & ~out
+    near &= (~out).sum(axis=1, keepdims=True) > 1
+    when = np.flatnonzero(near.any(axis=1))
+    if not when.size:
+        return len(fine), None
+    t = int(when[0])
+    chosen = arms[near[t]]
+    return t, leader if leader is not None and leader in chosen else int(chosen[0])
 
 
 def with_items(prediction: FloatArray, label: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -13,7 +13,7 @@ from evalbudget.errors import (
     ReplayError,
     UnknownNameError,
 )
-from evalbudget.hooks._plugins import get_audit_policy
+from evalbudget.hooks._plugins import plugins
 
 
 def policy_of(store: AuditStore) -> AuditPolicy:
@@ -25,7 +25,7 @@ def policy_of(store: AuditStore) -> AuditPolicy:
     """
     design = store.design
     try:
-        known = get_audit_policy(design.policy)
+        known = plugins().audit_policy(design.policy)
     except UnknownNameError as ex:
         raise AuditStoreError(
             f"{store.path} was drawn by {design.policy!r}, which cannot be replayed: no installed plugin has "

@@ -23,7 +23,7 @@ from evalbudget.cli.backtest._shared import (
 )
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
-from evalbudget.hooks._plugins import get_sampler, plugins
+from evalbudget.hooks._plugins import plugins
 from evalbudget.races.flags import BATCH, HISTORY, SCORE_RANGE
 from evalbudget.sampler import Kind
 from evalbudget.scale import parse_range
@@ -111,7 +111,7 @@ def _until_proved(samplers: list[str]) -> dict[str, dict[str, bool]]:
     able = [
         name
         for name in dict.fromkeys(samplers)
-        if "until_proved" in signature(get_sampler(name, Kind.MODELS)).parameters
+        if "until_proved" in signature(plugins().sampler(name, Kind.MODELS)).parameters
     ]
     return {name: {"until_proved": True} for name in able}
 

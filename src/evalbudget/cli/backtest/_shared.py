@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from evalbudget.cli._output import check_target, write_text
+from evalbudget.cli._output import json_option, write_text
 
 FILE = click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 SEEDS = click.option(
@@ -42,20 +42,7 @@ WORKERS = click.option(
 )
 
 
-def _checked(_ctx: click.Context, _param: click.Parameter, path: Path | None) -> Path | None:
-    if path is not None and path != Path("-"):
-        check_target(path)
-    return path
-
-
-JSON = click.option(
-    "--json",
-    "json_path",
-    metavar="PATH",
-    type=click.Path(path_type=Path, allow_dash=True),
-    callback=_checked,
-    help="Write the result as JSON; - writes it to stdout instead of the table.",
-)
+JSON = json_option("result as JSON; - writes it to stdout instead of the table")
 
 
 class Result(Protocol):

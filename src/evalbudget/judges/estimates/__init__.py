@@ -1,13 +1,8 @@
 """Estimators for panels of judges: the panel mean, each judge's bias, where the variance comes from."""
 
 from evalbudget.judges.estimates._bias import JudgeBiases, judge_biases
-from evalbudget.judges.estimates._components import (
-    Component,
-    VarianceComponents,
-    variance_components,
-    variance_components_literal,
-)
-from evalbudget.judges.estimates._difference import PairedScores, pair_scores, paired_difference
+from evalbudget.judges.estimates._components import Component, VarianceComponents, variance_components
+from evalbudget.judges.estimates._difference import paired_difference
 from evalbudget.judges.estimates._panel_mean import (
     judge_corrected,
     judge_corrected_generations,
@@ -34,7 +29,6 @@ __all__ = [
     "EffectiveVotes",
     "JudgeBiases",
     "JudgeScores",
-    "PairedScores",
     "ScaleDiagnosis",
     "SelfPreference",
     "Source",
@@ -49,7 +43,6 @@ __all__ = [
     "judge_corrected",
     "judge_corrected_generations",
     "judge_mean_over_sampled_items",
-    "pair_scores",
     "paired_difference",
     "panel_mean",
     "require_one_scale",
@@ -58,5 +51,4 @@ __all__ = [
     "self_preference",
     "short_names",
     "variance_components",
-    "variance_components_literal",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evalbudget.errors import InvalidInferenceError
-from evalbudget.estimate import Coverage, Random
+from evalbudget.estimate import Coverage
 from evalbudget.judges.estimates._mixed import MixedFit
 from evalbudget.judges.estimates._scores import JudgeScores
 from evalbudget.repeats.estimates._items import pool_variance
@@ -45,8 +45,6 @@ class JudgeBiases:
         value: gammahat_l, shape (K,); they sum to zero.
         standard_error: shape (K,).
         n: scores per judge, shape (K,).
-        mean: score each judge gave on average, shape (K,), other items under each.
-        random: what the intervals cover; the judges are these ones.
         method: how, in words.
         degrees: of freedom behind each standard error, shape (K,).
     """
@@ -55,8 +53,6 @@ class JudgeBiases:
     value: FloatArray
     standard_error: FloatArray
     n: IntArray
-    mean: FloatArray
-    random: frozenset[Random]
     method: str
     degrees: FloatArray
 
@@ -108,8 +104,6 @@ def judge_biases(scores: JudgeScores) -> JudgeBiases:
         fit.gamma,
         np.sqrt(errors.variance),
         panel.counts,
-        judge_moments(panel)[0],
-        frozenset({Random.ITEMS, Random.REPEATS}),
         f"generalised least squares, {how_compared(panel)}",
         errors.degrees,
     )

@@ -76,16 +76,12 @@ class VarianceComponents:
             ``one generation`` or ``one judge per item``.
         method: how, in words.
         components: in the order item, generation, item x judge, residual, judge; together they hold every
-            source once, except what the method assumes to be zero.
+            source once.
         judges: names of those that scored.
         judge_variance: variance of the scores of each judge over items and generations, shape (K,).
         n_items: items used.
-        n_generations: per item; the mean where they differ.
         items_dropped: items scored but not used, because a score was missing.
-        f_statistic: of the judges' main effect.
-        degrees: of the F statistic.
         draws: bootstrap estimates over items, shape (n_draws, components); empty if not asked for.
-        assumed_zero: sources the method takes for absent.
     """
 
     design: str
@@ -94,12 +90,8 @@ class VarianceComponents:
     judges: tuple[str, ...]
     judge_variance: FloatArray
     n_items: int
-    n_generations: float
     items_dropped: int
-    f_statistic: float
-    degrees: tuple[int, int]
     draws: FloatArray = field(repr=False)
-    assumed_zero: tuple[Source, ...] = ()
 
     @property
     def n_judges(self) -> int:
@@ -169,9 +161,6 @@ class _Study:
     design: str
     parts: tuple[tuple[tuple[Source, ...], float], ...]
     n_items: int
-    m: float
-    f: float
-    degrees: tuple[int, int]
 
     @property
     def values(self) -> FloatArray:
@@ -190,8 +179,7 @@ def variance_components(
               \hat\sigma^2_\beta = (MS_G - MS_W)/K, \quad
               \hat\sigma^2_\alpha = (MS_S - MS_G - MS_{SJ} + MS_W)/(mK)
 
-    .. math:: \hat\sigma^2_\gamma = \tfrac1K \sum_l \hat\gamma_l^2 - \frac{MS_{SJ}}{nm} \frac{K-1}{K}, \quad
-              F = MS_J / MS_{SJ}
+    .. math:: \hat\sigma^2_\gamma = \tfrac1K \sum_l \hat\gamma_l^2 - \frac{MS_{SJ}}{nm} \frac{K-1}{K}
 
     With one generation, item + generation and item x judge + residual. In other designs (rotated, or with
     many scores missing) from products of pairs of scores, by which kinds of pairs there are
@@ -229,35 +217,6 @@ def variance_components(
     return _result(panel, found, method, dropped, resampled)
 
 
-def variance_components_literal(
-    scores: JudgeScores, *, bootstrap: int = 0, seed: int = 0
-) -> VarianceComponents:
-    r"""Variance components of the paper's model, which has no item x judge interaction.
-
-    .. math:: \hat\sigma^2_\beta = (MS_G - MS_E)/K, \quad \hat\sigma^2_\alpha = (MS_S - MS_G)/(mK), \quad
-              F = MS_J / MS_E
-
-    with MS_E on (nm-1)(K-1) degrees of freedom. An interaction, if there is one, is taken for residual:
-    sigma^2_beta is too small by about 1/K of it.
-
-    Raises:
-        InvalidInferenceError: not a crossed design with two or more generations.
-
-    References:
-        Zhu et al. (2026), arXiv 2603.01865, Eqs. (23)-(28).
-    """
-    panel, table, dropped = _prepare(scores)
-    if table is None or table.shape[2] < 2:
-        raise InvalidInferenceError(
-            "the paper's ANOVA needs two or more generations of each item, scored by all judges; "
-            "use variance_components, which says what other designs identify"
-        )
-    resampled = [_literal(table[pick]).values for pick in _picks(len(table), bootstrap, seed)]
-    found = _result(panel, _literal(table), "ANOVA without interaction (paper)", dropped, resampled)
-    object.__setattr__(found, "assumed_zero", (Source.INTERACTION,))
-    return found
-
-
 def _prepare(scores: JudgeScores) -> tuple[JudgeScores, FloatArray | None, int]:
     """The panel that scored; its complete table (items, judges, generations), if it is crossed."""
     panel = scores.scoring_panel()
@@ -288,7 +247,6 @@ class _Squares:
     """Sums of squares of a complete table."""
 
     item: float
-    judge: float
     generation: float
     interaction: float
     within: float
@@ -296,13 +254,12 @@ class _Squares:
 
     @classmethod
     def of(cls, table: FloatArray) -> _Squares:
-        n, K, m = table.shape
+        _, K, m = table.shape
         mu, of_item = table.mean(), table.mean(axis=(1, 2))
         of_judge, of_cell, of_generation = table.mean(axis=(0, 2)), table.mean(axis=2), table.mean(axis=1)
         within = table - of_generation[:, None, :] - of_cell[:, :, None] + of_item[:, None, None]
         return cls(
             item=m * K * float(((of_item - mu) ** 2).sum()),
-            judge=n * m * float(((of_judge - mu) ** 2).sum()),
             generation=K * float(((of_generation - of_item[:, None]) ** 2).sum()),
             interaction=m * float(((of_cell - of_item[:, None] - of_judge + mu) ** 2).sum()),
             within=float((within**2).sum()),
@@ -315,14 +272,13 @@ def _crossed(table: FloatArray) -> _Study:
     ss = _Squares.of(table)
     ms_s, ms_sj = ss.item / (n - 1), ss.interaction / ((n - 1) * (K - 1))
     sg = float((ss.gamma**2).mean()) - ms_sj / (n * m) * (K - 1) / K
-    f, degrees = _ratio(ss.judge / (K - 1), ms_sj), (K - 1, (n - 1) * (K - 1))
     if m == 1:
         parts = (
             ((Source.ITEM, Source.GENERATION), (ms_s - ms_sj) / K),
             ((Source.INTERACTION, Source.RESIDUAL), ms_sj),
             ((Source.JUDGE,), sg),
         )
-        return _Study("crossed, one generation", parts, n, 1, f, degrees)
+        return _Study("crossed, one generation", parts, n)
     ms_g, ms_w = ss.generation / (n * (m - 1)), ss.within / (n * (m - 1) * (K - 1))
     return _Study(
         "crossed",
@@ -334,31 +290,6 @@ def _crossed(table: FloatArray) -> _Study:
             ((Source.JUDGE,), sg),
         ),
         n,
-        m,
-        f,
-        degrees,
-    )
-
-
-def _literal(table: FloatArray) -> _Study:
-    n, K, m = table.shape
-    ss = _Squares.of(table)
-    df = (n * m - 1) * (K - 1)
-    ms_s, ms_g = ss.item / (n - 1), ss.generation / (n * (m - 1))
-    ms_e = (ss.interaction + ss.within) / df
-    sg = float((ss.gamma**2).mean()) - ms_e / (n * m) * (K - 1) / K
-    return _Study(
-        "crossed",
-        (
-            ((Source.ITEM,), (ms_s - ms_g) / (m * K)),
-            ((Source.GENERATION,), (ms_g - ms_e) / K),
-            ((Source.RESIDUAL,), ms_e),
-            ((Source.JUDGE,), sg),
-        ),
-        n,
-        m,
-        _ratio(ss.judge / (K - 1), ms_e),
-        (K - 1, df),
     )
 
 
@@ -375,34 +306,24 @@ def _kept(table: FloatArray) -> _Study:
         ((Source.RESIDUAL,), ms_e),
         ((Source.JUDGE,), sg),
     )
-    f = _ratio(ss.judge / (K - 1), ms_sj)
-    return _Study("crossed, one generation", parts, n, m, f, (K - 1, (n - 1) * (K - 1)))
+    return _Study("crossed, one generation", parts, n)
 
 
 def _uncrossed(fit: MixedFit, pairs: Pairs) -> _Study:
     panel = fit.panel
-    counts = panel.per_item[panel.per_item > 0]
-    n, N, K = counts.size, int(counts.sum()), panel.n_judges
+    K = panel.n_judges
     if pairs.nothing:
         mean, _ = judge_moments(panel)
         own, _ = pooled_variance(panel)
         total, gamma = float(own.mean()), mean - mean.mean()
         noise = float((own / panel.counts).mean()) * (K - 1) / K
-        f = _ratio(float((panel.counts * (mean - panel.value.mean()) ** 2).sum()) / (K - 1), total)
-        values, degrees = np.array([total]), N - K
+        values = np.array([total])
     else:
         values, gamma = components_of_pairs(fit, pairs), fit.gamma
         noise = float(bias_errors(fit).unbiased.mean())
-        f, degrees = _ratio(fit.wald() / (K - 1), fit.variance), max(N - n - (K - 1), 1)
     parts = [*zip(pairs.partition, values.tolist(), strict=True)]
     parts.append(((Source.JUDGE,), float((gamma**2).mean()) - noise))
-    return _Study(pairs.design, tuple(parts), n, N / n, f, (K - 1, degrees))
-
-
-def _ratio(top: float, bottom: float) -> float:
-    if bottom > 0.0:
-        return top / bottom
-    return float("inf") if top > 0.0 else float("nan")
+    return _Study(pairs.design, tuple(parts), int(np.count_nonzero(panel.per_item)))
 
 
 def _result(
@@ -416,9 +337,6 @@ def _result(
         judges=panel.judges,
         judge_variance=squares / np.maximum(panel.counts - 1, 1),
         n_items=study.n_items,
-        n_generations=float(study.m),
         items_dropped=dropped,
-        f_statistic=study.f,
-        degrees=study.degrees,
         draws=np.array(resampled) if resampled else np.zeros((0, len(study.parts))),
     )

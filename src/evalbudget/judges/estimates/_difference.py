@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,21 +12,15 @@ from evalbudget.judges.estimates._panel_mean import panel_mean
 from evalbudget.judges.estimates._scores import JudgeScores
 
 
-@dataclass(frozen=True, slots=True)
-class PairedScores:
-    """Differences A - B of the scores that one judge gave both models on one item.
+def paired_difference(a: JudgeScores, b: JudgeScores) -> Estimate:
+    """Difference A - B of two models' panel means, paired by item, epoch and judge.
 
-    Attributes:
-        difference: as scores of their own; epochs are those of A and B.
-        unpaired: scores of either model without a counterpart; not used.
-    """
+    The judges' biases cancel in every pair, except where a judge favours one of the models; the interval is
+    :func:`panel_mean`'s on the differences. Scores without a counterpart are left out,
+    ``details["unpaired"]`` counts them.
 
-    difference: JudgeScores
-    unpaired: int
-
-
-def pair_scores(a: JudgeScores, b: JudgeScores) -> PairedScores:
-    """Match the scores of two models by item, epoch and judge.
+    Returns:
+        Estimate, fixed-n, asymptotic.
 
     Raises:
         InvalidInferenceError: the panels or the items differ, or nothing matches.
@@ -52,27 +46,11 @@ def pair_scores(a: JudgeScores, b: JudgeScores) -> PairedScores:
     mark[in_a] = True
     difference = a.where(mark).with_values(a.value[in_a] - b.value[in_b])
     difference = replace(difference, cost=a.cost + b.cost, failed=a.failed + b.failed)
-    return PairedScores(difference, a.value.size + b.value.size - 2 * in_a.size)
-
-
-def paired_difference(a: JudgeScores, b: JudgeScores) -> Estimate:
-    """Difference A - B of two models' panel means, paired by item, epoch and judge.
-
-    The judges' biases cancel in every pair, except where a judge favours one of the models; the interval is
-    :func:`panel_mean`'s on the differences. Scores without a counterpart are left out,
-    ``details["unpaired"]`` counts them.
-
-    Returns:
-        Estimate, fixed-n, asymptotic.
-
-    Raises:
-        InvalidInferenceError: the panels or the items differ, or nothing matches.
-    """
-    pairs = pair_scores(a, b)
-    found = panel_mean(pairs.difference)
+    found = panel_mean(difference)
+    unpaired = a.value.size + b.value.size - 2 * in_a.size
     return replace(
         found,
         target=f"difference of the two models' {found.target}",
         method=f"{found.method}, of paired differences",
-        details={**found.details, "unpaired": float(pairs.unpaired)},
+        details={**found.details, "unpaired": float(unpaired)},
     )

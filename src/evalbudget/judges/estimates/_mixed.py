@@ -163,13 +163,6 @@ class MixedFit:
             return Error(float("nan"), 0.0, model)
         return Error(float((left**2).sum()) * total / trace, trace * trace / square, model)
 
-    def wald(self) -> float:
-        """Gamma' Cov(gamma)^- gamma, in units of the variance of a score."""
-        matrix = np.linalg.inv(self.inverse)
-        level = float(matrix.sum(axis=0) @ self.mu) / float(matrix.sum())
-        left = self.mu - level
-        return float(left @ matrix @ left)
-
     def sandwich(self) -> FloatArray:
         """Variance of every gammahat_l from the items' residuals as they are, shape (K,)."""
         from scipy.sparse import coo_array

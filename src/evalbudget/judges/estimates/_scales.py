@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
+from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.judges.estimates._scores import JudgeScores
 from evalbudget.statistics._bounds import FloatArray, IntArray, Scale
 
@@ -62,7 +61,7 @@ def diagnose_scales(scores: JudgeScores) -> ScaleDiagnosis:
     judge that gives one and the same score everywhere is odd only outside the widest judge's range.
 
     A harsh judge that uses less than half of the scale looks the same as one on another scale: declare the
-    scale then (:func:`rescale` with ``ranges``), or leave the check out.
+    scale then (:func:`rescale`), or leave the check out.
     """
     K = scores.n_judges
     low, high = np.full(K, np.nan), np.full(K, np.nan)
@@ -137,52 +136,20 @@ def require_one_scale(scores: JudgeScores) -> None:
         )
 
 
-def rescale(
-    scores: JudgeScores,
-    *,
-    ranges: Mapping[str, tuple[float, float]] | Sequence[tuple[float, float]] | None = None,
-    target: tuple[float, float] = (0.0, 1.0),
-) -> JudgeScores:
-    """Map every judge's range onto one.
-
-    Args:
-        scores: of one model; for a comparison declare ranges, or the models are mapped differently.
-        ranges: (smallest, largest) possible score of each judge, by name (then only the judges named are
-        mapped
-            from theirs, the others are taken to be on ``target``) or in the order of the panel; None takes
-            the observed ones.
-        target: the range to map onto.
+def rescale(scores: JudgeScores) -> JudgeScores:
+    """Map every judge's observed range onto 0 to 1.
 
     Raises:
-        InvalidInputError: an empty range, a score outside a declared one, or a judge that always gave the
-        same
-            score and has no declared range.
-        UnknownNameError: a range for a judge that is not in the panel.
+        InvalidInputError: a judge always gave the same score.
     """
-    to = Scale(float(target[0]), float(target[1]))
-    if isinstance(ranges, Mapping):
-        for name in ranges:
-            if name not in scores.judges:
-                raise UnknownNameError("judge in ranges", name, scores.judges)
-        given = [ranges.get(name, target) for name in scores.judges]
-    elif ranges is not None:
-        given = list(ranges)
-        if len(given) != scores.n_judges:
-            raise InvalidInputError(
-                f"ranges has {len(given)} entries for {scores.n_judges} judges; give one each"
-            )
-    else:
-        found = diagnose_scales(scores)
-        given = list(zip(found.low.tolist(), found.high.tolist(), strict=True))
+    found = diagnose_scales(scores)
     value = scores.value.copy()
-    for j, (low, high) in enumerate(given):
+    for j, (low, high) in enumerate(zip(found.low.tolist(), found.high.tolist(), strict=True)):
         own = scores.judge == j
-        if not own.any():
-            continue
-        if ranges is None and low == high:
+        if low == high:
             raise InvalidInputError(
                 f"judge {scores.judges[j]!r} gave {low:g} everywhere, so its range cannot be seen; declare it"
             )
-        unit = Scale(float(low), float(high)).to_unit(value[own])
-        value[own] = to.low + unit * (to.high - to.low)
+        if own.any():
+            value[own] = Scale(low, high).to_unit(value[own])
     return scores.with_values(value)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
+from evalbudget.statistics._means import mean_of_known
 from evalbudget.statistics._shrinkage import t_quantile
 
 
@@ -80,7 +81,7 @@ def self_preference(
             f"{len(models)} models and {len(judges)} judges: self-preference is a contrast with other models "
             "and other judges; give two or more of each"
         )
-    cell = _mean(x, 3)
+    cell = mean_of_known(x, 3)
     rows = []
     for judge, model in pairs:
         others = [
@@ -97,7 +98,7 @@ def self_preference(
         at_models, at_judges = (list(index) for index in zip(*others, strict=True))
         own = cell[model, :, judge] - cell[at_models, :, judge]
         theirs = cell[model][:, at_judges].T - cell[at_models, :, at_judges]
-        contrast = _mean(own - theirs, 0)
+        contrast = mean_of_known(own - theirs, 0)
         contrast = contrast[~np.isnan(contrast)]
         n = contrast.size
         error = float(contrast.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
@@ -140,9 +141,3 @@ def _pairs(
             "say which is which with same={judge: model}"
         )
     return found
-
-
-def _mean(x: FloatArray, axis: int) -> FloatArray:
-    n = np.count_nonzero(~np.isnan(x), axis=axis)
-    total = np.nansum(x, axis=axis)
-    return np.asarray(np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0), dtype=np.float64)

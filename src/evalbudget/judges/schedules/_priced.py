@@ -15,15 +15,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from evalbudget.errors import InvalidInputError
 from evalbudget.judges.schedules._cyclic import positions_within
 from evalbudget.judges.schedules._panel import per_judge
 from evalbudget.judges.schedules._schedule import JudgeSchedule
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _FEWEST = 2  # readings of a judge without which its variance is unknown
-
-PerJudge = Mapping[str, float] | Sequence[float] | None
 
 
 def priced_shares(
@@ -59,7 +56,7 @@ def counts_of(shares: FloatArray, n: int) -> IntArray:
 
 
 class Priced(JudgeSchedule):
-    """Counts proportional to sqrt(v_l/c_l), every judge at least twice if the calls suffice.
+    """Counts proportional to 1/sqrt(c_l), every judge at least twice if the calls suffice.
 
     Exact to within one call overall at the planned epochs; within a category a judge's count is within two
     calls of its share, per generation.
@@ -68,16 +65,13 @@ class Priced(JudgeSchedule):
         items: as in :class:`JudgeSchedule`.
         judges: as in :class:`JudgeSchedule`.
         prices: of one call of each judge, by name or in the order of the panel; None if equal.
-        variances: within-judge variance of a score, likewise, for example from a pilot; None if equal.
-        generation_price: of the answer each call scores, in the unit of the prices; 0 if it costs nothing or
-            is there already.
         categories: as in :class:`JudgeSchedule`.
         epochs: as in :class:`JudgeSchedule`.
         seed: shuffles items and judges.
 
     Raises:
-        UnknownNameError: a price or variance of a judge that is not in the panel.
-        InvalidInputError: one that is missing, zero or negative, or a negative price of the generation.
+        UnknownNameError: a price of a judge that is not in the panel.
+        InvalidInputError: one that is missing, zero or negative.
     """
 
     name: ClassVar[str] = "priced"
@@ -87,20 +81,14 @@ class Priced(JudgeSchedule):
         items: Sequence[str],
         judges: Sequence[str],
         *,
-        prices: PerJudge = None,
-        variances: PerJudge = None,
-        generation_price: float = 0.0,
+        prices: Mapping[str, float] | Sequence[float] | None = None,
         categories: Sequence[str] | None = None,
         epochs: int = 1,
         seed: int = 0,
     ) -> None:
         super().__init__(items, judges, categories=categories, epochs=epochs, seed=seed)
         self.prices = per_judge("prices", prices, self.judges)
-        if not (np.isfinite(generation_price) and generation_price >= 0.0):
-            raise InvalidInputError(f"generation_price is {generation_price:g}; it must be zero or more")
-        self.shares = priced_shares(
-            self.prices, per_judge("variances", variances, self.judges), generation_price
-        )
+        self.shares = priced_shares(self.prices)
         draws = np.random.default_rng([seed, 0])
         counts = counts_of(self.shares, self.n_items * epochs)
         judge = np.repeat(np.arange(self.n_judges), counts)

@@ -101,7 +101,7 @@ def backtest_race(
         Job(0, c, seed, budgets=group)
         for c, contestant in enumerate(entrants)
         for seed in seed_list
-        for group in _groups(contestant, amounts)
+        for group in contestant.groups(amounts)
     ]
     outcomes: dict[tuple[int, int, int], RaceOutcome] = {}
     for job, result in zip(jobs, run_all(stage, jobs, workers=workers, progress=progress), strict=True):
@@ -162,12 +162,6 @@ class _Stage:
                     + (", a smaller batch" if "batch" in contestant.accepts else "")
                     + f", or leave {contestant.name} out"
                 )
-
-
-def _groups(contestant: Contestant, amounts: Sequence[int]) -> list[tuple[int, ...]]:
-    """Budgets that one run serves."""
-    increasing = tuple(sorted(set(amounts)))
-    return [(amount,) for amount in increasing] if contestant.plans_with_budget else [increasing]
 
 
 def _amount(text: str | int | Budget, grid: Grid) -> int:

@@ -11,6 +11,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.prediction._files import is_factor_file, load_factors, train_cached
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.statistics._means import mean_of_known
 
 
 def history_of(
@@ -39,10 +40,7 @@ def history_of(
     if not m:
         raise InvalidInputError("the history has only models that take part in the race; give earlier ones")
     values = np.asarray(recorded.scores[np.ix_(m, range(len(recorded.items)), r)], dtype=np.float64)
-    known = ~np.isnan(values)
-    count = known.sum(axis=(2, 3))
-    total = np.where(known, values, 0.0).sum(axis=(2, 3))
-    table = (np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0) - low) / (high - low)
+    table = (mean_of_known(values, (2, 3)) - low) / (high - low)
     if np.nanmin(table) < 0.0 or np.nanmax(table) > 1.0:
         raise InvalidInputError(
             f"the history has scores outside {low:g} to {high:g}; declare the smallest and the largest "

@@ -4,11 +4,9 @@ from evalbudget.races.estimates._all_models import ModelRanks, differences_from,
 from evalbudget.races.estimates._as_sample import FEWEST_ITEMS, as_sample
 from evalbudget.races.estimates._means import benchmark_mean, paired_difference
 from evalbudget.races.estimates._winners import PossibleWinners, Rule, possible_winners
-from evalbudget.races.prediction._corrections import Corrections
 
 __all__ = [
     "FEWEST_ITEMS",
-    "Corrections",
     "ModelRanks",
     "PossibleWinners",
     "Rule",

@@ -1,4 +1,4 @@
-"""All models of a race at once: means that hold together, ranks, and the winner."""
+"""All models of a race at once: means that hold together, and ranks."""
 
 from __future__ import annotations
 
@@ -19,28 +19,16 @@ class ModelRanks:
     """Where each model may stand.
 
     Attributes:
-        value: estimated means, shape (n_models,).
         low: simultaneous lower ends, shape (n_models,).
         high: simultaneous upper ends, same shape.
         best: smallest rank each model may have, 1 being the best, shape (n_models,).
         worst: largest rank, same shape.
-        winner: index of the best estimate; the narrower interval decides between equal ones; -1 if no model
-            has an estimate.
-        level: of all intervals and ranks together.
     """
 
-    value: FloatArray
     low: FloatArray
     high: FloatArray
     best: IntArray
     worst: IntArray
-    winner: int
-    level: float
-
-    @property
-    def contenders(self) -> IntArray:
-        """Models that may be the best one, indices."""
-        return np.flatnonzero(self.best == 1)
 
 
 def model_means(
@@ -103,11 +91,8 @@ def model_ranks(estimates: Sequence[Estimate], level: float = 0.95) -> ModelRank
     """
     check_level(level)
     bounds = [estimate.confidence_interval(level) for estimate in estimates]
-    value = np.array([estimate.value for estimate in estimates])
     low, high = np.array([b.low for b in bounds]), np.array([b.high for b in bounds])
     # below all of my interval, or above all of it
     best = 1 + (low[None, :] > high[:, None]).sum(axis=1)
     worst = low.size - (high[None, :] < low[:, None]).sum(axis=1)
-    some = ~np.isnan(value)
-    winner = int(np.lexsort((high - low, -np.where(some, value, -np.inf)))[0]) if some.any() else -1
-    return ModelRanks(value, low, high, best.astype(np.int64), worst.astype(np.int64), winner, level)
+    return ModelRanks(low, high, best.astype(np.int64), worst.astype(np.int64))

@@ -18,9 +18,6 @@ Predictions cannot make it invalid, only longer; see :mod:`evalbudget.statistics
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
-
 import numpy as np
 
 from evalbudget.errors import InvalidInputError
@@ -29,38 +26,18 @@ from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates._draws_for_sequences import of_model, of_pair
 from evalbudget.statistics._anytime_betting import betting_intervals
 from evalbudget.statistics._bounds import FloatArray, Scale
-from evalbudget.statistics._pool_mean_sequence import (
-    ControlledDraws,
-    controlled_bernstein,
-    controlled_betting,
-)
-
-Sequence = Literal["betting", "empirical-bernstein"]
-Coefficient = Literal["regression", "one", "zero"]
-
-_KERNELS = {"betting": controlled_betting, "empirical-bernstein": controlled_bernstein}
-_METHODS = {
-    "regression": "precision-weighted, predictions by regression",
-    "one": "difference estimator",
-    "zero": "mean of the draws",
-}
+from evalbudget.statistics._pool_mean_sequence import ControlledDraws, controlled_betting
 
 
 def benchmark_mean(
-    draws: ModelDraws,
-    *,
-    coefficient: Coefficient = "regression",
-    sequence: Sequence = "betting",
-    bounds: tuple[float, float] = (0.0, 1.0),
-    simultaneous: int = 1,
+    draws: ModelDraws, *, bounds: tuple[float, float] = (0.0, 1.0), simultaneous: int = 1
 ) -> Estimate:
     """Mean score over the benchmark, from anchors and random draws.
 
+    Predictions are used as far as they proved right, which never hurts.
+
     Args:
         draws: of one model; scores and predictions on [0, 1].
-        coefficient: of the predictions: ``regression`` uses them as far as they proved right (never hurts),
-            ``one`` is the difference estimator, ``zero`` ignores them.
-        sequence: ``betting``, or the wider but closed-form ``empirical-bernstein``.
         bounds: the declared range of the scores, to which the result is mapped back.
         simultaneous: number of intervals that shall hold together: each gets (1 - level) / simultaneous.
 
@@ -69,7 +46,7 @@ def benchmark_mean(
         interval already knows the anchors. An exhausted model has its exact mean, error 0 and no width.
 
     Raises:
-        InvalidInputError: coefficient, sequence, bounds or simultaneous cannot be used.
+        InvalidInputError: bounds or simultaneous cannot be used.
     """
     failed = draws.n_failed
     n = draws.n_items - failed
@@ -78,8 +55,6 @@ def benchmark_mean(
         target = f"mean over the {n} items without a failure so far (of {draws.n_items})"
     return _finite(
         of_model(draws),
-        coefficient,
-        sequence,
         Scale(float(bounds[0]), float(bounds[1])),
         simultaneous,
         target,
@@ -91,8 +66,6 @@ def paired_difference(
     a: ModelDraws,
     b: ModelDraws,
     *,
-    coefficient: Coefficient = "regression",
-    sequence: Sequence = "betting",
     bounds: tuple[float, float] = (0.0, 1.0),
     simultaneous: int = 1,
 ) -> Estimate:
@@ -100,13 +73,11 @@ def paired_difference(
 
     Models that share one random order are compared item by item on its longest common part; draws of one
     model beyond it are not used. As many pairs as were looked at before choosing this one must be given as
-    ``simultaneous``: all pairs of M models are M (M - 1) / 2.
+    ``simultaneous``: all pairs of M models are M (M - 1) / 2. The prediction is f_a - f_b.
 
     Args:
         a: draws of the first model.
         b: draws of the second, from the same pool in the same order.
-        coefficient: see :func:`benchmark_mean`; the prediction is f_a - f_b.
-        sequence: see :func:`benchmark_mean`.
         bounds: the declared range of the scores.
         simultaneous: number of differences that shall hold together.
 
@@ -122,9 +93,7 @@ def paired_difference(
     failed = int(pair.failed.sum())
     n = pair.known_count + pair.pool - failed
     target = f"mean difference over {n} items" + (" that failed for neither so far" if failed else "")
-    return _finite(
-        pair, coefficient, sequence, Scale(-width, width), simultaneous, target, a.cost + b.cost, " (paired)"
-    )
+    return _finite(pair, Scale(-width, width), simultaneous, target, a.cost + b.cost, " (paired)")
 
 
 def drawn_items_interval(
@@ -137,37 +106,24 @@ def drawn_items_interval(
 
 
 def _finite(
-    pool: ControlledDraws,
-    coefficient: Coefficient,
-    sequence: Sequence,
-    scale: Scale,
-    simultaneous: int,
-    target: str,
-    cost: float,
-    how: str = "",
+    pool: ControlledDraws, scale: Scale, simultaneous: int, target: str, cost: float, how: str = ""
 ) -> Estimate:
-    share = _check_simultaneous(simultaneous)
-    if sequence not in _KERNELS or coefficient not in _METHODS:
-        raise InvalidInputError(
-            f"sequence {sequence!r} or coefficient {coefficient!r} is unknown; choose from "
-            f"{', '.join(_KERNELS)} and from {', '.join(_METHODS)}"
-        )
-    slopes = _slopes(pool, coefficient)
+    if simultaneous < 1:
+        raise InvalidInputError(f"simultaneous is {simultaneous}; give the number of intervals, at least 1")
+    slopes = pool.slopes()
     value, error = weighted_mean(pool, slopes)
-    kernel: Callable[..., tuple[float, float]] = _KERNELS[sequence]
 
     def interval(level: float) -> ConfidenceInterval:
-        low, high = kernel(pool, (1.0 - level) / share, slopes=slopes)
-        return _mapped(scale, low, high)
+        return _mapped(scale, *controlled_betting(pool, (1.0 - level) / simultaneous, slopes))
 
     return Estimate(
         value=_map(scale, value),
-        standard_error=_width(scale) * error,
+        standard_error=(scale.high - scale.low) * error,
         target=target,
-        method=f"{_METHODS[coefficient]}{how}, {sequence} without replacement",
+        method=f"precision-weighted, predictions by regression{how}, betting without replacement",
         random=frozenset({Random.DRAWS}),
         validity=Validity.ANYTIME,
-        coverage=Coverage.SIMULTANEOUS if share > 1 else Coverage.EACH,
+        coverage=Coverage.SIMULTANEOUS if simultaneous > 1 else Coverage.EACH,
         asymptotic=False,
         n=pool.count,
         cost=cost,
@@ -211,22 +167,6 @@ def weighted_mean(pool: ControlledDraws, slopes: FloatArray) -> tuple[float, flo
         return value, float("nan")
     error = np.sqrt(residual.var(ddof=1) / t * (1.0 - t / drawable)) * drawable / n
     return value, float(error)
-
-
-def _slopes(pool: ControlledDraws, coefficient: Coefficient) -> FloatArray:
-    if coefficient == "regression":
-        return pool.slopes()
-    return np.full(pool.value.size, 1.0 if coefficient == "one" else 0.0)
-
-
-def _check_simultaneous(simultaneous: int) -> int:
-    if simultaneous < 1:
-        raise InvalidInputError(f"simultaneous is {simultaneous}; give the number of intervals, at least 1")
-    return simultaneous
-
-
-def _width(scale: Scale) -> float:
-    return scale.high - scale.low
 
 
 def _map(scale: Scale, unit: float) -> float:

@@ -139,11 +139,10 @@ def _by_pairs(draws: Sequence[ModelDraws], chosen: Sequence[int], delta: float) 
             score,
             np.array([min(length[m], longest) for m in rows], dtype=np.int64),
             order.pool,
-            delta=delta,
             known=known,
             opponents=np.array([k for k, m in enumerate(rows) if m in rivals], dtype=np.int64),
         )
-        out |= {m for k, m in enumerate(block) if found.evidence[k] >= threshold}
+        out |= {m for k, m in enumerate(block) if found[k] >= threshold}
     return frozenset(out)
 
 

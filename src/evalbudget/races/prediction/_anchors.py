@@ -9,47 +9,41 @@ lowers the variance of the mean by
 after which Q loses the same rank-one term, and so do the two products for every item: no step costs more than
 O(n_items * rank). Models differ in level, so the gain is averaged over several typical u.
 
-This trusts the factors, and with a short history it picks the items whose factors are wrong in the most
-promising way. Spread anchors (one typical item per stratum of difficulty) do not. :func:`best_anchors` takes
-what predicts history's held-out models better.
+This trusts the factors: with a short history it picks the items whose factors are wrong in the most promising
+way.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.races.prediction._calibration import Calibration, calibrate
 from evalbudget.races.prediction._factor_model import FactorModel
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _TYPICAL = 8
 
 
-def choose_anchors(model: FactorModel, n_anchors: int, *, eligible: IntArray | None = None) -> IntArray:
+def choose_anchors(model: FactorModel, n_anchors: int) -> IntArray:
     """A-optimal items, chosen greedily, the most telling first.
 
     Args:
         model: trained on history.
         n_anchors: how many.
-        eligible: indices to choose from; default all items.
 
     Returns:
         Indices, shape (n_anchors,), in order of choice; no item twice.
 
     Raises:
-        InvalidInputError: there are fewer eligible items than anchors.
+        InvalidInputError: there are fewer items than anchors.
     """
-    choice = _check(model, n_anchors, eligible)
+    if not 0 <= n_anchors <= model.n_items:
+        raise InvalidInputError(f"{n_anchors} anchors of {model.n_items} eligible items; ask for fewer")
     V, Q = model.V, model.prior_covariance
     typical = _typical(model)
     p = model.predict(typical)
     w = p * (1.0 - p)
     g = w @ V / model.n_items
-    w = w[:, choice]
-    V = V[choice]
     VQ = V @ Q
     # products of every item with the gradient and with itself, per typical u
     along = g @ VQ.T
@@ -71,67 +65,7 @@ def choose_anchors(model: FactorModel, n_anchors: int, *, eligible: IntArray | N
         product = r @ V.T
         along = along - product * (r * g).sum(axis=1)[:, None]
         own = np.maximum(own - product**2, 0.0)
-    return np.asarray(choice[chosen], dtype=np.int64)
-
-
-def spread_anchors(model: FactorModel, n_anchors: int, *, eligible: IntArray | None = None) -> IntArray:
-    """One item per stratum of predicted difficulty, the one whose factors are nearest to the stratum's mean.
-
-    Args, returns and errors as :func:`choose_anchors`; in order of difficulty, hardest first.
-    """
-    choice = _check(model, n_anchors, eligible)
-    difficulty = model.predict(_typical(model), choice).mean(axis=0)
-    order = choice[np.argsort(difficulty, kind="stable")]
-    chosen = []
-    for stratum in np.array_split(order, n_anchors) if n_anchors else ():
-        V = model.V[stratum]
-        chosen.append(stratum[int(((V - V.mean(axis=0)) ** 2).sum(axis=1).argmin())])
     return np.asarray(chosen, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Anchors:
-    """Items every model answers first, and what they will tell.
-
-    Attributes:
-        item: indices, shape (n_anchors,).
-        calibration: of the means predicted from them.
-        design: ``a-optimal`` or ``spread``.
-    """
-
-    item: IntArray
-    calibration: Calibration
-    design: str
-
-
-def best_anchors(
-    model: FactorModel, n_anchors: int, *, eligible: IntArray | None = None, seed: int = 0
-) -> Anchors:
-    """A-optimal or spread anchors, whichever predict history's held-out models better.
-
-    Args:
-        model: trained on history; of a factor file the answers are simulated, see :func:`calibrate`.
-        n_anchors: how many.
-        eligible: indices to choose from; default all items.
-        seed: of simulated answers.
-
-    Raises:
-        InvalidInputError: there are fewer eligible items than anchors.
-    """
-    optimal = choose_anchors(model, n_anchors, eligible=eligible)
-    spread = spread_anchors(model, n_anchors, eligible=eligible)
-    both = (
-        Anchors(optimal, calibrate(model, optimal, seed=seed), "a-optimal"),
-        Anchors(spread, calibrate(model, spread, seed=seed), "spread"),
-    )
-    return min(both, key=lambda anchors: anchors.calibration.sd)
-
-
-def _check(model: FactorModel, n_anchors: int, eligible: IntArray | None) -> IntArray:
-    choice = np.arange(model.n_items) if eligible is None else np.unique(eligible)
-    if not 0 <= n_anchors <= choice.size:
-        raise InvalidInputError(f"{n_anchors} anchors of {choice.size} eligible items; ask for fewer")
-    return choice
 
 
 def _typical(model: FactorModel) -> FloatArray:

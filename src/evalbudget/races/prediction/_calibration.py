@@ -24,14 +24,12 @@ class Calibration:
         intercept: near 0.
         sd: standard deviation of the error, in units of the score.
         n_models: how many models it rests on.
-        held_out: whether none of them was used to train the factors that predicted it.
     """
 
     slope: float
     intercept: float
     sd: float
     n_models: int
-    held_out: bool
 
     def __call__(self, predicted: FloatArray) -> FloatArray:
         """Calibrated means."""
@@ -62,7 +60,7 @@ def calibrate(model: FactorModel, item: IntArray, *, seed: int = 0) -> Calibrati
     shift = float(error.sum() / (m + _PSEUDO))
     left = error - shift - slope * around
     sd = np.sqrt((float(left @ left) + _PSEUDO * _DEFAULT_SD**2) / (max(m - 2, 0) + _PSEUDO))
-    return Calibration(1.0 + slope, float(shift - slope * centre), float(sd), m, bool(model.folds))
+    return Calibration(1.0 + slope, float(shift - slope * centre), float(sd), m)
 
 
 def _held_out(model: FactorModel, item: IntArray) -> tuple[FloatArray, FloatArray]:

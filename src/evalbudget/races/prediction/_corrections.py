@@ -1,11 +1,9 @@
-"""Estimates from predictions corrected by inverse propensities: what [PULSE] races by and reports.
+"""Estimates from predictions corrected by inverse propensities: what [PULSE] races by.
 
-The formulas are in :mod:`evalbudget.races.estimates.pulse`.
+The formulas are those of :class:`evalbudget.races.samplers.Pulse`.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,54 +11,33 @@ from evalbudget.races._draws import ModelDraws
 from evalbudget.statistics._bounds import FloatArray
 
 
-@dataclass(frozen=True)
-class Corrections:
-    """The published quantities, one per batch.
+def corrected_means(draws: ModelDraws) -> FloatArray:
+    """Theta, unbiased estimates of the benchmark mean, one per batch, shape (n_batches,).
 
-    Attributes:
-        theta: unbiased estimates of the benchmark mean, shape (n_batches,).
-        coefficient: lambda, fixed before the batch, shape (n_batches,).
-        variance: plug-in variance of theta, from the spread of S - lambda f in all batches, same shape.
-        left: |U| before the batch, shape (n_batches,).
-        size: b, shape (n_batches,).
+    A draw that failed leaves its batch, and an empty batch is left out.
     """
-
-    theta: FloatArray
-    coefficient: FloatArray
-    variance: FloatArray
-    left: FloatArray
-    size: FloatArray
-
-    @classmethod
-    def of(cls, draws: ModelDraws) -> Corrections:
-        """Batch by batch; a draw that failed leaves its batch, and an empty batch is left out."""
-        read = ~np.isnan(draws.value)
-        s, f, batch = draws.value[read], draws.prediction[read], draws.batch[read]
-        K = draws.n_batches
-        size = np.bincount(batch, minlength=K).astype(np.float64)
-        drawn = np.bincount(draws.batch, minlength=K).astype(np.float64)
-        lost = drawn - size
-        unseen = draws.pool - (np.cumsum(drawn) - drawn)
-        # of what was left, those known by now to fail do not count; predictions are taken in proportion
-        left = unseen - (lost.sum() - (np.cumsum(lost) - lost))
-        share = left / np.maximum(unseen, 1)
-        F, Phi = draws.unseen_prediction_sum * share, draws.unseen_prediction_sum_sq * share
-        sums = np.bincount(batch, weights=s, minlength=K)
-        predicted = np.bincount(batch, weights=f, minlength=K)
-        some = size > 0
-        left, size, F, Phi = left[some], size[some], F[some], Phi[some]
-        sums, predicted = sums[some], predicted[some]
-        n = draws.n_items - draws.n_failed
-        before = draws.known.sum() + np.cumsum(sums) - sums
-        gap = left / size * (predicted - sums)
-        earlier = np.cumsum(gap) - gap
-        mean_gap = np.divide(
-            earlier, np.arange(gap.size), out=np.zeros_like(gap), where=np.arange(gap.size) > 0
-        )
-        pull = np.divide(F * mean_gap, left * Phi, out=np.zeros_like(gap), where=Phi > 0)
-        lam = np.clip(1.0 - pull, 0.0, 1.0)
-        theta = (before + lam * F + left / size * (sums - lam * predicted)) / n
-        residual = s - np.repeat(lam, size.astype(np.int64)) * f
-        spread = float(residual.var(ddof=1)) if residual.size > 1 else float("nan")
-        variance = left * (left - size) / size * spread / n**2
-        return cls(theta, lam, np.asarray(variance, dtype=np.float64), left, size)
+    read = ~np.isnan(draws.value)
+    s, f, batch = draws.value[read], draws.prediction[read], draws.batch[read]
+    K = draws.n_batches
+    size = np.bincount(batch, minlength=K).astype(np.float64)
+    drawn = np.bincount(draws.batch, minlength=K).astype(np.float64)
+    lost = drawn - size
+    unseen = draws.pool - (np.cumsum(drawn) - drawn)
+    # of what was left, those known by now to fail do not count; predictions are taken in proportion
+    left = unseen - (lost.sum() - (np.cumsum(lost) - lost))
+    share = left / np.maximum(unseen, 1)
+    F, Phi = draws.unseen_prediction_sum * share, draws.unseen_prediction_sum_sq * share
+    sums = np.bincount(batch, weights=s, minlength=K)
+    predicted = np.bincount(batch, weights=f, minlength=K)
+    some = size > 0
+    left, size, F, Phi = left[some], size[some], F[some], Phi[some]
+    sums, predicted = sums[some], predicted[some]
+    n = draws.n_items - draws.n_failed
+    before = draws.known.sum() + np.cumsum(sums) - sums
+    gap = left / size * (predicted - sums)
+    earlier = np.cumsum(gap) - gap
+    mean_gap = np.divide(earlier, np.arange(gap.size), out=np.zeros_like(gap), where=np.arange(gap.size) > 0)
+    pull = np.divide(F * mean_gap, left * Phi, out=np.zeros_like(gap), where=Phi > 0)
+    lam = np.clip(1.0 - pull, 0.0, 1.0)
+    theta = (before + lam * F + left / size * (sums - lam * predicted)) / n
+    return np.asarray(theta, dtype=np.float64)

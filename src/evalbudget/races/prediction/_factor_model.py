@@ -21,6 +21,9 @@ from evalbudget.races.prediction._prior import prior_of_factors
 from evalbudget.races.prediction._selection import choose, fit, fold_of
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
+_MIN_SHARE = 0.5
+"""History that knows less than this share of the items is ignored."""
+
 
 @dataclass(frozen=True, eq=False)
 class _White:
@@ -213,16 +216,14 @@ class Match:
 
     Attributes:
         model: for the benchmark's items, in their order; None if too few are shared.
-        shared: how many of the benchmark's items the history knows.
         reason: one sentence for the user.
     """
 
     model: FactorModel | None
-    shared: int
     reason: str
 
 
-def match_items(model: FactorModel, ids: Sequence[str], *, min_share: float = 0.5) -> Match:
+def match_items(model: FactorModel, ids: Sequence[str]) -> Match:
     """Match history with a benchmark by item id.
 
     Items that history does not know get the mean factors: they are predicted like an average item.
@@ -230,20 +231,14 @@ def match_items(model: FactorModel, ids: Sequence[str], *, min_share: float = 0.
     Args:
         model: trained on history.
         ids: the benchmark's items.
-        min_share: history is ignored if it knows less than this share of them.
     """
     place = {name: j for j, name in enumerate(model.items)}
     index = np.array([place.get(name, -1) for name in ids], dtype=np.int64)
     shared = int((index >= 0).sum())
-    if not shared or shared < min_share * len(ids):
-        return Match(
-            None,
-            shared,
-            f"history ignored: it has {shared} of the {len(ids)} items, fewer than {min_share:.0%}",
-        )
-    return Match(
-        _reindexed(model, tuple(ids), index), shared, f"history has {shared} of the {len(ids)} items"
-    )
+    if not shared or shared < _MIN_SHARE * len(ids):
+        reason = f"history ignored: it has {shared} of the {len(ids)} items, fewer than {_MIN_SHARE:.0%}"
+        return Match(None, reason)
+    return Match(_reindexed(model, tuple(ids), index), f"history has {shared} of the {len(ids)} items")
 
 
 def _reindexed(model: FactorModel, ids: tuple[str, ...], index: IntArray) -> FactorModel:

@@ -1,6 +1,6 @@
 """Samplers that race models: one file per policy."""
 
-from evalbudget.races.samplers._base import Cells, Outcome, OutcomeKind, RacingSampler
+from evalbudget.races.samplers._base import Cells, RacingSampler
 from evalbudget.races.samplers._lucb import LUCB
 from evalbudget.races.samplers._naive_pooling import NaivePooling
 from evalbudget.races.samplers._paired_eprocess import PairedEProcess
@@ -17,8 +17,6 @@ __all__ = [
     "UCBE",
     "Cells",
     "NaivePooling",
-    "Outcome",
-    "OutcomeKind",
     "PairedEProcess",
     "ProvingSampler",
     "Pulse",

@@ -6,9 +6,8 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,26 +39,6 @@ class Cells:
 
     def __len__(self) -> int:
         return int(self.model.size)
-
-
-class OutcomeKind(StrEnum):
-    """What a race has decided."""
-
-    BEST = "best"
-    """One model is the best, by the policy's own criterion."""
-    EQUIVALENT = "equivalent"
-    """The models named are within the margin of the best one."""
-    TIE = "tie"
-    """The models named were read on all items and have exactly the same score."""
-    UNDECIDED = "undecided"
-    """Not yet, or not with this budget."""
-
-
-class Outcome(NamedTuple):
-    """What a race has decided, about which models."""
-
-    kind: OutcomeKind
-    models: tuple[int, ...]
 
 
 @dataclass
@@ -186,14 +165,6 @@ class RacingSampler(Sampler):
         """Models that left because they were down or withdrawn; the policy did not find them worse."""
         self._wrap_up()
         return frozenset(self._lost)
-
-    @property
-    def outcome(self) -> Outcome:
-        """What is decided so far, by the policy's own criterion."""
-        self._wrap_up()
-        if self._n_models == 1:
-            return Outcome(OutcomeKind.BEST, (0,))
-        return Outcome(OutcomeKind.UNDECIDED, tuple(np.flatnonzero(self._in).tolist()))
 
     @property
     def proved_worse(self) -> frozenset[int]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.errors import BudgetError
-from evalbudget.races.samplers._base import Outcome, OutcomeKind, RacingSampler, Step
+from evalbudget.races.samplers._base import RacingSampler, Step
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 
@@ -51,23 +51,6 @@ class FixedBudgetSampler(RacingSampler):
                 f"{self.minimum_readings} readings at least; raise it, or race fewer models"
             )
         self._round = 0
-
-    @property
-    def outcome(self) -> Outcome:
-        """The best model once all others have left; a tie if those left have equal means on all items."""
-        self._wrap_up()
-        remaining = tuple(self._remaining().tolist())
-        if len(remaining) == 1:
-            return Outcome(OutcomeKind.BEST, remaining)
-        if remaining and self._step is None and not self._drawable().size:
-            means = self._estimates()[list(remaining)]
-            best = tuple(np.array(remaining)[means >= means.max() - 1e-12].tolist())
-            if len(best) == 1:
-                return Outcome(OutcomeKind.BEST, best)
-            # where cells failed, equal means are of other items
-            if (self._n_read[list(best)] == self._n_items).all():
-                return Outcome(OutcomeKind.TIE, best)
-        return Outcome(OutcomeKind.UNDECIDED, remaining)
 
     @abstractmethod
     def _new_items(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
-from evalbudget.races.samplers._base import Outcome, OutcomeKind, RacingSampler, Step
+from evalbudget.races.samplers._base import RacingSampler, Step
 from evalbudget.statistics._bounds import FloatArray
 
 _TOLERANCE = 1e-12  # sums of the same scores in another order differ by less
@@ -67,17 +67,11 @@ class LUCB(RacingSampler):
             options={"delta": delta, "margin": margin},
         )
         self.delta, self.margin = delta, margin
-        self._outcome: Outcome | None = None
-
-    @property
-    def outcome(self) -> Outcome:
-        """What has been decided with confidence 1 - delta."""
-        self._wrap_up()
-        return self._outcome or super().outcome
+        self._decided = ""  # what has been, with confidence 1 - delta: best, tie or equivalent
 
     def _plan(self) -> Step | None:
-        if self._outcome is not None:
-            self.stop_reason = f"decided: {self._outcome.kind.value}"
+        if self._decided:
+            self.stop_reason = f"decided: {self._decided}"
             return None
         if self._stop_if_over():
             return None
@@ -94,7 +88,7 @@ class LUCB(RacingSampler):
         if not remaining.size:
             return
         if remaining.size == 1:
-            self._outcome = Outcome(OutcomeKind.BEST, (int(remaining[0]),))
+            self._decided = "best"
             return
         leader, challenger = self._duel()
         below, above = self._bounds()
@@ -102,14 +96,13 @@ class LUCB(RacingSampler):
         gap = upper[challenger] - lower
         if gap <= self.margin + _TOLERANCE:
             close = [m for m in remaining.tolist() if m == leader or upper[m] > lower + _TOLERANCE]
-            kind = OutcomeKind.EQUIVALENT
+            self._decided = "equivalent"
             if len(close) == 1:
-                kind = OutcomeKind.BEST
+                self._decided = "best"
                 close = [m for m in remaining.tolist() if m == leader or upper[m] >= lower - _TOLERANCE]
                 if len(close) > 1:  # all of them are known exactly, unless cells failed
                     complete = bool((self._n_read[close] == self._n_items).all())
-                    kind = OutcomeKind.TIE if complete else OutcomeKind.EQUIVALENT
-            self._outcome = Outcome(kind, tuple(close))
+                    self._decided = "tie" if complete else "equivalent"
         for model in remaining[upper[remaining] < lower - _TOLERANCE].tolist():
             self._leave(model)
 

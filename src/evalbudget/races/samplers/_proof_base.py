@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from evalbudget.design import Design
-from evalbudget.races.samplers._base import Outcome, OutcomeKind, RacingSampler, Step
+from evalbudget.races.samplers._base import RacingSampler, Step
 from evalbudget.sampler import Option
 from evalbudget.statistics._best_proof import BestProof, check_delta
 
@@ -79,19 +79,6 @@ class ProvingSampler(RacingSampler):
     def proved_error(self) -> float:
         """Half of delta; the other half is for ties: see :mod:`evalbudget.statistics._best_proof`."""
         return self.delta / 2.0
-
-    @property
-    def outcome(self) -> Outcome:
-        """The best model once it is proved; a tie of those that are proved to be exactly equal."""
-        self._wrap_up()
-        proof = self._advance()
-        left = (self._remaining() if proof is None else proof.contenders).tolist()
-        kind = OutcomeKind.UNDECIDED
-        if len(left) == 1:
-            kind = OutcomeKind.BEST
-        elif proof is not None and proof.tied and len(left) > 1:
-            kind = OutcomeKind.TIE
-        return Outcome(kind, tuple(left))
 
     def leader(self) -> int:
         """The model that is proved the best, or else the one that the policy would name."""

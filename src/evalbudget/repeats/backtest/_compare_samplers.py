@@ -100,7 +100,7 @@ def backtest(
         for p in range(len(pools))
         for c, contestant in enumerate(entrants)
         for seed in seed_list
-        for group in _groups(contestant, [n for b, n in enumerate(amounts[p]) if reasons[b][c] is None])
+        for group in contestant.groups([n for b, n in enumerate(amounts[p]) if reasons[b][c] is None])
     ]
     stage = ReplayStage(pools, entrants, target.value, in_flight)
     outcomes: dict[tuple[int, int, int, int], Outcome] = {}
@@ -216,9 +216,3 @@ def _why_not(
                 f"warm-up alone takes {least:,} readings; give at least {least} ({-(-least // k)}x)"
             )
     return None
-
-
-def _groups(contestant: Contestant, amounts: Sequence[int]) -> list[tuple[int, ...]]:
-    """Budgets that one run serves."""
-    increasing = tuple(sorted(set(amounts)))
-    return [(amount,) for amount in increasing] if contestant.plans_with_budget else [increasing]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from evalbudget.replay._rows import rows_to_json
 from evalbudget.tables import PrintableTable
 
 
@@ -154,8 +152,7 @@ class BacktestResult:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The rows as a list of objects with the attributes of :class:`Row`; undefined numbers are null."""
-        rows = [_defined(asdict(row)) for row in self.rows]
-        return json.dumps(rows, indent=indent, allow_nan=False, ensure_ascii=False)
+        return rows_to_json(self.rows, indent)
 
     def table(self) -> Table:
         """A rich table that fits 80 columns, with ratios to uniform; it also prints itself as text."""
@@ -225,13 +222,3 @@ def _with_error(average: Average) -> str:
         return _short(average.mean)
     decimals = 0 if abs(average.mean) >= 100 else 3
     return f"{average.mean:.{decimals}f} ±" + f"{average.stderr:.{decimals}f}".removeprefix("0")
-
-
-def _defined(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _defined(entry) for key, entry in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_defined(entry) for entry in value]
-    return value

@@ -1,14 +1,13 @@
 """Estimators: readings in, estimates with honest intervals out."""
 
 from evalbudget.repeats.estimates._benchmark_mean import mean_over_fixed_items, mean_over_sampled_items
-from evalbudget.repeats.estimates._items import ItemEstimates, betting, eb_t, eb_wilson
+from evalbudget.repeats.estimates._items import ItemEstimates, betting, eb_wilson
 from evalbudget.repeats.estimates._readings import ItemReadings
 
 __all__ = [
     "ItemEstimates",
     "ItemReadings",
     "betting",
-    "eb_t",
     "eb_wilson",
     "mean_over_fixed_items",
     "mean_over_sampled_items",

@@ -31,7 +31,6 @@ class ItemEstimates:
         asymptotic: whether the level holds only in the limit.
         cost: per item, in units of the budget.
         intervals: level -> Bounds; call :meth:`confidence_intervals`.
-        random: the sources of error covered.
     """
 
     value: FloatArray
@@ -44,7 +43,6 @@ class ItemEstimates:
     asymptotic: bool
     cost: FloatArray
     intervals: Callable[[float], Bounds] = field(repr=False)
-    random: frozenset[Random] = frozenset({Random.REPEATS})
 
     def confidence_intervals(self, level: float = 0.95) -> Bounds:
         """Bounds of shape (n_items,); what ``level`` means is said by ``coverage`` and ``validity``.
@@ -67,7 +65,7 @@ class ItemEstimates:
             standard_error=float(self.standard_error[item]),
             target=f"{self.target} {range(len(self))[item]}",
             method=self.method,
-            random=self.random,
+            random=frozenset({Random.REPEATS}),
             validity=self.validity,
             coverage=self.coverage,
             asymptotic=self.asymptotic,
@@ -77,44 +75,16 @@ class ItemEstimates:
         )
 
 
-def eb_t(readings: ItemReadings, *, fixed_repeats: int | None = None) -> ItemEstimates:
-    r"""Item means with variances shrunk towards the pool's: fixed-n, average coverage over the items.
-
-    .. math:: \bar x_i \pm t_{\kappa + n_i - 1} \sqrt{V_i/n_i}, \quad
-              V_i = \frac{\kappa m + SS_i}{\kappa + n_i - 1}
-
-    m and kappa: see :class:`~evalbudget.statistics._shrinkage.VariancePrior`. "95%" is the share of the items
-    covered, and an approximation: in simulation .96-.97 on 0-4 ratings, .94-.95 on Bernoulli items spread
-    over (0, 1), after uniform and after adaptive allocation alike, but .90-.97, falling with n, where most
-    items nearly always pass (a symmetric interval around a unanimous item is too short). :func:`eb_wilson`
-    repairs that and is the one to report.
-
-    Args:
-        readings: of at least one item.
-        fixed_repeats: fit m and kappa to epochs below this only, so that readings bought because of the
-            scores do not tilt them; pass the sampler's warm-up after adaptive allocation. None: all readings.
-
-    Returns:
-        Estimates. Where no item has two readings, or none varies, no interval is defined (nan): equal
-        scores do not prove that others are impossible. Then declare the range and use :func:`eb_wilson`.
-    """
-    moments = readings.moments
-    pool = _pool(readings, fixed_repeats)
-    error = _shrunk_errors(pool, moments)
-
-    def intervals(level: float) -> Bounds:
-        return _eb_t_bounds(moments, pool, error, level)
-
-    return _estimates(readings, error, "empirical-Bayes t", intervals)
-
-
 def eb_wilson(
     readings: ItemReadings, *, bounds: tuple[float, float] | None = None, fixed_repeats: int | None = None
 ) -> ItemEstimates:
     r"""Item means with intervals that stay honest next to the ends of the scale: average coverage, fixed-n.
 
     If every score is one of the two ends: Wilson's score interval, item by item. Otherwise the hull of
-    :func:`eb_t` and of all mu with
+    :math:`\bar x_i \pm t_{\kappa + n_i - 1} \sqrt{V_i/n_i}`, variances shrunk towards the pool's (m and
+    kappa: see :class:`~evalbudget.statistics._shrinkage.VariancePrior`), and of all mu with
+
+    .. math:: V_i = \frac{\kappa m + SS_i}{\kappa + n_i - 1}
 
     .. math:: n_i (\bar x_i - \mu)^2 \le t^2 \, \frac{k \, d \, \mu (1 - \mu) + SS_i}{k + n_i - 1},
               \quad k = 50, \quad
@@ -128,7 +98,8 @@ def eb_wilson(
     Args:
         readings: of at least one item.
         bounds: the smallest and the largest possible score; None: the smallest and the largest one seen.
-        fixed_repeats: as in :func:`eb_t`.
+        fixed_repeats: fit m and kappa to epochs below this only, so that readings bought because of the
+            scores do not tilt them; pass the sampler's warm-up after adaptive allocation. None: all readings.
 
     Returns:
         Estimates; the intervals are nan if no bounds are given and all scores are equal. If all are

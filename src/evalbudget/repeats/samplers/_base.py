@@ -283,7 +283,7 @@ class RepeatSampler(Sampler):
             np.array(judge, dtype=np.int64),
             np.array([u / _SHIFTED for u in units]),
             self.design.n_raters,
-        ).gamma
+        )
         self._gamma = [_units(g) for g in gamma.tolist()]
         self._look_afresh()
         for entry in self._held:
