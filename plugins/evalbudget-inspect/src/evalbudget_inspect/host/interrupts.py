@@ -42,7 +42,7 @@ class Interrupts:
             return
         for number in _SIGNALS:
             before = signal.getsignal(number)
-            # whoever ignores it has a reason; the host's control server catches it all the same, and lets it go
+            # whoever ignores it has a reason; the host's own server catches it all the same, and lets it go
             if number not in _IGNORED and before not in (signal.SIG_IGN, None):
                 self._before[number] = before
                 signal.signal(number, self._signal)
