@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from evalbudget.audits._evidence import GAMMA
+from evalbudget.audits._always_valid_evidence import GAMMA
 from evalbudget.audits._finite_pool import GAPS, PoolMeans, Rest, pool_bets, pool_evidence
 from evalbudget.statistics._bounds import FloatArray
 

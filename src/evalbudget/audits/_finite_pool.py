@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.audits._evidence import GAMMA
+from evalbudget.audits._always_valid_evidence import GAMMA
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 GAPS = np.array([0.0125, 0.025, 0.05, 0.1, 0.2, 0.4])
@@ -164,7 +164,7 @@ def pool_evidence(
 class PoolMeans:
     """Anytime intervals for the means of arms over a pool, read in random order without replacement.
 
-    As :class:`~evalbudget.audits._evidence.AuditedMeans`: a grid of candidates, both sides, the running
+    As :class:`~evalbudget.audits._always_valid_evidence.AuditedMeans`: a grid of candidates, both sides, the running
     peak of the capital. Capital does not increase in the candidate, so an end is the last one rejected.
 
     Args:

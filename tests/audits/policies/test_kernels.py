@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from evalbudget.audits._evidence import (
+from evalbudget.audits._always_valid_evidence import (
     GAMMA,
     STEPS,
     Audited,

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from evalbudget.audits._evidence import GAMMA, STEPS, pair_range, reach
+from evalbudget.audits._always_valid_evidence import GAMMA, STEPS, pair_range, reach
 from evalbudget.audits.policies._calibration import Calibration
 from evalbudget.audits.policies._label_rates import (
     LEAST,

@@ -26,7 +26,7 @@ class AuditEProcess(AuditPolicy):
     Predictions of labels are learned from past labels only; with a propensity pi for every label, :math:`Z =
     m + (A/\pi)(Y - m)` is unbiased whatever judge and predictions are worth, and e-processes on :math:`Z_i -
     Z_j` drop a system j once the evidence against it reaches 2/delta (see
-    :mod:`evalbudget.audits._evidence`).
+    :mod:`evalbudget.audits._always_valid_evidence`).
     Claims are about items like these: the pool is drawn in random order, each item once. When all are drawn
     without a winner a second pass labels the other answers of the systems left until it is decided about
     these items, at the latest when all are labelled (:mod:`evalbudget.audits.policies._second_pass`). A pool

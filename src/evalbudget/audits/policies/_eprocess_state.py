@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.audits._draw import Coin
-from evalbudget.audits._evidence import (
+from evalbudget.audits._always_valid_evidence import (
     GAMMA,
     STEPS,
     Audited,
@@ -17,6 +16,7 @@ from evalbudget.audits._evidence import (
     pair_range,
     reach,
 )
+from evalbudget.audits._draw import Coin
 from evalbudget.audits.policies._calibration import Calibration
 from evalbudget.audits.policies._config import AuditConfig, NoGo
 from evalbudget.audits.policies._eprocess_batches import Drawn, Frozen, History, Weighed

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evalbudget.audits._evidence import Audited
+from evalbudget.audits._always_valid_evidence import Audited
 from evalbudget.audits.policies._eprocess_state import EProcess
 from evalbudget.audits.policies._second_pass import SecondPass
 from evalbudget.audits.policies._verdict import DECIDED, AuditOutcome, ModelEstimate

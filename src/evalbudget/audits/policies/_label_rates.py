@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.audits._evidence import pair_bets, reach
+from evalbudget.audits._always_valid_evidence import pair_bets, reach
 from evalbudget.audits.policies._calibration import Calibration
 from evalbudget.statistics._bounds import FloatArray, IntArray
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from evalbudget.cli._suggest import SuggestingGroup
-from evalbudget.cli.backtest._audits import audits
-from evalbudget.cli.backtest._judges import judges
-from evalbudget.cli.backtest._races import races
-from evalbudget.cli.backtest._repeats import repeats
+from evalbudget.cli.backtest._audits_options import audits
+from evalbudget.cli.backtest._judges_options import judges
+from evalbudget.cli.backtest._races_options import races
+from evalbudget.cli.backtest._repeats_options import repeats
 from evalbudget.cli.backtest._shared import listed
 from evalbudget.hooks._plugins import plugins
 
