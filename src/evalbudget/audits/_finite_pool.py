@@ -164,8 +164,8 @@ def pool_evidence(
 class PoolMeans:
     """Anytime intervals for the means of arms over a pool, read in random order without replacement.
 
-    As :class:`~evalbudget.audits._always_valid_evidence.AuditedMeans`: a grid of candidates, both sides, the running
-    peak of the capital. Capital does not increase in the candidate, so an end is the last one rejected.
+    As :class:`~evalbudget.audits._always_valid_evidence.AuditedMeans`: a grid of candidates, both sides, the
+    running peak of the capital. Capital does not increase in the candidate, so an end is the last one rejected.
 
     Args:
         n_arms: how many.
