@@ -42,6 +42,7 @@ IMPORTED = {  # what a command would import bit by bit
     ),
 }
 _LARGEST = 1 << 20  # bytes of a request
+_LONGEST = 120.0  # seconds to import a host, under load
 _FOSTERS_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
 
 
@@ -68,9 +69,14 @@ class Popen(subprocess.Popen[Any]):
         files = [given if given != -1 else own for own, given in enumerate((pipes[0], pipes[3], pipes[5]))]
         fosters = ctypes.CDLL(None).prctl
         fosters(_FOSTERS_ORPHANS, 1)
-        socket.send_fds(channel, [request.encode()], files)
-        self.pid = int(channel.recv(_LARGEST))
-        fosters(_FOSTERS_ORPHANS, 0)
+        try:
+            socket.send_fds(channel, [request.encode()], files)
+            self.pid = int(channel.recv(_LARGEST))
+        except BaseException:
+            _starter.cache_clear()  # the next one would be told this one's number
+            raise
+        finally:
+            fosters(_FOSTERS_ORPHANS, 0)
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
         return None
@@ -103,10 +109,14 @@ def _starter(host: str) -> socket.socket:
         start_new_session=True,
     )
     its.close()
+    ours.settimeout(_LONGEST)
 
     def end() -> None:
         ours.close()
-        process.wait()
+        try:
+            process.wait(_LONGEST)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
     atexit.register(end)
     return ours
@@ -137,9 +147,10 @@ def begin(number: int, host: str) -> str:
                 return _become(files, *json.loads(request))
             os.write(here, str(pid).encode())
             os._exit(0)  # so that the one who asked becomes its parent
+        os.close(here)
         os.waitpid(between, 0)
         channel.send(os.read(there, 99))
-        for file in (there, here, *files):
+        for file in (there, *files):
             os.close(file)
 
 

@@ -26,6 +26,7 @@ import numpy as np
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.races._draws import ModelDraws
+from evalbudget.races.prediction._corrections import corrected
 from evalbudget.statistics._bounds import FloatArray, Scale
 
 
@@ -50,32 +51,10 @@ class Corrections:
     @classmethod
     def of(cls, draws: ModelDraws) -> Corrections:
         """Batch by batch; a draw that failed leaves its batch, and an empty batch is left out."""
+        theta, lam, left, size = corrected(draws)
         read = ~np.isnan(draws.value)
-        s, f, batch = draws.value[read], draws.prediction[read], draws.batch[read]
-        K = draws.n_batches
-        size = np.bincount(batch, minlength=K).astype(np.float64)
-        drawn = np.bincount(draws.batch, minlength=K).astype(np.float64)
-        lost = drawn - size
-        unseen = draws.pool - (np.cumsum(drawn) - drawn)
-        # of what was left, those known by now to fail do not count; predictions are taken in proportion
-        left = unseen - (lost.sum() - (np.cumsum(lost) - lost))
-        share = left / np.maximum(unseen, 1)
-        F, Phi = draws.unseen_prediction_sum * share, draws.unseen_prediction_sum_sq * share
-        sums = np.bincount(batch, weights=s, minlength=K)
-        predicted = np.bincount(batch, weights=f, minlength=K)
-        some = size > 0
-        left, size, F, Phi = left[some], size[some], F[some], Phi[some]
-        sums, predicted = sums[some], predicted[some]
+        s, f = draws.value[read], draws.prediction[read]
         n = draws.n_items - draws.n_failed
-        before = draws.known.sum() + np.cumsum(sums) - sums
-        gap = left / size * (predicted - sums)
-        earlier = np.cumsum(gap) - gap
-        mean_gap = np.divide(
-            earlier, np.arange(gap.size), out=np.zeros_like(gap), where=np.arange(gap.size) > 0
-        )
-        pull = np.divide(F * mean_gap, left * Phi, out=np.zeros_like(gap), where=Phi > 0)
-        lam = np.clip(1.0 - pull, 0.0, 1.0)
-        theta = (before + lam * F + left / size * (sums - lam * predicted)) / n
         residual = s - np.repeat(lam, size.astype(np.int64)) * f
         spread = float(residual.var(ddof=1)) if residual.size > 1 else float("nan")
         variance = left * (left - size) / size * spread / n**2

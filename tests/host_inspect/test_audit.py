@@ -6,10 +6,12 @@ import shlex
 import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from inspect_ai.log import read_eval_log
+from inspect_ai.event import ErrorEvent, SandboxEvent, SpanBeginEvent
+from inspect_ai.log import EvalError, EvalSample, read_eval_log
 from inspect_ai.scorer import match, model_graded_fact, model_graded_qa
 from tests.host_inspect.audited_tasks import human
 
@@ -21,6 +23,7 @@ from evalbudget.audits.store._store_verdict import weigh
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.run import shown
+from evalbudget_inspect.audits.kept_answers import is_answered
 from evalbudget_inspect.audits.which_judge import find_judge
 
 TASK = Path(__file__).with_name("audited_tasks.py")
@@ -165,6 +168,32 @@ def test_an_answer_without_a_score_is_scored_again_and_not_bought_again(
         answer = store.draws.answer(3, 1)
     assert answer is not None
     assert answer.response == "Story for story-3"
+
+
+def test_what_scorers_cannot_see_again_is_not_taken_for_answered() -> None:
+    def sample(*events: Any, **more: Any) -> EvalSample:
+        failed = EvalError(message="the judge broke down", traceback="", traceback_ansi="")
+        given = {"id": 1, "epoch": 1, "input": "?", "target": "", "error": failed, **more}
+        return EvalSample(events=list(events), **given)
+
+    scoring = SpanBeginEvent(id="s", name="scorers")
+    broken = ErrorEvent(error=EvalError(message="no answer", traceback="", traceback_ansi=""))
+    assert is_answered(sample(scoring, broken))
+    assert not is_answered(sample())
+    assert not is_answered(sample(broken, scoring))  # --score-on-error
+    assert not is_answered(sample(SandboxEvent(action="exec"), scoring))
+    assert not is_answered(sample(scoring, sandbox={"type": "local"}))
+    assert not is_answered(sample(scoring, choices=["yes", "no"]))
+    assert is_answered(sample(error=None))
+
+
+def test_an_answer_in_a_sandbox_of_the_task_is_bought_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUDITED_UNRATED", "mockllm/bad story-3")
+    done = run("-T", "items=4", "--judge", "rating", "--sandbox", "local", task="paneled")
+    assert done.exit_code == 3, done.output
+    assert calls(folder)["mockllm/bad story-3"] == 2
 
 
 def test_every_answer_is_logged_at_once_so_that_a_kill_loses_none(folder: Path) -> None:

@@ -76,6 +76,12 @@ def test_a_broken_generation_is_not_kept(make_task: Any, run: Any) -> None:
     assert "drop one of them" in log.error.message
 
 
+def test_a_sandbox_that_is_gone_is_not_looked_into(make_task: Any, run: Any) -> None:
+    log = run(budgeted(make_task(sandbox="local"), repeat="judge", budget=60))
+    assert log.status == "error"
+    assert "drop --repeat judge, or the task's sandbox" in log.error.message
+
+
 def test_an_epoch_whose_time_ran_out_while_it_waited_has_nothing_to_score() -> None:
     def state(epoch: int) -> TaskState:
         return TaskState(ModelName("simulated/writer"), "item", epoch, "question", [])

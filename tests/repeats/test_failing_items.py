@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -19,6 +20,7 @@ from evalbudget.repeats._failing_items import log_e_value
 def told(asked: list[int], failed: list[int], cost: float = 1.0) -> list[Reading]:
     """Readings of items that were asked so often, and of which so many calls failed."""
     cells = [(item, epoch) for item, n in enumerate(asked) for epoch in range(n)]
+    cells = [cells[i] for i in np.random.default_rng(0).permutation(len(cells))]
     return [
         Reading(
             Request(number, Cell(0, item, epoch)), None if epoch < failed[item] else 1.0, cost, "no reply"
@@ -38,8 +40,8 @@ def test_the_e_value_against_every_way_to_fail() -> None:
         mean = 0.0
         for failed in product(*(range(n + 1) for n in asked)):
             chance = float(np.prod(binom.pmf(failed, asked, rate)))
-            if 0 < sum(failed) < asked.sum():
-                mean += chance * np.exp(log_e_value(asked, np.array(failed)))
+            bad = np.random.default_rng(0).permutation(asked.sum()) < sum(failed)
+            mean += chance * np.exp(log_e_value(asked, np.array(failed), bad))
         assert mean <= 1.0
 
 
@@ -63,7 +65,9 @@ def test_the_e_value_against_numbers_by_quadrature() -> None:
             each = [(1 - few) * one + few * any_ for one, any_ in zip(alike, anything, strict=True)]
             said.append(float(np.prod(each)))
     common = (4 / 11) ** 4 * (7 / 11) ** 7
-    assert np.exp(log_e_value(asked, failed)) == pytest.approx(np.mean(said) / common, rel=1e-3)
+    assert np.exp(log_e_value(asked, failed, np.arange(11) % 3 == 0)) == pytest.approx(
+        np.mean(said) / common, rel=1e-3
+    )
 
 
 def test_the_items_are_named_that_fail_beyond_their_share() -> None:
@@ -89,7 +93,19 @@ def test_what_cost_nothing_was_not_asked() -> None:
     assert failing_items(told([10] * 10, [10] + [0] * 9, cost=0.0), names(10)) is None
 
 
-def played(sampler: str, rates: np.ndarray, seed: int) -> bool:
+def test_a_block_of_readings_may_fail_more_than_another_and_a_server_may_be_down() -> None:
+    # 50 readings of which 20 failed apart, then 50 of which 8 in a row did, then 7 in a row and one more
+    bad = np.concatenate(
+        [np.tile([True, True, False, False, False], 10), np.arange(50) < 8, [True] * 7 + [False, True]]
+    )
+    asked, failed = np.array([59, 50]), np.array([36, 0])
+    whole = log_e_value(asked, failed, np.tile([True, False], 15))  # in one block, nothing down
+    said = whole + 30 * np.log(0.5)
+    common = 20 * np.log(0.4) + 30 * np.log(0.6) + 8 * np.log(8 / 9) + np.log(1 / 9)
+    assert log_e_value(asked, failed, bad) == pytest.approx(said - common)
+
+
+def played(sampler: str, rates: np.ndarray, seed: int, outages: Sequence[range] = ()) -> bool:
     """Whether a run of 10 calls per item tells of failures that depend on the item."""
     items = names(rates.size)
     budget = 10 * rates.size
@@ -97,11 +113,12 @@ def played(sampler: str, rates: np.ndarray, seed: int) -> bool:
     chosen = plugins().sampler(sampler)(Design(items=items), seed=seed, **plans)
     rng = np.random.default_rng(seed)
     readings: list[Reading] = []
-    for _ in range(budget):
+    for number in range(budget):
         asked = chosen.ask()
         if not asked:
             break
-        value = None if rng.random() < rates[asked[0].cell.item] else float(rng.integers(1, 6))
+        down = any(number in outage for outage in outages)
+        value = None if down or rng.random() < rates[asked[0].cell.item] else float(rng.integers(1, 6))
         readings.append(Reading(asked[0], value, error="no reply"))
         chosen.tell((readings[-1],))
     return failing_items(readings, items) is not None
@@ -117,6 +134,17 @@ def test_failures_at_random_are_told_of_in_a_twentieth_of_runs(
     n = replications(60, 1000)
     found = sum(played(sampler, np.full(30, rate), seed) for seed in range(n))
     pinned(found, told_of)
+    binomial_claim(found, n, at_most=0.05)
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(
+    "outages", [[range(110, 140)], [range(50, 150)], [range(20, 40), range(210, 230)], [range(290, 300)]]
+)
+def test_outages_are_not_told_of(outages: list[range]) -> None:
+    n = replications(20, 300)
+    found = sum(played("auto", np.full(30, 0.02), seed, outages) for seed in range(n))
+    pinned(found, 0)
     binomial_claim(found, n, at_most=0.05)
 
 

@@ -165,7 +165,7 @@ class PoolMeans:
     """Anytime intervals for the means of arms over a pool, read in random order without replacement.
 
     As :class:`~evalbudget.audits._always_valid_evidence.AuditedMeans`: a grid of candidates, both sides, the
-    running peak of the capital. Capital does not increase in the candidate, so an end is the last one rejected.
+    running peak of the capital. Capital does not increase in the candidate: an end is the last one rejected.
 
     Args:
         n_arms: how many.

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evalbudget.design import Reading
+from evalbudget.outage import is_down
 from evalbudget.repeats._wording import shortened
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _EVIDENCE = 20.0
 """E-values from here on are told: wrongly in at most one of so many runs."""
 
+_BLOCK = 50  # readings
 _RATES = (0.01, 0.03, 0.1, 0.3, 0.6)
 _SPREADS = (0.5, 4.0)
 _EXCEPTIONS = (0.05, 0.2)
@@ -28,9 +31,9 @@ class FailingItems:
 
     Attributes:
         names: those that fail most beyond their share, the worst first, at most three.
-        failed: failed calls of each.
-        calls: paid calls of each.
-        items: items of which calls failed.
+        failed: readings of each that failed.
+        calls: all readings of each that were paid.
+        items: items of which readings failed.
         of: items that were asked.
         e_value: evidence against all items failing alike.
     """
@@ -56,22 +59,24 @@ class FailingItems:
 def failing_items(readings: Sequence[Reading], names: Sequence[str]) -> FailingItems | None:
     r"""Test whether paid calls fail on all items alike.
 
-    The e-value is what alternatives say of the failures, over the most that any common rate p can,
+    The e-value is what alternatives say of the failures, over the most that can be said if all items fail
+    alike at any moment: at one rate in each block b of 50 readings, and always while a server is down,
 
     .. math:: E = \frac1J \sum_j \prod_i m_j(x_i, a_i) \Big/
-              \max_p \, p^{\sum x_i} (1-p)^{\sum (a_i - x_i)} ,
+              \prod_b \max_p \, p^{x_b} (1-p)^{a_b - x_b} ,
 
-    with x_i of the a_i calls of item i failed, and marginal likelihoods m_j of rates that differ: beta
-    distributions about several means, and ones close to a mean with a few items that may have any rate. It
-    holds whenever it is read, and whichever items are asked because others, or the same ones, failed.
+    with x of a readings failed, where those of a block leave out 8 or more failures in a row, and marginal
+    likelihoods m_j of rates that differ: beta distributions about several means, and ones close to a mean
+    with a few items that may have any rate. It holds whenever it is read, and whichever items are asked
+    because others, or the same ones, failed.
 
     Args:
-        readings: of one model, in any order; what cost nothing was not asked.
+        readings: of one model, in the order in which they came; what cost nothing was not asked.
         names: of all items.
 
     Returns:
-        Which items, where E >= 20, so wrongly with probability at most .05; None where failures may be at
-        random.
+        Which items, where E >= 20: wrongly with probability at most .05 if all fail alike as said. None where
+        that may be.
 
     References:
         Wasserman, Ramdas and Balakrishnan (2020), universal inference.
@@ -83,7 +88,7 @@ def failing_items(readings: Sequence[Reading], names: Sequence[str]) -> FailingI
         return None
     asked = np.bincount(item, minlength=len(names))
     failed = np.bincount(item[bad], minlength=len(names))
-    evidence = log_e_value(asked, failed)
+    evidence = log_e_value(asked, failed, bad)
     if evidence < np.log(_EVIDENCE):
         return None
     excess = failed - asked * (int(bad.sum()) / bad.size)
@@ -98,14 +103,15 @@ def failing_items(readings: Sequence[Reading], names: Sequence[str]) -> FailingI
     )
 
 
-def log_e_value(asked: IntArray, failed: IntArray) -> float:
+def log_e_value(asked: IntArray, failed: IntArray, bad: NDArray[np.bool_]) -> float:
     """Logarithm of the e-value of :func:`failing_items`.
 
     Args:
-        asked: calls of each item, shape (n_items,).
-        failed: of them, same shape; some calls failed, and some did not.
+        asked: readings of each item, shape (n_items,).
+        failed: of them, same shape.
+        bad: whether each reading failed, in their order, shape (n_readings,).
     """
-    from scipy.special import betaln, logsumexp
+    from scipy.special import betaln, logsumexp, xlogy
 
     def likelihood(a: float, b: float) -> FloatArray:
         return np.asarray(betaln(failed + a, asked - failed + b) - betaln(a, b), dtype=np.float64)
@@ -118,6 +124,12 @@ def log_e_value(asked: IntArray, failed: IntArray) -> float:
         said += [
             float(np.logaddexp(np.log1p(-few) + alike, np.log(few) + anything).sum()) for few in _EXCEPTIONS
         ]
-    total, bad = int(asked.sum()), int(failed.sum())
-    common = bad * np.log(bad / total) + (total - bad) * np.log1p(-bad / total)
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], bad, [False]])))  # of rows of failures, in pairs
+    down = np.zeros(bad.size, dtype=bool)
+    for start, end in ends.reshape(-1, 2).tolist():
+        down[start:end] = is_down(end - start)
+    block = np.flatnonzero(~down) // _BLOCK
+    a, x = np.bincount(block), np.bincount(block, bad[~down])
+    a, x = a[a > 0], x[a > 0]
+    common = float((xlogy(x, x / a) + xlogy(a - x, 1.0 - x / a)).sum())
     return float(logsumexp(said) - np.log(len(said)) - common)

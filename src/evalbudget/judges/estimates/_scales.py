@@ -60,8 +60,8 @@ def diagnose_scales(scores: JudgeScores) -> ScaleDiagnosis:
     mere bias, a lenient judge near the top of the scale and a range that is narrow by chance are not odd. A
     judge that gives one and the same score everywhere is odd only outside the widest judge's range.
 
-    A harsh judge that uses less than half of the scale looks the same as one on another scale: declare the
-    scale then (:func:`rescale`), or leave the check out.
+    A harsh judge that uses less than half of the scale looks the same as one on another scale: leave the
+    check out then.
     """
     K = scores.n_judges
     low, high = np.full(K, np.nan), np.full(K, np.nan)
@@ -148,7 +148,7 @@ def rescale(scores: JudgeScores) -> JudgeScores:
         own = scores.judge == j
         if low == high:
             raise InvalidInputError(
-                f"judge {scores.judges[j]!r} gave {low:g} everywhere, so its range cannot be seen; declare it"
+                f"judge {scores.judges[j]!r} gave {low:g} everywhere: its range cannot be seen; leave it out"
             )
         if own.any():
             value[own] = Scale(low, high).to_unit(value[own])

@@ -5,17 +5,32 @@ The formulas are those of :class:`evalbudget.races.samplers.Pulse`.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from evalbudget.races._draws import ModelDraws
 from evalbudget.statistics._bounds import FloatArray
 
 
-def corrected_means(draws: ModelDraws) -> FloatArray:
-    """Theta, unbiased estimates of the benchmark mean, one per batch, shape (n_batches,).
+class Corrected(NamedTuple):
+    """What each batch says, all of shape (n_batches,).
 
-    A draw that failed leaves its batch, and an empty batch is left out.
+    Attributes:
+        theta: unbiased estimates of the benchmark mean.
+        coefficient: of the predictions, lambda, fixed before the batch.
+        left: items that were left before it.
+        size: of the batch.
     """
+
+    theta: FloatArray
+    coefficient: FloatArray
+    left: FloatArray
+    size: FloatArray
+
+
+def corrected(draws: ModelDraws) -> Corrected:
+    """Batch by batch; a draw that failed leaves its batch, and an empty batch is left out."""
     read = ~np.isnan(draws.value)
     s, f, batch = draws.value[read], draws.prediction[read], draws.batch[read]
     K = draws.n_batches
@@ -40,4 +55,4 @@ def corrected_means(draws: ModelDraws) -> FloatArray:
     pull = np.divide(F * mean_gap, left * Phi, out=np.zeros_like(gap), where=Phi > 0)
     lam = np.clip(1.0 - pull, 0.0, 1.0)
     theta = (before + lam * F + left / size * (sums - lam * predicted)) / n
-    return np.asarray(theta, dtype=np.float64)
+    return Corrected(np.asarray(theta, dtype=np.float64), lam, left, size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalbudget.races.prediction._corrections import corrected_means
+from evalbudget.races.prediction._corrections import corrected
 from evalbudget.races.samplers._pooling import PoolingSampler
 from evalbudget.statistics._bounds import IntArray
 
@@ -37,7 +37,7 @@ class Pulse(PoolingSampler):
         read = self.is_read(model, item)
         if self._has_failures[model] or not read.all():  # what failed changes every earlier estimate as well
             self._has_failures[model] = True
-            theta = corrected_means(self.draws(model))
+            theta = corrected(self.draws(model)).theta
             if theta.size:
                 self._estimate[model] = theta.mean()
             return

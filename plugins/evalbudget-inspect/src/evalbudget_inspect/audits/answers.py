@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inspect_ai.log import EvalSample, list_eval_logs, read_eval_log
@@ -51,7 +51,9 @@ class Found:
 
     def settled(self, judged: bool) -> bool:
         """Whether it need not be run again."""
-        return self.failures == 0 or (judged and not math.isnan(self.score)) or self.failures >= ATTEMPTS
+        if judged and not math.isnan(self.score):
+            return True
+        return (self.failures == 0 and self.kept is None) or self.failures >= ATTEMPTS
 
 
 def read_answers(folder: str, store: AuditStore, judge: str | None) -> dict[tuple[str, str], Found]:
@@ -71,13 +73,16 @@ def read_answers(folder: str, store: AuditStore, judge: str | None) -> dict[tupl
         log = read_eval_log(path)
         names = [scorer.name for scorer in log.eval.scorers or []]
         for sample in log.samples or []:
-            if is_cancellation_message(sample.error.message if sample.error else None):
+            cut_off = is_cancellation_message(sample.error.message if sample.error else None)
+            answered = log.eval.sandbox is None and is_answered(sample)
+            if cut_off and not answered:
                 continue
             key = (log.eval.model, str(sample.id))
             earlier = found.get(key)
-            if earlier is None or earlier.failures:
-                failures = 0 if earlier is None else earlier.failures
-                found[key] = _read(sample, names, told.get(JUDGE, judge), failures, path)
+            if earlier is None or earlier.failures or earlier.kept is not None:
+                before = 0 if earlier is None else earlier.failures
+                one = _read(sample, names, told.get(JUDGE, judge), before, path, answered=answered)
+                found[key] = replace(one, failures=before) if cut_off else one
     return found
 
 
@@ -88,8 +93,9 @@ def _logs(folder: str) -> Iterator[str]:
         yield info.name
 
 
-def _read(sample: EvalSample, names: list[str], judge: str | None, failures: int, log: str) -> Found:
-    answered = is_answered(sample)
+def _read(
+    sample: EvalSample, names: list[str], judge: str | None, failures: int, log: str, *, answered: bool
+) -> Found:
     response = (
         sample.output.completion
         if answered or sample.error is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from inspect_ai import Task
-from inspect_ai.event import SpanBeginEvent
+from inspect_ai.event import ErrorEvent, SandboxEvent, SpanBeginEvent
 from inspect_ai.log import EvalSample
 from inspect_ai.scorer import Score, Scorer, Target
 from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -23,7 +23,13 @@ def is_answered(sample: EvalSample) -> bool:
     """
     if sample.sandbox is not None or sample.choices:
         return False
-    scoring = any(isinstance(event, SpanBeginEvent) and event.name == "scorers" for event in sample.events)
+    scoring = False
+    for event in sample.events:
+        if isinstance(event, SandboxEvent):
+            return False
+        if isinstance(event, ErrorEvent) and not scoring:
+            return False  # with --score-on-error the host scores what broke off, too
+        scoring = scoring or (isinstance(event, SpanBeginEvent) and event.name == "scorers")
     return sample.error is None or scoring
 
 

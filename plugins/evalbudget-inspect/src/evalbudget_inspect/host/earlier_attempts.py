@@ -107,7 +107,6 @@ def _paid_for_nothing(run: Run) -> Note:
 
 def _add_attempts(begun: dict[str, list[str]], folder: str, spec: EvalSpec) -> None:
     killed: dict[str, tuple[str, EvalSpec]] = {}
-    recovered: set[str] = set()
     for info in attempts_in(folder, spec.task_id):
         header = read_eval_log(info, header_only=True)
         its = header.eval
@@ -116,7 +115,6 @@ def _add_attempts(begun: dict[str, list[str]], folder: str, spec: EvalSpec) -> N
         if header.status == "started":
             killed[its.eval_id] = (info.name, its)
         else:
-            recovered.add(its.eval_id)
             begun[its.eval_id] = sorted({*begun.get(its.eval_id, ()), *_begun(_summaries(info.name))})
     for eval_id, (location, its) in killed.items():
         if eval_id in begun:

@@ -174,7 +174,7 @@ class Diagnosis:
                 spent=purchase.ledger.spent,
                 failures=purchase.tally.failures,
                 closed=[names[cell.item] for cell in book.sampler.closed],
-                failing=failing_items(purchase.journal.readings, names),
+                failing=None if book.resumed else failing_items(purchase.journal.readings, names),
                 stop_reason=purchase.stop_reason if purchase.finished else "interrupted",
                 bounds=self.bounds,
                 judges=() if weighed is None else weighed.by_epoch.scoring_panel().judges,

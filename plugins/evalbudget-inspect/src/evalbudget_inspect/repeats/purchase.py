@@ -64,6 +64,8 @@ class RepeatPurchase:
         )
         self.purchase = Purchase(self.sampler, self.budget, cost=attempts)
         self.epochs = epochs
+        self.resumed = False
+        """Whether earlier attempts bought cells; in which order is not known."""
         self._attempts = attempts
         self._index = {item: i for i, item in enumerate(items)}
         self._flights: dict[Key, Flight] = {}
@@ -103,6 +105,7 @@ class RepeatPurchase:
         for known in earlier.values():
             if WEIGHT in known.share and not known.errored:
                 self.sampler.assume_weight(self._cell(known.key), known.share[WEIGHT])
+        self.resumed = bool(prior)
         unread = begun * self._attempts + more
         self.purchase.pay(min(unread, self.purchase.ledger.free))
         cells = [(key, earlier.get(key)) for key in (*seeds, *others)]

@@ -302,6 +302,11 @@ class BudgetedSource(SampleSource):
                 "--repeat judge scores one generation again and again, and --score-on-error would have it "
                 "score a broken one; drop one of them"
             )
+        if self.config.repeat is Repeat.JUDGE and (spec.sandbox or any(one.sandbox for one in self._seed)):
+            raise InvalidInputError(
+                "--repeat judge scores one generation again and again, and the sandbox in which it was made "
+                "is gone by then; drop --repeat judge, or the task's sandbox if no scorer looks into it"
+            )
         items = [str(i) for i in spec.dataset.sample_ids or []]
         epochs = spec.config.epochs or 1
         prior = await prior_cells(run, counts=self._counts)

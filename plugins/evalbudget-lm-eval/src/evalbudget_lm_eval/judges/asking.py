@@ -202,6 +202,8 @@ class Asking:
         spec, dropped = self._panel.specs[job.judge], False
         for position, reply in zip(job.answers, replies, strict=bool(replies)):  # none: it was not asked
             epoch = self._answers[position].epoch
+            if job.judge in self._readings[position]:
+                continue  # heard just before a second signal
             if isinstance(reply, Exception):
                 if not self._failed[job.judge] and job.judge not in (self.ill or ()):
                     log.warning("judge %r failed: %s", spec.name, said_by(reply))
@@ -222,7 +224,7 @@ class Asking:
         return dropped
 
     def _stop(self, number: int) -> None:
-        """A signal came: calls under way are paid for and waited for; at the second, give them up."""
+        """A signal came: calls under way are paid for and waited for."""
         again, self._interrupt = self._interrupt, interrupted(number)
         self._over = True
         if again is not None:
@@ -236,8 +238,7 @@ class Asking:
         if running and not self._told_of_end:
             self._told_of_end = True
             log.warning(
-                "evalbudget: judges have %d calls on their way, which are waited for since they are paid; "
-                "Ctrl-C again to give them up",
+                "evalbudget: judges have %d calls on their way, which are waited for since they are paid",
                 len(running),
             )
 
