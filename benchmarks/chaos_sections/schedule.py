@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chaos_sections.bill import Account, Stop, missing, over, twice
@@ -65,13 +66,17 @@ def play(
     Args:
         capability: what is disturbed.
         seed: of everything that is drawn.
-        folder: where; by default one that is removed afterwards.
+        folder: where; by default one that is removed afterwards if all is clean.
         most_kills: 0 for none.
         faults: kinds that may happen.
     """
     if folder is None:
-        with tempfile.TemporaryDirectory(prefix="chaos-", ignore_cleanup_errors=True) as made:
-            return play(capability, seed, Path(made), most_kills=most_kills, faults=faults)
+        made = Path(tempfile.mkdtemp(prefix="chaos-"))
+        played = play(capability, seed, made, most_kills=most_kills, faults=faults)
+        if played.account.clean:
+            shutil.rmtree(made, ignore_errors=True)
+            return played
+        return replace(played, told=(*played.told, f"kept: {made}"))
     name = f"{capability.host} {capability.name} {seed}"
     rng = random.Random(name)
     with Server(latency=rng.choice((0.01, 0.04, 0.08))) as server:
