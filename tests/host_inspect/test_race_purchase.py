@@ -106,6 +106,23 @@ def test_known_failures_cost_and_cancelled_cells_run_again() -> None:
     assert race.purchase.ledger.spent == 4
 
 
+def test_what_was_cut_off_runs_again_only_if_the_budget_pays_for_both() -> None:
+    whole = _play(_race(30, sampler="uniform"), 0)
+    read, cut = whole[:10], whole[10:25]
+    known = {
+        arm: [KnownCell(a.key, _score(a), 1) for a in read if a.arm == arm]
+        + [KnownCell(a.key, None, 0, again=True) for a in cut if a.arm == arm]
+        for arm in range(len(ARMS))
+    }
+    begun = {arm: float(sum(a.arm == arm for a in cut)) for arm in range(len(ARMS))}
+    race = _race(30, sampler="uniform")
+    left_out = race.replay(known, begun)
+    assert race.purchase.ledger.spent == 10 + 15
+    assert race.purchase.ledger.promised == 5
+    assert len(left_out) == 15 - 5
+    assert left_out < {(a.arm, a.key) for a in cut}
+
+
 def test_an_absent_arm_counts_until_it_is_asked_for() -> None:
     done = _play(_race(60, sampler="uniform"), 0)
     race = _race(60, sampler="uniform")

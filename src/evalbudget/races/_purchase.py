@@ -135,12 +135,39 @@ class RacePurchase:
 
     # what happens
 
-    def replay(self, known: Mapping[int, Sequence[KnownCell]]) -> None:
-        """Take over what earlier attempts paid for, arm by arm."""
-        for arm, cells in known.items():
-            for cell in sorted(cells, key=lambda c: c.key[1]):
-                if cell.key[0] in self._index:
-                    self._replay(arm, cell)
+    def replay(
+        self, known: Mapping[int, Sequence[KnownCell]], unread: Mapping[int, float] | None = None
+    ) -> set[tuple[int, Key]]:
+        """Take over what earlier attempts paid for, arm by arm.
+
+        What was cut off runs again only if the budget pays for it on top of what it may have cost then.
+
+        Args:
+            known: cells of each arm that the host knows.
+            unread: what earlier attempts at each arm paid for and nobody read, in units of the budget.
+
+        Returns:
+            Arms and keys of cells that were cut off and cannot be paid for again; the race may ask them anew.
+        """
+        cells = [
+            (arm, cell)
+            for arm, own in known.items()
+            for cell in sorted(own, key=lambda c: c.key[1])
+            if cell.key[0] in self._index
+        ]
+        unread = unread or {}
+        free = self.purchase.ledger.free - sum(unread.values()) - sum(cell.attempts for _, cell in cells)
+        left_out: set[tuple[int, Key]] = set()
+        for arm, cell in cells:
+            if cell.again and self.attempts > free + 1e-9:
+                left_out.add((arm, cell.key))
+                self.pay(arm, cell.attempts)
+                continue
+            free -= self.attempts * cell.again
+            self._replay(arm, cell)
+        for arm, cost in unread.items():
+            self.pay(arm, min(cost, self.purchase.ledger.free))
+        return left_out
 
     def _replay(self, arm: int, cell: KnownCell) -> None:
         lane = self.lanes[arm]
@@ -188,16 +215,6 @@ class RacePurchase:
             return False
         self.pay(arm, cost)
         return True
-
-    def cut_off(self, arm: int, cells: int, more: float = 0.0) -> None:
-        """Cells had begun when an earlier run of the arm was killed: all that they may have cost is spent.
-
-        Args:
-            arm: its place.
-            cells: that had begun.
-            more: what else it paid for and has no reading of, in cells.
-        """
-        self.pay(arm, min(cells * self.attempts + more, self.purchase.ledger.free))
 
     def abandoned(self, arm: int, key: Key) -> None:
         """The host was told not to run this cell, before it did."""

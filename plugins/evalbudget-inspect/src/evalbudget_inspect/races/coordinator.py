@@ -139,6 +139,7 @@ class Coordinator:
         self.notes: list[str] = []
         self._lock = anyio.Lock()
         self._in_order: list[tuple[str, str]] = []
+        self._left_out: set[tuple[int, Key]] = set()  # cut off, and not paid for again
         self._board: _Board | None = None
         self._cancelled = False
         self._overdue = 0
@@ -202,9 +203,9 @@ class Coordinator:
                 race.lanes[index].absent = True
                 known[index], unread[index] = absent[identity].known, absent[identity].unread
         try:
-            race.replay(known)
-            for index, note in unread.items():
-                race.cut_off(index, note.samples, note.more)
+            self._left_out = race.replay(
+                known, {index: note.samples * race.attempts + note.more for index, note in unread.items()}
+            )
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         self.race = race
@@ -263,7 +264,7 @@ class Coordinator:
     def _hand_back(self, arm: Arm) -> None:
         """Have the host carry over what the log of the earlier attempt holds."""
         for cell in sorted(arm.known, key=lambda c: (c.key[1], c.key[0])):
-            if cell.key[0] in arm.pool:
+            if cell.key[0] in arm.pool and (arm.index, cell.key) not in self._left_out:
                 if not cell.again:
                     arm.replayed.add(cell.key)
                 arm.give(cell.key)
