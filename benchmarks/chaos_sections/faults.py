@@ -9,8 +9,8 @@ from typing import Any
 
 from loopback import DROPPED, GARBLED, Fault
 
-TIMEOUT = 2.0
-"""Seconds that clients wait for a reply."""
+TIMEOUT = 4.0
+"""Seconds that clients wait for a reply: so long that a busy machine does not look like a silent server."""
 
 KINDS = (
     Fault("429", 429, retry_after=1),
