@@ -252,6 +252,7 @@ def test_the_tasks_own_arguments_may_be_named_like_ours(run: Any, tmp_path: Path
     [
         (["--budget", "$5"], "counted in usd"),
         (["--sampler", "uniform"], "--sampler needs a --budget"),
+        (["--sampler-option", "levels=3"], "--sampler-option needs a --budget"),
         (["--budget", "40", "--sampler", "unifrm"], "Did you mean 'uniform'"),
         (["--budget", "40", "--repeat", "judg"], "Did you mean 'judge'"),
         (["--budget", "40", "--sampler-option", "warmup"], "is not NAME=VALUE"),

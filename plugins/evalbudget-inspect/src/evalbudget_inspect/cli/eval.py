@@ -12,7 +12,7 @@ from evalbudget.audits.flags import FLAGS as AUDITS
 from evalbudget.budget import Budget
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.flags import JSON, sampler_options
+from evalbudget.flags import JSON, SAMPLER_OPTION, sampler_options
 from evalbudget.judges.flags import FLAGS as JUDGES
 from evalbudget.races.flags import BATCH
 from evalbudget.races.flags import FLAGS as RACES
@@ -113,9 +113,10 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     if "budget" not in ours and not (
         "judges" in ours and ours.get("sampler") in (None, DEFAULT_SAMPLER_OF_PANELS)
     ):
-        flag = next(iter(ours)).replace("_", "-")
+        own = {flag.name: flag.option for flag in (*FLAGS, SHARE)}
+        said = own.get(next(iter(ours)), SAMPLER_OPTION.option)
         raise BudgetError(
-            f"--{flag} needs a --budget; write a number of scores (2000) or scores per item (20x)"
+            f"{said} needs a --budget; write a number of scores (2000) or scores per item (20x)"
         )
     share = ours.pop("share", False)
     config = Config.of(**{"budget": None, **ours})  # refuse bad values before inspect starts
