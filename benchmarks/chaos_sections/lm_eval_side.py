@@ -1,10 +1,11 @@
-"""Runs, races and judges on lm-eval: its own command, over HTTP."""
+"""Runs, races, judges and audits on lm-eval: its own command, over HTTP."""
 
 from __future__ import annotations
 
 import json
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,35 @@ def race(folder: Path, server: Server, rng: random.Random, items: int = 20, budg
     )
 
 
+def audit(folder: Path, server: Server, rng: random.Random, items: int = 12) -> Plan:
+    """Two models and a judge, until people have to label."""
+    concurrent = rng.choice((1, 3, 8))
+    judged = rating()
+    server.answer = stamped(lambda asked: judged(asked) if asked.model == "judge" else number(asked))
+    judge = f"local-chat-completions:{_args(server, 'judge', concurrent)}"
+    tasks = _task(
+        folder, "essays", items, PANEL.format(judges=f"{json.dumps([judge])}\n        rotation: single")
+    )
+    store = folder / "audit.sqlite"
+    command = [
+        *(sys.executable, "-c", EVALBUDGET, "lm-eval", "audit", str(store), "--apply_chat_template"),
+        *(f"--arm={name}=local-chat-completions:{_args(server, name, concurrent)}" for name in ("a", "b")),
+        *("--tasks", "essays", "--include_path", str(tasks), "--score_range", "1.0..5.0"),
+        *("--sampler_option", "pilot=4"),
+    ]
+    plan = _plan(
+        folder,
+        [],
+        billed={("a", "b", "judge"): 8 * items},  # two models answer, and are judged, twice at most
+        recorded=("a", "b", "judge"),
+        caught=2 * concurrent,
+        done=lambda code: code in (0, 1, 3),  # a verdict, over without one, or labels are wanted
+        kept=lambda: _read(folder),
+        spent=lambda: None,
+    )
+    return replace(plan, command=command, again=lambda: command)
+
+
 def skilled(asked: Asked) -> str:
     """The right answer, with a probability that depends on the model."""
     item = int(asked.prompt.rpartition("Question ")[2].split(".")[0])
@@ -184,4 +214,5 @@ LM_EVAL = (
     Capability("lm-eval", "run", run),
     Capability("lm-eval", "race", race),
     Capability("lm-eval", "judges", judges),
+    Capability("lm-eval", "audit", audit),
 )

@@ -88,7 +88,7 @@ def test_the_verdict_as_text_and_as_json(path: Path, told: Told) -> None:
     finish(told, path)
     text = run("verdict", path).stdout
     words = " ".join(text.split())
-    assert text.startswith("Alpha is the best\n")
+    assert text.startswith("alpha is the best\n")
     assert "95% intervals, anytime" in words
     assert "The judge alone would say alpha, which proves nothing" in words
     found = json.loads(run("verdict", path, "--json").stdout)

@@ -99,7 +99,7 @@ def test_the_same_command_goes_on_until_the_verdict(folder: Path) -> None:
             break
         last = run()
     assert last.exit_code == 0, last.output
-    assert "Mockllm/good is the best" in last.output
+    assert "mockllm/good is the best" in last.output
     assert max(calls(folder).values()) == 1  # nobody was asked anything twice
     with AuditStore.open("a.sqlite") as store:
         assert store.progress().batch >= 1
@@ -335,7 +335,7 @@ def test_a_policy_of_a_plugin_runs_from_the_first_answer_to_the_verdict(folder: 
     assert 40 <= wanted <= 80
     last = CliRunner().invoke(cli, command)
     assert last.exit_code == 0, last.output
-    assert "Mockllm/good is the best" in last.output
+    assert "mockllm/good is the best" in last.output
     assert calls(folder).total() == 120
     with AuditStore.open("a.sqlite") as store:
         found = weigh(store)
@@ -424,7 +424,7 @@ def test_an_auditor_that_fails_is_said_and_its_other_labels_are_kept(
 def test_a_scorer_of_the_task_labels_what_the_coins_ask_for_and_nothing_else(folder: Path) -> None:
     done = run("--labels-from", "panel", "-T", "items=200", task="paneled")
     assert done.exit_code == 0, done.output
-    assert "Mockllm/good is the best" in done.output
+    assert "mockllm/good is the best" in done.output
     audited = Counter(line for line in calls(folder).elements() if line.startswith("panel"))
     assert max(audited.values()) == 1
     with AuditStore.open("a.sqlite") as store:

@@ -15,8 +15,8 @@ from tests.host_lm_eval.worlds import write_task
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError, JournalError, UnknownNameError
+from evalbudget_lm_eval.arms.arm import check_arms, parse_arm
 from evalbudget_lm_eval.races.api import race
-from evalbudget_lm_eval.races.arms import check_arms, parse_arm
 
 TWO = {"a": racer(0.9, 1), "b": racer(0.5, 2)}
 
@@ -92,7 +92,7 @@ def test_arms_as_users_write_them() -> None:
         ("numbers", {"score_range": "1..0"}, "score range '1..0' is not a range"),
         ("numbers", {"history": "nowhere"}, "--history nowhere does not exist"),
         ("nummbers", {}, "unknown task 'nummbers'. Did you mean 'numbers'"),
-        ("two", {}, "2 scores to race by: exact_match,none, acc,none; choose one, for example --score"),
+        ("two", {}, "2 scores to compare by: exact_match,none, acc,none; choose one, for example --score"),
         (
             "filtered",
             {"score": "exact_match"},
@@ -144,7 +144,10 @@ def test_records_of_other_races_are_refused(tasks: Any, tmp_path: Path) -> None:
     [
         ("--tasks numbers", "a race needs a budget"),
         ("--budget 50", "which task? Add --tasks"),
-        ("--budget 50 --tasks numbers --model hf", "--model is not for races: name models with --arm"),
+        (
+            "--budget 50 --tasks numbers --model hf",
+            "--model is not for several models: name",
+        ),
         ("--budget 50 --tasks numbers --sampler-option x", "'x' is not NAME=VALUE"),
         ("--budget $5 --tasks numbers", "budgeted in scores so far"),
         ("--budget 50 --tasks numbers --json nowhere/x.json", "the folder nowhere does not exist"),

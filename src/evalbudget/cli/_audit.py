@@ -77,7 +77,7 @@ def status(ctx: click.Context, path: Path, as_json: bool) -> None:
             _print_json(found.as_json() | {"store": str(path), "conflicts": conflicts})
         else:
             _print_status(store, found)
-    ctx.exit(_code(found))
+    ctx.exit(found.stage.exit_code)
 
 
 @audit.command(
@@ -135,7 +135,7 @@ def next_command(
                 console.print(f"[dim]Score: {escape(str(store.design.scale))}[/]\n")
         if not tasks and not as_json:
             _say(f"Nothing to show: {found.next_step}.")
-    ctx.exit(_code(found))
+    ctx.exit(found.stage.exit_code)
 
 
 @audit.command(
@@ -155,7 +155,7 @@ def verdict(ctx: click.Context, path: Path, as_json: bool) -> None:
         _print_json(found.as_json())
     else:
         _print_verdict(found)
-    ctx.exit(_code(found))
+    ctx.exit(found.stage.exit_code)
 
 
 audit.add_command(serve)
@@ -187,16 +187,10 @@ def _reserved(store: AuditStore, found: Standing, count: int, by: str, seconds: 
     return tasks
 
 
-def _code(found: Standing) -> int:
-    from evalbudget.audits.store._status import Stage
-
-    return {Stage.VERDICT: 0, Stage.OVER: 1, Stage.LABELS: 3, Stage.DRAW: 4}[found.stage]
-
-
 def _print_status(store: AuditStore, found: Standing) -> None:
     progress, design = found.progress, store.design
     say = Console(highlight=False).print
-    say(f"[bold]{escape(_sentence(found.headline))}[/]")
+    say(f"[bold]{escape(found.as_sentence(found.headline))}[/]")
     say(
         f"{len(design.models)} systems, {len(design.items):,} items, {escape(design.policy)}; "
         f"scores: {design.scale}"
@@ -221,16 +215,16 @@ def _print_status(store: AuditStore, found: Standing) -> None:
         say(f"[yellow]contradictory labels[/] of {about}: {said}; the first counts")
     if len(conflicts) > _SHOWN:
         say(f"  and {len(conflicts) - _SHOWN} more")
-    say(escape(_sentence(found.next_step)))
+    say(escape(found.as_sentence(found.next_step)))
 
 
 def _print_verdict(found: Standing) -> None:
     from evalbudget.tables import NotedTable
 
     console = Console(highlight=False)
-    console.print(f"[bold]{escape(_sentence(found.headline))}[/]")
+    console.print(f"[bold]{escape(found.as_sentence(found.headline))}[/]")
     if found.reason and found.reason != found.next_step:
-        console.print(escape(_sentence(found.reason)))
+        console.print(escape(found.as_sentence(found.reason)))
     table = NotedTable(box=None, pad_edge=False)
     table.add_column("system", overflow="fold")
     for column in ("mean label", "lower", "upper"):
@@ -245,13 +239,13 @@ def _print_verdict(found: Standing) -> None:
         filter(
             None,
             (
-                _sentence(found.interval),
+                found.as_sentence(found.interval),
                 f"{found.progress.labelled} labels, cost {found.cost:,.6g}",
                 f"The judge alone would say {found.judge_says}, which proves nothing"
                 if found.judge_says
                 else "",
                 f"Contradictory labels of {conflicts}, of which the first count" if conflicts else "",
-                _sentence(found.next_step),
+                found.as_sentence(found.next_step),
             ),
         )
     )
@@ -260,10 +254,6 @@ def _print_verdict(found: Standing) -> None:
 
 def _print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _say(text: str) -> None:

@@ -22,6 +22,7 @@ Examples:
       --score exact_match,flexible-extract
   evalbudget lm-eval race --arm a=hf:pretrained=gpt2 --arm b=hf:pretrained=gpt2-medium \\
       --tasks hellaswag --budget 5000
+  evalbudget lm-eval audit audit.sqlite --arm a=... --arm b=... --tasks essays --score_range 1..5
   evalbudget lm-eval ls tasks
 
 All else is lm-eval's own: see lm-eval run --help, or evalbudget lm-eval run --help for both.
@@ -32,20 +33,24 @@ _HOST = {
     "ls": "lm-eval ls, unchanged.",
     "validate": "lm-eval validate, unchanged.",
 }
-_RACE = "race"
+_RACE, _AUDIT = "race", "audit"
 
 
 class _HostGroup(click.Group):
     """Our commands first; every other one is the host's."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*_HOST, _RACE])
+        return sorted([*_HOST, _RACE, _AUDIT])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == _RACE:
             from evalbudget_lm_eval.races.command import race_command
 
             return race_command
+        if cmd_name == _AUDIT:
+            from evalbudget_lm_eval.audits.command import audit_command
+
+            return audit_command
         return _pass_through(cmd_name) if cmd_name in _HOST else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -70,7 +75,9 @@ class _HostGroup(click.Group):
     epilog=EXAMPLES,
 )
 def lm_eval_command() -> None:
-    """Run lm-eval with a sampler deciding what is asked: which document again, or which model next.
+    """Run lm-eval with a sampler deciding what is asked.
+
+    Which document again, which model next, or which answer a person should label.
 
     ``run`` takes --budget and --sampler on top of lm-eval's own flags; all else is passed on unchanged.
     """
@@ -85,23 +92,30 @@ def _pass_through(name: str) -> click.Command:
     @click.argument("args", nargs=-1, type=click.UNPROCESSED)
     @click.pass_context
     def command(ctx: click.Context, args: tuple[str, ...]) -> None:
-        if name == "run" and _is_race(args):
+        what = _what_arms_do(args) if name == "run" else None
+        if what == "races":
             from evalbudget_lm_eval.races.command import race_command
 
             sys.exit(race_command.main(list(args), prog_name=ctx.command_path, standalone_mode=False))
+        if what == "audits":
+            from evalbudget_lm_eval.audits.command import audit_command, beside_results
+
+            arguments = beside_results(args)
+            sys.exit(audit_command.main(arguments, prog_name=ctx.command_path, standalone_mode=False))
         sys.exit(run_host([name, *args]))
 
     return command
 
 
-def _is_race(arguments: Sequence[str]) -> bool:
-    """Whether arms are given, and a sampler that races them."""
+def _what_arms_do(arguments: Sequence[str]) -> str | None:
+    """``races`` or ``audits``, where arms are given and a sampler that is for it; else None."""
     from evalbudget.hooks import plugins
 
     following = [value for flag, value in pairwise(arguments) if flag == "--sampler"]
     samplers = following + [a.partition("=")[2] for a in arguments if a.startswith("--sampler=")]
     has_arms = any(a == "--arm" or a.startswith("--arm=") for a in arguments)
-    return has_arms and any(plugins().question(name) == "races" for name in samplers)
+    whats = {plugins().question(name) for name in samplers} & {"races", "audits"} if has_arms else set()
+    return min(whats, default=None)
 
 
 def run_host(arguments: Sequence[str]) -> int:

@@ -14,6 +14,7 @@ from evalbudget.audits.store._record_types import (
 from evalbudget.audits.store._run import AuditRun
 from evalbudget.audits.store._run_lock import only_run
 from evalbudget.audits.store._scale import Scale
+from evalbudget.audits.store._settings import AuditSettings
 from evalbudget.audits.store._status import Stage, Standing
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.audits.store._store_verdict import weigh
@@ -23,6 +24,7 @@ __all__ = [
     "Attempt",
     "AuditDesign",
     "AuditRun",
+    "AuditSettings",
     "AuditStore",
     "Label",
     "LabelKind",

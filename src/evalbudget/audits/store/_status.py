@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from evalbudget.audits.store._record_types import Progress
@@ -20,6 +22,11 @@ class Stage(StrEnum):
     """Humans label."""
     DRAW = "next batch"
     """The run draws and judges the next batch."""
+
+    @property
+    def exit_code(self) -> int:
+        """Of commands that say it; 2 is bad input."""
+        return {Stage.VERDICT: 0, Stage.OVER: 1, Stage.LABELS: 3, Stage.DRAW: 4}[self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +120,25 @@ class Standing:
             + (self.command or "the command that began this audit")
             + (" again for the next batch" if not self.command else " for the next batch"),
         }[self.stage]
+
+    def as_sentence(self, text: str) -> str:
+        """With a capital, unless a model's name begins it."""
+        if self.winner is not None and text.startswith(self.winner):
+            return text
+        return f"{text[:1].upper()}{text[1:]}"
+
+    def told(self, store: Path) -> str:
+        """What a run says at its end: the outcome, and what to type next.
+
+        Args:
+            store: file of the audit.
+        """
+        lines = [self.headline, *[self.reason] * self.pool_used_up, self.next_step]
+        lines = [self.as_sentence(line) for line in lines]
+        name = shlex.quote(str(store))
+        if self.stage is Stage.LABELS:
+            return "\n".join([*lines, f"  evalbudget audit serve {name}", "then the same command again"])
+        return "\n".join([*lines, f"  evalbudget audit verdict {name}"])
 
     def _second_pass(self) -> str:
         more = self.second_pass_labels

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import click
 
 from evalbudget.audits.flags import FLAGS
-from evalbudget.audits.store import AuditRun, AuditStore, Stage, Standing, only_run, weigh
+from evalbudget.audits.store import AuditRun, AuditSettings, AuditStore, Standing, only_run, weigh
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import SAMPLER_OPTION, names_of
 from evalbudget.run import shown
@@ -18,7 +17,6 @@ from evalbudget_inspect.audits import registry_entry
 from evalbudget_inspect.audits.answers import read_answers, require_bounds
 from evalbudget_inspect.audits.labels_by_scorer import label_by_scorer, without_scorer
 from evalbudget_inspect.audits.labels_in_logs import keep_all
-from evalbudget_inspect.audits.settings import AuditSettings
 from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.private import parse_cli_args, parse_cli_config
@@ -28,7 +26,6 @@ from evalbudget_inspect.host.tasks import load_alone, named_tasks
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
 
 ENTRY = "evalbudget_inspect/audited"
-_CODES = {Stage.VERDICT: 0, Stage.OVER: 1, Stage.LABELS: 3, Stage.DRAW: 4}
 _REFUSED = {
     "limit": "an audit draws its items by itself; for the first N items: --sampler-option items=N",
     "sample_id": "an audit draws its items by itself; drop it",
@@ -127,8 +124,8 @@ def _go_on(
                 continue
             click.echo(why_not)
         if isinstance(missing, Standing):
-            _print(missing, settings)
-            return _CODES[missing.stage]
+            click.echo(missing.told(settings.store))
+            return missing.stage.exit_code
         if missing == before:
             raise InvalidInputError(
                 f"inspect has answered nothing of what the audit wants; see its logs in {folder}, then run "
@@ -251,15 +248,3 @@ def _run(
         raise InvalidInputError("an audit is of one task; name it: my_task.py@name")
     click.echo(f"+ inspect {shown(['eval', *rewritten[0]])}", err=True)
     return run_host(["eval", *rewritten[0]])
-
-
-def _print(found: Standing, settings: AuditSettings) -> None:
-    click.echo(f"{found.headline[:1].upper()}{found.headline[1:]}")
-    if found.pool_used_up:
-        click.echo(f"{found.reason[:1].upper()}{found.reason[1:]}")
-    click.echo(f"{found.next_step[:1].upper()}{found.next_step[1:]}")
-    if found.stage is Stage.LABELS:
-        click.echo(f"  evalbudget audit serve {shlex.quote(str(settings.store))}")
-        click.echo("then the same command again")
-    else:
-        click.echo(f"  evalbudget audit verdict {shlex.quote(str(settings.store))}")

@@ -12,13 +12,12 @@ from inspect_ai.log import EvalSample
 from inspect_ai.model import get_model, model_roles
 from rich.text import Text
 
-from evalbudget.audits.store import AuditRun, AuditStore
+from evalbudget.audits.store import AuditRun, AuditSettings, AuditStore
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget_inspect.audits.answers import JUDGE, TAG
 from evalbudget_inspect.audits.kept_answers import keep_answers
 from evalbudget_inspect.audits.labels_by_scorer import without_scorer
 from evalbudget_inspect.audits.scale_watch import ScaleWatch
-from evalbudget_inspect.audits.settings import AuditSettings
 from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
 from evalbudget_inspect.host.private import ModelName, PrerequisiteError
 from evalbudget_inspect.host.refusals import refused

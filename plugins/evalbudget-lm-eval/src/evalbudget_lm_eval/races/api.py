@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,32 +11,19 @@ from typing import Any
 from lm_eval.evaluator import simple_evaluate
 from lm_eval.tasks import TaskManager
 
-from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
+from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.races import RaceConfig, RacePurchase, leaderboard_of
-from evalbudget_lm_eval.host.private import get_sample_size
-from evalbudget_lm_eval.races.arms import Arm, arms_of, check_arms, check_known, folder_of
+from evalbudget_lm_eval.arms.arm import Arm, arms_of, check_arms, check_known, folder_of
+from evalbudget_lm_eval.arms.loaded_models import Stable
+from evalbudget_lm_eval.arms.metric import choose_metric
+from evalbudget_lm_eval.arms.one_task import documents_of, one_task, settings_of
 from evalbudget_lm_eval.races.history import earlier_scores
-from evalbudget_lm_eval.races.loaded_models import Stable
-from evalbudget_lm_eval.races.metric import choose_metric
 from evalbudget_lm_eval.races.output import RaceResult, results_of, write_results
 from evalbudget_lm_eval.races.run import Progress, RaceRun
 from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
 from evalbudget_lm_eval.repeats.config import NO_JOURNAL
 from evalbudget_lm_eval.run.record import FOLDER, RACE, Record, digest_of
 
-# what decides what a model is asked, so that answers of other values cannot be mixed
-_SETTINGS = (
-    "num_fewshot",
-    "gen_kwargs",
-    "system_instruction",
-    "apply_chat_template",
-    "fewshot_as_multiturn",
-    "random_seed",
-    "numpy_random_seed",
-    "torch_random_seed",
-    "fewshot_random_seed",
-    "metadata",
-)
 _NOT_HOST = (
     "model",
     "model_args",
@@ -173,10 +159,10 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     Raises:
         EvalbudgetError: as :func:`race`.
     """
-    name, task = _one_task(task_manager, order.spec)
+    name, task = one_task(task_manager, order.spec)
     metric = choose_metric(name, task, order.config.score)
-    documents = _documents(name, task, order.host)
-    record = Record.open(_journal(order, name), RACE, {"task": name, **_settings(order.host)})
+    documents = documents_of(name, task, order.host)
+    record = Record.open(_journal(order, name), RACE, {"task": name, **settings_of(order.host)})
     stable: Stable | None = None
     try:
         check_known(order.arms, record)
@@ -233,47 +219,10 @@ def _check_host(options: Mapping[str, Any]) -> None:
             raise UnknownNameError("option of lm-eval's simple_evaluate", name, known)
 
 
-def _one_task(manager: TaskManager, spec: Any) -> tuple[str, Any]:
-    try:
-        tasks = manager.load([spec])["tasks"]
-    except EvalbudgetError:
-        raise
-    except Exception as ex:  # the host's: an unknown name, a data set that is not there
-        if isinstance(spec, str) and spec not in manager.all_tasks:
-            raise UnknownNameError("task", spec, manager.all_tasks) from ex
-        raise InvalidInputError(f"task {spec!r} cannot be loaded: {type(ex).__name__}: {ex}") from ex
-    if len(tasks) != 1:
-        shown = ", ".join(list(tasks)[:5]) + (", ..." if len(tasks) > 5 else "")
-        raise InvalidInputError(
-            f"a race is on one task, and {spec!r} is {len(tasks)}: {shown}; name one of them"
-        )
-    ((name, task),) = tasks.items()
-    return str(name), task
-
-
-def _documents(name: str, task: Any, host: Mapping[str, Any]) -> tuple[int, ...]:
-    samples, limit = host.get("samples"), host.get("limit")
-    if samples is not None:
-        if name not in samples:
-            raise InvalidInputError(
-                f'--samples has no entry for task {name!r}; write {{"{name}": [0, 1, ...]}}'
-            )
-        return tuple(samples[name])
-    size = len(task.eval_docs)
-    limit = get_sample_size(task, limit)
-    return tuple(range(size if limit is None else min(size, limit)))
-
-
 def _journal(order: Order, task: str) -> Path | None:
     if order.journal is not None:
         return None if order.journal == NO_JOURNAL else Path(order.journal)
     path = Path(order.tracker.get("output_path") or "")
     folder = path.parent if path.suffix == ".json" else path
     # races of other arms, by other samplers or with other budgets may use what is known; other prompts not
-    return folder / FOLDER / f"race-{folder_of(task)}-{digest_of(_settings(order.host))}.jsonl"
-
-
-def _settings(host: Mapping[str, Any]) -> dict[str, Any]:
-    given = {name: host[name] for name in _SETTINGS if host.get(name) not in (None, {}, False)}
-    settings: dict[str, Any] = json.loads(json.dumps(given, default=str, sort_keys=True))
-    return settings
+    return folder / FOLDER / f"race-{folder_of(task)}-{digest_of(settings_of(order.host))}.jsonl"

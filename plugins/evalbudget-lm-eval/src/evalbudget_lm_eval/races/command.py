@@ -12,9 +12,11 @@ from rich.console import Console
 
 from evalbudget.cli import check_target, write_text
 from evalbudget.cli.flags import options_of
-from evalbudget.flags import SAMPLER_OPTION, Flag, refuse_elsewhere, refuse_renamed
+from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
+from evalbudget.races.flags import SCORE
+from evalbudget_lm_eval.arms.flags import ARM, KEEP
 from evalbudget_lm_eval.host.flag_spelling import as_spelled, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 from evalbudget_lm_eval.repeats.flags import JOURNAL
@@ -40,20 +42,9 @@ Exit codes: 0 the race ran; 1 no arm could be evaluated; 2 bad input.
 """
 
 
-_KEEP = Flag(
-    "keep",
-    "Models that stay loaded; switching loads weights anew.  [default: all if all are APIs, else 1]",
-    "N",
-    int,
-)
-_OF_HOST: dict[str, dict[str, Any]] = {
-    "arms": {
-        "help": "A model in the race: lm-eval's --model and --model_args. Give it several times.",
-        "metavar": "NAME=MODEL:ARGS",
-    },
-    "score": {"help": "Score that decides; needed if the task has several.", "metavar": "METRIC[,FILTER]"},
-}
-FLAGS = (*(replace(flag, **_OF_HOST.get(flag.name, {})) for flag in OF_RACES), _KEEP, JOURNAL)
+_SCORE = replace(SCORE, help="Score that decides; needed if the task has several.", metavar="METRIC[,FILTER]")
+_OF_HOST = {ARM.name: ARM, SCORE.name: _SCORE}
+FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), KEEP, JOURNAL)
 
 
 class _RaceCommand(click.Command):
@@ -102,9 +93,9 @@ def _run(
 
     options = read_options(sampler_options, FLAGS, spelled(SAMPLER_OPTION))
     config = RaceConfig.of(**given, **options)
+    from evalbudget_lm_eval.arms.arm import check_arms, parse_arm
+    from evalbudget_lm_eval.arms.host_flags import read_flags
     from evalbudget_lm_eval.races.api import Order, run_order
-    from evalbudget_lm_eval.races.arms import check_arms, parse_arm
-    from evalbudget_lm_eval.races.host_flags import read_flags
     from evalbudget_lm_eval.races.output import board_text
 
     racing = [parse_arm(text) for text in arms]

@@ -11,9 +11,9 @@ from typing import Any
 
 from evalbudget import __version__
 from evalbudget.races import Leaderboard, RacePurchase, Standing
+from evalbudget_lm_eval.arms.arm import folder_of
+from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable
 from evalbudget_lm_eval.host.rows import ALL_MODELS, ESTIMATE, PLAIN, lead_with, named_rows
-from evalbudget_lm_eval.races.arms import folder_of
-from evalbudget_lm_eval.races.loaded_models import Entrant, Stable
 
 _ROUNDING = 1e-9
 

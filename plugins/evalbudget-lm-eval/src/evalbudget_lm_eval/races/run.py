@@ -13,8 +13,8 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget.races import Key, KnownCell, RacePurchase
 from evalbudget.run import without_secrets
+from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable
 from evalbudget_lm_eval.host.answers import Answered, Asked
-from evalbudget_lm_eval.races.loaded_models import Entrant, Stable
 from evalbudget_lm_eval.run.record import RACE
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off
 from evalbudget_lm_eval.run.rounds import Rounds

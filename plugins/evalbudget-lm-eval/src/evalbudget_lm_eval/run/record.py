@@ -51,7 +51,7 @@ from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked, Sample, num
 from evalbudget_lm_eval.judges.readings import Reading
 
 FOLDER = "evalbudget-journals"
-RUN, RACE = "run", "race"
+RUN, RACE, AUDIT = "run", "race", "audit"
 _FORMAT = 1
 _OF_THE_JOURNAL = ("ask", "tell", "note")
 _FOREIGN = {
@@ -59,6 +59,8 @@ _FOREIGN = {
     "--journal",
     RACE: "{path} holds answers to other questions ({shown}); use the settings recorded, or begin anew with "
     "another --journal or --output_path",
+    AUDIT: "{path} holds answers to other questions ({shown}); use the settings recorded, or begin "
+    "another audit",
 }
 
 Said = dict[int, list[Any]]

@@ -1,4 +1,4 @@
-"""The host's own flags in a race's command line: read by the host, held for every arm."""
+"""The host's own flags beside arms: read by the host, held for every arm."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from lm_eval.tasks import TaskManager
 from lm_eval.utils import setup_logging
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.host.private import EvaluatorConfig, HarnessCLI
-from evalbudget_lm_eval.races.arms import Arm
 
-_NOT_IN_RACES = {
+_OF_ONE_MODEL = {
     "model": "name models with --arm NAME=MODEL:ARGS",
     "model_args": "give every arm its own: --arm NAME=MODEL:ARGS",
-    "predict_only": "drop it: without scores there is nothing to race by",
-    "wandb_args": "races do not report there; the results are written to --output_path",
-    "wandb_config_args": "races do not report there; the results are written to --output_path",
-    "trackio_args": "races do not report there; the results are written to --output_path",
+    "predict_only": "drop it: models are compared by scores",
+    "wandb_args": "drop it: it reports one model",
+    "wandb_config_args": "drop it: it reports one model",
+    "trackio_args": "drop it: it reports one model",
 }
 
 
@@ -49,10 +49,10 @@ def read_flags(args: Sequence[str], arms: Sequence[Arm]) -> HostFlags:
 
     Args:
         args: what the user typed, without our flags.
-        arms: who races.
+        arms: the models.
 
     Raises:
-        InvalidInputError: a flag that a race cannot honour, no task or several, or what the host refuses.
+        InvalidInputError: a flag that arms cannot honour, no task or several, or what the host refuses.
         UnknownNameError: no such task.
     """
     setup_logging()
@@ -62,12 +62,12 @@ def read_flags(args: Sequence[str], arms: Sequence[Arm]) -> HostFlags:
         config = EvaluatorConfig.from_cli(namespace)
     except (ValueError, TypeError, OSError) as ex:
         raise InvalidInputError(f"lm-eval refuses its flags: {ex}") from ex
-    for name, remedy in _NOT_IN_RACES.items():  # those of a --config file are here too
+    for name, remedy in _OF_ONE_MODEL.items():  # those of a --config file are here too
         if name not in ("model", "model_args") and getattr(config, name, None):
-            raise InvalidInputError(f"--{name} is not for races: {remedy}")
+            raise InvalidInputError(f"--{name} is not for several models: {remedy}")
     if set(config.model_args) - {"trust_remote_code"}:  # which the host adds
         raise InvalidInputError(
-            f"--config has model_args, and races have none: {_NOT_IN_RACES['model_args']}"
+            f"--config has model_args, which is not for several models: {_OF_ONE_MODEL['model_args']}"
         )
     manager, task = _one_task(config)
     if config.output_path:
@@ -86,9 +86,9 @@ def read_flags(args: Sequence[str], arms: Sequence[Arm]) -> HostFlags:
 
 def _parse(args: Sequence[str]) -> argparse.Namespace:
     namespace: argparse.Namespace = HarnessCLI()._parser.parse_args(["run", *args])
-    for name in _NOT_IN_RACES:
+    for name in _OF_ONE_MODEL:
         if getattr(namespace, name, None):
-            raise InvalidInputError(f"--{name} is not for races: {_NOT_IN_RACES[name]}")
+            raise InvalidInputError(f"--{name} is not for several models: {_OF_ONE_MODEL[name]}")
     return namespace
 
 
@@ -106,7 +106,7 @@ def _one_task(config: EvaluatorConfig) -> tuple[TaskManager, Any]:
         raise InvalidInputError(f"lm-eval refuses --tasks: {ex}") from ex
     if len(config.tasks) != 1:
         raise InvalidInputError(
-            f"a race is on one task, and --tasks names {len(config.tasks)}; name one of them"
+            f"models are compared on one task, and --tasks names {len(config.tasks)}; name one of them"
         )
     return manager, config.tasks[0]
 

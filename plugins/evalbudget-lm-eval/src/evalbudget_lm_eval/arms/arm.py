@@ -1,4 +1,4 @@
-"""The arms of a race: models with their arguments, under names of their own."""
+"""Arms: the models that are compared, with their arguments, under names of their own."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _EXAMPLE = "--arm small=hf:pretrained=gpt2 --arm chat=local-chat-completions:mod
 
 @dataclass(frozen=True)
 class Arm:
-    """One model of a race.
+    """One of the models compared.
 
     Attributes:
-        name: in the leaderboard.
+        name: in all tables.
         model: the host's name of the kind of model, or a live model object.
         args: the host's ``model_args``.
     """
@@ -102,16 +102,21 @@ def arms_of(given: Mapping[str, Any]) -> list[Arm]:
     return arms
 
 
-def check_arms(arms: Sequence[Arm]) -> None:
-    """Refuse arms that cannot race each other.
+def check_arms(arms: Sequence[Arm], least: int = 2) -> None:
+    """Refuse arms that cannot be compared.
+
+    Args:
+        arms: the models.
+        least: so many there must be.
 
     Raises:
-        InvalidInputError: fewer than two, a name given twice, two that are the same, or a live model twice.
+        InvalidInputError: there are fewer, a name given twice, two that are the same, or a live model twice.
         UnknownNameError: the host has no such kind of model.
     """
-    if len(arms) < 2:
+    if len(arms) < least:
         only = f"there is only {arms[0].name}" if arms else "there is none"
-        raise InvalidInputError(f"a race needs two arms or more, and {only}; for example {_EXAMPLE}")
+        needed = "a race needs two arms or more" if least > 1 else "an audit needs an arm"
+        raise InvalidInputError(f"{needed}, and {only}; for example {_EXAMPLE}")
     folders: dict[str, str] = {}
     described: dict[str, str] = {}
     for arm in arms:

@@ -9,7 +9,8 @@ from typing import Any
 
 from evalbudget.audits.flags import FLAGS
 from evalbudget.audits.policies import AuditPolicy
-from evalbudget.audits.store import AuditDesign, Scale
+from evalbudget.audits.store._design import AuditDesign
+from evalbudget.audits.store._scale import Scale
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks import plugins
 

@@ -19,8 +19,8 @@ from lm_eval.models.api_models import TemplateAPI
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.run import cleaned
+from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
-from evalbudget_lm_eval.races.arms import Arm
 from evalbudget_lm_eval.run.record import Kept, Record
 from evalbudget_lm_eval.run.resume import take_over_answers
 
@@ -54,16 +54,16 @@ class Entrant:
 
 
 class Stable:
-    """The arms of a race; at most ``keep`` models are loaded at any time.
+    """The arms; at most ``keep`` models are loaded at any time.
 
     Args:
-        arms: of the race.
+        arms: the models.
         task: name of the one task.
         spec: by which the host loads it.
         documents: ids that every arm must have.
         options: of the host's ``simple_evaluate``, without models and tasks.
         tracker: arguments of the host's ``EvaluationTracker``.
-        record: of the race.
+        record: of the race or the audit.
         keep: models alive at once; None: all of them if all are APIs, otherwise one.
 
     Raises:
@@ -97,7 +97,7 @@ class Stable:
         """The tasks of an arm, its model loaded; another model may be dropped for it.
 
         Raises:
-            InvalidInputError: the arm has other documents than the race, or runs in several processes.
+            InvalidInputError: the arm has other documents than the others, or runs in several processes.
             Exception: whatever the host raises on loading it.
         """
         if entrant.is_alive:
@@ -157,12 +157,12 @@ class Stable:
                 **self._options,
             )
         if frame is None:
-            raise InvalidInputError("a race runs in one process; start it without accelerate or torchrun")
+            raise InvalidInputError("arms run in one process; start it without accelerate or torchrun")
         own = frozenset(primed[0].documents(self.task))
         if own != set(self.documents):
             raise InvalidInputError(
-                f"arm {entrant.arm.name} has {len(own):,} documents of task {self.task!r}, and the race has "
-                f"{len(self.documents):,} others; a race compares models on the same documents"
+                f"arm {entrant.arm.name} has {len(own):,} documents of task {self.task!r}, and the others "
+                f"have {len(self.documents):,}; models are compared on the same documents"
             )
         take_over_answers(primed[0], entrant.kept)
         entrant.primed, entrant.frame = primed[0], cleaned(frame)  # it has the model's arguments

@@ -1,0 +1,1 @@
+"""Which answer should a human label? lm-eval's side."""

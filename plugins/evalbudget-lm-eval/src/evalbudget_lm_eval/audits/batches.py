@@ -1,0 +1,136 @@
+"""Goes on with an audit: models answer what it draws, batch after batch, until people have to label."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lm_eval.tasks import TaskManager
+
+from evalbudget.audits.policies import Context
+from evalbudget.audits.store import (
+    AuditDesign,
+    AuditRun,
+    AuditSettings,
+    AuditStore,
+    Standing,
+    only_run,
+    weigh,
+)
+from evalbudget_lm_eval.arms.arm import Arm, check_known
+from evalbudget_lm_eval.arms.loaded_models import Stable
+from evalbudget_lm_eval.arms.metric import choose_metric
+from evalbudget_lm_eval.arms.one_task import documents_of, one_task, settings_of
+from evalbudget_lm_eval.audits.answers import refuse_unreadable
+from evalbudget_lm_eval.audits.arm import AuditArm
+from evalbudget_lm_eval.audits.judge import judge_identity
+from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
+from evalbudget_lm_eval.run.record import AUDIT, Record
+
+log = logging.getLogger("evalbudget")
+
+
+@dataclass(frozen=True)
+class Order:
+    """Everything an audit needs to know.
+
+    Attributes:
+        arms: the models.
+        spec: the one task, as the host's task manager takes it.
+        settings: of the audit; its ``judge`` is ``metric`` or ``metric,filter``.
+        keep: models loaded at once.
+        host: options of ``simple_evaluate``.
+        command: goes on with the audit, to show to people.
+    """
+
+    arms: Sequence[Arm]
+    spec: Any
+    settings: AuditSettings
+    keep: int | None = None
+    host: Mapping[str, Any] = field(default_factory=dict)
+    command: str = ""
+
+
+@blocks_ignored()
+def go_on(order: Order, task_manager: TaskManager) -> Standing:
+    """Have everything answered that the audit wants, until somebody else has to do something.
+
+    Returns:
+        What is proved, and who has to do what.
+
+    Raises:
+        EvalbudgetError: the task cannot be audited, the store is of another audit, a score is not on the
+            scale, or a model answers nothing.
+    """
+    settings = order.settings
+    name, task = one_task(task_manager, order.spec)
+    refuse_unreadable(name, task)
+    metric, judge = None, None
+    if settings.policy.asks_judge:
+        metric = choose_metric(name, task, settings.judge, "--judge")
+        judge = judge_identity(name, task, metric)
+    documents = documents_of(name, task, order.host)[: settings.items]
+    design = settings.design([str(document) for document in documents], judge)
+    with only_run(settings.store), _store(settings.store, design, order.command) as store:
+        record = Record.open(answers_of(settings.store), AUDIT, {"task": name, **settings_of(order.host)})
+        stable: Stable | None = None
+        try:
+            check_known(order.arms, record)
+            host = {**order.host, "task_manager": task_manager}
+            stable = Stable(
+                *(list(order.arms), name, order.spec, documents_of(name, task, order.host)),
+                *(host, {}, record, order.keep),
+            )
+            seed = int(settings.options.get("seed", 0))
+            arms = [AuditArm(stable, each, task, metric, settings.scale, seed) for each in stable.entrants]
+            while contexts := AuditRun(store).contexts:
+                _answer(contexts, arms, documents)
+                _record(store, contexts, arms, documents)
+            return weigh(store)
+        finally:
+            if stable is not None:
+                stable.close()
+            record.close()
+
+
+def answers_of(store: Path) -> Path:
+    """The file beside a store that has every answer, by which an audit goes on after a kill."""
+    return store.with_name(f"{store.stem}.answers.jsonl")
+
+
+def _store(path: Path, design: AuditDesign, command: str) -> AuditStore:
+    if path.exists():
+        return AuditStore.open(path, design)
+    return AuditStore.create(path, design, command=command)
+
+
+def _answer(contexts: Sequence[Context], arms: Sequence[AuditArm], documents: Sequence[int]) -> None:
+    """Ask until every system of every context has answered, or failed for good."""
+    while True:
+        open_ = {
+            number: [
+                document
+                for context in contexts
+                if number in context.models and arm.answer(document := documents[context.item]) is None
+            ]
+            for number, arm in enumerate(arms)
+        }
+        if not any(open_.values()):
+            return
+        for number, asked in open_.items():
+            if asked:
+                arms[number].ask(list(dict.fromkeys(asked)))
+
+
+def _record(
+    store: AuditStore, contexts: Sequence[Context], arms: Sequence[AuditArm], documents: Sequence[int]
+) -> None:
+    run = AuditRun(store)
+    for context in contexts:
+        found = [arms[number].answer(documents[context.item]) for number in context.models]
+        known = [each for each in found if each is not None]
+        scores = [score for _, score in known] if context.judged else None
+        run.record(context, [answer for answer, _ in known], scores)

@@ -1,0 +1,139 @@
+"""``evalbudget lm-eval audit``: which of several models is best, as people see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalbudget.audits.flags import FLAGS as OF_AUDITS
+from evalbudget.audits.flags import JUDGE, LABELS_FROM
+from evalbudget.cli.flags import options_of
+from evalbudget.errors import InvalidInputError
+from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
+from evalbudget.flags import sampler_options as read_options
+from evalbudget.races.flags import FLAGS as OF_RACES
+from evalbudget.repeats.flags import BUDGET
+from evalbudget_lm_eval.arms.flags import ARM, KEEP
+from evalbudget_lm_eval.host.flag_spelling import as_spelled, spelled
+from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
+
+EXAMPLES = """\b
+Examples:
+  evalbudget lm-eval audit audit.sqlite --tasks essays --judge judged,panel --score_range 1..5 \\
+      --arm a=local-chat-completions:model=a,base_url=http://localhost:8000/v1/chat/completions \\
+      --arm b=local-chat-completions:model=b,base_url=http://localhost:8000/v1/chat/completions \\
+      --apply_chat_template
+  evalbudget audit serve audit.sqlite
+  (then the first command again)
+
+Every other flag is lm-eval's own and holds for all arms: see lm-eval run --help.
+
+Every answer is kept beside STORE, in a file .answers.jsonl: after a kill the same command goes on, and what
+was answered is not asked again.
+
+Exit codes: 0 a verdict; 1 over without one; 2 bad input; 3 labels are wanted.
+"""
+_JUDGE = replace(JUDGE, help="Score to check; needed if the task has several.", metavar="METRIC[,FILTER]")
+FLAGS = (
+    ARM,
+    *(_JUDGE if flag is JUDGE else flag for flag in OF_AUDITS if flag is not LABELS_FROM),
+    KEEP,
+)
+_TYPED = f"{__name__}.typed"
+_IN_PART = "is not for audits, which ask part of a task: the answers are beside STORE; drop it"
+_REFUSED = {
+    LABELS_FROM.option: "is not on lm-eval, which computes all scores of an answer at once: the one that "
+    "labels would be paid for every answer. Have people label, or use inspect",
+    BUDGET.option: "has no meaning in an audit; the labels it may ask for: --max_labels N; drop it",
+    "--output-path": _IN_PART,
+    "-o": _IN_PART,
+}
+
+
+class _AuditCommand(click.Command):
+    """Understands our flags with hyphens, too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_TYPED] = list(args)
+        return super().parse_args(ctx, as_spelled(args, FLAGS))
+
+
+@click.command(
+    name="audit",
+    cls=_AuditCommand,
+    context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
+    epilog=EXAMPLES,
+)
+@options_of(FLAGS, spelled)
+@click.argument("store", metavar="STORE")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[LM-EVAL'S FLAGS]...")
+@click.pass_context
+def audit_command(ctx: click.Context, /, **given: Any) -> None:
+    """Compare models of lm-eval by a judge, and have people check it by labelling a few answers.
+
+    STORE, a .sqlite file, keeps answers and labels; evalbudget audit serve STORE opens the page to label on.
+    When the labels are in, the same command goes on.
+    """
+    ctx.exit(_run(**given))
+
+
+def beside_results(arguments: Sequence[str]) -> list[str]:
+    """Arguments of ``run`` as those of this command: the store is ``audit.sqlite`` in the output folder."""
+    left, folder = list(arguments), Path()
+    for place, argument in enumerate(left):
+        flag, equals, value = argument.partition("=")
+        if flag.replace("_", "-") in ("--output-path", "-o"):
+            folder = Path(value if equals else "".join(left[place + 1 : place + 2]))
+            del left[place : place + 1 + (not equals)]
+            break
+    folder.mkdir(parents=True, exist_ok=True)
+    return [str(folder / "audit.sqlite"), *left]
+
+
+def _run(
+    *,
+    arms: tuple[str, ...],
+    store: str,
+    keep: int | None,
+    sampler_options: tuple[str, ...],
+    args: tuple[str, ...],
+    **given: Any,
+) -> int:
+    if store.startswith("-"):
+        raise InvalidInputError(
+            f"{store} stands where the store belongs: write evalbudget lm-eval audit STORE ..., with a file "
+            "like audit.sqlite as STORE"
+        )
+    for argument in args:
+        flag = argument.partition("=")[0].replace("_", "-")
+        if flag in _REFUSED:
+            raise InvalidInputError(f"{argument.partition('=')[0]} {_REFUSED[flag]}")
+    names = {flag.name for flag in FLAGS}
+    others = [flag for flag in (*OF_REPEATS, *OF_RACES) if flag.name not in names]
+    refuse_elsewhere(args, others, "has no meaning in an audit; drop it")
+    refuse_renamed(args, "lm-eval")
+    from evalbudget.audits.store import AuditSettings
+    from evalbudget.run import shown
+
+    options = read_options(sampler_options, FLAGS, spelled(SAMPLER_OPTION))
+    from evalbudget_lm_eval.arms.arm import check_arms, parse_arm
+    from evalbudget_lm_eval.arms.host_flags import read_flags
+    from evalbudget_lm_eval.audits.batches import Order, go_on
+
+    models = [parse_arm(text) for text in arms]
+    check_arms(models, least=1)
+    settings = AuditSettings.of(store=store, models=[model.name for model in models], **given, **options)
+    flags = read_flags(args, models)
+    again = shown(["evalbudget", "lm-eval", "audit", *click.get_current_context().meta[_TYPED]])
+    order = Order(flags.arms, flags.task, settings, keep, flags.options, again)
+    try:
+        found = go_on(order, flags.manager)
+    except KeyboardInterrupt:
+        click.echo("interrupted; the same command goes on where it stopped", err=True)
+        return 130
+    click.echo(f"\n{found.told(settings.store)}")
+    return found.stage.exit_code

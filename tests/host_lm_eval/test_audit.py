@@ -1,0 +1,206 @@
+"""``evalbudget lm-eval audit``: from the first answers to the verdict, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests import warm
+from tests.host_lm_eval.judged_worlds import write_judged
+from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right
+from tests.host_lm_eval.test_race_command import EVALBUDGET, environment
+from tests.host_lm_eval.worlds import write_task
+
+from evalbudget.audits.store import AuditStore, weigh
+from evalbudget.cli.main import cli
+from loopback import Asked, Server, rating
+
+SKILLS = {"good": 0.9, "bad": 0.4}
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_tasks_only: None) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    write_task(tmp_path / "tasks", n=200)
+    with fresh_racers():
+        yield
+
+
+def arms(**more: Any) -> list[str]:
+    told = "".join(f",{name}={value}" for name, value in more.items())
+    return [
+        f"--arm={name}={KIND}:skill={skill},seed={seed}{told if name == 'bad' else ''}"
+        for seed, (name, skill) in enumerate(SKILLS.items())
+    ]
+
+
+def run(*more: str, store: str = "a.sqlite", models: list[str] | None = None) -> Result:
+    given = [*(arms() if models is None else models), "--tasks", "numbers", "--include_path", "tasks"]
+    return CliRunner().invoke(cli, ["lm-eval", "audit", store, *given, *more])
+
+
+def label_all(path: str = "a.sqlite") -> int:
+    """People label what is wanted: whether the number is right."""
+    with AuditStore.open(path) as store:
+        wanted = set(weigh(store).wanted)
+        tasks = [task for task in store.draws.tasks() if task.draw in wanted]
+        for task in tasks:
+            store.labels.add(task.draw, float(task.response == task.item), "ann")
+        return len(tasks)
+
+
+def test_the_same_command_goes_on_until_the_verdict() -> None:
+    first = run()
+    assert first.exit_code == 3, first.output
+    assert "labels wanted" in first.output
+    assert "  evalbudget audit serve a.sqlite\nthen the same command again" in first.output
+    asked = Counter(Racer.asked)
+    assert asked
+    assert max(asked.values()) == 1
+    again = run()
+    assert again.exit_code == 3
+    assert Counter(Racer.asked) == asked  # nothing to do before people have labelled
+
+    with AuditStore.open("a.sqlite") as store:
+        assert store.design.models == ("good", "bad")
+        assert store.design.items[:2] == ("0", "1")
+        assert store.design.judge is not None
+        assert store.design.judge["score"] == "exact_match,none"
+        assert store.command.startswith("evalbudget lm-eval audit a.sqlite --arm=good=")
+        task = store.draws.tasks()[0]
+        assert task.prompt == f"say {task.item} please"
+        model = list(SKILLS).index(store.design.models[store.draws.all()[task.draw].model])
+        right = is_right(model, list(SKILLS.values())[model], int(task.item))
+        assert task.response == (task.item if right else "?")
+        assert store.draws.opinion(task.draw).score == float(right)
+
+    refusal = run("--sampler_option", "delta=0.2")
+    assert refusal.exit_code == 2
+    assert "delta: 0.2 here, 0.05 there" in refusal.stderr
+    assert Counter(Racer.asked) == asked
+
+    for _ in range(9):
+        if label_all() == 0:
+            break
+        last = run()
+    assert last.exit_code == 0, last.output
+    assert "good is the best" in last.output
+    assert max(Counter(Racer.asked).values()) == 1  # nobody was asked anything twice
+
+
+def test_what_was_answered_is_kept_at_ctrl_c() -> None:
+    assert run(models=arms(stops_at=30)).exit_code == 130
+    before = Counter(Racer.asked)
+    lines = Path("a.answers.jsonl").read_text().splitlines()
+    assert sum('"said"' in line for line in lines) == before.total()
+    done = run(models=arms(stops_at=0))
+    assert done.exit_code == 2  # another model by its arguments
+    assert "bad was" in done.stderr
+    Racer.asked.clear()
+
+
+def test_a_policy_audits_by_run_and_the_store_is_in_the_output_folder() -> None:
+    command = ["run", *arms(), "--tasks", "numbers", "--include_path", "tasks", "--sampler", "human-only"]
+    done = CliRunner().invoke(cli, ["lm-eval", *command, "--output_path", "out"])
+    assert done.exit_code == 3, done.output
+    with AuditStore.open("out/audit.sqlite") as store:
+        assert store.design.policy == "human-only"
+        assert store.design.judge is None
+        assert {str(draw.judge) for draw in store.draws.all()} == {"nan"}
+
+
+def test_a_document_that_fails_twice_is_labelled_as_it_is() -> None:
+    done = run("--sampler_option", "items=6", models=arms(breaks="3"))
+    assert done.exit_code == 3, done.output
+    asked = Counter(Racer.asked)
+    assert asked[1, 3] == 2
+    assert asked.total() == 13
+    with AuditStore.open("a.sqlite") as store:
+        answers = [store.draws.answer(3, model) for model in (0, 1)]
+    assert [a is not None and a.response.startswith("(no answer: ConnectionError") for a in answers] == [
+        False,
+        True,
+    ]
+
+
+def test_a_model_that_answers_nothing_ends_it_and_the_other_is_not_asked_again() -> None:
+    done = run(models=arms(breaks="always"))
+    assert done.exit_code == 2
+    assert "arm bad answers nothing (ConnectionError: the server went away); mend it" in done.stderr
+    before = Counter(Racer.asked)
+    assert sum(n for (model, _), n in before.items() if model == 1) <= 9
+    with AuditStore.open("a.sqlite") as store:
+        assert store.draws.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--labels-from", "exact_match"], "computes all scores of an answer at once"),
+        (["--output_path=out"], "the answers are beside STORE"),
+        (["--budget", "20x"], "has no meaning in an audit; the labels it may ask for: --max_labels"),
+        (["--until_proved"], "--until_proved has no meaning in an audit"),
+        (["--model", "hf"], "--model is not for several models"),
+        (["--judge", "bleu"], "bleu"),
+        (["--sampler", "race"], "--sampler race keeps no audit store"),
+        (["--score_range", "5..6"], "exact_match,none of document"),
+    ],
+)
+def test_what_is_refused(more: list[str], message: str) -> None:
+    done = run(*more)
+    assert done.exit_code == 2, done.output
+    assert message in done.stderr
+    assert len(Racer.asked) <= 1  # a score off the scale is found at the first
+
+
+def test_answers_that_nobody_can_read_are_refused(tmp_path: Path) -> None:
+    choice = {"output_type": "multiple_choice", "doc_to_choice": ["a", "b"], "doc_to_target": 0}
+    write_task(tmp_path / "tasks", "choice", **choice, metric_list=[{"metric": "acc"}])
+    done = CliRunner().invoke(
+        cli, ["lm-eval", "audit", "a.sqlite", *arms(), "--tasks", "choice", "--include_path", "tasks"]
+    )
+    assert done.exit_code == 2
+    assert "models say nothing that people could label" in done.stderr
+    assert run(store="--arm").exit_code == 2
+
+
+def test_killed_it_buys_nothing_twice_and_judges_are_known(server: Server, tmp_path: Path) -> None:
+    judged = rating()
+    server.answer = lambda asked: judged(asked) if asked.model == "judge" else said(asked)
+    server.latency = 0.02
+    judge = f"local-chat-completions:{server.chat_args('judge')}"
+    write_judged(tmp_path / "essays", [judge], n=40, rotation="single")
+    models = [f"--arm={name}=local-chat-completions:{server.chat_args(name)}" for name in ("m", "n")]
+    command = [
+        *(sys.executable, "-c", EVALBUDGET, "lm-eval", "audit", "b.sqlite", *models, "--tasks", "essays"),
+        *("--include_path", "essays", "--apply_chat_template", "--score_range", "1.0..5.0"),
+    ]
+    options: dict[str, Any] = {"host": "lm-eval", "cwd": tmp_path, "env": {**os.environ, **environment()}}
+    with warm.Popen(command, **options) as process:
+        while server.calls() < 25 and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert server.calls() < 120
+    done = warm.run(command, **options)
+    assert done.returncode == 3, done.stdout + done.stderr
+    bought = Counter((one.model, one.prompt) for one in server.served)
+    assert sum(n - 1 for n in bought.values()) <= 2  # what was under way at the kill
+    with AuditStore.open(tmp_path / "b.sqlite") as store:
+        known = json.dumps(store.design.judge)
+        assert "judges' judges" in known
+        assert "judge" in known
+        assert store.draws.tasks()[0].prompt.startswith("Write about topic")
+
+
+def said(asked: Asked) -> str:
+    return f"An essay by {asked.model}, {asked.luck:.3f}."
