@@ -96,7 +96,7 @@ def test_the_verdict_as_text_and_as_json(path: Path, told: Told) -> None:
     alpha, beta = found["models"]
     assert alpha["low"] < alpha["value"] < alpha["high"]
     assert not beta["racing"]
-    row = next(line.split() for line in text.splitlines() if line.startswith("alpha "))
+    row = next(line.split() for line in text.splitlines()[1:] if line.startswith("alpha "))
     assert row[1:] == [f"{alpha[name]:.3f}" for name in ("value", "low", "high")] + ["best"]
 
 
