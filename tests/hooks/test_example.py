@@ -17,7 +17,11 @@ except PackageNotFoundError:
 def test_it_is_discovered() -> None:
     (info,) = [info for info in plugins().found if info.distribution == "evalbudget-example"]
     assert (info.name, info.version, info.error) == ("example", VERSION, None)
-    assert info.provides == {"samplers": ("widest-range",), "samplers of audits": ("fixed-share",)}
+    assert info.provides == {
+        "samplers": ("widest-range",),
+        "samplers of audits": ("fixed-share",),
+        "estimators": ("median",),
+    }
     assert plugins().sampler("widest-range").__module__ == "evalbudget_example.widest_range"
 
 
@@ -29,19 +33,26 @@ def test_it_uses_public_names_only() -> None:
     import evalbudget
     import evalbudget.audits.policies
     import evalbudget.errors
+    import evalbudget.estimate
+    import evalbudget.repeats.estimates
     import evalbudget.repeats.samplers
     import evalbudget_example.fixed_share
+    import evalbudget_example.median
     import evalbudget_example.widest_range
 
     public = {
         "evalbudget": evalbudget.__all__,
         "evalbudget.audits.policies": evalbudget.audits.policies.__all__,
         "evalbudget.errors": ["InvalidInputError"],
+        "evalbudget.estimate": [name for name in vars(evalbudget.estimate) if not name.startswith("_")],
+        "evalbudget.repeats.estimates": evalbudget.repeats.estimates.__all__,
         "evalbudget.repeats.samplers": evalbudget.repeats.samplers.__all__,
         "evalbudget_example.fixed_share": ["FixedShare"],
+        "evalbudget_example.median": ["Median"],
         "evalbudget_example.widest_range": ["WidestRange"],
     }
-    for module in (evalbudget_example, evalbudget_example.fixed_share, evalbudget_example.widest_range):
+    modules = ("fixed_share", "median", "widest_range")
+    for module in (evalbudget_example, *(getattr(evalbudget_example, name) for name in modules)):
         tree = ast.parse(inspect.getsource(module))
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
         ours = [node for node in imports if (node.module or "").startswith("evalbudget")]

@@ -12,6 +12,7 @@ from inspect_ai.scorer import Score, Scorer, Target, accuracy, mean, scorer, std
 from inspect_ai.solver import TaskState
 
 from evalbudget import Allocation
+from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.repeats.estimates import (
     ItemReadings,
     eb_wilson,
@@ -262,3 +263,24 @@ def test_a_budgeted_log_can_be_scored_by_another_scorer(make_task: Any, run: Any
     scored = host_score(log, length(), action="append", display="none")
     assert scored.status == "success"
     assert all("length" in (s.scores or {}) for s in scored.samples or [])
+
+
+def test_further_estimators_have_rows(make_task: Any, run: Any, metrics: Any, diagnostics: Any) -> None:
+    pytest.importorskip("evalbudget_example")
+    log: EvalLog = run(budgeted(make_task(n=12), budget=48, sampler="uniform", estimators="median"))
+    told = metrics(log)
+    assert told["median_lower"] < told["median"] < told["median_upper"]
+    assert set(told) >= OURS
+    assert diagnostics(log)["estimators"] == ["median"]
+    recompute_metrics(log)
+    assert metrics(log)["median"] == told["median"]
+
+
+def test_an_estimator_that_needs_what_a_sampler_does_not_have_is_refused(make_task: Any) -> None:
+    pytest.importorskip("evalbudget_example")
+    with pytest.raises(InvalidInputError, match="needs every item asked equally often, and sampler 'auto'"):
+        budgeted(make_task(), budget=61, estimators=["median"])
+    with pytest.raises(UnknownNameError, match=r"unknown estimator 'medain'\. Did you mean 'median'"):
+        budgeted(make_task(), budget=61, estimators="medain")
+    with pytest.raises(InvalidInputError, match="--estimators are of scores by one judge"):
+        budgeted(make_task(), budget="4x", estimators="median", judges="mockllm/a,mockllm/b")

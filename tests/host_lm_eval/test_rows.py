@@ -13,6 +13,7 @@ import yaml
 from lm_eval.utils import make_table
 from tests.host_lm_eval.worlds import CoinModel, load, simple_evaluate, write_task
 
+from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.rows import lead_with, named_rows
 from evalbudget_lm_eval.repeats.ranges import known_range
@@ -238,3 +239,19 @@ def test_rows_are_named_and_ordered() -> None:
     own = {"alias": "A", "bleu,none": 1.0, "acc,none": 0.7, "acc_stderr,none": 0.1, "sample_len": 3}
     assert list(lead_with(own, named)) == ["alias", "sample_len", *named, "bleu,none"]
     assert lead_with(own, named)["acc,none"] == 0.5
+
+
+def test_further_estimators_have_rows(tmp_path: Path) -> None:
+    pytest.importorskip("evalbudget_example")
+    results = run(write_task(tmp_path / "tasks", n=12), estimators="median")
+    rows = results["results"]["numbers"]
+    names = [f"exact_match_median{end},none" for end in ("_lower", "", "_upper")]
+    lower, middle, upper = (rows[name] for name in names)
+    assert lower <= middle <= upper
+    assert results["evalbudget"]["estimates"]["numbers"][KEY]["median"] == middle
+    assert "exact_match_median" in make_table(results)
+    with (
+        pytest.raises(InvalidInputError, match="needs every item asked equally often, and sampler 'auto'"),
+        budgeted(budget="4x", estimators="median"),
+    ):
+        pass

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from evalbudget.audits.policies import AuditPolicy
     from evalbudget.judges.schedules import JudgeSchedule
     from evalbudget.recorded._scores import RecordedScores
+    from evalbudget.repeats.estimates import Estimator
     from evalbudget.report._section import Section
     from evalbudget.sampler import Sampler
 
@@ -49,6 +50,11 @@ def evalbudget_register_audits() -> Sequence[type[AuditPolicy]]:  # type: ignore
 @hookspec
 def evalbudget_register_schedules() -> Sequence[type[JudgeSchedule]]:  # type: ignore[empty-body]
     """Judge schedules (which judge scores which generation), each with a unique ``name``."""
+
+
+@hookspec
+def evalbudget_register_estimators() -> Sequence[type[Estimator]]:  # type: ignore[empty-body]
+    """Further estimates of a benchmark (``--estimators``), each with a unique ``name``."""
 
 
 @hookspec

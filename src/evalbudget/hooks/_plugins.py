@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from evalbudget.audits.policies import AuditPolicy
     from evalbudget.judges.schedules import JudgeSchedule
     from evalbudget.recorded._scores import RecordedScores
+    from evalbudget.repeats.estimates import Estimator
     from evalbudget.report._section import Section
     from evalbudget.sampler import Sampler
 
@@ -122,6 +123,11 @@ class Plugins:
         return self._table("schedule")
 
     @property
+    def estimators(self) -> Mapping[str, type[Estimator]]:
+        """Further estimators, by name."""
+        return self._table("estimator")
+
+    @property
     def reports(self) -> Mapping[str, type[Section]]:
         """Sections of reports, by name."""
         return self._table("report")
@@ -145,7 +151,7 @@ class Plugins:
         if kind is None and name in self.auditors:
             raise InvalidInputError(
                 f"{name!r} decides audits, in which a judge scores answers and humans label some: evalbudget "
-                "inspect audit, or replay recorded labels with evalbudget backtest audits"
+                "inspect audit or lm-eval audit, or replay recorded labels with evalbudget backtest audits"
             )
         what = "sampler" if kind is None else f"sampler of {kind.value}"
         known = {known for table in sought for known in table} | (
@@ -186,6 +192,17 @@ class Plugins:
             return self.schedules[name]
         except KeyError:
             raise UnknownNameError("rotation", name, self.schedules) from None
+
+    def estimator(self, name: str) -> type[Estimator]:
+        """The further estimator of that name.
+
+        Raises:
+            UnknownNameError: there is none; suggests the nearest.
+        """
+        try:
+            return self.estimators[name]
+        except KeyError:
+            raise UnknownNameError("estimator", name, self.estimators) from None
 
     def open_scores(self, path: Path, task: str | None = None) -> RecordedScores:
         """Read recorded scores with the first plugin that knows the format.
@@ -265,6 +282,7 @@ class Plugins:
                     **self._register_samplers(info, plugin),
                     "samplers of audits": self._register(info, plugin, "audits", "sampler of audits"),
                     "schedules": self._register(info, plugin, "schedules", "schedule"),
+                    "estimators": self._register(info, plugin, "estimators", "estimator"),
                     "reports": self._register(info, plugin, "reports", "report"),
                 }
             except PluginError:

@@ -5,16 +5,27 @@ from __future__ import annotations
 import inspect as introspection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalbudget.budget import Budget
 from evalbudget.design import Design
-from evalbudget.errors import BudgetError
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.run._config import RunConfig
 from evalbudget.sampler import Allocation, Sampler
 
+if TYPE_CHECKING:
+    from evalbudget.repeats.estimates import Estimator
+
 DEFAULT_SAMPLER = "auto"
+_TOLD = {
+    "weights": "a weight of every score that was fixed before it was seen, and sampler {sampler!r} has none; "
+    "use --sampler auto",
+    "even repeats": "every item asked equally often, and sampler {sampler!r} goes by scores; use --sampler "
+    "uniform",
+    "score range": "the smallest and the largest possible score; declare them, for example --score-range "
+    "1..10",
+}
 _NOT_OPTIONS = ("design", "seed", "warmup", "budget")
 
 
@@ -22,13 +33,17 @@ _NOT_OPTIONS = ("design", "seed", "warmup", "budget")
 class RepeatConfig(RunConfig):
     """One budgeted run; hosts add what only they have.
 
+    Attributes:
+        estimators: names of further ones, whose rows are wanted.
+
     Raises:
-        UnknownNameError: no such sampler, or it has no such option.
+        UnknownNameError: no such sampler or estimator, or the sampler has no such option.
         BudgetError: the budget cannot be read, or is not counted in scores.
-        InvalidInputError: the sampler refuses an option's value.
+        InvalidInputError: the sampler refuses an option's value, or has not what an estimator needs.
     """
 
     sampler: str = DEFAULT_SAMPLER
+    estimators: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.budget is None:
@@ -37,6 +52,15 @@ class RepeatConfig(RunConfig):
             self.resolve_budget(1_000_000)
         self._check_options(introspection.signature(plugins().sampler(self.sampler)).parameters, _NOT_OPTIONS)
         self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
+        self._check_estimators()
+
+    def _check_estimators(self) -> None:
+        for estimator in self.further:
+            missing = estimator.missing(self.allocation, self.score_range)
+            if missing is not None:
+                raise InvalidInputError(
+                    f"estimator {estimator.name!r} needs {_TOLD[missing.value].format(sampler=self.sampler)}"
+                )
 
     def _check_without_budget(self) -> None:
         raise BudgetError("no budget given; write a number of scores (2000) or scores per item (20x)")
@@ -72,6 +96,11 @@ class RepeatConfig(RunConfig):
     @cached_property
     def _trial(self) -> Sampler:
         return RepeatConfig.make_sampler(self, Design.of_items(2))
+
+    @property
+    def further(self) -> list[type[Estimator]]:
+        """Further estimators, in the order they were named."""
+        return [plugins().estimator(name) for name in self.estimators]
 
     @property
     def allocation(self) -> Allocation:

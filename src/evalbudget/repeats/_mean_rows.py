@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from evalbudget.estimate import ConfidenceInterval, Estimate
 from evalbudget.repeats.estimates import (
+    Estimator,
     ItemReadings,
+    estimator_rows,
     mean_over_fixed_items,
     mean_over_sampled_items,
 )
@@ -60,13 +62,18 @@ def mean_estimates(
     fixed_repeats: int,
     bounds: tuple[float, float] | None = None,
     level: float = LEVEL,
+    estimators: Sequence[type[Estimator]] = (),
 ) -> dict[str, float]:
     """The rows of :func:`describe_mean`."""
-    return dict(
-        describe_mean(
-            readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds, level=level
-        ).rows
+    found = describe_mean(
+        readings,
+        allocation=allocation,
+        fixed_repeats=fixed_repeats,
+        bounds=bounds,
+        level=level,
+        estimators=estimators,
     )
+    return dict(found.rows)
 
 
 def describe_mean(
@@ -76,6 +83,7 @@ def describe_mean(
     fixed_repeats: int,
     bounds: tuple[float, float] | None = None,
     level: float = LEVEL,
+    estimators: Sequence[type[Estimator]] = (),
 ) -> BenchmarkMean:
     """The benchmark mean and how sure it is; only what is defined. See :func:`mean_rows` for the rules.
 
@@ -85,6 +93,7 @@ def describe_mean(
         fixed_repeats: readings every item got whatever its scores were.
         bounds: the smallest and the largest possible score, declared or known from the scorer.
         level: of the intervals.
+        estimators: further ones, whose rows are added.
     """
     if readings is None:
         return NOTHING_SCORED
@@ -94,7 +103,7 @@ def describe_mean(
     total = mean_over_sampled_items(
         readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds
     )
-    return mean_rows(
+    found = mean_rows(
         total,
         repeats,
         items=int(np.count_nonzero(readings.counts)),
@@ -102,6 +111,9 @@ def describe_mean(
         bounds=bounds,
         level=level,
     )
+    if not estimators:
+        return found
+    return replace(found, rows={**found.rows, **estimator_rows(estimators, readings, bounds, level)})
 
 
 def mean_rows(

@@ -14,6 +14,11 @@ SCORE_RANGE = Flag(
     "Smallest and largest possible score, such as 1..10: gives every item a guaranteed interval.",
     "LOW..HIGH",
 )
+ESTIMATORS = Flag(
+    "estimators",
+    "Further estimates of the benchmark, by name; evalbudget plugins lists those that are installed.",
+    "NAME,...",
+)
 SHARE = Flag(
     "share",
     "--budget is one total for all runs (tasks x models). Tasks get parts in proportion to their items, "
@@ -22,4 +27,4 @@ SHARE = Flag(
 )
 """Where hosts run several tasks and models by one command, each by itself."""
 
-FLAGS = (BUDGET, SAMPLER, SCORE, SCORE_RANGE, SAMPLER_SEED, SAMPLER_OPTION)
+FLAGS = (BUDGET, SAMPLER, SCORE, SCORE_RANGE, ESTIMATORS, SAMPLER_SEED, SAMPLER_OPTION)

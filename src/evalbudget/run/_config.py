@@ -57,6 +57,10 @@ class RunConfig:
             if name in settings and v is not None and v is not False and not (isinstance(v, str) and not v)
         }
         given["seed"] = given.get("seed") or 0
+        if "estimators" in given:
+            named = given["estimators"]
+            parts = named.split(",") if isinstance(named, str) else named
+            given["estimators"] = tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
         if "score_range" in given:
             given["score_range"] = parse_range(given["score_range"])
         return cls(**{"budget": None, **given, **made}, options=options)

@@ -1,4 +1,4 @@
-"""A third-party sampler and a third-party audit policy.
+"""A third-party sampler, a third-party audit policy and a third-party estimator.
 
 Every command of evalbudget loads every plugin, so that classes are imported when they are asked for.
 """
@@ -11,6 +11,7 @@ from evalbudget import Sampler, hookimpl
 
 if TYPE_CHECKING:
     from evalbudget.audits.policies import AuditPolicy
+    from evalbudget.repeats.estimates import Estimator
 
 
 @hookimpl
@@ -27,3 +28,11 @@ def evalbudget_register_audits() -> list[type[AuditPolicy]]:
     from evalbudget_example.fixed_share import FixedShare
 
     return [FixedShare]
+
+
+@hookimpl
+def evalbudget_register_estimators() -> list[type[Estimator]]:
+    """As above, for ``--estimators``."""
+    from evalbudget_example.median import Median
+
+    return [Median]

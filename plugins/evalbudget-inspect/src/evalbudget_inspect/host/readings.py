@@ -11,7 +11,7 @@ from inspect_ai.scorer import SampleScore
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import COUNTS, mean_estimates
-from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.repeats.estimates import Estimator, ItemReadings
 from evalbudget_inspect.host.score_values import in_range, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
 
@@ -44,6 +44,7 @@ def estimates_of(
     fixed_repeats: int,
     bounds: tuple[float, float] | None,
     level: float,
+    estimators: Sequence[type[Estimator]] = (),
 ) -> dict[str, float]:
     """The benchmark mean and how sure it is; none for a scorer whose values are no numbers."""
     try:
@@ -51,7 +52,12 @@ def estimates_of(
     except InvalidInputError:
         return {}
     rows = mean_estimates(
-        readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds, level=level
+        readings,
+        allocation=allocation,
+        fixed_repeats=fixed_repeats,
+        bounds=bounds,
+        level=level,
+        estimators=estimators,
     )
     return without_counts(rows)
 

@@ -57,6 +57,11 @@ class Config(RepeatConfig):
             self._check_panel(self.panel)
 
     def _check_panel(self, panel: Panel) -> None:
+        if self.estimators:
+            raise InvalidInputError(
+                "--estimators are of scores by one judge, and with judges that take turns scores differ by "
+                "judge too; drop one of the two"
+            )
         if self.allocation is not Allocation.FIXED and not isinstance(self._trial, RepeatSampler):
             raise InvalidInputError(
                 f"sampler {self.sampler!r} repeats an item the more its scores vary, but with --judges they "

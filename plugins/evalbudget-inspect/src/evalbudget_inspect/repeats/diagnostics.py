@@ -36,6 +36,7 @@ def asked_for(config: Config, score: str) -> dict[str, Any]:
         "repeat": config.repeat.value,
         "score": score,
         "score_range": list(config.score_range) if config.score_range else None,
+        **({"estimators": list(config.estimators)} if config.estimators else {}),
         "seed": config.seed,
         "options": json.loads(json.dumps(dict(config.options), default=str)),
     }
@@ -120,7 +121,12 @@ class Diagnosis:
         """What the host prints of the scores that drive the sampler."""
         if self.panel is not None:
             return self.panel.mean
-        return describe_mean(self.table if self.table.value.size else None, bounds=self.bounds, **self._how)
+        return describe_mean(
+            self.table if self.table.value.size else None,
+            bounds=self.bounds,
+            estimators=self.book.config.further,
+            **self._how,
+        )
 
     @cached_property
     def per_item(self) -> dict[str, Any]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget import Allocation
+from evalbudget.hooks import plugins
 from evalbudget_inspect.host.readings import estimates_of
 from evalbudget_inspect.host.score_values import known_range
 
@@ -17,6 +20,7 @@ def budget_estimates(
     high: float | None = None,
     level: float = 0.95,
     accuracy: bool = False,
+    estimators: Sequence[str] = (),
 ) -> Metric:
     """The benchmark mean, and how sure it is.
 
@@ -32,11 +36,16 @@ def budget_estimates(
         high: the largest possible score, if declared.
         level: of the intervals.
         accuracy: the scorer's own metrics include the host's ``accuracy``.
+        estimators: names of further ones, whose rows are added.
+
+    Raises:
+        UnknownNameError: no such estimator is installed.
     """
+    further = [plugins().estimator(name) for name in estimators]
     bounds = (low, high) if low is not None and high is not None else None
 
     def compute(scores: list[SampleScore]) -> Value:
         known = bounds or known_range([s.score.value for s in scores], accuracy=accuracy)
-        return dict(estimates_of(scores, Allocation(allocation), fixed_repeats, known, level))
+        return dict(estimates_of(scores, Allocation(allocation), fixed_repeats, known, level, further))
 
     return compute

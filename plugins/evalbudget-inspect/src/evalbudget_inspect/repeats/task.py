@@ -43,6 +43,7 @@ def budgeted(
     score: str | None = None,
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
+    estimators: str | Sequence[str] | None = None,
     judges: Judges | None = None,
     rotation: str | None = None,
     judge_prices: Prices | None = None,
@@ -66,6 +67,7 @@ def budgeted(
         seed: of the sampler.
         score_range: the smallest and the largest possible score, ``"1..10"``; with it every item gets a
             guaranteed interval, and a score outside counts as failed. C/I/P/N scores are within 0..1.
+        estimators: names of further estimates of the benchmark that plugins bring, ``"median,mode"``.
         judges: models that take turns as the judge of an unmodified task: the role its scorers ask for is
             another one of them for each item and epoch. The estimate is then the mean of the judges' means.
         rotation: who scores what: ``cyclic`` (the default), ``random``, ``priced``, ``single``, or ``all``
@@ -98,6 +100,7 @@ def budgeted(
         score=score,
         seed=seed,
         score_range=score_range,
+        estimators=estimators,
         judges=judges,
         rotation=rotation,
         judge_prices=judge_prices,
@@ -184,6 +187,7 @@ def _metric(config: Config, *, drives: bool, accuracy: bool) -> Metric:
             low=low,
             high=high,
             accuracy=accuracy,
+            estimators=list(config.estimators),
         )
     return panel_estimates(
         judges=list(config.panel.judges),

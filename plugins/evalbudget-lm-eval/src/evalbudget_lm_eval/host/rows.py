@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from evalbudget.repeats import COUNTS
+
 ESTIMATE = {
     "": "estimate",
     "_stderr": "stderr",
@@ -27,6 +29,7 @@ ALL_MODELS = {
     "_all_lower": "all_lower",
     "_all_upper": "all_upper",
 }
+_STANDARD = {*ESTIMATE.values(), *REPEATS.values(), *ALL_MODELS.values(), *COUNTS}
 PLAIN = "_plain_mean"
 """The host's own mean, where readings that were bought because of earlier scores make it another number."""
 
@@ -47,6 +50,7 @@ def named_rows(score: str, rows: Mapping[str, float]) -> dict[str, Any]:
     if "estimate" not in rows:
         return {}
     endings = ESTIMATE | (REPEATS if "repeats_stderr" in rows else {}) | ALL_MODELS
+    endings |= {f"_{word}": word for word in rows if word not in _STANDARD}  # of further estimators
     known: dict[str, Any] = {"stderr": UNKNOWN, **rows}
     return {f"{metric}{ending},{chosen}": known[word] for ending, word in endings.items() if word in known}
 

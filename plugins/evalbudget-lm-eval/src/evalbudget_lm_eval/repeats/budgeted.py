@@ -28,6 +28,7 @@ def budgeted(
     score: str | None = None,
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
+    estimators: str | Sequence[str] | None = None,
     journal: str | Path | None = None,
     in_flight: int | None = None,
     vary_seed: bool = False,
@@ -44,6 +45,7 @@ def budgeted(
         seed: of the sampler.
         score_range: the smallest and the largest possible score, ``"0..1"``; with it every document gets a
             guaranteed interval, and a score outside counts as failed.
+        estimators: names of further estimates of the benchmark that plugins bring, ``"median,mode"``.
         journal: file that keeps what was paid for; it is continued if it exists. Default: one below
             ``evalbudget-journals``; ``"none"`` for none.
         in_flight: documents given to the host at a time; default 32, or what the model takes at once.
@@ -67,6 +69,7 @@ def budgeted(
         score=score,
         seed=seed,
         score_range=score_range,
+        estimators=estimators,
         journal=None if journal is None else str(journal),
         in_flight=in_flight,
         vary_seed=vary_seed,

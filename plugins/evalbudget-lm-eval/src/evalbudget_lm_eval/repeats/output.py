@@ -133,6 +133,7 @@ def _block(
         "budget_scores": int(book.purchase.ledger.budget.amount),
         "score": dict(book.scores),
         "score_range": list(config.score_range) if config.score_range else None,
+        **({"estimators": list(config.estimators)} if config.estimators else {}),
         "spent": book.purchase.ledger.spent,
         "readings": tally.readings,
         "failed": sum(tally.failures.values()),

@@ -62,7 +62,11 @@ def run_budgeted(
     _, found = tasks_of(tasks)
     scores = {name: driving_score(name, task, config.score) for name, task in found.items()}
     for task in found.values():
-        check_judges(task)
+        if check_judges(task) is not None and config.estimators:
+            raise InvalidInputError(
+                "--estimators are of scores by one judge, and with judges that take turns scores "
+                "differ by judge too; drop it"
+            )
     with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
         repeats = config.fixed_repeats > 1  # a larger budget would not help where these are refused
         if repeats:

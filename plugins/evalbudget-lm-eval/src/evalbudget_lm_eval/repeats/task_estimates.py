@@ -120,7 +120,7 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
             continue
         range_ = known_range(task, other.partition(",")[0], (one.value for one in complete))
         others[other] = describe_mean(readings_of(complete, documents), bounds=range_, **how)
-    mean = describe_mean(table, bounds=bounds, **how)
+    mean = describe_mean(table, bounds=bounds, estimators=book.config.further, **how)
     columns = item_columns(table, bounds=bounds, **how)
     return TaskTotals(name, key, documents, table, columns, mean, bounds, **how, others=others)
 
