@@ -1,0 +1,81 @@
+"""Writes docs/hosts.md: every option of ours on both hosts, and why some are on one only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalbudget.audits.flags import FLAGS as AUDITS
+from evalbudget.flags import Flag
+from evalbudget.races.flags import FLAGS as RACES
+from evalbudget.repeats.flags import SHARE
+from evalbudget_inspect.repeats.flags import FLAGS as REPEATS_ON_INSPECT
+from evalbudget_lm_eval.audits.command import FLAGS as AUDITS_ON_LM_EVAL
+from evalbudget_lm_eval.host.flag_spelling import spelled
+from evalbudget_lm_eval.races.command import FLAGS as RACES_ON_LM_EVAL
+from evalbudget_lm_eval.repeats.flags import FLAGS as REPEATS_ON_LM_EVAL
+
+PAGE = Path(__file__).with_name("hosts.md")
+
+QUESTIONS = {
+    "Repeats and judges: `inspect eval`, `lm-eval run`": (
+        (REPEATS_ON_INSPECT[0], SHARE, *REPEATS_ON_INSPECT[1:]),
+        REPEATS_ON_LM_EVAL,
+    ),
+    "Races: `inspect race`, `lm-eval race`": (RACES, RACES_ON_LM_EVAL),
+    "Audits: `inspect audit STORE`, `lm-eval audit STORE`": (AUDITS, AUDITS_ON_LM_EVAL),
+}
+"""Options of each host."""
+
+IN_THE_YAML = "lm-eval has judges in the task's YAML (`CyclicJudgeFilter`), where it has all that scores"
+ONE_ONLY = {
+    "share": "lm-eval: one budget is always for all tasks of the command",
+    "repeat": "not on lm-eval yet: a repeat is a fresh answer there, scored",
+    "judges": IN_THE_YAML,
+    "rotation": IN_THE_YAML,
+    "judge_prices": IN_THE_YAML,
+    "judge_role": "lm-eval has no model roles",
+    "journal": "inspect's log is the record",
+    "fresh": "inspect: a new run is always bought anew, and `eval-retry` goes on with an old one",
+    "in_flight": "inspect: `--max-samples`",
+    "vary_seed": "inspect sends no seed unless it is told to",
+    "keep": "inspect's models are asked side by side",
+    "arms of audits": "inspect: `--model a,b`",
+    "labels_from": "lm-eval computes all scores of an answer at once: the one that labels would be paid for "
+    "every answer",
+}
+"""Why an option is on one host only, by its name."""
+
+
+def page() -> str:
+    """The whole page.
+
+    Raises:
+        KeyError: an option is on one host only, and nobody says why.
+    """
+    parts = [
+        "# The two hosts side by side",
+        "Every option of ours, and why some are on one host only. All other options are the host's own. "
+        "Written by `python docs/write_hosts.py` from the commands themselves.",
+    ]
+    for title, (inspect, lm_eval) in QUESTIONS.items():
+        parts += [f"## {title}", "\n".join(_rows(inspect, lm_eval, title.partition(":")[0].lower()))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _rows(inspect: Sequence[Flag], lm_eval: Sequence[Flag], question: str) -> list[str]:
+    theirs = {flag.name: flag for flag in lm_eval}
+    ours = {flag.name: flag for flag in inspect}
+    rows = ["| inspect | lm-eval | what it says |", "|---|---|---|"]
+    for name in dict.fromkeys([*ours, *theirs]):
+        flag, other = ours.get(name), theirs.get(name)
+        said = (flag or other).help.partition("  [")[0].replace("|", "\\|")
+        if flag is None or other is None:
+            said += f" *{(ONE_ONLY.get(f'{name} of {question}') or ONE_ONLY[name])}.*"
+        shown = (f"`{flag.option}`" if flag else "", f"`{spelled(other)}`" if other else "")
+        rows.append(f"| {shown[0]} | {shown[1]} | {said} |")
+    return rows
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
