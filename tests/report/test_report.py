@@ -20,7 +20,7 @@ from evalbudget.judges.estimates import (
     variance_components,
 )
 from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
-from evalbudget.report import SECTIONS, Section, Study, report
+from evalbudget.report import SECTIONS, Items, Section, Study, report
 from evalbudget.report._categories import Categories
 from evalbudget.report._components import Components
 from evalbudget.report._differences import Differences
@@ -393,7 +393,7 @@ class Broken(Section):
 
 def test_a_section_that_breaks_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
     found = report(recorded(panel()), sections=[*SECTIONS, Broken])
-    assert len(found.sections) == 4
+    assert len(found.sections) == 5
     assert "section 'broken' failed" in caplog.text
 
 
@@ -408,3 +408,27 @@ def test_intervals_of_zeros_and_ones_stay_between_them(scale: float, known: bool
     board = section(found, Leaderboard).rows
     inside = [r.low < r.estimate < r.high for r in board]
     assert inside == [False, True, True]  # the scores of the first are all equal
+
+
+def test_items_are_counted_by_variance_and_by_mean() -> None:
+    scores = np.full((1, 20, 1, 3), np.nan)
+    scores[0, :, 0, 0] = scores[0, :, 0, 1] = np.arange(20) / 10
+    scores[0, 10:, 0, 2] = scores[0, 10:, 0, 1]
+    scores[0, 18, 0] = (0.0, 3.0, 0.0)  # mean 1, variance 3
+    scores[0, 19, 0] = (4.0, 2.0, np.nan)  # mean 3, variance 2
+    found = Items.of(Study(recorded(scores)))
+    assert found is not None
+    assert (found.items, found.repeats, found.never_vary) == (20, 2.0, 0.9)
+    assert found.held_by_most_variable == 1.0  # two of twenty
+    assert found.variance_counts == (18, 0, 0, 0, 0, 1, 0, 1)
+    assert (found.variance_edges[0], found.variance_edges[-1]) == (0.0, 3.0)
+    assert sum(found.mean_counts) == 20
+    assert found.mean_edges[-1] == 3.0
+    text = str(found.table())
+    assert "20 items with 2 scores each (median); 90% of them never varied." in " ".join(text.split())
+    scores[0, 18:, 0] = 1.0
+    still = Items.of(Study(recorded(scores)))
+    assert still is not None
+    assert still.label.endswith("Repeats teach nothing here.")
+    assert json.dumps(still.to_dict() | {"held_by_most_variable": None})
+    assert Items.of(Study(recorded(scores[..., :1]))) is None

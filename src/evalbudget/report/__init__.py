@@ -11,9 +11,22 @@ Example::
 """
 
 from evalbudget.report._html import page
+from evalbudget.report._items import Items
 from evalbudget.report._picture import draw
 from evalbudget.report._report import SECTIONS, Report, report
-from evalbudget.report._section import Bar, Chart, Section
+from evalbudget.report._section import Bar, Chart, Histogram, Section
 from evalbudget.report._study import Study
 
-__all__ = ["SECTIONS", "Bar", "Chart", "Report", "Section", "Study", "draw", "page", "report"]
+__all__ = [
+    "SECTIONS",
+    "Bar",
+    "Chart",
+    "Histogram",
+    "Items",
+    "Report",
+    "Section",
+    "Study",
+    "draw",
+    "page",
+    "report",
+]

@@ -150,12 +150,12 @@ class Judges(Section):
             "silent": list(self.silent),
         }
 
-    def chart(self) -> Chart | None:
+    def charts(self) -> tuple[Chart, ...]:
         """Thick: each judge's own interval; thin: that of all at once."""
         bars = tuple(
             Bar(row.judge, row.bias, row.low, row.high, row.all_low, row.all_high) for row in self.rows
         )
-        return Chart("judges", "bias against the panel's mean", bars, zero=True)
+        return (Chart("judges", "bias against the panel's mean", bars, zero=True),)
 
 
 def _any(x: np.ndarray[Any, np.dtype[np.float64]]) -> bool:

@@ -147,12 +147,12 @@ class Leaderboard(Section):
         """Label, notes and rows."""
         return {"label": self.label, "notes": list(self.notes), "rows": [asdict(row) for row in self.rows]}
 
-    def chart(self) -> Chart | None:
+    def charts(self) -> tuple[Chart, ...]:
         """Thick: each model's own interval; thin: that of all at once."""
         bars = tuple(
             Bar(row.model, row.estimate, row.low, row.high, row.all_low, row.all_high) for row in self.rows
         )
-        return Chart("leaderboard", "mean score", bars)
+        return (Chart("leaderboard", "mean score", bars),)
 
 
 def _standing(study: Study, m: int, estimate: Estimate, rank: int, ranks: tuple[int, int]) -> Standing:

@@ -6,8 +6,10 @@ import warnings
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from evalbudget.errors import InvalidInputError
-from evalbudget.report._section import Chart
+from evalbudget.report._section import Chart, Histogram
 from evalbudget.tables import obeying_nothing
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg")
 _ROW = 0.24  # inches
 _WIDTH = 8.0
+_HISTOGRAM = 1.5
 _INK, _THIN, _GREY = "#0b6bb5", "#8fbce0", "#666666"
 _LONGEST = 44
 
@@ -51,7 +54,9 @@ def draw(report: Report, image: str = "png") -> bytes:
     from matplotlib.figure import Figure
 
     charts = report.charts()
-    heights = [1.0 + _ROW * len(chart.bars) for chart in charts]
+    heights = [
+        _HISTOGRAM if isinstance(chart, Histogram) else 1.0 + _ROW * len(chart.bars) for chart in charts
+    ]
     # the same report gives the same bytes, and text in an svg is text
     with (
         rc_context({"svg.hashsalt": "evalbudget", "svg.fonttype": "none", "font.size": 9}),
@@ -62,7 +67,10 @@ def draw(report: Report, image: str = "png") -> bytes:
         figure = Figure(figsize=(_WIDTH, sum(heights) + 0.3), layout="constrained")
         axes = figure.subplots(len(charts), 1, squeeze=False, height_ratios=heights)[:, 0]
         for axis, chart in zip(axes, charts, strict=True):
-            _draw(axis, chart, report.level)
+            if isinstance(chart, Histogram):
+                _draw_histogram(axis, chart)
+            else:
+                _draw(axis, chart, report.level)
         out = BytesIO()
         metadata: dict[str, Any] = {"Software": None} if image == "png" else {"Date": None, "Creator": None}
         figure.savefig(out, format=image, dpi=130, metadata=metadata)
@@ -101,6 +109,17 @@ def _draw(axis: Any, chart: Chart, level: float) -> None:
     axis.spines[["top", "right", "left"]].set_visible(False)
     axis.tick_params(axis="y", length=0)
     axis.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+
+
+def _draw_histogram(axis: Any, chart: Histogram) -> None:
+    axis.set_title(_text(chart.title), loc="left", fontweight="bold", fontsize=10)
+    axis.bar(
+        chart.edges[:-1], chart.counts, np.diff(chart.edges), align="edge", color=_INK, edgecolor="white"
+    )
+    axis.set_xlabel(_text(chart.label))
+    axis.set_ylabel("items")
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(axis="y", alpha=0.25)
 
 
 def _text(name: str) -> str:

@@ -15,11 +15,12 @@ from evalbudget.replay._rows import defined
 from evalbudget.report._categories import Categories
 from evalbudget.report._components import Components
 from evalbudget.report._differences import Differences
+from evalbudget.report._items import Items
 from evalbudget.report._judges import Judges
 from evalbudget.report._leaderboard import Leaderboard
 from evalbudget.report._merge import merge
 from evalbudget.report._reference import AgainstReference
-from evalbudget.report._section import Chart, Section
+from evalbudget.report._section import Chart, Histogram, Section
 from evalbudget.report._self_preference import SelfPreferences
 from evalbudget.report._study import Study, known_range
 from evalbudget.tables import Tables
@@ -36,6 +37,7 @@ SECTIONS: tuple[type[Section], ...] = (
     Components,
     SelfPreferences,
     Categories,
+    Items,
     AgainstReference,
 )
 """Those of evalbudget itself, in order."""
@@ -74,9 +76,9 @@ class Report:
         """All tables, one below the other, for 80 columns; it also prints itself as text."""
         return Tables(tuple(table for section in self.sections for table in section.tables()))
 
-    def charts(self) -> tuple[Chart, ...]:
+    def charts(self) -> tuple[Chart | Histogram, ...]:
         """What a picture shows."""
-        return tuple(chart for section in self.sections if (chart := section.chart()) is not None)
+        return tuple(chart for section in self.sections for chart in section.charts())
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values: what was asked, then every section by its name; undefined numbers are None."""

@@ -48,6 +48,23 @@ class Chart:
     zero: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts in bins.
+
+    Attributes:
+        title: above.
+        label: of the axis.
+        edges: bounds of the bins, ascending, one more than there are bins.
+        counts: in each bin.
+    """
+
+    title: str
+    label: str
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
 class Section(ABC):
     """A part of the report. Subclasses are frozen dataclasses, registered by ``evalbudget_register_reports``.
 
@@ -74,9 +91,9 @@ class Section(ABC):
     def to_dict(self) -> dict[str, Any]:
         """JSON values and floats; nan and infinities become null."""
 
-    def chart(self) -> Chart | None:
-        """A picture of it; None for none."""
-        return None
+    def charts(self) -> tuple[Chart | Histogram, ...]:
+        """What a picture shows of it."""
+        return ()
 
     def table(self) -> Tables:
         """The tables, one below the other; it also prints itself as text."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
 from evalbudget.cli._task_option import TASK
 from evalbudget.cli.backtest._shared import (
@@ -19,6 +21,9 @@ from evalbudget.cli.backtest._shared import (
     show,
 )
 from evalbudget.hooks._plugins import plugins
+
+if TYPE_CHECKING:
+    from evalbudget.backtest import RecordedScores
 
 EXAMPLES = """\b
 Examples:
@@ -101,3 +106,15 @@ def repeats(
             progress=report,
         )
     show(result, json_path)
+    if json_path != Path("-"):
+        _show_items(recordings, model, rater)
+
+
+def _show_items(recordings: list[RecordedScores], model: str | None, rater: str | None) -> None:
+    """How much items vary: a first look at whether adaptive repeats can pay."""
+    from evalbudget.report import Items, Study
+
+    for recorded in recordings:
+        found = Items.of(Study(recorded.select(model, rater)))
+        if found is not None:
+            Console().print("", found.table(), sep="\n")
