@@ -135,8 +135,8 @@ def test_repeats_of_one_generation(pilot: Path, tmp_path: Path) -> None:
 
 
 def test_bad_input_exits_with_2(pilot: Path, tmp_path: Path) -> None:
-    refused(run(pilot), "give either --half-width")
-    refused(run(pilot, "--usd", "5", "--half-width", "1"), "not both")
+    refused(run(pilot), "give one of --half-width")
+    refused(run(pilot, "--usd", "5", "--half-width", "1"), "give one of --half-width")
     refused(run(pilot, "--half-width", "-1"), "half-width is -1")
     refused(run(pilot, "--usd", "0"), "money to spend is 0")
     refused(run(pilot, "--half-width", "1", "--level", "95"), "level 95")
@@ -166,3 +166,27 @@ def test_scales(tmp_path: Path) -> None:
     mixed = save(tmp_path / "mixed.npz", x)
     refused(run(mixed, "--half-width", "1"), "the judges seem to score on different scales", "--rescale")
     assert run(mixed, "--half-width", "0.1", "--rescale").exit_code == 0
+
+
+def test_plans_repeats_until_every_item_is_known(tmp_path: Path) -> None:
+    path = save(tmp_path / "one.npz", scores()[:, :30, :1], ("gpt",))
+    result = run(path, "--item-half-width", "1", "--sampler", "uniform")
+    assert result.exit_code == 0, result.output
+    rows = [line.split()[0] for line in result.stdout.splitlines()[1:4]]
+    assert rows == ["plain", "uniform", "variances"]
+    assert "Until each item is known to ±1 (95%)" in " ".join(result.stdout.split())
+    found = json.loads(run(path, "--item-half-width", "1", "--sampler", "uniform", "--json", "-").stdout)
+    plain, uniform, known = found["plans"]
+    assert known["calls"] < uniform["calls"] <= plain["calls"] <= plain["calls_upper"]
+    assert (found["item_half_width"], found["level"]) == (1.0, 0.95)
+
+
+def test_items_are_planned_for_one_model_and_one_judge(pilot: Path, tmp_path: Path) -> None:
+    refused(run(pilot, "--item-half-width", "1"), "there are 3 raters (gpt, haiku, mini); plan judges with")
+    refused(run(pilot, "--item-half-width", "1", "--half-width", "1"), "give one of --half-width")
+    several = save(tmp_path / "two.npz", scores(2)[:, :, :1], ("gpt",))
+    refused(run(several, "--item-half-width", "1"), "there are 2 models (m0, m1); choose one with --model")
+    one = save(tmp_path / "one.npz", scores()[:, :, :1, :1], ("gpt",))
+    refused(run(one, "--item-half-width", "1"), "one.npz: no item of the pilot has two scores that differ")
+    misspelled = run(several, "--model", "m1", "--item-half-width", "1", "--sampler", "robn")
+    refused(misspelled, "Did you mean 'robin'")

@@ -7,11 +7,11 @@ from inspect import signature
 import pytest
 
 from evalbudget.audits.flags import FLAGS as AUDITS
+from evalbudget.audits.store import AuditSettings
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import names_of, refuse_renamed, renamed, sampler_options
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget_inspect import budgeted, race
-from evalbudget_inspect.audits.settings import AuditSettings
 from evalbudget_inspect.cli import inspect_command
 from evalbudget_inspect.races.task import race as race_of_tasks
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS

@@ -178,11 +178,11 @@ def test_killed_it_buys_nothing_twice_and_judges_are_known(server: Server, tmp_p
     server.answer = lambda asked: judged(asked) if asked.model == "judge" else said(asked)
     server.latency = 0.02
     judge = f"local-chat-completions:{server.chat_args('judge')}"
-    write_judged(tmp_path / "essays", [judge], n=40, rotation="single")
+    write_judged(tmp_path / "judged", [judge], n=40, rotation="single")
     models = [f"--arm={name}=local-chat-completions:{server.chat_args(name)}" for name in ("m", "n")]
     command = [
         *(sys.executable, "-c", EVALBUDGET, "lm-eval", "audit", "b.sqlite", *models, "--tasks", "essays"),
-        *("--include_path", "essays", "--apply_chat_template", "--score_range", "1.0..5.0"),
+        *("--include_path", "judged", "--apply_chat_template", "--score_range", "1.0..5.0"),
     ]
     options: dict[str, Any] = {"host": "lm-eval", "cwd": tmp_path, "env": {**os.environ, **environment()}}
     with warm.Popen(command, **options) as process:

@@ -1,4 +1,4 @@
-"""``evalbudget plan``: how many items, generations and judge calls an evaluation needs."""
+"""``evalbudget plan``: how many items, generations, judge calls or repeats an evaluation needs."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ EXAMPLES = """\b
 Examples:
   evalbudget plan pilot.npz --half-width 0.1
   evalbudget plan pilot.npz --usd 50 --judge-prices gpt=0.004,haiku=0.001 --generation-price 0.002
+  evalbudget plan pilot.npz --item-half-width 0.5
   evalbudget plan logs/ --half-width 0.02 --model my-model --max-items 500 --json plan.json
 
 \b
@@ -40,6 +41,20 @@ Prices per call are in dollars; without them every judge call costs 1, and --usd
 @click.command(epilog=EXAMPLES)
 @click.argument("pilot", type=click.Path(path_type=Path))
 @click.option("--half-width", type=float, metavar="H", help="Half-width that the interval shall have.")
+@click.option(
+    "--item-half-width",
+    type=float,
+    metavar="H",
+    help="Half-width that every single item's interval shall have, by repeats of one judge's scores.",
+)
+@click.option(
+    "--sampler",
+    "samplers",
+    default="auto",
+    show_default=True,
+    metavar="NAME,...",
+    help="Samplers to plan with, for --item-half-width.",
+)
 @click.option("--usd", type=float, metavar="X", help="Money to spend, instead of --half-width.")
 @click.option("--judge-prices", metavar="A=1,B=5,...", default="", help="Price of one call of each judge.")
 @click.option(
@@ -66,6 +81,8 @@ Prices per call are in dollars; without them every judge call costs 1, and --usd
 def plan(
     pilot: Path,
     half_width: float | None,
+    item_half_width: float | None,
+    samplers: str,
     usd: float | None,
     judge_prices: str,
     generation_price: float,
@@ -77,18 +94,25 @@ def plan(
     rescale: bool,
     json_path: Path | None,
 ) -> None:
-    """Plan an evaluation by a panel of judges from a pilot (a log, or a file of recorded scores).
+    """Plan an evaluation from a pilot (a log, or a file of recorded scores).
 
     Estimates where the pilot's variance comes from, and says for each rotation (which judge scores what) how
     many items, generations and judge calls reach the half-width, or how narrow the interval gets for the
-    money. The raters of PILOT are the judges. Exit code 2 if the pilot cannot tell this for any rotation.
+    money. The raters of PILOT are the judges. With --item-half-width, says how many repeats of one judge's
+    scores make every single item known as well as that, for plain epochs and for samplers. Exit code 2 if the
+    pilot cannot tell.
     """
     from evalbudget.judges._plan import Plan, Prices, plan_for_half_width, plan_for_money
     from evalbudget.judges.estimates import variance_components
 
-    if (half_width is None) == (usd is None):
-        raise InvalidInputError("give either --half-width (how narrow) or --usd (how much money), not both")
+    if [half_width, item_half_width, usd].count(None) != 2:
+        raise InvalidInputError(
+            "give one of --half-width (how narrow), --item-half-width (each item) and --usd (how much money)"
+        )
     recorded = plugins().open_scores(pilot, task)
+    if item_half_width is not None:
+        _plan_items(pilot, recorded, model, item_half_width, level, samplers, json_path)
+        return
     try:
         scores = _scores(recorded, model, rescale)
         found = variance_components(
@@ -112,6 +136,31 @@ def plan(
         return
     for table in (_components_table(found, level, scores.silent), _plans_table(plans, deal)):
         Console().print(table)
+    if json_path is not None:
+        write_text(json_path, text + "\n")
+
+
+def _plan_items(
+    pilot: Path,
+    recorded: RecordedScores,
+    model: str | None,
+    half_width: float,
+    level: float,
+    samplers: str,
+    json_path: Path | None,
+) -> None:
+    from evalbudget.cli._plan_repeats import as_json, plan_items, show_plans
+
+    names = [name.strip() for name in samplers.split(",") if name.strip()]
+    try:
+        plans = plan_items(recorded, model, half_width, level, names)
+    except InvalidInferenceError as ex:
+        raise InvalidInferenceError(f"{pilot}: {ex}") from ex
+    text = json.dumps(as_json(plans, half_width, level), indent=2)
+    if json_path == Path("-"):
+        click.echo(text)
+        return
+    show_plans(plans, half_width, level)
     if json_path is not None:
         write_text(json_path, text + "\n")
 

@@ -13,6 +13,8 @@ from ._mean_rows import describe_mean as describe_mean
 from ._mean_rows import finite as finite
 from ._mean_rows import mean_estimates as mean_estimates
 from ._mean_rows import whole_counts as whole_counts
+from ._plan import RepeatPlan as RepeatPlan
+from ._plan import plan_repeats as plan_repeats
 from ._several_tasks import share_budget as share_budget
 from ._summary import Outcome as Outcome
 from ._summary import Summary as Summary

@@ -22,7 +22,8 @@ Examples:
       --score exact_match,flexible-extract
   evalbudget lm-eval race --arm a=hf:pretrained=gpt2 --arm b=hf:pretrained=gpt2-medium \\
       --tasks hellaswag --budget 5000
-  evalbudget lm-eval audit audit.sqlite --arm a=... --arm b=... --tasks essays --score_range 1..5
+  evalbudget lm-eval audit audit.sqlite --arm a=... --arm b=... --tasks essays \\
+      --score_range 1..5
   evalbudget lm-eval ls tasks
 
 All else is lm-eval's own: see lm-eval run --help, or evalbudget lm-eval run --help for both.

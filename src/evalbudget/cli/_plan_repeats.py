@@ -1,0 +1,82 @@
+"""``evalbudget plan PILOT --item-half-width H``: how many repeats until every item is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.hooks._plugins import plugins
+from evalbudget.sampler import Kind, Sampler
+
+if TYPE_CHECKING:
+    from evalbudget.design import Design
+    from evalbudget.recorded._scores import RecordedScores
+    from evalbudget.repeats import RepeatPlan
+
+
+def plan_items(
+    recorded: RecordedScores, model: str | None, half_width: float, level: float, samplers: Sequence[str]
+) -> tuple[RepeatPlan, ...]:
+    """What ways of repeating need, on the items of one model and one rater.
+
+    Raises:
+        InvalidInputError: there are several models or raters, or the half-width is no good.
+        InvalidInferenceError: the pilot does not tell how scores vary.
+        UnknownNameError: no such model or sampler.
+    """
+    import numpy as np
+
+    from evalbudget.cli.backtest._shared import progress
+    from evalbudget.repeats import plan_repeats
+    from evalbudget.repeats.estimates import ItemReadings
+
+    one = recorded.select(model=model)
+    for axis, remedy in (("models", "choose one with --model"), ("raters", "plan judges with --half-width")):
+        names = getattr(one, axis)
+        if len(names) > 1:
+            raise InvalidInputError(f"there are {len(names)} {axis} ({', '.join(names[:5])}); {remedy}")
+    item, epoch = np.nonzero(~np.isnan(one.scores[0, :, 0]))
+    pilot = ItemReadings.of(item, epoch, one.scores[0, item, 0, epoch], n_items=len(one.items))
+    with progress() as report:
+        return plan_repeats(
+            pilot, half_width, [(name, _maker(name)) for name in samplers], level=level, progress=report
+        )
+
+
+def _maker(name: str) -> Callable[[Design, int, int], Sampler]:
+    from inspect import signature
+
+    made = plugins().sampler(name, Kind.REPEATS)
+    takes_budget = "budget" in signature(made).parameters
+
+    def make(design: Design, seed: int, budget: int) -> Sampler:
+        known: dict[str, Any] = {"budget": budget} if takes_budget else {}
+        return made(design, seed=seed, **known)
+
+    return make
+
+
+def show_plans(plans: Sequence[RepeatPlan], half_width: float, level: float) -> None:
+    """As a table."""
+    table = Table(box=None, caption_justify="left")
+    for column in ("", "per item", "calls", "calls, 90% sure"):
+        table.add_column(column, justify="right" if column else "left")
+    for plan in plans:
+        table.add_row(plan.strategy, f"{plan.per_item:.1f}", f"{plan.calls:,}", f"{plan.calls_upper:,}")
+    table.caption = Text(
+        f"Until each item is known to ±{half_width:g} ({level:.0%}), if scores vary as in the pilot. Calls: "
+        "the median over worlds that fit it; the last column is enough in 90% of them. No sampler needs "
+        "fewer than the last row."
+    )
+    Console().print(table)
+
+
+def as_json(plans: Sequence[RepeatPlan], half_width: float, level: float) -> dict[str, Any]:
+    """For programs."""
+    return {"item_half_width": half_width, "level": level, "plans": [asdict(plan) for plan in plans]}
