@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -223,7 +224,7 @@ def test_an_audit_store_that_something_else_wrote_into(
 ) -> None:
     path = tmp_path / "a.sqlite"
     path.write_bytes(store_bytes)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         tables = ("contexts", "draws", "labels")
         columns = [(t, c[1], "rowid = 1") for t in tables for c in db.execute(f"PRAGMA table_info({t})")]
         columns += [("meta", "value", f"key = '{key}'") for (key,) in db.execute("SELECT key FROM meta")]

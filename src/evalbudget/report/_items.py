@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -58,8 +59,9 @@ class Items(Section):
         variance[np.nanmax(kept, axis=-1) == np.nanmin(kept, axis=-1)] = (
             0.0  # whatever the mean is rounded to
         )
-        variance_counts, variance_edges = np.histogram(variance, _BINS)
-        mean_counts, mean_edges = np.histogram(mean, _BINS)
+        variance_counts, variance_edges = np.histogram(variance, _BINS, (0.0, float(variance.max()) or 1.0))
+        still = float(mean.min()) == float(mean.max())
+        mean_counts, mean_edges = np.histogram(mean, 1 if still else _BINS)
         return cls(
             variance_edges=tuple(variance_edges.tolist()),
             variance_counts=tuple(variance_counts.tolist()),
@@ -89,9 +91,9 @@ class Items(Section):
         """The two histograms side by side."""
         table = new_table("items", self.label, ["variance", "", "items", "mean", " ", "items "])
         table.columns[1].justify = table.columns[4].justify = "left"
-        rows = zip(
+        rows = zip_longest(
             *(_rows(self.variance_edges, self.variance_counts), _rows(self.mean_edges, self.mean_counts)),
-            strict=True,
+            fillvalue=("", "", ""),
         )
         for variance, mean in rows:
             table.add_row(*variance, *mean)

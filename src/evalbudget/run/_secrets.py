@@ -12,7 +12,10 @@ _NAME = (
     r"(?:\w+_)?(?:api_?key|access_key|secret|password|(?:api|auth|access|bearer|hf)_?token|credentials)\w*"
 )
 _IS_SECRET = re.compile(rf"{_NAME}|token|headers?|authorization", re.IGNORECASE)
-_GIVEN = re.compile(rf"""(\b(?:{_NAME})["']?\s*[=:]\s*)(?:"[^"]*"|'[^']*'|[^,}}]+)""", re.IGNORECASE)
+_NAMED = rf"(?:{_NAME}|(?<![\w.-])(?:token|headers?|authorization)(?=[\"']?\s*[=:]))"
+_GIVEN = re.compile(
+    rf"""(\b{_NAMED}["']?\s*[=:]\s*)(?:\{{[^}}]*\}}?|"[^"]*"|'[^']*'|[^,}}]+)""", re.IGNORECASE
+)
 _IN_ADDRESS = re.compile(r"(\w://)[^/\s@]+@")
 _LONG_ENOUGH = 8
 """Characters of a variable's value that are taken for a secret, not for a word that occurs anyway."""

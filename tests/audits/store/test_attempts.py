@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,13 +19,15 @@ SAID = Reply(7, "B", "Because \ud83d it is.", {"openai/a": {"input_tokens": 9, "
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> AuditStore:
-    return audit(tmp_path / "a.sqlite", config={"delta": 0.05, "seed": 3, "max_labels": 3})
+def store(tmp_path: Path) -> Iterator[AuditStore]:
+    with audit(tmp_path / "a.sqlite", config={"delta": 0.05, "seed": 3, "max_labels": 3}) as store:
+        yield store
 
 
 def test_a_label_keeps_what_its_scorer_said_and_used(store: AuditStore) -> None:
     number = store.attempts.begin(6, JUROR)
-    under_way = AuditStore.open(store.path).attempts.all()
+    with AuditStore.open(store.path) as again:
+        under_way = again.attempts.all()
     assert [(a.number, a.draw, a.by, a.reply) for a in under_way] == [(number, 6, JUROR, None)]
     assert 6 not in store.labels.counting()
     store.attempts.finish(number, SAID)
@@ -69,7 +73,8 @@ def test_a_label_that_was_bought_counts_once(store: AuditStore) -> None:
 
 
 def test_without_a_limit_there_is_none(tmp_path: Path) -> None:
-    assert audit(tmp_path / "a.sqlite").attempts.left is None
+    with audit(tmp_path / "a.sqlite") as store:
+        assert store.attempts.left is None
 
 
 def test_a_reply_is_to_an_attempt_and_for_good(store: AuditStore) -> None:
@@ -81,7 +86,7 @@ def test_a_reply_is_to_an_attempt_and_for_good(store: AuditStore) -> None:
     with pytest.raises(InvalidInputError, match="asked for no label"):
         store.attempts.begin(2, JUROR)
     store.close()
-    with sqlite3.connect(store.path) as raw:
+    with closing(sqlite3.connect(store.path)) as raw, raw:
         for statement in ("UPDATE replies SET score = 1", "DELETE FROM attempts", "DELETE FROM replies"):
             with pytest.raises(sqlite3.IntegrityError, match="only ever added"):
                 raw.execute(statement)
@@ -91,7 +96,7 @@ def test_a_reply_is_to_an_attempt_and_for_good(store: AuditStore) -> None:
 def as_of_version_1(store: AuditStore) -> Path:
     """The same file as the first version wrote it."""
     store.close()
-    with sqlite3.connect(store.path) as raw:
+    with closing(sqlite3.connect(store.path)) as raw, raw:
         for table in ("replies", "attempts"):
             raw.execute(f"DROP TABLE {table}")
         raw.execute("PRAGMA user_version = 1")

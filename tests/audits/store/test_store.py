@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,7 +105,7 @@ def test_files_that_are_no_stores_are_refused(tmp_path: Path, content: bytes) ->
 
 def test_a_store_of_another_format_is_refused(store: AuditStore) -> None:
     store.close()
-    with sqlite3.connect(store.path) as raw:
+    with closing(sqlite3.connect(store.path)) as raw, raw:
         raw.execute("PRAGMA user_version = 99")
     raw.close()
     with pytest.raises(AuditStoreError, match="has format 99; this version of evalbudget reads format 2"):

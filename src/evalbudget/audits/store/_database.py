@@ -178,10 +178,14 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
             path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=64
         )
-        # A rollback journal keeps everything in the one file, which people copy and send around; with
-        # FULL a label is on the disk before its labeller is told so.
-        for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
-            connection.execute(f"PRAGMA {pragma}")
+        try:
+            # A rollback journal keeps everything in the one file, which people copy and send around; with
+            # FULL a label is on the disk before its labeller is told so.
+            for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
+                connection.execute(f"PRAGMA {pragma}")
+        except BaseException:
+            connection.close()
+            raise
     except sqlite3.Error as ex:
         raise AuditStoreError(f"audit store {path} cannot be opened: {ex}") from ex
     return connection

@@ -24,8 +24,7 @@ class AuditSettings:
     Attributes:
         store: file of the audit.
         models: as the host is given them.
-        judge: scorer of the task whose scores are audited, ``name`` or ``name.key``, or the model role that
-            it asks; None for the first.
+        judge: whose scores are audited, as the host names it; None for the task's first.
         scale: of judge and labels.
         items: only the first so many items; None for all.
         labels_from: scorer of the task that labels; None for humans.
@@ -42,6 +41,19 @@ class AuditSettings:
     policy: type[AuditPolicy]
     options: Mapping[str, Any]
 
+    @staticmethod
+    def check_options(options: Mapping[str, Any]) -> None:
+        """Refuse, as options of the sampler, what the command says otherwise.
+
+        Raises:
+            InvalidInputError: there is one.
+        """
+        for name in ("store", "task", "models", "n_models", "n_items"):
+            if name in options:
+                raise InvalidInputError(
+                    f"{name} is no option of an audit's sampler; name task and models as ever"
+                )
+
     @classmethod
     def of(
         cls,
@@ -51,7 +63,7 @@ class AuditSettings:
         sampler: str | None = None,
         judge: str | None = None,
         score_range: str | None = None,
-        items: int | None = None,
+        items: Any = None,
         labels_from: str | None = None,
         **options: Any,
     ) -> AuditSettings:
@@ -71,8 +83,8 @@ class AuditSettings:
             raise InvalidInputError(
                 f"{judge!r} cannot check itself; name another scorer to label or as the judge"
             )
-        if items is not None and items < 1:
-            raise InvalidInputError(f"items is {items}; give 1 or more")
+        if items is not None and (not isinstance(items, int) or items < 1):
+            raise InvalidInputError(f"items is {items}; give a whole number, 1 or more")
         given = {k: v for k, v in options.items() if v is not None}
         for flag in FLAGS:
             if flag.name in given and flag.name not in policy.options():

@@ -123,7 +123,7 @@ class Standing:
 
     def as_sentence(self, text: str) -> str:
         """With a capital, unless a model's name begins it."""
-        if self.winner is not None and text.startswith(self.winner):
+        if self.winner is not None and text.startswith(f"{self.winner} "):
             return text
         return f"{text[:1].upper()}{text[1:]}"
 

@@ -107,11 +107,11 @@ class AuditStore:
         try:
             store = cls(db)
             check_rows(db, store.design)
+            if expected is not None:
+                expected = expected.as_far_as_known(store.design)
         except BaseException:
             db.close()
             raise
-        if expected is not None:
-            expected = expected.as_far_as_known(store.design)
         if expected is not None and expected.fingerprint != store.design.fingerprint:
             differences = expected.differences(store.design)
             store.close()

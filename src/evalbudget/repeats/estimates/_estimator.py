@@ -16,7 +16,20 @@ from evalbudget.sampler import Allocation
 
 log = logging.getLogger(__name__)
 
-_OURS = ("estimate", "stderr", "lower", "upper", "repeats", "items", "readings", "plain_mean", "all")
+_OURS = (
+    "estimate",
+    "stderr",
+    "lower",
+    "upper",
+    "repeats",
+    "items",
+    "readings",
+    "plain",
+    "all",
+    "anytime",
+    "bias",
+)
+"""First words of rows that are ours."""
 
 
 class Need(StrEnum):
@@ -25,7 +38,7 @@ class Need(StrEnum):
     WEIGHTS = "weights"
     """Of each reading a weight that was fixed before its score was seen."""
     EVEN = "even repeats"
-    """Every item is asked equally often, whatever its scores are."""
+    """How often an item is asked does not depend on scores: equally often, as far as the budget goes."""
     RANGE = "score range"
     """The smallest and the largest possible score are declared."""
 

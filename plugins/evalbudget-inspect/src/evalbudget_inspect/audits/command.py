@@ -61,11 +61,7 @@ def run_audit(
         raise InvalidInputError("which models? Name those to compare: --model a,b")
     folder = str(parsed.get("log_dir") or "./logs")
     given = dict(ours)
-    for name in ("store", "task", "models", "n_models", "n_items"):
-        if name in given:
-            raise InvalidInputError(
-                f"{name} is no option of an audit's sampler; name task and models as ever"
-            )
+    AuditSettings.check_options(given)
     settings = AuditSettings.of(store=store, models=models, **given)
     given["store"] = str(settings.store.resolve())
     if parsed.get("log_buffer") is None and "://" not in folder:

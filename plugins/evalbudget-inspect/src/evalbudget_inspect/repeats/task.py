@@ -187,7 +187,7 @@ def _metric(config: Config, *, drives: bool, accuracy: bool) -> Metric:
             low=low,
             high=high,
             accuracy=accuracy,
-            estimators=list(config.estimators),
+            estimators=list(config.estimators) if drives else [],
         )
     return panel_estimates(
         judges=list(config.panel.judges),

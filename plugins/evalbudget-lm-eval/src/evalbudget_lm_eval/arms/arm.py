@@ -133,7 +133,7 @@ def check_arms(arms: Sequence[Arm], least: int = 2) -> None:
         if key in described:
             raise InvalidInputError(
                 f"arms {described[key]} and {arm.name} are the same model with the same arguments, so "
-                "neither can win; drop one (to ask one model repeatedly: evalbudget lm-eval run)"
+                "nothing tells them apart; drop one (to ask one model repeatedly: evalbudget lm-eval run)"
             )
         described[key] = arm.name
 
@@ -143,8 +143,13 @@ def folder_of(name: str) -> str:
     return str(sanitize_model_name(name))
 
 
-def check_known(arms: Sequence[Arm], record: Record) -> None:
+def check_known(arms: Sequence[Arm], record: Record, anew: str = "another --journal") -> None:
     """Refuse arms that were other models when the record began.
+
+    Args:
+        arms: the models.
+        record: of a race or an audit.
+        anew: by which one begins anew.
 
     Raises:
         JournalError: an arm has another model or other arguments.
@@ -154,5 +159,5 @@ def check_known(arms: Sequence[Arm], record: Record) -> None:
         if before is not None and before != arm.description:
             raise JournalError(
                 f"arm {arm.name} was {before} when {record.path} was begun, and is {arm.description} now; "
-                "give it a name of its own, or begin anew with another --journal"
+                f"give it a name of its own, or begin anew with {anew}"
             )

@@ -5,22 +5,32 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from evalbudget.audits.store import Answer, Scale
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.run import said_by
 from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable
-from evalbudget_lm_eval.audits.answers import prompt_of, readable, score_of
+from evalbudget_lm_eval.audits.answers import prompt_of, readable, response_of, score_of
 from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.run.record import AUDIT
+from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off
 from evalbudget_lm_eval.run.rounds import Rounds
 
 ATTEMPTS = 2
-"""So often a document may fail before it is taken as it is."""
+"""So often a document may fail, while the model answers others, before it is taken as it is."""
+IN_ALL = 4
+"""So often it may fail though nothing came after it, as where a server is gone."""
+_IDLE = 2  # passes without a single answer, after which the model is taken to be gone
 
 
 class AuditArm:
     """Buys one model's answers, and keeps them.
+
+    A failure counts for its document if the model answers another one afterwards, or if the document failed
+    before: an outage costs no document its answer. An answer without a judge's score is scored once more; its
+    model is not asked again.
 
     Args:
         stable: all models.
@@ -42,39 +52,85 @@ class AuditArm:
         self._seed = f"{seed} {entrant.arm.name}"
         self._rounds: Rounds | None = None
         self._answers: dict[int, tuple[Answer, float]] = {}
-        self._failures: Counter[int] = Counter()
+        self._again: dict[int, Asked] = {}  # answers whose judge failed, to be scored once more
+        self._failures: Counter[int] = Counter()  # that count
+        self._in_all: Counter[int] = Counter()
+        self._last: list[int] = []  # documents that failed since the model last answered
         self._errors: dict[int, str] = {}
-        for one in entrant.kept.bought:
+        self._idle = 0
+        kept = entrant.kept
+        count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[AUDIT]))
+        for one in kept.bought:
             if one.answer is None:
                 self._note_failure(one.asked.doc_id, one.error or "")
             else:
                 self._take(one.answer)
 
+    @property
+    def name(self) -> str:
+        """Of the arm."""
+        return self._entrant.arm.name
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its model is loaded."""
+        return self._entrant.is_alive
+
+    @property
+    def unanswered(self) -> int:
+        """Documents that were given up."""
+        return sum(self._is_given_up(document) for document in self._in_all)
+
+    @property
+    def unjudged(self) -> int:
+        """Answers that have no score, though a judge was to give one."""
+        if self._metric is None:
+            return 0
+        return sum(math.isnan(score) for _, score in self._answers.values())
+
     def answer(self, document: int) -> tuple[Answer, float] | None:
         """What people read, and the judge's score (nan: none); None if the model has yet to be asked."""
         if document in self._answers:
             return self._answers[document]
-        if self._failures[document] < ATTEMPTS:
+        if not self._is_given_up(document):
             return None
-        prompt = prompt_of(self._task, self._task.eval_docs[document])
+        prompt = prompt_of(self._task, document)
         return Answer(prompt, f"(no answer: {self._errors[document]})"), math.nan
 
     def ask(self, documents: Sequence[int]) -> None:
         """Have documents answered; each fails at most once.
 
         Raises:
-            InvalidInputError: the model cannot be loaded or answers nothing, or a score is not on the scale.
+            InvalidInputError: the model cannot be loaded or answers nothing, the task cannot score what it
+                said, or a score is not on the scale.
         """
-        name = self._entrant.arm.name
-        primed = self._stable.ready(self._entrant)
+        try:
+            primed = self._stable.ready(self._entrant)
+        except EvalbudgetError:
+            raise
+        except Exception as ex:  # the host's: weights or a package that are not there
+            raise self._gone("cannot be loaded", said_by(ex)) from ex
         if self._rounds is None:
-            self._rounds = Rounds(primed, self._entrant.kept, self, arm=name, seed=self._seed)
-        cells = [Asked(self._stable.task, document, self._failures[document]) for document in documents]
+            self._rounds = Rounds(primed, self._entrant.kept, self, seed=self._seed)
+        cells = [
+            self._again.get(document) or Asked(self._stable.task, document, self._in_all[document])
+            for document in documents
+        ]
+        before = len(self._answers)
         first = 0 if self._answers else 1  # the first alone shows whether scores are on the scale
-        for part in (cells[:first], cells[first:]):
-            self._rounds.ask(part)
-        if not self._answers:
-            self.down((), InvalidInputError(self._errors[documents[-1]]))
+        try:
+            for part in (cells[:first], cells[first:]):
+                self._rounds.ask(part)
+        except EvalbudgetError:
+            raise
+        except Exception as ex:  # whatever the task's own code raises on the first answers
+            raise InvalidInputError(
+                f"the task cannot score what {self.name} said ({said_by(ex)}); mend the task, then run the "
+                "same command again: what was said is kept"
+            ) from ex
+        self._idle = 0 if len(self._answers) > before or self._again else self._idle + 1
+        if self._idle >= _IDLE:
+            raise self._gone("answers nothing", self._errors[documents[-1]])
 
     # told by the rounds
 
@@ -84,8 +140,17 @@ class AuditArm:
             self._take(answer)
 
     def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:
-        """Count it; what fails again is taken as it is."""
-        self._entrant.kept.fail(asked, float(paid), said_by(error), alone=not paid)
+        """Count it; an answer that the task cannot score is kept without a score."""
+        kept = self._entrant.kept
+        said = kept.said.get(asked, {}).get(0)
+        if paid and said:
+            document = self._task.eval_docs[asked.doc_id]
+            record = {"doc": document, "resps": [said], "filter": "none", "metrics": []}
+            answer = Answered.of(asked, [record], 1)
+            kept.answer(answer)
+            self._keep(answer, math.nan)
+            return
+        kept.fail(asked, float(paid), said_by(error), alone=not paid)
         self._note_failure(asked.doc_id, said_by(error))
 
     def pays(self, calls: int) -> bool:
@@ -102,15 +167,38 @@ class AuditArm:
         Raises:
             InvalidInputError: always.
         """
-        raise InvalidInputError(
-            f"arm {self._entrant.arm.name} answers nothing ({said_by(error)}); mend it, then run the same "
-            "command again: what was answered is kept"
+        raise self._gone("answers nothing", said_by(error))
+
+    def _gone(self, what: str, why: str) -> InvalidInputError:
+        return InvalidInputError(
+            f"arm {self.name} {what} ({why}); mend it, then run the same command again: what was "
+            "answered is kept"
         )
 
     def _take(self, answer: Answered) -> None:
         score = math.nan if self._metric is None else score_of(answer, self._metric, self._scale)
+        unjudged = self._metric is not None and math.isnan(score) and bool(answer.records[0]["metrics"])
+        if unjudged and answer.doc_id not in self._again:
+            self._again[answer.doc_id] = answer.asked
+            self._entrant.kept.said[answer.asked] = {0: [response_of(answer)]}
+            return
+        self._again.pop(answer.doc_id, None)
+        self._keep(answer, score)
+
+    def _keep(self, answer: Answered, score: float) -> None:
         self._answers[answer.doc_id] = (readable(self._task, answer), score)
+        for document in self._last:
+            self._failures[document] += 1
+        self._last.clear()
 
     def _note_failure(self, document: int, error: str) -> None:
-        self._failures[document] += 1
         self._errors[document] = error
+        self._in_all[document] += 1
+        if self._failures[document]:
+            self._failures[document] += 1
+        else:
+            self._last.append(document)
+
+    def _is_given_up(self, document: int) -> bool:
+        failed = self._failures[document] >= ATTEMPTS or self._in_all[document] >= IN_ALL
+        return failed and document not in self._answers

@@ -74,11 +74,14 @@ def go_on(order: Order, task_manager: TaskManager) -> Standing:
         judge = judge_identity(name, task, metric)
     documents = documents_of(name, task, order.host)[: settings.items]
     design = settings.design([str(document) for document in documents], judge)
-    with only_run(settings.store), _store(settings.store, design, order.command) as store:
-        record = Record.open(answers_of(settings.store), AUDIT, {"task": name, **settings_of(order.host)})
+    asked = {"task": name, **settings_of(order.host), **({} if judge is None else {"judge": judge})}
+    with only_run(settings.store):
+        if settings.store.exists():
+            AuditStore.open(settings.store, design).close()  # refused before the record is looked at
+        record = Record.open(answers_of(settings.store), AUDIT, asked)
         stable: Stable | None = None
         try:
-            check_known(order.arms, record)
+            check_known(order.arms, record, "another STORE")
             host = {**order.host, "task_manager": task_manager}
             stable = Stable(
                 *(list(order.arms), name, order.spec, documents_of(name, task, order.host)),
@@ -86,10 +89,12 @@ def go_on(order: Order, task_manager: TaskManager) -> Standing:
             )
             seed = int(settings.options.get("seed", 0))
             arms = [AuditArm(stable, each, task, metric, settings.scale, seed) for each in stable.entrants]
-            while contexts := AuditRun(store).contexts:
-                _answer(contexts, arms, documents)
-                _record(store, contexts, arms, documents)
-            return weigh(store)
+            with _store(settings.store, design, order.command) as store:
+                while contexts := AuditRun(store).contexts:
+                    _answer(contexts, arms, documents)
+                    _record(store, contexts, arms, documents)
+                _tell(arms)
+                return weigh(store)
         finally:
             if stable is not None:
                 stable.close()
@@ -120,9 +125,22 @@ def _answer(contexts: Sequence[Context], arms: Sequence[AuditArm], documents: Se
         }
         if not any(open_.values()):
             return
-        for number, asked in open_.items():
-            if asked:
-                arms[number].ask(list(dict.fromkeys(asked)))
+        # those that are loaded come first: a pass then loads every other model once
+        for number in sorted(open_, key=lambda number: not arms[number].is_alive):
+            if open_[number]:
+                arms[number].ask(list(dict.fromkeys(open_[number])))
+
+
+def _tell(arms: Sequence[AuditArm]) -> None:
+    for arm in arms:
+        if arm.unanswered or arm.unjudged:
+            log.warning(
+                "evalbudget: of arm %s %d documents have no answer after repeated failures, and %d answers "
+                "no score; people label them as they are",
+                arm.name,
+                arm.unanswered,
+                arm.unjudged,
+            )
 
 
 def _record(

@@ -90,6 +90,7 @@ def beside_results(arguments: Sequence[str]) -> list[str]:
             folder = Path(value if equals else "".join(left[place + 1 : place + 2]))
             del left[place : place + 1 + (not equals)]
             break
+    folder = folder.parent if folder.suffix == ".json" else folder  # as the host takes a file's name
     folder.mkdir(parents=True, exist_ok=True)
     return [str(folder / "audit.sqlite"), *left]
 
@@ -119,15 +120,18 @@ def _run(
     from evalbudget.audits.store import AuditSettings
     from evalbudget.run import shown
 
-    options = read_options(sampler_options, FLAGS, spelled(SAMPLER_OPTION))
+    options = read_options(sampler_options, (*FLAGS, LABELS_FROM), spelled(SAMPLER_OPTION))
     from evalbudget_lm_eval.arms.arm import check_arms, parse_arm
     from evalbudget_lm_eval.arms.host_flags import read_flags
     from evalbudget_lm_eval.audits.batches import Order, go_on
 
     models = [parse_arm(text) for text in arms]
     check_arms(models, least=1)
+    AuditSettings.check_options(options)
     settings = AuditSettings.of(store=store, models=[model.name for model in models], **given, **options)
     flags = read_flags(args, models)
+    if flags.tracker.get("output_path"):  # abbreviated, or from a --config file
+        raise InvalidInputError(f"--output_path {_IN_PART}")
     again = shown(["evalbudget", "lm-eval", "audit", *click.get_current_context().meta[_TYPED]])
     order = Order(flags.arms, flags.task, settings, keep, flags.options, again)
     try:
