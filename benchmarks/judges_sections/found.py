@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from places import ROOT
 
 Floats = NDArray[np.float64]
-PAPER_F = {"Qwen": 638.0, "Llama": 446.0, "GPT": 602.0}
 
 
 def data() -> Path:

@@ -54,7 +54,7 @@ def errata_table(errata: Sequence[Erratum]) -> Table:
     return Table("Errata", columns, tuple(astuple(erratum) for erratum in errata))
 
 
-def verdict(reproduced: bool, why: str = "") -> str:
-    """``reproduced`` or ``not reproduced``, and why."""
-    said = "reproduced" if reproduced else "not reproduced"
-    return f"{said}: {why}" if why else said
+def verdict(reproduced: bool, why: str = "", otherwise: str = "") -> str:
+    """``reproduced`` and why, or ``not reproduced`` and why it is otherwise."""
+    said, reason = ("reproduced", why) if reproduced else ("not reproduced", otherwise)
+    return f"{said}: {reason}" if reason else said

@@ -84,7 +84,7 @@ def alone() -> Alone:
         "m = 10",
         "m = 10, bootstrap",
         "Table 2 implies, m = 1",
-        "m = 10",
+        "Table 2 implies, m = 10",
     )
     note = "95% intervals over scenarios, 80 of them; the same simulated table in all rows."
     return Alone(

@@ -225,7 +225,7 @@ def all_against_random(draws: int) -> Order:
                 "judge",
                 "Eqs. 3-4: better",
                 "expected in a pool of ten, B = 5: A / B, x 1e-3",
-                "better",
+                "better there",
                 "A better, share of tables",
             ),
             tuple(rows),
