@@ -10,6 +10,7 @@ Usage::
 from __future__ import annotations
 
 from papers_sections.cyclicjudge import cyclicjudge
+from papers_sections.pp_lucb import pp_lucb
 from sections import Page, command
 
 PAGE = Page(
@@ -18,6 +19,7 @@ PAGE = Page(
     title="Papers: their experiments in their own constants, published figures beside measured ones",
     sections={
         "cyclicjudge": cyclicjudge,
+        "pp-lucb": pp_lucb,
     },
 )
 
