@@ -15,6 +15,7 @@ from papers_sections.claims import Claim, Erratum, claims_table, errata_table, v
 
 TRIALS = 300
 LITERALS = 20
+NULLS = 200
 SEQUENCES = 10_000
 PAPER_RUNS = 20
 """The paper says 20 to 30."""
@@ -37,7 +38,7 @@ def pp_lucb(quick: bool, seeds: int | None = None) -> Found:
     literals = 2 if quick else LITERALS
     gaps = GAPS[2:] if quick else GAPS
     world, by_score = constants(20_000 if quick else 500_000)
-    null, wrong = nulls(3 if quick else trials, 200 if quick else 600)
+    null, wrong = nulls(3 if quick else min(trials, NULLS), 200 if quick else 300)
     judged, judge_alone = judge_only(trials)
     found = _Measured(
         stops(trials, literals, gaps),

@@ -157,6 +157,13 @@ def test_the_oracle_is_neyman_with_the_truth_and_needs_no_warm_up() -> None:
     assert [state.propensity(arm) for arm in range(2)] == pytest.approx([0.1, 0.3])
 
 
+@pytest.mark.parametrize("allocator", ["neyman", "uncertainty-weighted"])
+def test_only_the_oracle_looks_at_the_truth(allocator: str) -> None:
+    errors = [[0.1, 0.2] * 5, [0.3, 0.4] * 5]
+    told, untold = (taught(allocator, errors, [10, 10], truth=truth) for truth in ([0.2, 0.1], None))
+    assert [told.propensity(arm) for arm in range(2)] == [untold.propensity(arm) for arm in range(2)]
+
+
 def test_uncertainty_weighted_is_closeness_times_bias_times_variance() -> None:
     # means of the arms: .5 + their bias
     errors = [[0.3, 0.1, 0.3, 0.1, 0.3, 0.1], [-0.1, 0.2, -0.1, 0.2, -0.1, 0.2], [-0.2] * 5 + [-0.3]]

@@ -10,9 +10,10 @@ with R = (A/pi)(Y - F), M = 2 / pi_min, d = delta / K and psi the stitched bound
   l = 1.4 log log 2v + log(5.2/alpha), k_1 = 1.4355, k_2 = 1.2071, c = 1/pi_min;
 - the two parts of w spend d each, 2 delta in all: they get d/2 each.
 
-An arm is audited with pi = clip(lambda s, pi_min, 1), lambda such that pi is rho on average over the pulls so
-far; s is the :class:`Allocator`'s. The first pull of an arm is audited with pi_min. Before an arm has five
-labels, s is not known and pi is rho: the paper recommends a uniform warm-up and gives it no length.
+An arm is audited with pi = clip(lambda s, pi_min, 1), s as the :class:`Allocator` has it; lambda is such that
+these rates, weighted by the pulls that each arm has so far, are rho on average. The first pull of an arm is
+audited with pi_min. Before an arm has five labels, s is not known and pi is rho: the paper recommends a
+uniform warm-up and gives it no length.
 
 The paper has no labels that never come. Here R is then its midpoint over all labels, w grows by half of that
 range and the sum of squares by the largest, so that the interval holds whatever the label would have been.
@@ -97,7 +98,7 @@ class LucbState:
         allocator: see :class:`Allocator`.
         errata: see :class:`Errata`.
         prices: of a judge's score and of a label; for price-of-precision.
-        truth: for ``oracle``: E (Y - F)^2 of each arm, shape (arms,).
+        truth: for ``oracle``: E (Y - F)^2 of each arm, shape (arms,); the others do not look at it.
 
     Raises:
         InvalidInputError: fewer than two arms, a rate is no probability, a price cannot be used, or the
@@ -176,7 +177,7 @@ class LucbState:
     def _sizes(self) -> dict[int, float]:
         """S of every arm beyond its warm-up."""
         known = [k for k, a in enumerate(self._arms) if a.n and self._is_known(a)]
-        if self._truth is not None:
+        if self.allocator is Allocator.ORACLE and self._truth is not None:
             return {k: math.sqrt(self._truth[k]) for k in known}
         if self.allocator is Allocator.NEYMAN:
             return {k: math.sqrt(self._arms[k].residual) for k in known}
