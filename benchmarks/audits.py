@@ -10,7 +10,6 @@ Usage::
 from __future__ import annotations
 
 from audits_sections.hanna import hanna
-from audits_sections.literal import literal
 from audits_sections.recommended import batches, environments, nulls
 from audits_sections.small import one_system, small, small_nulls
 from sections import Page, command
@@ -20,7 +19,6 @@ PAGE = Page(
     name="audits",
     title="Audits: labels to find the best system with a judge, and what the verdicts hold",
     sections={
-        "literal": literal,
         "environments": environments,
         "small": small,
         "nulls": nulls,

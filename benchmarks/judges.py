@@ -9,7 +9,7 @@ Usage::
 
 from __future__ import annotations
 
-from judges_sections.components import components, interaction
+from judges_sections.components import interaction
 from judges_sections.predictions import predictions
 from judges_sections.repeats import repeats
 from judges_sections.replays import prices, real
@@ -21,7 +21,6 @@ PAGE = Page(
     name="judges",
     title="Judges: what rotation reaches, and what the intervals hold",
     sections={
-        "components": components,
         "interaction": interaction,
         "predictions": predictions,
         "real": real,

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from audits_sections.worlds import SYSTEMS, World
+from audits_sections.worlds import World
 from evalbudget.audits.policies import AuditConfig
 from evalbudget.audits.policies._eprocess_state import EProcess
-from evalbudget.audits.policies._lucb import CELLS, Allocator, LucbState
-from judges_sections.found import Floats
+from evalbudget.audits.policies._lucb import Allocator, LucbState
 
 PRICES = (1.0, 20.0)
 Make = Callable[[int, float, np.random.Generator], World]
@@ -94,8 +93,9 @@ def lucb(
     """PP-LUCB on an endless stream of items, until it stops or made ``most`` pulls."""
     rng = np.random.default_rng((seed, 77))
     truth = residuals(make, gap) if allocator == "oracle" else None
-    state = LucbState(SYSTEMS, allocator=Allocator(allocator), truth=truth, prices=PRICES, **options)
-    streams: list[Iterator[tuple[float, float, float]]] = [iter(())] * SYSTEMS
+    systems = make(1, gap, rng).human.shape[1]
+    state = LucbState(systems, allocator=Allocator(allocator), truth=truth, prices=PRICES, **options)
+    streams: list[Iterator[tuple[float, float, float]]] = [iter(())] * systems
     audits = 0
     while True:
         leader, challenger, parted = state.duel()
@@ -113,21 +113,14 @@ def lucb(
                 streams[arm] = iter(zip(*columns, strict=True))
                 pull = next(streams[arm])
             judge, human, u = pull
-            pi = state.propensity(arm, judge)
+            pi = state.propensity(arm)
             asked = u < pi
             audits += asked
             state.learn(arm, judge, pi, human if asked else None)
 
 
 @cache
-def residuals(make: Make, gap: float) -> Floats:
-    """E (Y - F)^2 of each system and cell, from 200,000 items."""
+def residuals(make: Make, gap: float) -> tuple[float, ...]:
+    """E (Y - F)^2 of each system, from 200,000 items."""
     world = make(200_000, gap, np.random.default_rng(5))
-    off = (world.human - world.judge) ** 2
-    cells = np.minimum((world.judge * CELLS).astype(int), CELLS - 1)
-    found = np.zeros((off.shape[1], CELLS))
-    for k in range(off.shape[1]):
-        count = np.bincount(cells[:, k], minlength=CELLS)
-        total = np.bincount(cells[:, k], weights=off[:, k], minlength=CELLS)
-        found[k] = total / np.maximum(count, 1)
-    return found
+    return tuple(((world.human - world.judge) ** 2).mean(axis=0).tolist())

@@ -12,7 +12,9 @@ from judges_sections.found import Floats
 
 SYSTEMS = 4
 SPREAD = 0.2
-"""Standard deviation of human scores, before they are clipped to [0, 1]."""
+"""Standard deviation of human ratings, before they are clipped to [0, 1]."""
+PAPER_BEST, PAPER_BIAS, PAPER_NOISE = 0.7, 0.1, 0.15
+"""Section 6 of PP-LUCB's paper: the best mean, and the judge's bias and noise before clipping."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,43 @@ def _world(judge: Floats, human: Floats, segment: NDArray[np.int64] | None = Non
 
 
 def paper(n: int, gap: float, rng: np.random.Generator) -> World:
-    """A judge with the same bias of .05 everywhere and noise .08."""
+    """Section 6 of PP-LUCB's paper: pass or fail, means .7 falling by the gap, judge + .1 + noise .15."""
+    return _passes(n, gap, rng, np.full(SYSTEMS, PAPER_BIAS))
+
+
+def paper_arm_bias(n: int, gap: float, rng: np.random.Generator) -> World:
+    """The same, but the judge's bias turned round for the best system: what the paper is about."""
+    return _passes(n, gap, rng, PAPER_BIAS * np.array([-1.0, 1.0, 1.0, 1.0]))
+
+
+def paper_tied(n: int, systems: int, rng: np.random.Generator) -> World:
+    """The paper's judge and passes, all systems equal."""
+    return _judged_passes((rng.random((n, systems)) < PAPER_BEST).astype(np.float64), PAPER_BIAS, rng)
+
+
+def paper_tied_arm_bias(n: int, systems: int, rng: np.random.Generator) -> World:
+    """All systems equal, but the judge is as much too hard on the first as it is too kind to the others."""
+    y = (rng.random((n, systems)) < PAPER_BEST).astype(np.float64)
+    return _judged_passes(y, PAPER_BIAS * np.where(np.arange(systems) == 0, -1.0, 1.0), rng)
+
+
+def _passes(n: int, gap: float, rng: np.random.Generator, bias: Floats) -> World:
+    means = PAPER_BEST - gap * np.arange(SYSTEMS)
+    return _judged_passes((rng.random((n, SYSTEMS)) < means).astype(np.float64), bias, rng)
+
+
+def _judged_passes(y: Floats, bias: Floats | float, rng: np.random.Generator) -> World:
+    return _world(y + bias + PAPER_NOISE * rng.standard_normal(y.shape), y)
+
+
+def impossible(n: int, gap: float, rng: np.random.Generator) -> World:
+    """Two systems that no judge tells apart: its scores are alike, humans say .2 + .8 F and .8 F."""
+    f = (rng.random((n, 2)) < 0.5).astype(np.float64)
+    return _world(f, 0.8 * f + np.array([0.2, 0.0]))
+
+
+def graded(n: int, gap: float, rng: np.random.Generator) -> World:
+    """Ratings in [0, 1]; a judge with the same bias of .05 everywhere and noise .08."""
     y = _human(n, gap, rng)
     return _world(y + 0.05 + 0.08 * rng.standard_normal(y.shape), y)
 
@@ -88,6 +126,7 @@ def uninformative(n: int, gap: float, rng: np.random.Generator) -> World:
 
 WORLDS: dict[str, Callable[[int, float, np.random.Generator], World]] = {
     "paper": paper,
+    "graded": graded,
     "arm-dependent bias": arm_bias,
     "three segments": three_segments,
     "80% binary": binary,

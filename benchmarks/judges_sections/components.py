@@ -1,54 +1,14 @@
-"""Variance components of crossed designs, the paper's estimator and the corrected one."""
+"""Variance components where judges differ by item: the paper's estimator and the corrected one."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from evalbudget.judges.estimates import JudgeScores, Source, variance_components
-from judges_sections.found import PAPER_F, Found, Target, World, biases, names
+from judges_sections.found import Found, Target, World, biases, names
 from references.anova import variance_components_literal
 
 IN_THE_PAPER = (Source.ITEM, Source.GENERATION, Source.RESIDUAL, Source.JUDGE)
-
-
-def components(quick: bool) -> Found:
-    n, m, K, R = 80, 10, 5, 20 if quick else 400
-    rows, targets = [], []
-    for model, f in PAPER_F.items():
-        sg = (f - 1) * (K - 1) / (n * m * K)
-        truth = np.array([2.0, 0.4, 1.0, sg])
-        world = World(2.0, 0.4, 0.0, 1.0, biases(K, sg))
-        rng = np.random.default_rng(int(f))
-        corrected, literal, fs = [], [], []
-        for _ in range(R):
-            scores = JudgeScores.from_table(world.draw(n, m, rng), judges=names(K))
-            c, (p, f_statistic) = variance_components(scores), variance_components_literal(scores)
-            values = [c.value for c in c.components]
-            corrected.append([*values[:2], values[3], values[4]])
-            literal.append([p[source] for source in IN_THE_PAPER])
-            fs.append(f_statistic)
-        for label, draws in (("corrected", corrected), ("paper", literal)):
-            mean, error = np.mean(draws, 0), np.std(draws, 0, ddof=1) / np.sqrt(R)
-            z = np.abs(mean - truth) / error
-            cells = (f"{a:.3f} ±{e:.3f}" for a, e in zip(mean, error, strict=True))
-            rows.append((model, label, *cells, f"{np.mean(fs):.0f} ({f:.0f})"))
-            targets.append(
-                Target(f"{model}, {label}: no bias", f"largest deviation {z.max():.1f} s.e.", z.max() < 3.5)
-            )
-    return Found(
-        f"Crossed designs of n = 80, m = 10, K = 5, {R} draws. Item 2, generation .4, residual 1; judge "
-        f"as implied "
-        "by the F statistics of the paper, sigma_gamma^2/sigma_eps^2 = (F - 1)(K - 1)/(nmK).",
-        ("model", "ANOVA", "item", "generation", "residual", "judge", "F (paper)"),
-        tuple(rows),
-        tuple(targets),
-        (
-            "The components of the paper's Table 2 were not available when this was written; only its F "
-            "statistics "
-            "were. What is checked is that components of a design of that size are recovered and that the F "
-            "statistics come back; the item and generation variances are ours.",
-        ),
-    )
 
 
 def interaction(quick: bool) -> Found:

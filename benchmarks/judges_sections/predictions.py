@@ -12,29 +12,27 @@ from evalbudget.judges.estimates import (
     variance_components,
 )
 from evalbudget.judges.schedules import All, Cyclic, JudgeSchedule, Random
-from judges_sections.found import PAPER_F, Found, Target, World, biases, names
+from judges_sections.found import Found, Target
+from papers_sections.judge_world import JUDGES, MODELS, scores_of
 
 CLASSES: dict[str, type[JudgeSchedule]] = {"all": All, "random": Random, "cyclic": Cyclic}
 
 
 def predictions(quick: bool) -> Found:
     n, K, R = 80, 5, 50 if quick else 2000
-    sg = (PAPER_F["GPT"] - 1) * (K - 1) / (n * 10 * K)
-    world = World(2.0, 0.4, 0.0, 1.0, biases(K, sg))
+    model = MODELS["GPT"]
     rng = np.random.default_rng(2)
-    pilot = variance_components(
-        JudgeScores.from_table(world.draw(40 if quick else 4000, 10, rng), judges=names(K))
-    )
+    pilot = variance_components(scores_of(model.table(rng, 40 if quick else 4000)))
     errors: dict[tuple[str, int], list[float]] = {}
     items = [str(i) for i in range(n)]
     for seed in range(R):
-        table = world.draw(n, 10, rng)
+        table = model.table(rng)
         for name, cls in CLASSES.items():
             for calls in (5, 10):
                 m = calls // K if name == "all" else calls
-                a = cls(items, names(K), epochs=m, seed=seed).assign()
+                a = cls(items, JUDGES, epochs=m, seed=seed).assign()
                 value = table[a.item, a.judge, a.epoch]
-                scores = JudgeScores.of(a.item, a.epoch, a.judge, value, judges=names(K), n_items=n)
+                scores = JudgeScores.of(a.item, a.epoch, a.judge, value, judges=JUDGES, n_items=n)
                 raw = not cls.weighs_judges
                 estimate = judge_mean_over_sampled_items(scores) if raw else panel_mean(scores)
                 errors.setdefault((name, calls), []).append(estimate.value)
@@ -60,14 +58,12 @@ def predictions(quick: bool) -> Found:
     net = 1 - (f_c - pilot["item"]) / (f_b - pilot["item"])
     return Found(
         f"Predicted variance of the panel mean (D study) against {R} fresh evaluations, n = 80, K = 5; "
-        f"GPT row as "
-        "under components.",
+        "GPT's column of the paper's Table 2, as on [the page of the papers](papers.md).",
         ("rotation", "calls per item", "predicted", "measured", "ratio", "without item variance"),
         tuple(rows),
         tuple(targets),
         (
             f"Random to cyclic at 5 calls: predicted {1 - f_c / f_b:.1%} less variance in all (measured "
             f"{cut:.1%} ±{2 / np.sqrt(R):.1%}), {net:.1%} without the items' share.",
-            "How large the total cut is depends on the item variance, which is ours.",
         ),
     )

@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = (
-    "literal",
     "environments",
     "small",
     "nulls",

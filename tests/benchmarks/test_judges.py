@@ -44,7 +44,7 @@ def invoke(*arguments: str) -> Result:
     return CliRunner().invoke(importlib.import_module("judges").main, arguments, catch_exceptions=False)
 
 
-SECTIONS = ("components", "interaction", "predictions", "real", "prices", "repeats", "period", "speed")
+SECTIONS = ("interaction", "predictions", "real", "prices", "repeats", "period", "speed")
 
 
 @pytest.mark.parametrize("section", SECTIONS)

@@ -256,7 +256,7 @@ def test_humans_alone_may_be_a_scorer_and_need_no_judge(folder: Path) -> None:
         assert store.progress().labelled == store.progress().wanted == 8
 
 
-TRUTH = "[[0.01, 0.01, 0.01, 0.01, 0.01], [0.04, 0.04, 0.04, 0.04, 0.04]]"
+TRUTH = "[0.01, 0.04]"
 
 
 @pytest.mark.parametrize("allocator", [each.value for each in Allocator])

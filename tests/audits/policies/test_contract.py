@@ -24,7 +24,7 @@ class TestHumanOnly(AuditPolicyContract):
     options: ClassVar[dict[str, Any]] = {"pilot": 12, "labels_per_batch": 10}
 
 
-TRUTH = [[0.01, 0.02, 0.03, 0.02, 0.01]] * 3
+TRUTH = [0.01, 0.02, 0.03]
 
 
 @pytest.mark.parametrize("allocator", [each.value for each in Allocator], scope="class")

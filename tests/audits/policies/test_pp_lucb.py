@@ -118,13 +118,89 @@ def test_systems_that_part_are_told_and_the_winner_is_the_leader() -> None:
 
 
 def test_the_oracle_goes_by_the_truth_it_is_given_also_as_text() -> None:
-    truth = [[0.0, 0.0, 0.0, 0.0, 0.09]] * 3
+    truth = [0.01, 0.04, 0.0]
     told = [begin(allocator="oracle", pulls=60, truth=given) for given in (truth, str(truth))]
     assert told[0].config == told[1].config
-    policy = play(told[0])
-    # no error below a judge's score of .8, so that labels are as rare there as they may be
-    assert {d.propensity for d in policy.draws if d.judge < 0.8} == {0.01}
-    assert min(d.propensity for d in policy.draws if d.judge >= 0.8) > 0.01
+    draws = play(told[0]).draws
+    # after the first pull of an arm: no error where the judge is exact, so that labels are as rare as may be
+    assert {d.propensity for d in draws if d.model == 2} == {0.01}
+    assert min(d.propensity for d in draws[4:] if d.model == 1) > 0.01
+
+
+def taught(
+    allocator: str, errors: list[list[float]], pulls: list[int], judge: float = 0.5, **options: Any
+) -> LucbState:
+    """Each arm's labels differ from the judge by these errors; the other pulls are not audited."""
+    state = LucbState(len(errors), allocator=Allocator(allocator), **options)
+    for arm, (own, n) in enumerate(zip(errors, pulls, strict=True)):
+        for t in range(n):
+            state.learn(arm, judge, 1.0, judge + own[t] if t < len(own) else None)
+    return state
+
+
+def average(state: LucbState, pulls: list[int]) -> float:
+    rates = [state.propensity(arm) for arm in range(len(pulls))]
+    return sum(n * pi for n, pi in zip(pulls, rates, strict=True)) / sum(pulls)
+
+
+def test_neyman_audits_an_arm_by_the_root_of_its_mean_squared_error() -> None:
+    pulls = [30, 10, 60]
+    state = taught("neyman", [[0.1] * 5, [-0.2, 0.2] * 3, [0.3] * 8], pulls, rho=0.2)
+    rates = [state.propensity(arm) for arm in range(3)]
+    level = 0.2 * 100 / (30 * 0.1 + 10 * 0.2 + 60 * 0.3)
+    assert rates == pytest.approx([level * 0.1, level * 0.2, level * 0.3])
+    assert average(state, pulls) == pytest.approx(0.2)
+
+
+def test_the_oracle_is_neyman_with_the_truth_and_needs_no_warm_up() -> None:
+    state = taught("oracle", [[], []], [50, 50], truth=[0.01, 0.09], rho=0.2)
+    assert [state.propensity(arm) for arm in range(2)] == pytest.approx([0.1, 0.3])
+
+
+@pytest.mark.parametrize("allocator", ["neyman", "uncertainty-weighted"])
+def test_only_the_oracle_looks_at_the_truth(allocator: str) -> None:
+    errors = [[0.1, 0.2] * 5, [0.3, 0.4] * 5]
+    told, untold = (taught(allocator, errors, [10, 10], truth=truth) for truth in ([0.2, 0.1], None))
+    assert [told.propensity(arm) for arm in range(2)] == [untold.propensity(arm) for arm in range(2)]
+
+
+def test_uncertainty_weighted_is_closeness_times_bias_times_variance() -> None:
+    # means of the arms: .5 + their bias
+    errors = [[0.3, 0.1, 0.3, 0.1, 0.3, 0.1], [-0.1, 0.2, -0.1, 0.2, -0.1, 0.2], [-0.2] * 5 + [-0.3]]
+    pulls = [6, 6, 6]
+    state = taught("uncertainty-weighted", errors, pulls, rho=0.3, least=0.01)
+    means = [sum(own) / 6 for own in errors]
+    variance = [sum((x - mean) ** 2 for x in own) / 6 for own, mean in zip(errors, means, strict=True)]
+    sizes = [(1 - (means[0] - m)) * abs(m) * v for m, v in zip(means, variance, strict=True)]
+    level = 0.3 * 3 / sum(sizes)
+    assert [state.propensity(arm) for arm in range(3)] == pytest.approx([level * s for s in sizes])
+
+
+@pytest.mark.parametrize("rho", [0.01, 0.05, 0.3, 0.7, 1.0])
+def test_the_average_rate_is_rho_where_rates_are_clipped(rho: float) -> None:
+    pulls = [20, 200, 40, 5]
+    state = taught("neyman", [[0.5] * 5, [0.01] * 5, [0.1] * 5, [0.3] * 5], pulls, rho=rho)
+    assert average(state, pulls) == pytest.approx(rho)
+    assert all(0.01 <= state.propensity(arm) <= 1.0 for arm in range(4))
+
+
+def test_an_arm_begins_with_the_least_rate_and_has_rho_until_it_has_five_labels() -> None:
+    state = LucbState(2, allocator=Allocator.NEYMAN, rho=0.2, least=0.02)
+    assert state.propensity(0) == 0.02
+    for _ in range(4):
+        state.learn(0, 0.5, 0.2, 0.6)
+    state.learn(0, 0.5, 0.2, None)
+    state.learn(0, 0.5, 0.2, math.nan)
+    assert state.propensity(0) == 0.2
+    for arm, error in ((0, 0.1), *[(1, 0.3)] * 5):
+        state.learn(arm, 0.5, 0.2, 0.5 + error)
+    assert state.propensity(0) < 0.2 < state.propensity(1)
+
+
+def test_a_judge_without_error_is_audited_at_rho_and_one_arm_without_error_rarely() -> None:
+    assert taught("neyman", [[0.0] * 5] * 2, [9, 9]).propensity(0) == 0.1
+    some = taught("neyman", [[0.0] * 5, [0.1] * 5], [9, 9], rho=0.8)
+    assert [some.propensity(arm) for arm in range(2)] == [0.01, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -139,9 +215,10 @@ def test_the_oracle_goes_by_the_truth_it_is_given_also_as_text() -> None:
         ({"max_labels": 0}, "max_labels is 0"),
         ({"batch": 0}, "batch is 0"),
         ({"allocator": "oracle"}, "only a simulation knows"),
-        ({"truth": "[[1, 2"}, "3 lists of 5 numbers"),
-        ({"truth": [[0.1] * 5] * 2}, "3 lists of 5 numbers"),
-        ({"truth": [[-0.1] * 5] * 3}, "of 0 or more"),
+        ({"truth": "[[1, 2"}, "3 numbers of 0 or more"),
+        ({"truth": [0.1] * 2}, "3 numbers of 0 or more"),
+        ({"truth": [-0.1] * 3}, "3 numbers of 0 or more"),
+        ({"truth": [[0.1] * 3] * 3}, "3 numbers of 0 or more"),
     ],
 )
 def test_settings_that_cannot_be_used_say_why(options: dict[str, Any], message: str) -> None:

@@ -230,20 +230,11 @@ def _attempts(score: float) -> int:
 
 
 def residuals(data: Judged) -> FloatArray:
-    """E (Y - F)^2 of each system and fifth of the scale, shape (models, 5): what an oracle knows."""
-    from evalbudget.audits.policies._lucb import CELLS
-
+    """E (Y - F)^2 of each system, shape (models,): what an oracle knows; of all, where nothing is known."""
     f, y = data.units
     off = (y - f) ** 2
-    cell = np.minimum(np.nan_to_num(f * CELLS), CELLS - 1).astype(int)
-    overall = float(np.nanmean(off))
-    found = np.full((len(data.models), CELLS), overall)
-    for k in range(len(data.models)):
-        for c in range(CELLS):
-            here = off[k][(cell[k] == c) & ~np.isnan(off[k])]
-            if here.size:
-                found[k, c] = here.mean()
-    return found
+    found = mean_of_known(off, 1)
+    return np.where(np.isnan(found), np.nanmean(off), found)
 
 
 def _row(

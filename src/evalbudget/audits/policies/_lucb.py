@@ -10,6 +10,11 @@ with R = (A/pi)(Y - F), M = 2 / pi_min, d = delta / K and psi the stitched bound
   l = 1.4 log log 2v + log(5.2/alpha), k_1 = 1.4355, k_2 = 1.2071, c = 1/pi_min;
 - the two parts of w spend d each, 2 delta in all: they get d/2 each.
 
+An arm is audited with pi = clip(lambda s, pi_min, 1), s as the :class:`Allocator` has it; lambda is such that
+these rates, weighted by the pulls that each arm has so far, are rho on average. The first pull of an arm is
+audited with pi_min. Before an arm has five labels, s is not known and pi is rho: the paper recommends a
+uniform warm-up and gives it no length.
+
 The paper has no labels that never come. Here R is then its midpoint over all labels, w grows by half of that
 range and the sum of squares by the largest, so that the interval holds whatever the label would have been.
 
@@ -21,10 +26,9 @@ References:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-
-import numpy as np
 
 from evalbudget.errors import InvalidInputError
 
@@ -40,27 +44,23 @@ class Errata(StrEnum):
 
 
 class Allocator(StrEnum):
-    """How the audit rate depends on what is known of an arm and a score; rho on average."""
+    """What an arm's audit rate is proportional to (section 6 of the paper); rho on average."""
 
     UNIFORM = "uniform"
-    """rho everywhere."""
+    """rho for every arm."""
     PRICE_OF_PRECISION = "price-of-precision"
-    """sqrt(c_F / c_Y) times residual spread over the judge's spread, per arm; no target rate."""
+    """sqrt(c_F / c_Y) times residual spread over the judge's spread: the rate itself, whatever rho is."""
     UNCERTAINTY = "uncertainty-weighted"
-    """Proportional to F (1 - F): the judge is unsure in the middle of the scale."""
+    """s = (1 - gap) |bias| variance: distance to the leader's mean, mean and variance of Y - F, as estimated.
+    The paper names the three factors and prints no formula."""
     NEYMAN = "neyman"
-    """Proportional to the estimated spread of Y - F in the cell (arm and a fifth of the scale)."""
+    """s = sqrt(g), g = E (Y - F)^2 of the arm, as estimated."""
     ORACLE = "oracle"
-    """Proportional to the true one, which a simulation knows."""
+    """s = sqrt(g) with the true g, which a simulation knows."""
 
 
-CELLS = 5
-"""Bins of judge scores that neyman and oracle tell apart."""
-
-
-def cell_of(judge: float) -> int:
-    """The bin of a score in [0, 1]."""
-    return min(int(judge * CELLS), CELLS - 1)
+WARM_UP = 5
+"""Labels of an arm before its residuals are relied on."""
 
 
 @dataclass
@@ -72,9 +72,19 @@ class _Arm:
     rr: float = 0.0
     slack: float = 0.0
     width: float = math.inf
-    count: list[float] = field(default_factory=lambda: [0.0] * CELLS)
-    seen: list[float] = field(default_factory=lambda: [0.0] * CELLS)
-    square: list[float] = field(default_factory=lambda: [0.0] * CELLS)
+    labels: int = 0
+    off: float = 0.0
+    square: float = 0.0
+
+    @property
+    def bias(self) -> float:
+        """Mean of Y - F over the labels: how often an arm is audited does not depend on its scores."""
+        return self.off / self.labels
+
+    @property
+    def residual(self) -> float:
+        """Mean of (Y - F)^2 over the labels."""
+        return self.square / self.labels
 
 
 class LucbState:
@@ -88,7 +98,7 @@ class LucbState:
         allocator: see :class:`Allocator`.
         errata: see :class:`Errata`.
         prices: of a judge's score and of a label; for price-of-precision.
-        truth: for ``oracle``: E (Y - F)^2 of each arm and cell, shape (arms, 5).
+        truth: for ``oracle``: E (Y - F)^2 of each arm, shape (arms,); the others do not look at it.
 
     Raises:
         InvalidInputError: fewer than two arms, a rate is no probability, a price cannot be used, or the
@@ -105,7 +115,7 @@ class LucbState:
         allocator: Allocator = Allocator.UNIFORM,
         errata: Errata = Errata.LITERAL,
         prices: tuple[float, float] = (1.0, 20.0),
-        truth: object = None,
+        truth: Sequence[float] | None = None,
     ) -> None:
         allocator, errata = Allocator(allocator), Errata(errata)  # members or their names
         least = (rho if allocator is Allocator.UNIFORM else 0.01) if least is None else least
@@ -136,7 +146,7 @@ class LucbState:
             )
         self.delta, self.rho, self.least = delta, rho, least
         self.allocator, self.errata, self.prices = allocator, errata, prices
-        self._truth = None if truth is None else np.asarray(truth, dtype=np.float64)
+        self._truth = None if truth is None else list(truth)
         self._arms = [_Arm() for _ in range(n_arms)]
 
     @property
@@ -144,47 +154,63 @@ class LucbState:
         """Judge scores taken in."""
         return sum(arm.n for arm in self._arms)
 
-    def propensity(self, arm: int, judge: float) -> float:
-        """Pi of a score, before the coin is thrown."""
-        if self.allocator is Allocator.UNIFORM:
-            return self.rho
+    def propensity(self, arm: int) -> float:
+        """Pi of the next pull, before the coin is thrown."""
         a = self._arms[arm]
-        if self.allocator is Allocator.UNCERTAINTY:
-            # F (1 - F) is 1/6 on average over a uniform scale
-            wanted = self.rho * 6.0 * judge * (1.0 - judge)
-        elif self.allocator is Allocator.PRICE_OF_PRECISION:
-            if a.n < 20 or sum(a.seen) < 5:
-                return self.rho
-            residual = sum(a.square) / sum(a.seen)
+        if not a.n:
+            return self.least
+        if self.allocator is Allocator.UNIFORM or not self._is_known(a):
+            return self.rho
+        if self.allocator is Allocator.PRICE_OF_PRECISION:
             spread = max(a.ff / a.n - (a.f / a.n) ** 2, 1e-6)
-            wanted = math.sqrt(self.prices[0] / self.prices[1] * residual / spread)
+            wanted = math.sqrt(self.prices[0] / self.prices[1] * a.residual / spread)
         else:
-            wanted = self._neyman(arm, cell_of(judge))
+            sizes = self._sizes()
+            if not any(sizes.values()):
+                return self.rho
+            wanted = sizes[arm] * self._level(sizes) if sizes[arm] > 0.0 else 0.0
         return min(1.0, max(self.least, wanted))
 
-    def _neyman(self, arm: int, cell: int) -> float:
-        a = self._arms[arm]
-        if self._truth is not None:
-            spread = [math.sqrt(g) for g in self._truth[arm].tolist()]
-        elif sum(a.seen) < 5:
-            return self.rho
-        else:
-            overall = sum(a.square) / sum(a.seen)
-            spread = [
-                math.sqrt((s + 2.0 * overall) / (n + 2.0)) for s, n in zip(a.square, a.seen, strict=True)
-            ]
-        weight = [c + 1.0 for c in a.count]
-        mean = sum(w * s for w, s in zip(weight, spread, strict=True)) / sum(weight)
-        return self.rho * spread[cell] / mean if mean > 0.0 else self.rho
+    def _is_known(self, a: _Arm) -> bool:
+        return a.labels >= WARM_UP or self.allocator is Allocator.ORACLE
+
+    def _sizes(self) -> dict[int, float]:
+        """S of every arm beyond its warm-up."""
+        known = [k for k, a in enumerate(self._arms) if a.n and self._is_known(a)]
+        if self.allocator is Allocator.ORACLE and self._truth is not None:
+            return {k: math.sqrt(self._truth[k]) for k in known}
+        if self.allocator is Allocator.NEYMAN:
+            return {k: math.sqrt(self._arms[k].residual) for k in known}
+        means = self.means()
+        leader = max(mean for mean in means if not math.isnan(mean))
+        return {k: self._uncertainty(self._arms[k], leader - means[k]) for k in known}
+
+    def _uncertainty(self, a: _Arm, gap: float) -> float:
+        variance = max(a.residual - a.bias**2, 0.0)
+        return max(1.0 - gap, 0.0) * abs(a.bias) * variance
+
+    def _level(self, sizes: Mapping[int, float]) -> float:
+        """Lambda: the pulls' average of clip(lambda s, pi_min, 1), piecewise linear in lambda, is rho."""
+        pulls = sum(self._arms[k].n for k in sizes)
+        bends: list[tuple[float, float]] = []
+        for k, s in sizes.items():
+            if s > 0.0:
+                slope = s * self._arms[k].n / pulls
+                bends += [(self.least / s, slope), (1.0 / s, -slope)]
+        average, slope, at = self.least, 0.0, 0.0
+        for bend, change in sorted(bends):
+            if slope > 0.0 and average + slope * (bend - at) >= self.rho:
+                return at + (self.rho - average) / slope
+            average, slope, at = average + slope * (bend - at), slope + change, bend
+        return at
 
     def learn(self, arm: int, judge: float, propensity: float, label: float | None) -> None:
         """Take one pull in; the label is None where no coin asked for one, nan where it never came."""
-        a, cell = self._arms[arm], cell_of(judge)
+        a = self._arms[arm]
         a.n += 1
         a.width = math.nan
         a.f += judge
         a.ff += judge * judge
-        a.count[cell] += 1.0
         if label is not None and math.isnan(label):
             a.r += (0.5 - judge) / propensity
             a.rr += (max(judge, 1.0 - judge) / propensity) ** 2
@@ -193,8 +219,9 @@ class LucbState:
             off = label - judge
             a.r += off / propensity
             a.rr += (off / propensity) ** 2
-            a.seen[cell] += 1.0
-            a.square[cell] += off * off
+            a.labels += 1
+            a.off += off
+            a.square += off * off
 
     def means(self) -> list[float]:
         """Theta of each arm; nan before its first pull."""

@@ -13,7 +13,7 @@ import numpy as np
 from evalbudget.audits._draw import AuditDraw
 from evalbudget.audits.policies._batch_policy import BatchPolicy
 from evalbudget.audits.policies._config import PolicyConfig
-from evalbudget.audits.policies._lucb import CELLS, Allocator, Errata, LucbState
+from evalbudget.audits.policies._lucb import Allocator, Errata, LucbState
 from evalbudget.audits.policies._verdict import AuditOutcome, Verdict
 from evalbudget.errors import InvalidInputError, UnknownNameError
 
@@ -30,8 +30,7 @@ class LucbConfig(PolicyConfig):
         pulls: stop after so many in all and name the leader; None: when leader and challenger have parted.
         batch: pulls of the leader, and as many of the challenger, before the labels are waited for; 1 as
             published.
-        truth: for ``oracle``: E (Y - F)^2 per system and fifth of the scale, shape (systems, 5); also as
-            JSON text.
+        truth: for ``oracle``: E (Y - F)^2 per system, also as JSON text.
 
     The others are those of :class:`PolicyConfig`.
 
@@ -46,7 +45,7 @@ class LucbConfig(PolicyConfig):
     errata: str = Errata.LITERAL
     pulls: int | None = None
     batch: int = 1
-    truth: tuple[tuple[float, ...], ...] | str | None = None
+    truth: tuple[float, ...] | str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,19 +60,18 @@ class LucbConfig(PolicyConfig):
             object.__setattr__(self, "truth", self._read_truth())
         self.state()
 
-    def _read_truth(self) -> tuple[tuple[float, ...], ...]:
-        wanted = (self.n_models, CELLS)
+    def _read_truth(self) -> tuple[float, ...]:
         try:
             given = json.loads(self.truth) if isinstance(self.truth, str) else self.truth
             truth = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
             truth = np.empty(0)
-        if truth.shape != wanted or not (np.isfinite(truth) & (truth >= 0.0)).all():
+        if truth.shape != (self.n_models,) or not (np.isfinite(truth) & (truth >= 0.0)).all():
             raise InvalidInputError(
-                f"truth must be {wanted[0]} lists of {CELLS} numbers of 0 or more, also as JSON: the judge's "
-                "mean squared error for each system and fifth of the scale"
+                f"truth must be {self.n_models} numbers of 0 or more, also as JSON: the judge's mean squared "
+                "error for each system"
             )
-        return tuple(map(tuple, truth.tolist()))
+        return tuple(truth.tolist())
 
     def state(self) -> LucbState:
         """What the algorithm knows before the first pull."""
@@ -85,7 +83,7 @@ class LucbConfig(PolicyConfig):
             allocator=Allocator(self.allocator),
             errata=Errata(self.errata),
             prices=(self.judge_price, self.label_price),
-            truth=self.truth,
+            truth=None if self.truth is None else self._read_truth(),
         )
 
 
@@ -140,7 +138,7 @@ class PPLUCB(BatchPolicy):
         return found
 
     def _propensity(self, model: int, item: int, judge: float) -> float:
-        return self.state.propensity(model, judge)
+        return self.state.propensity(model)
 
     def _learn(self, draws: Sequence[AuditDraw], labels: Mapping[int, float]) -> None:
         for draw in draws:

@@ -1,0 +1,1 @@
+"""Sections of ``benchmarks/papers.py``, one per paper: functions ``(quick) -> Found``."""
