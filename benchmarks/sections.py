@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -86,16 +86,27 @@ def command(page: Page) -> click.Command:
 
 
 def _print(out: Console, name: str, found: Found) -> None:
-    table = Table(title=name, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for column in found.columns:
-        table.add_column(column)
-    for row in found.rows:
-        table.add_row(*row)
     out.print(found.lead, markup=False)
-    out.print(table)
-    for line in (*found.notes, *map(_told, found.targets)):
+    _print_table(out, name, found.columns, found.rows, found.notes)
+    for table in found.tables:
+        out.print()
+        _print_table(out, table.title, table.columns, table.rows, table.notes)
+    for line in map(_told, found.targets):
         out.print(line, markup=False)
     out.print()
+
+
+def _print_table(
+    out: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]
+) -> None:
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*row)
+    out.print(table)
+    for note in notes:
+        out.print(note, markup=False)
 
 
 def _told(target: Target) -> str:
@@ -133,8 +144,15 @@ def render(page: Page, kept: Mapping[str, Any]) -> str:
     ]
     for section, entry in kept.items():
         parts.append(f"## {section}\n\n`{entry['command']} --write-docs`\n\n{entry['lead']}\n")
-        lines = [entry["columns"], ["---"] * len(entry["columns"]), *entry["rows"]]
-        parts.append("\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n")
-        parts.extend(f"{note}\n" for note in entry["notes"])
+        parts.extend(_rendered(entry))
+        for table in entry.get("tables", ()):
+            parts.extend((f"### {table['title']}\n", *_rendered(table)))
         parts.append("\n".join(f"- {_told(Target(**target))}" for target in entry["targets"]) + "\n")
     return "\n".join(parts)
+
+
+def _rendered(table: Mapping[str, Any]) -> list[str]:
+    """A table as Markdown, and its notes."""
+    lines = [table["columns"], ["---"] * len(table["columns"]), *table["rows"]]
+    shown = "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    return [shown, *(f"{note}\n" for note in table["notes"])]

@@ -34,14 +34,25 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Table:
+    """A further table of a section, under a title of its own."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Found:
-    """One section: a table of finished text, and what it shows."""
+    """One section: a table of finished text, and what it shows; more tables if one is not enough."""
 
     lead: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     targets: tuple[Target, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True)
