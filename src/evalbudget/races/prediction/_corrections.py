@@ -48,8 +48,8 @@ def corrected(draws: ModelDraws, rule: Coefficient = Coefficient.CORRECTED) -> C
     left = unseen - (lost.sum() - (np.cumsum(lost) - lost))
     share = left / np.maximum(unseen, 1)
     F, Phi = draws.unseen_prediction_sum * share, draws.unseen_prediction_sum_sq * share
-    sums = np.bincount(batch, weights=s, minlength=K)
-    predicted = np.bincount(batch, weights=f, minlength=K)
+    sums = np.bincount(batch, weights=s, minlength=K).astype(np.float64)
+    predicted = np.bincount(batch, weights=f, minlength=K).astype(np.float64)
     some = size > 0
     left, size, F, Phi = left[some], size[some], F[some], Phi[some]
     sums, predicted = sums[some], predicted[some]

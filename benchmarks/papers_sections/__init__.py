@@ -1,0 +1,1 @@
+"""Sections of ``benchmarks/papers.py``: functions ``(quick, seeds) -> Found``."""
