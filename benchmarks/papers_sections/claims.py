@@ -1,53 +1,60 @@
-"""The table a paper's section ends with: what it claims, and what came out here."""
+"""How a section on a paper ends: claims beside what was measured, errata beside what shows them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 
 from judges_sections.found import Table
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper.
+    """What a paper says, and what came out here.
 
     Attributes:
-        text: the statement.
-        published: its figure.
-        literal: ours, by the method as published.
-        recommended: ours, by the method recommended here.
-        verdict: in a few words.
+        claim: in a few words.
+        published: the paper's figure.
+        literal: by the paper's own method, here.
+        recommended: by what evalbudget does by default.
+        verdict: reproduced or not, and why not.
     """
 
-    text: str
+    claim: str
     published: str
     literal: str
     recommended: str
     verdict: str
 
 
-def claims_table(claims: tuple[Claim, ...]) -> Table:
-    """Claims as a table."""
-    return Table(
-        "Claims of the paper",
-        ("claim", "published", "literal here", "recommended here", "verdict"),
-        tuple((c.text, c.published, c.literal, c.recommended, c.verdict) for c in claims),
-    )
-
-
 @dataclass(frozen=True)
 class Erratum:
-    """One mistake of a paper, with the check that was just run."""
+    """What does not hold in a paper.
 
-    what: str
-    check: str
-    result: str
+    Attributes:
+        says: what the paper states.
+        holds: what is the case.
+        shown: the figure, and the table or command that prints it.
+    """
+
+    says: str
+    holds: str
+    shown: str
 
 
-def errata_table(errata: tuple[Erratum, ...]) -> Table:
-    """Errata as a table."""
-    return Table(
-        "Errata",
-        ("what the paper says, and what is wrong", "check", "result"),
-        tuple((e.what, e.check, e.result) for e in errata),
-    )
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """Claims, in the order of the paper."""
+    columns = ("claim of the paper", "published", "literal, here", "recommended, here", "verdict")
+    return Table("Claims", columns, tuple(astuple(claim) for claim in claims))
+
+
+def errata_table(errata: Sequence[Erratum]) -> Table:
+    """Errata, in the order of the paper."""
+    columns = ("the paper says", "what holds", "shown by")
+    return Table("Errata", columns, tuple(astuple(erratum) for erratum in errata))
+
+
+def verdict(reproduced: bool, why: str = "", otherwise: str = "") -> str:
+    """``reproduced`` and why, or ``not reproduced`` and why it is otherwise."""
+    said, reason = ("reproduced", why) if reproduced else ("not reproduced", otherwise)
+    return f"{said}: {reason}" if reason else said

@@ -24,7 +24,7 @@ BATCH = 64
 GAPS = (0.01, 0.02, 0.03)
 WHOLE = "whole pool"
 RUNS = 20
-BUDGETS = (20_000, 40_000, 64_000, 75_000, 90_000, 105_000, 120_000, 150_000, 190_000, 240_000)
+BUDGETS = (20_000, 40_000, 64_000, 70_000, 80_000, 90_000, 100_000, 120_000, 150_000, 200_000)
 IDENTIFICATION = {0.01: 0.14, 0.02: 0.50, 0.03: 0.31}
 """How far pulse is below UCB-E without the first batches in the section identification of races.md.
 
@@ -120,7 +120,7 @@ def in_descending_order(scores: Floats, gap: float, n_models: int) -> Floats:
 def pulse(quick: bool, seeds: int | None = None) -> Found:
     """Evaluations to 95% on both axes, accuracy by budget, claims and errata."""
     n_models, n_items, runs = (60, 400, 2) if quick else (2211, 9574, seeds or RUNS)
-    step, last, last_of_race = (400, 6000, 6000) if quick else (1000, BUDGETS[-1], 120_000)
+    step, last, last_of_race = (400, 6000, 6000) if quick else (1000, BUDGETS[-1], 100_000)
     history, test = leaderboard(n_models, n_items)
     factors = train_cached(history, tuple(map(str, range(n_items))), seed=0)
     found: dict[str, dict[str, Runs]] = {}

@@ -37,7 +37,7 @@ SAMPLERS: Mapping[str, tuple[str, dict[str, object]]] = {
 }
 RECOMMENDED = ("eb-bernstein", "auto")
 PUBLISHED = ("uniform", LITERAL, "robin")
-POOLS: Mapping[World, int] = {GPT_HELPFULNESS: 20, MEAN_OF_ROWS: 12}
+POOLS: Mapping[World, int] = {GPT_HELPFULNESS: 16, MEAN_OF_ROWS: 10}
 SEEDS = 2
 TOLERANCE = 0.02
 

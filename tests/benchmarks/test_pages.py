@@ -29,7 +29,14 @@ def copied(folder: Path, name: str) -> Any:
     return places
 
 
-NAMES = {"judges": "judges", "racing": "races", "audits": "audits", "chaos": "chaos", "load": "load"}
+NAMES = {
+    "judges": "judges",
+    "racing": "races",
+    "audits": "audits",
+    "chaos": "chaos",
+    "load": "load",
+    "papers": "papers",
+}
 
 
 @pytest.mark.parametrize(("script", "name"), NAMES.items())

@@ -66,7 +66,7 @@ def test_a_section_runs_and_is_rendered(section: str, tmp_path: Path) -> None:
     assert result.exit_code == 0
     found = json.loads((tmp_path / "results" / "papers.json").read_text(encoding="utf-8"))[section]
     page = (tmp_path / "papers.md").read_text(encoding="utf-8")
-    assert [table["title"] for table in found["tables"]][-2:] == ["Claims of the paper", "Errata"]
+    assert [table["title"] for table in found["tables"]][-2:] == ["Claims", "Errata"]
     for table in (found, *found["tables"]):
         assert table["rows"]
         for row in table["rows"]:

@@ -20,7 +20,8 @@ class Coefficient(StrEnum):
 
     CORRECTED = "corrected"
     r""":math:`Z = \sum (\hat S - S)/\pi`, so that lambda estimates the least-squares slope of S on its
-    prediction, :math:`1 - \sum_U \hat S (\hat S - S) / \Phi`; 1 in the first batch."""
+    prediction, through the origin, :math:`1 - \sum_U \hat S (\hat S - S) / \Phi`; 1 in the first batch. (The
+    slope with an intercept, which has the least variance, may be nearer to 1.)"""
     PUBLISHED = "published"
     r"""As in the paper's text: :math:`Z = \sum (S - \lambda \hat S)/\pi`, of the opposite sign and with the
     lambda in use; 0 in the first batch. Lambda falls where predictions are too low, and stays 1 where they
