@@ -1,4 +1,4 @@
-"""Every section of benchmarks/papers.py runs at a tiny size, and what its figures rest on is what it says."""
+"""Sections robin-hood and pulse of benchmarks/papers.py run at a tiny size; what their figures rest on holds."""
 
 from __future__ import annotations
 
