@@ -1,4 +1,4 @@
-"""Sections robin-hood and pulse of benchmarks/papers.py run at a tiny size; what their figures rest on holds."""
+"""Sections robin-hood and pulse of benchmarks/papers.py run at a tiny size, and rest on what they say."""
 
 from __future__ import annotations
 
