@@ -71,7 +71,7 @@ def test_a_section_runs_and_is_rendered(section: str, tmp_path: Path) -> None:
         assert table["rows"]
         for row in table["rows"]:
             assert len(row) == len(table["columns"])
-            assert "| " + " | ".join(row) + " |" in page
+            assert "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" in page
 
 
 def test_all_sections_are_tested() -> None:
