@@ -2,7 +2,7 @@
 
 Usage::
 
-    python benchmarks/papers.py cyclicjudge
+    python benchmarks/papers.py cyclicjudge pp-lucb
     python benchmarks/papers.py all --write-docs
     python benchmarks/papers.py all --quick
 """
@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from papers_sections.cyclicjudge import cyclicjudge
 from papers_sections.pp_lucb import pp_lucb
+from papers_sections.pulse import pulse
+from papers_sections.robin_hood import robin_hood
 from sections import Page, command
 
 PAGE = Page(
@@ -20,7 +22,10 @@ PAGE = Page(
     sections={
         "cyclicjudge": cyclicjudge,
         "pp-lucb": pp_lucb,
+        "robin-hood": robin_hood,
+        "pulse": pulse,
     },
+    need_data=("robin-hood", "pulse"),
 )
 
 main = command(PAGE)

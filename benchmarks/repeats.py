@@ -2,7 +2,7 @@
 
 Usage::
 
-    python benchmarks/repeats.py judges table2 --write-docs
+    python benchmarks/repeats.py judges bias --write-docs
     python benchmarks/repeats.py all --quick
 """
 
@@ -27,7 +27,7 @@ from repeats_sections.page import Entry, read_entries, write_docs
 from repeats_sections.replays import RECOMMENDED, REFERENCES
 from repeats_sections.section import Progress, Section, Setting
 
-SECTIONS = ("judges", "table2", "bias", "sequences", "coverage", "speed")
+SECTIONS = ("judges", "bias", "sequences", "coverage", "speed")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -52,7 +52,7 @@ SECTIONS = ("judges", "table2", "bias", "sequences", "coverage", "speed")
 @click.option(
     "--replays",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder that keeps the replays of judges and table2; delete a sampler's after changing it.",
+    help="Folder that keeps the replays of judges; delete a sampler's after changing it.",
 )
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write all figures here.")
 @click.option(

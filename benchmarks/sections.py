@@ -154,5 +154,10 @@ def render(page: Page, kept: Mapping[str, Any]) -> str:
 def _rendered(table: Mapping[str, Any]) -> list[str]:
     """A table as Markdown, and its notes."""
     lines = [table["columns"], ["---"] * len(table["columns"]), *table["rows"]]
-    shown = "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    shown = "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines) + "\n"
     return [shown, *(f"{note}\n" for note in table["notes"])]
+
+
+def _cell(text: str) -> str:
+    """Text of a cell: a bar in it would begin the next one."""
+    return text.replace("|", "\\|")

@@ -31,27 +31,6 @@ def pool_of(name: str, probabilities: FloatArray, values: FloatArray) -> Pool:
     return pools_of((recorded,), model=None, rater=None, min_repeats=2)[0]
 
 
-def fitted_to_table_2(n_items: int = 1016, seed: int = 0) -> Pool:
-    """0-4 ratings that reproduce the worst-item errors of the paper's Table 2.
-
-    25% unanimous; 20% near-unanimous, dissenting with probability U(.01, .08) by two levels or by one,
-    equally likely; 55% a normal with mean U(-.25, 4.25) and log-normal spread (median .6, sigma .4), rounded
-    and clipped.
-    """
-    rng = np.random.default_rng(seed)
-    unanimous, near = round(0.25 * n_items), round(0.20 * n_items)
-    probabilities = np.zeros((n_items, 5))
-    for i in range(n_items):
-        if i < unanimous:
-            probabilities[i, rng.integers(5)] = 1.0
-        elif i < unanimous + near:
-            probabilities[i] = _near_unanimous(rng)
-        else:
-            centre, spread = rng.uniform(-0.25, 4.25), 0.6 * np.exp(0.4 * rng.standard_normal())
-            probabilities[i] = _rounded_normal(centre, spread)
-    return pool_of("fitted to Table 2", probabilities, RATINGS)
-
-
 def ratings(n_items: int) -> Pool:
     """0-4 ratings: rounded normals over the whole scale, spreads from .1 to 1."""
     centres = np.linspace(0.0, 4.0, n_items)
@@ -80,15 +59,6 @@ def all_equal(n_items: int) -> Pool:
 
 def _quantiles(a: float, b: float, n: int) -> FloatArray:
     return np.asarray(beta.ppf((np.arange(n) + 0.5) / n, a, b), dtype=np.float64)
-
-
-def _near_unanimous(rng: np.random.Generator) -> FloatArray:
-    level, dissent = int(rng.integers(5)), rng.uniform(0.01, 0.08)
-    step = 2 if rng.random() < 0.5 else 1
-    up = level + step <= 4 and (level - step < 0 or rng.random() < 0.5)
-    row = np.zeros(5)
-    row[level], row[level + step if up else level - step] = 1 - dissent, dissent
-    return row
 
 
 def _rounded_normal(mean: float, sd: float) -> FloatArray:

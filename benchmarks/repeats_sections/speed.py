@@ -17,7 +17,7 @@ from evalbudget.repeats.samplers import EBBernstein, Robin, RobinHood, Uniform
 from evalbudget.replay._contestant import contestants
 from evalbudget.replay._workers import Job, run_all
 from evalbudget.sampler import Sampler
-from repeats_sections.distributions import fitted_to_table_2
+from papers_sections.ratings_pool import ratings_pool
 from repeats_sections.replays import recommended
 from repeats_sections.section import Section, Setting, Table, Target
 
@@ -131,7 +131,7 @@ def _reference(size: int, decisions: int) -> float:
 def _backtest(setting: Setting) -> tuple[Table, list[Target]]:
     readings = 2_000 if setting.quick else 100_000
     seeds = 2 if setting.quick else 50
-    pool = fitted_to_table_2(40 if setting.quick else 1016)
+    pool = ratings_pool(n_items=40 if setting.quick else 1016)
     rows: list[tuple[str, ...]] = []
     targets: list[Target] = []
     names = ("uniform", *recommended(setting))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -186,11 +187,13 @@ def test_lucb(truth: FloatArray, margin: float) -> None:
 
 
 @pytest.mark.parametrize("truth", TRUTHS)
-@pytest.mark.parametrize("pooled", [False, True], ids=["pulse", "naive-pooling"])
-def test_pulse_and_naive_pooling(truth: FloatArray, pooled: bool) -> None:
-    model_of_history, tau, b = history(), 3, 8
-    sampler_class: Any = NaivePooling if pooled else Pulse
-    sampler = sampler_class(design(), predictor=model_of_history, a=0.5, tau=tau, batch=b, seed=4)
+@pytest.mark.parametrize(
+    ("name", "t0"), [("naive-pooling", 1), ("corrected", 1), ("published", 1), ("published", 2)]
+)
+def test_pulse_and_naive_pooling(truth: FloatArray, name: str, t0: int) -> None:
+    model_of_history, tau, b, pooled = history(), 3, 8, name == "naive-pooling"
+    sampler_class: Any = NaivePooling if pooled else partial(Pulse, coefficient=name)
+    sampler = sampler_class(design(), predictor=model_of_history, a=0.5, tau=tau, t0=t0, batch=b, seed=4)
     seen: dict[int, list[int]] = {i: [] for i in range(M)}
     thetas: dict[int, list[float]] = {i: [] for i in range(M)}
     totals: dict[int, list[float]] = {i: [] for i in range(M)}
@@ -210,6 +213,8 @@ def test_pulse_and_naive_pooling(truth: FloatArray, pooled: bool) -> None:
         if number:
             index = {i: estimate(i) + math.sqrt(0.5 / len(seen[i])) for i in range(M) if len(seen[i]) < N}
             assert list(asked) == [argmax(index, sampler)], number
+        else:
+            assert {i: len(items) for i, items in asked.items()} == dict.fromkeys(range(M), t0 * b)
         for i, items in asked.items():
             unseen = [j for j in range(N) if j not in seen[i]]
             pi = len(items) / len(unseen)
@@ -217,9 +222,11 @@ def test_pulse_and_naive_pooling(truth: FloatArray, pooled: bool) -> None:
             F, Phi = f_all.sum(), (f_all**2).sum()
             mean = sum(totals[i]) / len(totals[i]) if totals[i] else 0.0
             lam = min(1.0, max(0.0, 1 - F * mean / (len(unseen) * Phi)))
+            if name == "published" and not totals[i]:
+                lam = 0.0
             S, f = truth[i, items], predicted(i, items)
             thetas[i].append((truth[i, seen[i]].sum() + lam * F + ((S - lam * f) / pi).sum()) / N)
-            totals[i].append(((f - S) / pi).sum())
+            totals[i].append(((S - lam * f) / pi).sum() if name == "published" else ((f - S) / pi).sum())
             seen[i] += items
             dirty.add(i)
         if number % tau == 0:
@@ -236,6 +243,9 @@ SAMPLERS: list[Callable[[Design, int], RacingSampler]] = [
     lambda d, seed: SuccessiveRejects(d, budget=200, seed=seed, max_failures=1),
     lambda d, seed: SequentialHalving(d, budget=200, seed=seed, max_failures=1),
     lambda d, seed: Pulse(d, batch=8, tau=2, predictor=history(), seed=seed, max_failures=1),
+    lambda d, seed: Pulse(
+        d, batch=8, tau=2, t0=2, coefficient="published", predictor=history(), seed=seed, max_failures=1
+    ),
     lambda d, seed: NaivePooling(d, batch=8, tau=2, predictor=history(), seed=seed, max_failures=1),
     lambda d, seed: Race(d, batch=8, seed=seed, max_failures=1),
     lambda d, seed: Race(d, batch=8, anchors=5, predictor=history(), seed=seed, max_failures=1),

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from evalbudget import Cell, Design, Reading
-from evalbudget.errors import BudgetError, InvalidInputError, SamplerError
+from evalbudget.errors import BudgetError, InvalidInputError, SamplerError, UnknownNameError
 from evalbudget.races.prediction import FactorModel
+from evalbudget.races.prediction._coefficient import Coefficient
+from evalbudget.races.prediction._corrections import corrected
 from evalbudget.races.samplers import (
     LUCB,
     UCBE,
@@ -24,7 +26,6 @@ from evalbudget.races.samplers import (
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.testing import play
 from references.outcomes import OutcomeKind, outcome_of
-from references.pulse import Corrections
 
 COLD: list[type[RacingSampler]] = [UniformRacing, UCBE, LUCB, SuccessiveRejects, SequentialHalving, Race]
 
@@ -184,13 +185,14 @@ def test_a_model_whose_cells_close_in_whole_steps_is_lost() -> None:
     assert finish(UCBE(design(3, 60), batch=10, seed=1), truth).lost == {1}
 
 
-def test_estimates_of_pulse_are_over_items_that_do_not_fail() -> None:
+@pytest.mark.parametrize("coefficient", ["corrected", "published"])
+def test_estimates_of_pulse_are_over_items_that_do_not_fail(coefficient: str) -> None:
     n = 600
     rng = np.random.default_rng(0)
     history = FactorModel.train((rng.random((20, n)) < 0.7).astype(float), design(1, n).items, rank=0)
     truth = (rng.random((2, n)) < 0.8).astype(float)
     truth[0, rng.random(n) < 0.3] = np.nan
-    sampler = Pulse(design(2, n), predictor=history, batch=16)
+    sampler = Pulse(design(2, n), predictor=history, batch=16, coefficient=coefficient)
     while sampler.asked < 1000:
         cells = sampler.next_cells()
         assert cells is not None
@@ -199,7 +201,9 @@ def test_estimates_of_pulse_are_over_items_that_do_not_fail() -> None:
     assert sampler.draws(0).n_failed > 50
     for model in range(2):
         assert sampler._estimates()[model] == pytest.approx(np.nanmean(truth[model]), abs=0.04)
-        assert sampler._estimates()[model] == pytest.approx(Corrections.of(sampler.draws(model)).theta.mean())
+        assert sampler._estimates()[model] == pytest.approx(
+            corrected(sampler.draws(model), Coefficient(coefficient)).theta.mean()
+        )
 
 
 @pytest.mark.parametrize("cls", COLD)
@@ -378,6 +382,16 @@ def test_history_of_other_items_is_ignored_and_said() -> None:
         Pulse(design(3, 30), predictor=history)
     with pytest.raises(InvalidInputError, match="got no history"):
         Pulse(design(3, 30))
+
+
+def test_options_of_pulse_that_make_no_sense() -> None:
+    history = FactorModel.of_factors(np.ones((30, 1)), design(1, 30).items)
+    with pytest.raises(UnknownNameError, match=r"coefficient 'publish'.*published"):
+        Pulse(design(3, 30), predictor=history, coefficient="publish")
+    with pytest.raises(InvalidInputError, match="t0=0"):
+        Pulse(design(3, 30), predictor=history, t0=0)
+    assert Pulse(design(3, 30), predictor=history, t0=2, batch=4).minimum_readings == 24
+    assert Pulse(design(3, 30), predictor=history, t0=9, batch=4).minimum_readings == 90
 
 
 def test_scores_on_a_declared_range() -> None:

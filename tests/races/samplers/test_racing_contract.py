@@ -108,6 +108,11 @@ class TestPulseOneAtATime(WithHistory):
     options: ClassVar[dict[str, Any]] = {"batch": 1, "tau": 5, "a": 0.1}
 
 
+class TestPulseAsPublished(WithHistory):
+    sampler = Pulse
+    options: ClassVar[dict[str, Any]] = {"batch": 3, "tau": 2, "t0": 2, "coefficient": "published"}
+
+
 class TestRace(RacingContract):
     sampler = Race
     options: ClassVar[dict[str, Any]] = {"batch": 8, "first": 2}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evalbudget.races._draws import ModelDraws
+from evalbudget.races.prediction._coefficient import Coefficient, coefficients
 from evalbudget.statistics._bounds import FloatArray
 
 
@@ -29,8 +30,13 @@ class Corrected(NamedTuple):
     size: FloatArray
 
 
-def corrected(draws: ModelDraws) -> Corrected:
-    """Batch by batch; a draw that failed leaves its batch, and an empty batch is left out."""
+def corrected(draws: ModelDraws, rule: Coefficient = Coefficient.CORRECTED) -> Corrected:
+    """Batch by batch; a draw that failed leaves its batch, and an empty batch is left out.
+
+    Args:
+        draws: of one model.
+        rule: how lambda follows from earlier batches.
+    """
     read = ~np.isnan(draws.value)
     s, f, batch = draws.value[read], draws.prediction[read], draws.batch[read]
     K = draws.n_batches
@@ -42,17 +48,13 @@ def corrected(draws: ModelDraws) -> Corrected:
     left = unseen - (lost.sum() - (np.cumsum(lost) - lost))
     share = left / np.maximum(unseen, 1)
     F, Phi = draws.unseen_prediction_sum * share, draws.unseen_prediction_sum_sq * share
-    sums = np.bincount(batch, weights=s, minlength=K)
-    predicted = np.bincount(batch, weights=f, minlength=K)
+    sums = np.bincount(batch, weights=s, minlength=K).astype(np.float64)
+    predicted = np.bincount(batch, weights=f, minlength=K).astype(np.float64)
     some = size > 0
     left, size, F, Phi = left[some], size[some], F[some], Phi[some]
     sums, predicted = sums[some], predicted[some]
     n = draws.n_items - draws.n_failed
     before = draws.known.sum() + np.cumsum(sums) - sums
-    gap = left / size * (predicted - sums)
-    earlier = np.cumsum(gap) - gap
-    mean_gap = np.divide(earlier, np.arange(gap.size), out=np.zeros_like(gap), where=np.arange(gap.size) > 0)
-    pull = np.divide(F * mean_gap, left * Phi, out=np.zeros_like(gap), where=Phi > 0)
-    lam = np.clip(1.0 - pull, 0.0, 1.0)
+    lam = coefficients(rule, sums, predicted, left, size, F, Phi)
     theta = (before + lam * F + left / size * (sums - lam * predicted)) / n
     return Corrected(np.asarray(theta, dtype=np.float64), lam, left, size)

@@ -365,14 +365,14 @@ class RacingSampler(Sampler):
             item = self._orders[model, position].astype(np.int64)
         return Step(model, item, position)
 
-    def _largest(self, index: Callable[[], FloatArray]) -> Step | None:
-        """One batch of every model first, then one of the model with the largest index; nan comes first."""
+    def _largest(self, index: Callable[[], FloatArray], *, first: int = 1) -> Step | None:
+        """``first`` batches of every model, then one of the model with the largest index; nan comes first."""
         if self._stop_if_over():
             return None
         drawable = self._drawable()
         unread = drawable[self._drawn[drawable] == 0]
         if unread.size:
-            return self._draw(unread, self.batch)
+            return self._draw(unread, first * self.batch)
         among = np.zeros(self._n_models, dtype=bool)
         among[drawable] = True
         value = index()

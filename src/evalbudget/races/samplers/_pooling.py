@@ -26,7 +26,7 @@ def content_hash(predictor: FactorModel) -> str:
 class PoolingSampler(RacingSampler):
     r"""UCB-E with an estimate that uses predictions; an author writes :meth:`_learn_batch`.
 
-    One batch of every model, predicted as an average model; then one batch at a time to
+    ``t0`` batches of every model, taken as one and predicted as an average model; then one batch at a time to
     :math:`\arg\max_i \hat\theta_i + \sqrt{a/|O_i|}`. The factors of the models that have new scores are
     refitted after the first batches and then every ``tau`` batches.
 
@@ -34,15 +34,16 @@ class PoolingSampler(RacingSampler):
         design: the models and items.
         predictor: item factors learned from history; matched with the design's items by id.
         a: width of the bonus, on scores in [0, 1].
-        tau: batches between two refits.
+        tau: batches between two refits; more than there will be leaves the factors as first refitted.
+        t0: batches that every model gets first; their items are one draw.
         batch: items per decision.
         score_range: smallest and largest possible score.
         seed: of each model's own order of items, and of ties.
         max_failures: see Sampler.
 
     Raises:
-        InvalidInputError: no predictor, or one that knows too few of the items; a negative ``a`` or a ``tau``
-            below 1; see also RacingSampler.
+        InvalidInputError: no predictor, or one that knows too few of the items; a negative ``a``, or a
+            ``tau`` or ``t0`` below 1; see also RacingSampler.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class PoolingSampler(RacingSampler):
         predictor: FactorModel | None = None,
         a: float = 1.0,
         tau: int = 1000,
+        t0: int = 1,
         batch: int = 64,
         score_range: tuple[float, float] = (0.0, 1.0),
         seed: int = 0,
@@ -69,6 +71,8 @@ class PoolingSampler(RacingSampler):
             raise InvalidInputError(f"{self.name} got a={a}; give 0 or more")
         if tau < 1:
             raise InvalidInputError(f"{self.name} got tau={tau}; give 1 batch or more")
+        if t0 < 1:
+            raise InvalidInputError(f"{self.name} got t0={t0}; give 1 batch or more")
         super().__init__(
             design,
             batch=batch,
@@ -76,9 +80,9 @@ class PoolingSampler(RacingSampler):
             score_range=score_range,
             seed=seed,
             max_failures=max_failures,
-            options={"a": a, "tau": tau, "predictor": content_hash(match.model)},
+            options={"a": a, "tau": tau, "t0": t0, "predictor": content_hash(match.model)},
         )
-        self.predictor, self.a, self.tau = match.model, a, tau
+        self.predictor, self.a, self.tau, self.t0 = match.model, a, tau, t0
         m = design.n_models
         average = self.predictor.predict(self.predictor.prior_mean)
         self._u: list[FloatArray] = [self.predictor.prior_mean] * m
@@ -91,6 +95,11 @@ class PoolingSampler(RacingSampler):
         self._past: list[list[tuple[FloatArray, float, float]]] = [[] for _ in range(m)]
         self._estimate = np.full(m, np.nan)
         self._prepare()
+
+    @property
+    def minimum_readings(self) -> int:
+        """The first batches of each model."""
+        return self._n_models * min(self.t0 * self.batch, self._n_items)
 
     def _prepare(self) -> None:
         """Set up what the author keeps per model."""
@@ -113,7 +122,7 @@ class PoolingSampler(RacingSampler):
         return 0 if self._batches < first else 1 + (self._batches - first) // self.tau
 
     def _plan(self) -> Step | None:
-        return self._largest(self._index)
+        return self._largest(self._index, first=self.t0)
 
     def _index(self) -> FloatArray:
         with np.errstate(divide="ignore"):

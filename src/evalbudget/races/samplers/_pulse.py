@@ -4,23 +4,42 @@ from __future__ import annotations
 
 import numpy as np
 
+from evalbudget.design import Design
+from evalbudget.races.prediction import FactorModel
+from evalbudget.races.prediction._coefficient import Coefficient, clipped
 from evalbudget.races.prediction._corrections import corrected
 from evalbudget.races.samplers._pooling import PoolingSampler
 from evalbudget.statistics._bounds import IntArray
 
 
 class Pulse(PoolingSampler):
-    r"""The literal method: the plain average of one unbiased estimate per batch.
+    r"""The published method: the plain average of one unbiased estimate per batch.
 
     .. math:: \theta_t = \frac1n \Big[\sum_{O} S + \lambda \sum_{U} \hat S
-              + \sum_{\text{batch}} \frac{S - \lambda \hat S}{\pi}\Big], \quad \pi = \frac{b}{|U|}, \quad
-              \lambda = \mathrm{clip}\Big(1 - \frac{F \bar Z}{|U| \Phi}, 0, 1\Big)
+              + \sum_{\text{batch}} \frac{S - \lambda \hat S}{\pi}\Big], \quad \pi = \frac{b}{|U|}
 
-    with O and U the items seen and unseen before the batch, :math:`F = \sum_U \hat S`,
-    :math:`\Phi = \sum_U \hat S^2`, and :math:`\bar Z` the mean over past batches of
-    :math:`\sum (\hat S - S)/\pi`: so signed, lambda is the least-squares slope of S on its prediction. Before
-    there is a past, lambda is 1. Failed cells are taken out of n, U and the batch. Takes the
-    arguments of PoolingSampler.
+    with O and U the items seen and unseen before the batch. Lambda goes by the corrections of the model's
+    earlier batches, in one of the two ways that
+    :class:`~evalbudget.races.prediction._coefficient.Coefficient` says:
+    ``published`` is literal, with the first estimate the plain mean of the first batch; ``corrected`` turns
+    the sign round, so that lambda estimates the least-squares slope of S on its prediction. Failed cells are
+    taken out of n, U and the batch.
+
+    Args:
+        design: the models and items.
+        predictor: see PoolingSampler.
+        a: see PoolingSampler.
+        tau: see PoolingSampler.
+        t0: see PoolingSampler; the published T_0, which is 1 in the experiments.
+        coefficient: the rule for lambda, ``corrected`` or ``published``.
+        batch: items per decision.
+        score_range: smallest and largest possible score.
+        seed: of each model's own order of items, and of ties.
+        max_failures: see Sampler.
+
+    Raises:
+        UnknownNameError: no such rule.
+        InvalidInputError: see PoolingSampler.
 
     References:
         arXiv 2605.10405.
@@ -28,28 +47,63 @@ class Pulse(PoolingSampler):
 
     name = "pulse"
 
+    def __init__(
+        self,
+        design: Design,
+        *,
+        predictor: FactorModel | None = None,
+        a: float = 1.0,
+        tau: int = 1000,
+        t0: int = 1,
+        coefficient: str = Coefficient.CORRECTED,
+        batch: int = 64,
+        score_range: tuple[float, float] = (0.0, 1.0),
+        seed: int = 0,
+        max_failures: int = 3,
+    ) -> None:
+        self.coefficient = Coefficient.named(coefficient)
+        super().__init__(
+            design,
+            predictor=predictor,
+            a=a,
+            tau=tau,
+            t0=t0,
+            batch=batch,
+            score_range=score_range,
+            seed=seed,
+            max_failures=max_failures,
+        )
+        self.options["coefficient"] = self.coefficient.value
+
     def _prepare(self) -> None:
         self._has_failures = np.zeros(self._n_models, dtype=bool)
-        self._gaps, self._thetas = np.zeros(self._n_models), np.zeros(self._n_models)
+        self._corrections, self._thetas = np.zeros(self._n_models), np.zeros(self._n_models)
         self._batches_of = np.zeros(self._n_models)
 
     def _learn_batch(self, model: int, item: IntArray, position: int) -> None:
         read = self.is_read(model, item)
         if self._has_failures[model] or not read.all():  # what failed changes every earlier estimate as well
             self._has_failures[model] = True
-            theta = corrected(self.draws(model)).theta
+            theta = corrected(self.draws(model), self.coefficient).theta
             if theta.size:
                 self._estimate[model] = theta.mean()
             return
-        score, f = self._value[model, item], self._row[model][item]
-        F, Phi, k = self._unseen_sum[model], self._unseen_sum_sq[model], self._batches_of[model]
-        n_unseen = self._n_items - position
-        lam = min(1.0, max(0.0, 1.0 - F * (self._gaps[model] / k if k else 0.0) / (n_unseen * Phi)))
-        weight = n_unseen / item.size
+        score, f = float(self._value[model, item].sum()), float(self._row[model][item].sum())
+        left = self._n_items - position
+        weight = left / item.size
+        lam = self._weight_of_predictions(model, item.size, left)
         theta_t = (
-            self._sum[model] - score.sum() + lam * F + weight * (score - lam * f).sum()
+            self._sum[model] - score + lam * self._unseen_sum[model] + weight * (score - lam * f)
         ) / self._n_items
-        self._gaps[model] += weight * (f - score).sum()
+        self._corrections[model] += self.coefficient.correction(score, f, lam, weight)
         self._thetas[model] += theta_t
         self._batches_of[model] += 1
         self._estimate[model] = self._thetas[model] / self._batches_of[model]
+
+    def _weight_of_predictions(self, model: int, size: int, left: int) -> float:
+        """Lambda of a batch of ``size`` items out of ``left`` that the model has not seen."""
+        k = self._batches_of[model]
+        if not k:
+            return self.coefficient.first
+        F, Phi = float(self._unseen_sum[model]), float(self._unseen_sum_sq[model])
+        return clipped(F, Phi, left, float(self._corrections[model] / k))
