@@ -119,7 +119,7 @@ def test_a_disturbed_run_of_inspect_is_reconciled(monkeypatch: pytest.MonkeyPatc
 def test_what_is_found_is_told_and_ends_with_exit_code_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    accounts = {LM_EVAL[0]: Account(), LM_EVAL[1]: Account(lost=2, over=1), LM_EVAL[2]: Account()}
+    accounts = {capability: Account() for capability in LM_EVAL} | {LM_EVAL[1]: Account(lost=2, over=1)}
 
     def played(capability: Any, seed: int, **_: Any) -> Played:
         return Played(

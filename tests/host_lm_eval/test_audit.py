@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sys
@@ -132,6 +133,114 @@ def test_a_document_that_fails_twice_is_labelled_as_it_is() -> None:
     ]
 
 
+def scored_by(folder: Path, code: str) -> None:
+    """A task whose own code scores answers."""
+    metrics = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
+    written = write_task(folder, n=12, metric_list=metrics) / "numbers.yaml"
+    written.write_text(written.read_text() + "process_results: !function own.process\n")
+    (folder / "own.py").write_text(f"def process(doc, results):\n    return {{'acc': {code}}}\n")
+
+
+def test_an_answer_that_the_task_cannot_score_is_labelled_without_a_score(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    scored_by(tmp_path / "tasks", "1.0 / (doc['number'] != 5)")
+    done = run("--sampler_option", "items=8")
+    assert done.exit_code == 3, done.output
+    assert max(Counter(Racer.asked).values()) == 1
+    assert "of arm good 0 documents have no answer after repeated failures, and 1 answers no" in caplog.text
+    with AuditStore.open("a.sqlite") as store:
+        answer = store.draws.answer(5, 0)
+        assert answer is not None
+        assert answer.response == ("5" if is_right(0, 0.9, 5) else "?")
+        assert math.isnan(next(d.judge for d in store.draws.all() if (d.item, d.model) == (5, 0)))
+
+
+def test_answers_that_a_broken_task_did_not_score_are_scored_once_it_is_mended(tmp_path: Path) -> None:
+    scored_by(tmp_path / "tasks", "1 / 0")
+    broken = run("--sampler_option", "items=8")
+    assert broken.exit_code == 2
+    assert "the task cannot score what good said (ZeroDivisionError" in broken.stderr
+    before = Counter(Racer.asked)
+    assert before.total() == 1  # found at the first answer
+    scored_by(tmp_path / "tasks", "float(results[0] == str(doc['number']))")
+    assert run("--sampler_option", "items=8").exit_code == 3
+    assert max(Counter(Racer.asked).values()) == 1
+
+
+def test_an_answer_whose_judge_failed_is_scored_once_more_and_not_bought_again(tmp_path: Path) -> None:
+    scored_by(tmp_path / "tasks", "once(doc['number'])")
+    code = tmp_path / "tasks" / "own.py"
+    seen = f"SEEN = {str(tmp_path / 'seen')!r}\n"
+    once = """
+def once(number):
+    with open(SEEN, "a+") as file:
+        file.write(f"{number} ")
+        file.seek(0)
+        times = file.read().split().count(str(number))
+    return float("nan") if number == 3 and times < 3 or number == 4 else 1.0
+"""
+    code.write_text(seen + once + code.read_text())
+    done = run("--sampler_option", "items=8")
+    assert done.exit_code == 3, done.output
+    assert max(Counter(Racer.asked).values()) == 1
+    with AuditStore.open("a.sqlite") as store:
+        judged = {(d.item, d.model): d.judge for d in store.draws.all()}
+    assert judged[2, 0] == 1.0
+    assert judged[3, 1] == 1.0  # the third and fourth time
+    assert math.isnan(judged[4, 0])
+    assert math.isnan(judged[4, 1])
+    assert Counter((tmp_path / "seen").read_text().split())["4"] == 4
+
+
+def test_another_judge_scores_none_of_the_old_one_s_answers(tmp_path: Path) -> None:
+    assert run("--sampler_option", "items=8").exit_code == 3
+    Path("a.sqlite").unlink()
+    write_task(tmp_path / "tasks", n=200, metadata={"version": 2.0})
+    done = run("--sampler_option", "items=8")
+    assert done.exit_code == 2
+    assert "a.answers.jsonl holds answers to other questions" in done.stderr
+
+
+def test_an_outage_costs_no_document_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = Racer._answer
+
+    def down(self: Racer, prompt: str, kwargs: dict[str, Any]) -> str:
+        if self.seed == 1 and len(Racer.asked) > 12:
+            Racer.asked.append((1, -1))
+            raise ConnectionError("the server went away")
+        return answer(self, prompt, kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Racer, "_answer", down)
+        for _ in range(2):
+            done = run("--sampler_option", "items=10")
+            assert done.exit_code == 2
+            assert "arm bad answers nothing (ConnectionError: the server went away)" in done.stderr
+    assert run("--sampler_option", "items=10").exit_code == 3
+    with AuditStore.open("a.sqlite") as store:
+        responses = [store.draws.answer(item, 1) for item in range(10)]
+    assert not any(one is None or one.response.startswith("(no answer") for one in responses)
+
+
+def test_a_model_that_cannot_be_loaded_is_said() -> None:
+    done = run(models=arms(breaks="load"))
+    assert done.exit_code == 2
+    assert "arm bad cannot be loaded (RuntimeError: no such weights); mend it" in done.stderr
+
+
+def test_keys_are_in_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "hunter2hunter2"
+    given = arms(api_key=key, token=key, auth_token=key)
+    header = ["--arm", f'third={KIND}:{{"seed": 3, "header": {{"Authorization": "Bearer {key}"}}}}']
+    done = run("--sampler_option", "items=6", models=[*given, *header])
+    assert done.exit_code == 3, done.output
+    assert key not in done.output + done.stderr
+    for path in Path.cwd().rglob("*"):
+        if path.is_file():
+            assert key.encode() not in path.read_bytes(), path
+
+
 def test_a_model_that_answers_nothing_ends_it_and_the_other_is_not_asked_again() -> None:
     done = run(models=arms(breaks="always"))
     assert done.exit_code == 2
@@ -153,6 +262,12 @@ def test_a_model_that_answers_nothing_ends_it_and_the_other_is_not_asked_again()
         (["--judge", "bleu"], "bleu"),
         (["--sampler", "race"], "--sampler race keeps no audit store"),
         (["--score_range", "5..6"], "exact_match,none of document"),
+        (["--sampler_option", "store=x"], "store is no option of an audit's sampler"),
+        (["--sampler_option", "n_models=3"], "n_models is no option of an audit's sampler"),
+        (["--sampler_option", "items=abc"], "items is abc; give a whole number"),
+        (["--sampler_option", "labels_from=x"], "labels_from is not an option of the sampler"),
+        (["--output_pat", "out"], "the answers are beside STORE"),
+        (["--keep", "0"], "--keep is 0"),
     ],
 )
 def test_what_is_refused(more: list[str], message: str) -> None:
@@ -171,6 +286,10 @@ def test_answers_that_nobody_can_read_are_refused(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert "models say nothing that people could label" in done.stderr
     assert run(store="--arm").exit_code == 2
+    write_task(tmp_path / "tasks", n=12, repeats=3)
+    several = run()
+    assert several.exit_code == 2
+    assert "people would label one of them" in several.stderr
 
 
 def test_killed_it_buys_nothing_twice_and_judges_are_known(server: Server, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ class Items(Section):
         mean_edges: bounds of the bins of means.
         mean_counts: items in each.
         items: with two scores or more, once for every model and rater that has them.
+        sets: pairs of a model and a rater.
         repeats: median number of scores behind an item's variance.
         never_vary: share of these whose scores are all equal.
         held_by_most_variable: share of the sum of variances that the tenth with the largest ones holds.
@@ -41,6 +42,7 @@ class Items(Section):
     mean_edges: tuple[float, ...]
     mean_counts: tuple[int, ...]
     items: int
+    sets: int
     repeats: float
     never_vary: float
     held_by_most_variable: float
@@ -68,16 +70,21 @@ class Items(Section):
             mean_edges=tuple(mean_edges.tolist()),
             mean_counts=tuple(mean_counts.tolist()),
             items=int(n.size),
+            sets=scores.shape[0] * scores.shape[2],
             repeats=float(np.median(n)),
             never_vary=float((variance == 0.0).mean()),
             held_by_most_variable=_held(variance),
         )
 
     @property
+    def _what(self) -> str:
+        return "items" if self.sets == 1 else "cells (item, model, judge)"
+
+    @property
     def label(self) -> str:
         """What it says of adaptive repeats."""
         words = (
-            f"{self.items:,} items with {self.repeats:g} scores each (median); "
+            f"{self.items:,} {self._what} with {self.repeats:g} scores each (median); "
             f"{self.never_vary:.0%} of them never varied."
         )
         if self.never_vary == 1.0:

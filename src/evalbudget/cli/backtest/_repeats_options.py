@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+from rich.markup import escape
 
 from evalbudget.cli._task_option import TASK
 from evalbudget.cli.backtest._shared import (
@@ -107,14 +109,17 @@ def repeats(
         )
     show(result, json_path)
     if json_path != Path("-"):
-        _show_items(recordings, model, rater)
+        _show_items(files, recordings, model, rater)
 
 
-def _show_items(recordings: list[RecordedScores], model: str | None, rater: str | None) -> None:
+def _show_items(
+    paths: Sequence[Path], recordings: Sequence[RecordedScores], model: str | None, rater: str | None
+) -> None:
     """How much items vary: a first look at whether adaptive repeats can pay."""
     from evalbudget.report import Items, Study
 
-    for recorded in recordings:
+    for path, recorded in zip(paths, recordings, strict=True):
         found = Items.of(Study(recorded.select(model, rater)))
         if found is not None:
-            Console().print("", found.table(), sep="\n")
+            named = f"{escape(str(path))}:" if len(paths) > 1 else ""
+            Console().print(named, found.table(), sep="\n")
