@@ -9,7 +9,7 @@ import pytest
 
 from evalbudget import Allocation
 from evalbudget.repeats._item_columns import item_columns
-from evalbudget.repeats._mean_rows import describe_mean, mean_estimates
+from evalbudget.repeats._mean_rows import describe_mean
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
 
 FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
@@ -23,7 +23,7 @@ def _of(*items: list[float]) -> ItemReadings:
 
 def test_rows_against_the_estimators() -> None:
     readings = _of([1.0, 3.0], [4.0, 5.0, 6.0], [8.0, 8.5], [2.0, 2.5])
-    rows = mean_estimates(readings, **FIXED)
+    rows = dict(describe_mean(readings, **FIXED).rows)
     total, again = mean_over_sampled_items(readings, **FIXED), mean_over_fixed_items(readings, **FIXED)
     wide, narrow = total.confidence_interval(), again.confidence_interval()
     assert list(rows) == [
@@ -47,22 +47,22 @@ def test_rows_against_the_estimators() -> None:
 
 def test_intervals_stay_within_the_range() -> None:
     readings = _of([1.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0])
-    free = mean_estimates(readings, **FIXED)
+    free = dict(describe_mean(readings, **FIXED).rows)
     assert free["lower"] < 0.0
     assert free["upper"] > 1.0
-    found = mean_estimates(readings, bounds=(0.0, 1.0), **FIXED)
+    found = dict(describe_mean(readings, bounds=(0.0, 1.0), **FIXED).rows)
     assert (found["lower"], found["upper"]) == (0.0, 1.0)
     assert (found["repeats_lower"], found["repeats_upper"]) == (0.0, 1.0)
 
 
 def test_the_error_is_never_below_the_repeats_own() -> None:
     readings = _of([0.0, 10.0], [0.0, 10.2], [0.1, 10.0], [0.0, 10.1])  # means all but equal
-    rows = mean_estimates(readings, **FIXED)
+    rows = dict(describe_mean(readings, **FIXED).rows)
     assert mean_over_sampled_items(readings, **FIXED).standard_error < 0.1
     assert rows["stderr"] == rows["repeats_stderr"] > 2.0
     assert rows["lower"] == rows["repeats_lower"]
     assert rows["upper"] == rows["repeats_upper"]
-    even = mean_estimates(_of([0.0, 1.0], [0.0, 1.0], [1.0, 0.0]), **FIXED)  # means equal
+    even = dict(describe_mean(_of([0.0, 1.0], [0.0, 1.0], [1.0, 0.0]), **FIXED).rows)  # means equal
     assert even["stderr"] == even["repeats_stderr"] > 0.0
     assert even["lower"] < even["estimate"] < even["upper"]
 

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import pluggy
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from evalbudget.sampler import Sampler
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 BUILTIN = "evalbudget.builtin"
 """Loaded by name, as any plugin is."""
@@ -165,10 +167,7 @@ class Plugins:
         Raises:
             UnknownNameError: there is none; suggests the nearest.
         """
-        try:
-            return self.auditors[name]
-        except KeyError:
-            raise UnknownNameError("sampler of audits", name, self.auditors) from None
+        return _named("sampler of audits", name, self.auditors)
 
     def question(self, name: str) -> str:
         """What a sampler or an audit policy of that name is for: ``repeats``, ``races`` or ``audits``.
@@ -188,10 +187,7 @@ class Plugins:
         Raises:
             UnknownNameError: there is none; suggests the nearest.
         """
-        try:
-            return self.schedules[name]
-        except KeyError:
-            raise UnknownNameError("rotation", name, self.schedules) from None
+        return _named("rotation", name, self.schedules)
 
     def estimator(self, name: str) -> type[Estimator]:
         """The further estimator of that name.
@@ -199,10 +195,7 @@ class Plugins:
         Raises:
             UnknownNameError: there is none; suggests the nearest.
         """
-        try:
-            return self.estimators[name]
-        except KeyError:
-            raise UnknownNameError("estimator", name, self.estimators) from None
+        return _named("estimator", name, self.estimators)
 
     def open_scores(self, path: Path, task: str | None = None) -> RecordedScores:
         """Read recorded scores with the first plugin that knows the format.
@@ -337,6 +330,12 @@ class Plugins:
             self._manager.unregister(name=name)
         reason = str(ex) if isinstance(ex, EvalbudgetError) else f"{type(ex).__name__}: {ex}"
         self._found[name] = replace(self._found[name], error=reason)
+
+
+def _named(what: str, name: str, table: Mapping[str, T]) -> T:
+    if name not in table:
+        raise UnknownNameError(what, name, table)
+    return table[name]
 
 
 @cache

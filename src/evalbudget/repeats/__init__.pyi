@@ -11,7 +11,6 @@ from ._mean_rows import LEVEL as LEVEL
 from ._mean_rows import BenchmarkMean as BenchmarkMean
 from ._mean_rows import describe_mean as describe_mean
 from ._mean_rows import finite as finite
-from ._mean_rows import mean_estimates as mean_estimates
 from ._mean_rows import whole_counts as whole_counts
 from ._plan import RepeatPlan as RepeatPlan
 from ._plan import plan_repeats as plan_repeats

@@ -55,27 +55,6 @@ NOTHING_SCORED = BenchmarkMean({"items": 0.0, "readings": 0.0}, "nothing was sco
 """Of a run without a single score."""
 
 
-def mean_estimates(
-    readings: ItemReadings | None,
-    *,
-    allocation: Allocation,
-    fixed_repeats: int,
-    bounds: tuple[float, float] | None = None,
-    level: float = LEVEL,
-    estimators: Sequence[type[Estimator]] = (),
-) -> dict[str, float]:
-    """The rows of :func:`describe_mean`."""
-    found = describe_mean(
-        readings,
-        allocation=allocation,
-        fixed_repeats=fixed_repeats,
-        bounds=bounds,
-        level=level,
-        estimators=estimators,
-    )
-    return dict(found.rows)
-
-
 def describe_mean(
     readings: ItemReadings | None,
     *,

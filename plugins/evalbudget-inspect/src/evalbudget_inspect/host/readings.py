@@ -10,7 +10,7 @@ from inspect_ai.scorer import SampleScore
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats import COUNTS, mean_estimates
+from evalbudget.repeats import COUNTS, describe_mean
 from evalbudget.repeats.estimates import Estimator, ItemReadings
 from evalbudget_inspect.host.score_values import in_range, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
@@ -51,7 +51,7 @@ def estimates_of(
         readings = item_readings(scores, bounds)
     except InvalidInputError:
         return {}
-    rows = mean_estimates(
+    found = describe_mean(
         readings,
         allocation=allocation,
         fixed_repeats=fixed_repeats,
@@ -59,7 +59,7 @@ def estimates_of(
         level=level,
         estimators=estimators,
     )
-    return without_counts(rows)
+    return without_counts(found.rows)
 
 
 def without_counts(rows: Mapping[str, float]) -> dict[str, float]:

@@ -18,7 +18,8 @@ from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats.flags import BUDGET
 from evalbudget_lm_eval.arms.flags import ARM, KEEP
-from evalbudget_lm_eval.host.flag_spelling import as_spelled, spelled
+from evalbudget_lm_eval.arms.spelled_command import TYPED, SpelledCommand
+from evalbudget_lm_eval.host.flag_spelling import spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 
 EXAMPLES = """\b
@@ -43,7 +44,6 @@ FLAGS = (
     *(_JUDGE if flag is JUDGE else flag for flag in OF_AUDITS if flag is not LABELS_FROM),
     KEEP,
 )
-_TYPED = f"{__name__}.typed"
 _IN_PART = "is not for audits, which ask part of a task: the answers are beside STORE; drop it"
 _REFUSED = {
     LABELS_FROM.option: "is not on lm-eval, which computes all scores of an answer at once: the one that "
@@ -54,17 +54,10 @@ _REFUSED = {
 }
 
 
-class _AuditCommand(click.Command):
-    """Understands our flags with hyphens, too."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta[_TYPED] = list(args)
-        return super().parse_args(ctx, as_spelled(args, FLAGS))
-
-
 @click.command(
     name="audit",
-    cls=_AuditCommand,
+    cls=SpelledCommand,
+    ours=FLAGS,
     context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
     epilog=EXAMPLES,
 )
@@ -132,7 +125,7 @@ def _run(
     flags = read_flags(args, models)
     if flags.tracker.get("output_path"):  # abbreviated, or from a --config file
         raise InvalidInputError(f"--output_path {_IN_PART}")
-    again = shown(["evalbudget", "lm-eval", "audit", *click.get_current_context().meta[_TYPED]])
+    again = shown(["evalbudget", "lm-eval", "audit", *click.get_current_context().meta[TYPED]])
     order = Order(flags.arms, flags.task, settings, keep, flags.options, again)
     try:
         found = go_on(order, flags.manager)

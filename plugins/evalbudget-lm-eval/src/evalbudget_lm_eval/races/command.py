@@ -17,7 +17,8 @@ from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
 from evalbudget_lm_eval.arms.flags import ARM, KEEP
-from evalbudget_lm_eval.host.flag_spelling import as_spelled, spelled
+from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
+from evalbudget_lm_eval.host.flag_spelling import spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 from evalbudget_lm_eval.repeats.flags import JOURNAL
 
@@ -47,16 +48,10 @@ _OF_HOST = {ARM.name: ARM, SCORE.name: _SCORE}
 FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), KEEP, JOURNAL)
 
 
-class _RaceCommand(click.Command):
-    """Understands our flags with hyphens, too."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, as_spelled(args, FLAGS))
-
-
 @click.command(
     name="race",
-    cls=_RaceCommand,
+    cls=SpelledCommand,
+    ours=FLAGS,
     context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
     epilog=EXAMPLES,
 )
