@@ -27,7 +27,7 @@ QUESTIONS = {
 }
 """Options of each host."""
 
-IN_THE_YAML = "lm-eval has judges in the task's YAML (`CyclicJudgeFilter`), where it has all that scores"
+IN_THE_YAML = "on lm-eval, scoring is set up in the task's YAML, and so are judges (`CyclicJudgeFilter`)"
 ONE_ONLY = {
     "share": "lm-eval: one budget is always for all tasks of the command",
     "repeat": "not on lm-eval yet: a repeat is a fresh answer there, scored",

@@ -289,12 +289,16 @@ def _targets(found: Mapping[str, Mapping[str, Runs]]) -> tuple[Target, ...]:
             theirs = min(
                 races[who].until(0.95) - (races[who].first if without else 0) for who in ("ucb-e", LITERAL)
             )
-            told.append(f"{name}: {ours:,.0f} against {theirs:,.0f}")
+            told.append(f"{name}: {_count(ours)} against {_count(theirs)}")
             ahead.append(ours <= theirs)
         targets.append(
             Target(f"race ahead of UCB-E and of pulse as in the text, {axis}", "; ".join(told), all(ahead))
         )
     return tuple(targets)
+
+
+def _count(evaluations: float) -> str:
+    return f"{evaluations:,.0f}" if np.isfinite(evaluations) else "not within the race"
 
 
 def _claims(found: Mapping[str, Mapping[str, Runs]], looked: tuple[int, ...]) -> tuple[Claim, ...]:
@@ -309,7 +313,10 @@ def _claims(found: Mapping[str, Mapping[str, Runs]], looked: tuple[int, ...]) ->
         pairs = [pair for pair in pairs if not np.isnan(pair).any()]
         return sum(a >= b for a, b in pairs), len(pairs)
 
-    best = max(np.nan_to_num(_below(races, LITERAL, without_first=True)) for races in found.values())
+    best = {
+        who: max(np.nan_to_num(_below(races, who, without_first=True)) for races in found.values())
+        for who in (LITERAL, LOOP)
+    }
     names = " / ".join(found)
     every = {who: ahead(who, "ucb-e") for who in (*ALL_PULSE, "race", WRITTEN, PLOTTED)}
     slowest = {who: max(races[who].seconds for races in found.values()) for who in (LITERAL, "race")}
@@ -328,7 +335,7 @@ def _claims(found: Mapping[str, Mapping[str, Runs]], looked: tuple[int, ...]) ->
             f"by their code {saved(CODE, without_first=True)}; "
             f"corrected {saved(CORRECTED, without_first=True)}",
             f"{saved('race', without_first=True)} (race)",
-            "reproduced" if best >= 0.46 else f"up to {best:.0%} here",
+            f"pulse as printed: up to {best[LITERAL]:.0%}; Zbar of the loop: up to {best[LOOP]:.0%}",
         ),
         Claim(
             "the same, all calls counted",
@@ -337,7 +344,7 @@ def _claims(found: Mapping[str, Mapping[str, Runs]], looked: tuple[int, ...]) ->
             f"by their code {saved(CODE, without_first=False)}; "
             f"corrected {saved(CORRECTED, without_first=False)}",
             f"{saved('race', without_first=False)} (race)",
-            "what a user pays",
+            "no claim of the paper: what a user pays",
         ),
         Claim(
             "PULSE at or above UCB-E at every budget",
@@ -353,13 +360,15 @@ def _claims(found: Mapping[str, Mapping[str, Runs]], looked: tuple[int, ...]) ->
             "everywhere",
             f"as written in {worst[WRITTEN]}, as plotted in {worst[PLOTTED]} of {len(found)} settings",
             "-",
-            "holds here" if min(worst.values()) == len(found) else "not everywhere here",
+            "holds here"
+            if min(worst.values()) == len(found)
+            else "not everywhere as written; where nobody gets to 95%, all tie",
         ),
         Claim(
             "time of a race",
             "60 s (A40)",
             f"{slowest[LITERAL]:.1f} s",
             f"{slowest['race']:.1f} s (race)",
-            "one CPU core",
+            "not comparable: one CPU core",
         ),
     )

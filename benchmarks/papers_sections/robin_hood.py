@@ -73,10 +73,11 @@ def robin_hood(quick: bool, seeds: int | None = None) -> Found:
     return Found(
         f"Pools of {items:,} items with {STORED} stored ratings 0-4 each, drawn from with replacement; truth "
         f"and ROBIN's variances are those of the {STORED}. Two worlds stand in for the paper's ratings, "
-        f"which are not public: {pools}, {runs} seeds a pool. Their constants were chosen by hand so that "
-        "the six published figures of their row come out on average over such pools (of other seeds): the "
-        "worst-item error of one pool hangs on its few worst items, and the paper had one pool a row. ± is "
-        "one standard error, here over pools. auto is rating-kernel on such scales, and decides the same.",
+        f"which are not public: {pools}, {runs} seeds a pool. Their constants were tuned by hand, on pools "
+        "of other seeds, until the averages came near the six published figures of their row: that these "
+        "agree is no evidence. The paper had one pool for each row, and the worst-item error of a pool hangs "
+        "on its few worst items. ± is one standard error, here over pools. auto is rating-kernel on such "
+        "scales, and decides the same.",
         (
             "judge, attribute",
             *(f"{name}, {budget // 1000}k" for budget in (HALF, WHOLE) for name in PUBLISHED),
@@ -183,7 +184,8 @@ def _near_published(found: Mapping[World, Measured]) -> list[Target]:
             noise = float(np.hypot(error, ours.stderr))
             targets.append(
                 Target(
-                    f"{world.name}, {name}: within {TOLERANCE} of the published {value:.3f} at {budget:,}",
+                    f"a fit, no evidence: {world.name}, {name}: within {TOLERANCE} of the published "
+                    f"{value:.3f} at {budget:,}",
                     shown(ours),
                     off <= TOLERANCE,
                     bool(off <= TOLERANCE + 2.0 * noise),
@@ -230,7 +232,7 @@ def _claims(m: Measured) -> tuple[Claim, ...]:
     fall = m.at(LITERAL, WHOLE).mean / m.at(LITERAL, HALF).mean
     return (
         Claim(
-            "half of uniform's budget is enough (50k against uniform's 100k)",
+            f"half of uniform's budget is enough (50k against uniform's 100k; {GPT_HELPFULNESS.name})",
             f"{rh50} against {u100}; of the eight rows {sum(r.halved for r in ROWS)}",
             f"{told(LITERAL, HALF)} against {told('uniform', WHOLE)}",
             f"{told('auto', HALF)} (auto)",

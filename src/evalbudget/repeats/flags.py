@@ -21,8 +21,8 @@ ESTIMATORS = Flag(
 )
 SHARE = Flag(
     "share",
-    "--budget is one total for all runs (tasks x models). Tasks get parts in proportion to their items, "
-    "models equal ones, rounded down.  [default: every run has a budget of its own]",
+    "--budget is one total for all runs (tasks x models). It is split over tasks by number of items and "
+    "equally over models, rounded down.  [default: every run has a budget of its own]",
     switch=True,
 )
 """Where hosts run several tasks and models by one command, each by itself."""

@@ -6,11 +6,10 @@ import json
 import math
 from typing import Any
 
-from lm_eval.utils import apply_template
-
 from evalbudget.audits.store import Answer, Scale
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.host.answers import Answered
+from evalbudget_lm_eval.host.private import apply_template
 
 
 def refuse_unreadable(name: str, task: Any) -> None:

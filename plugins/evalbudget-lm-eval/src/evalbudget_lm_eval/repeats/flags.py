@@ -26,8 +26,8 @@ VARY_SEED = Flag(
 
 FRESH = Flag(
     "fresh",
-    "Buy everything again, though a record of the same run is finished; otherwise that is shown again, for 0 "
-    "calls.",
+    "Buy everything again. Without it, repeating the command of a finished run shows its results again, "
+    "for 0 calls.",
     switch=True,
 )
 
