@@ -115,7 +115,6 @@ def test_shuffle_without_a_seed(tmp_path: Path) -> None:
         ({"bach": 3}, UnknownNameError, "'batch'"),
         ({"batch": 0}, InvalidInputError, "1 item or more"),
         ({"sampler": "lucb", "delta": 2.0}, InvalidInputError, "delta"),
-        ({"sampler": "pulse"}, InvalidInputError, "--history"),
         ({"history": "nowhere.npz"}, InvalidInputError, "nowhere.npz does not exist"),
         ({"score": "other"}, UnknownNameError, "match"),
         ({"score_range": "3..1"}, InvalidInputError, "1..10"),

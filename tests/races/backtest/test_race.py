@@ -180,8 +180,6 @@ def test_what_cannot_be_raced_is_refused() -> None:
     wide = RecordedScores(10 * recorded.scores, recorded.models, recorded.items, recorded.raters)
     with pytest.raises(InvalidInputError, match="--score-range"):
         backtest_race(wide, ["ucb-e"])
-    with pytest.raises(InvalidInputError, match="pulse predicts"):
-        backtest_race(recorded, ["pulse"], ["90%"])
     with pytest.raises(InvalidInputError, match="top"):
         backtest_race(recorded, ["ucb-e"], top=-0.1)
     panel = RecordedScores(

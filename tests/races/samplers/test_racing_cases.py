@@ -16,6 +16,7 @@ from evalbudget.races.prediction._corrections import corrected
 from evalbudget.races.samplers import (
     LUCB,
     UCBE,
+    NaivePooling,
     Pulse,
     Race,
     RacingSampler,
@@ -380,8 +381,20 @@ def test_history_of_other_items_is_ignored_and_said() -> None:
     assert sampler.config["predictor"] is None
     with pytest.raises(InvalidInputError, match="use race"):
         Pulse(design(3, 30), predictor=history)
-    with pytest.raises(InvalidInputError, match="got no history"):
-        Pulse(design(3, 30))
+
+
+@pytest.mark.parametrize("sampler", [Pulse, NaivePooling])
+def test_without_history_predictions_are_the_models_own_means(sampler: type[Pulse | NaivePooling]) -> None:
+    cold = finish(sampler(design(3, 60), batch=10, tau=1), scores(0, 3, 60), 120)
+    assert "predicted by its own mean" in cold.history_note
+    for model in range(3):
+        seen = cold._value[model][cold.is_read(model, np.arange(60))]
+        row = cold._row[model]
+        assert np.ptp(row) == 0.0
+        assert 0.0 < row[0] < 1.0
+        assert abs(row[0] - seen.mean()) < 0.2  # of all but the last batch, and shrunk a little
+    history = FactorModel.of_factors(np.ones((60, 1)), design(1, 60).items)
+    assert sampler(design(3, 60), predictor=history).history_note == ""
 
 
 def test_options_of_pulse_that_make_no_sense() -> None:

@@ -32,7 +32,8 @@ class PoolingSampler(RacingSampler):
 
     Args:
         design: the models and items.
-        predictor: item factors learned from history; matched with the design's items by id.
+        predictor: item factors learned from history; matched with the design's items by id. Without one the
+            sampler starts cold: it predicts a model's unread items by the model's own mean.
         a: width of the bonus, on scores in [0, 1].
         tau: batches between two refits; more than there will be leaves the factors as first refitted.
         t0: batches that every model gets first; their items are one draw.
@@ -41,8 +42,11 @@ class PoolingSampler(RacingSampler):
         seed: of each model's own order of items, and of ties.
         max_failures: see Sampler.
 
+    Attributes:
+        history_note: what was done without a history, one sentence; empty with one.
+
     Raises:
-        InvalidInputError: no predictor, or one that knows too few of the items; a negative ``a``, or a
+        InvalidInputError: a predictor that knows too few of the items; a negative ``a``, or a
             ``tau`` or ``t0`` below 1; see also RacingSampler.
     """
 
@@ -59,10 +63,12 @@ class PoolingSampler(RacingSampler):
         seed: int = 0,
         max_failures: int = 3,
     ) -> None:
-        if predictor is None:
-            raise InvalidInputError(
-                f"{self.name} predicts scores from earlier models and got no history; give one "
-                "(--history, or predictor= in Python), or use race, which does without"
+        self.history_note = ""
+        if predictor is None:  # all items alike: what a model's unread items are predicted by is its own mean
+            predictor = FactorModel.of_factors(np.ones((design.n_items, 1)), design.items)
+            self.history_note = (
+                "Without a history, a model's unread items are predicted by its own mean so far (--history "
+                "names one)."
             )
         match = match_items(predictor, design.items)
         if match.model is None:
