@@ -182,10 +182,10 @@ class AuditArm:
             self._again[answer.doc_id] = answer.asked
             self._entrant.kept.said[answer.asked] = {0: [response_of(answer)]}
             return
-        self._again.pop(answer.doc_id, None)
         self._keep(answer, score)
 
     def _keep(self, answer: Answered, score: float) -> None:
+        self._again.pop(answer.doc_id, None)
         self._answers[answer.doc_id] = (readable(self._task, answer), score)
         for document in self._last:
             self._failures[document] += 1
