@@ -27,13 +27,8 @@ QUESTIONS = {
 }
 """Options of each host."""
 
-IN_THE_YAML = "on lm-eval, scoring is set up in the task's YAML, and so are judges (`CyclicJudgeFilter`)"
 ONE_ONLY = {
     "share": "lm-eval: one budget is always for all tasks of the command",
-    "repeat": "not on lm-eval yet: a repeat is a fresh answer there, scored",
-    "judges": IN_THE_YAML,
-    "rotation": IN_THE_YAML,
-    "judge_prices": IN_THE_YAML,
     "judge_role": "lm-eval has no model roles",
     "journal": "inspect's log is the record",
     "fresh": "inspect: a new run is always bought anew, and `eval-retry` goes on with an old one",

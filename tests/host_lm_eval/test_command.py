@@ -19,7 +19,7 @@ from tests.host_lm_eval.worlds import write_task
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import JournalError
-from evalbudget_lm_eval.cli import run_host
+from evalbudget_lm_eval.repeats.host_cli import run_host
 
 STOCK = lm_eval.evaluator.evaluate
 TIMED = ("date", "total_evaluation_time_seconds", "start_time", "end_time")

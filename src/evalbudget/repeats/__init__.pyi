@@ -1,4 +1,5 @@
 from ._config import DEFAULT_SAMPLER as DEFAULT_SAMPLER
+from ._config import DEFAULT_SAMPLER_OF_PANELS as DEFAULT_SAMPLER_OF_PANELS
 from ._config import RepeatConfig as RepeatConfig
 from ._copies import COPIED as COPIED
 from ._copies import Copies as Copies
@@ -14,6 +15,7 @@ from ._mean_rows import finite as finite
 from ._mean_rows import whole_counts as whole_counts
 from ._plan import RepeatPlan as RepeatPlan
 from ._plan import plan_repeats as plan_repeats
+from ._repeat import Repeat as Repeat
 from ._several_tasks import share_budget as share_budget
 from ._summary import Outcome as Outcome
 from ._summary import Summary as Summary

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalbudget.repeats.estimates import Estimator
 
 DEFAULT_SAMPLER = "auto"
+DEFAULT_SAMPLER_OF_PANELS = "uniform"
 _TOLD = {
     "weights": "a weight of every score that was fixed before it was seen, and sampler {sampler!r} has none; "
     "use --sampler auto",

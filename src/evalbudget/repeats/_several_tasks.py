@@ -88,7 +88,8 @@ class SharedSummary(Summary):
         more = len(self.parts) - len(shown)
         if more:
             found.append(f"{count(more, 'further task')} in the table above")
-        found += wrapped("Items and repeats are both random; which tasks there are is given.", width)
+        random = "Items, answers and judging are all" if self.kept else "Items and repeats are both"
+        found += wrapped(f"{random} random; which tasks there are is given.", width)
         without = [part for part in self.parts if part.no_interval is not None]
         for part in without[:_REASONS]:
             found += wrapped(f"{part.name} without an interval: {part.no_interval}.", width)
@@ -146,6 +147,7 @@ def share_budget(
         rows=mean.rows,
         no_interval=mean.no_interval,
         judges=(),
+        kept=all(outcome.kept for outcome in outcomes),
         least_known=tuple(sorted(lines, key=lambda line: (-line.half_width, line.readings))[:_MOST_ITEMS]),
         plain=plain_epochs(table) if np.ptp(table.counts) > 1 else None,
         next_steps=tuple(

@@ -41,6 +41,7 @@ class Outcome:
         bounds: the smallest and the largest possible score, declared or known from the scorer.
         judges: that took turns; empty where they did not.
         judged: a model gave the scores.
+        kept: all readings of an item are of one answer, scored again and again.
         score: whose scores these are; empty if there is only one.
         unit: what a budget of 1 buys, in the plural.
         range_flag: how this host is told the range of the scores.
@@ -62,6 +63,7 @@ class Outcome:
     bounds: tuple[float, float] | None = None
     judges: Sequence[str] = ()
     judged: bool = False
+    kept: bool = False
     score: str = ""
     unit: str = "scores"
     range_flag: str = "--score-range"
@@ -104,6 +106,7 @@ class Summary:
         rows: the benchmark mean, as in a host's table.
         no_interval: why it has no interval; None where it has.
         judges: that took turns.
+        kept: all readings of an item are of one answer.
         least_known: the items known least well, the worst first.
         plain: what plain epochs would have needed; None if that is unknown, or if this run is plain epochs.
         next_steps: what to do next, a sentence each.
@@ -125,6 +128,7 @@ class Summary:
     rows: Mapping[str, float]
     no_interval: str | None
     judges: tuple[str, ...]
+    kept: bool
     least_known: tuple[ItemLine, ...]
     plain: PlainEpochs | None
     next_steps: tuple[str, ...]
@@ -179,13 +183,18 @@ class Summary:
             value += f", the mean of {len(self.judges)} judges' means"
         if "lower" in rows:
             ends = _span(rows["lower"], rows["upper"], places)
-            found = wrapped(f"{value}, 95% interval {ends}: items and repeats both random.", width)
+            random = "items, answers and judging all" if self.kept else "items and repeats both"
+            found = wrapped(f"{value}, 95% interval {ends}: {random} random.", width)
         else:
             found = wrapped(f"{value} of {items}, without an interval: {self.no_interval}.", width)
         if "repeats_lower" in rows:
             ends = _span(rows["repeats_lower"], rows["repeats_upper"], places)
             which = "This item" if rows["items"] == 1 else f"These {items}"
-            found += wrapped(f"{which} asked again (only repeats random): {ends}.", width)
+            again = "asked again (only repeats random)"
+            if self.kept:
+                which = "This answer" if rows["items"] == 1 else f"These {int(rows['items']):,} answers"
+                again = "scored again (only judging random)"
+            found += wrapped(f"{which} {again}: {ends}.", width)
         missing = self.items - int(rows["items"])
         if missing:
             found += wrapped(
@@ -268,6 +277,7 @@ def summarize(outcome: Outcome) -> Summary:
         rows=outcome.mean.rows,
         no_interval=outcome.mean.no_interval,
         judges=tuple(outcome.judges),
+        kept=outcome.kept,
         least_known=_least_known(outcome),
         plain=plain_epochs(outcome.table) if _uneven(outcome.table) else None,
         next_steps=tuple(

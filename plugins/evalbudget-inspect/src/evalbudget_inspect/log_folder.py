@@ -19,11 +19,11 @@ from inspect_ai.scorer import Score
 
 from evalbudget.backtest import Bought, LogColumns, RecordedScores, as_written_by
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.repeats import Repeat
 from evalbudget_inspect.host.how_bought import bought
 from evalbudget_inspect.host.readings import readings_of, was_asked, weight_of
 from evalbudget_inspect.host.score_values import value_to_number
 from evalbudget_inspect.host.scoring import LABEL, METADATA
-from evalbudget_inspect.repeats.config import Repeat
 
 _SUFFIX = ".eval"
 

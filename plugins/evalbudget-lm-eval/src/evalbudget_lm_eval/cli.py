@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import click
 
@@ -24,6 +23,7 @@ Examples:
       --tasks hellaswag --budget 5000
   evalbudget lm-eval audit audit.sqlite --arm a=... --arm b=... --tasks essays \\
       --score_range 1..5
+  evalbudget lm-eval score results/my-model --judges judges.yaml --output_path judged
   evalbudget lm-eval ls tasks
 
 All else is lm-eval's own: see lm-eval run --help, or evalbudget lm-eval run --help for both.
@@ -34,14 +34,14 @@ _HOST = {
     "ls": "lm-eval ls, unchanged.",
     "validate": "lm-eval validate, unchanged.",
 }
-_RACE, _AUDIT = "race", "audit"
+_RACE, _AUDIT, _SCORE = "race", "audit", "score"
 
 
 class _HostGroup(click.Group):
     """Our commands first; every other one is the host's."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*_HOST, _RACE, _AUDIT])
+        return sorted([*_HOST, _RACE, _AUDIT, _SCORE])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == _RACE:
@@ -52,6 +52,10 @@ class _HostGroup(click.Group):
             from evalbudget_lm_eval.audits.command import audit_command
 
             return audit_command
+        if cmd_name == _SCORE:
+            from evalbudget_lm_eval.repeats.score_command import score_command
+
+            return score_command
         return _pass_through(cmd_name) if cmd_name in _HOST else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -103,6 +107,8 @@ def _pass_through(name: str) -> click.Command:
 
             arguments = beside_results(args)
             sys.exit(audit_command.main(arguments, prog_name=ctx.command_path, standalone_mode=False))
+        from evalbudget_lm_eval.repeats.host_cli import run_host
+
         sys.exit(run_host([name, *args]))
 
     return command
@@ -117,29 +123,3 @@ def _what_arms_do(arguments: Sequence[str]) -> str | None:
     has_arms = any(a == "--arm" or a.startswith("--arm=") for a in arguments)
     whats = {plugins().question(name) for name in samplers} & {"races", "audits"} if has_arms else set()
     return min(whats, default=None)
-
-
-def run_host(arguments: Sequence[str]) -> int:
-    """The host's command line in this process, with ours in ``run``.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        EvalbudgetError: what was asked for cannot be budgeted.
-    """
-    from evalbudget_lm_eval.repeats.host_cli import execute
-
-    before = sys.argv
-    sys.argv = ["lm-eval", *arguments]
-    code: Any = 0
-    try:
-        execute(arguments)
-    except SystemExit as ex:
-        code = ex.code
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        return 130
-    finally:
-        sys.argv = before
-    return code if isinstance(code, int) else int(code is not None)

@@ -12,6 +12,7 @@ from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought, LogColumns, RecordedScores, as_written_by
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import Call, share_weights
+from evalbudget.repeats import Repeat
 from evalbudget_lm_eval.host.answers import WEIGHT
 from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
 from evalbudget_lm_eval.judges.readings import Reading
@@ -88,7 +89,17 @@ def open_scores(
         )
     with as_written_by("lm-eval", path):
         recorded = columns.recorded({model: bought[model] for model in dict.fromkeys(columns.models)})
-        return replace(recorded, categories=categories.of(recorded.items), one_measure=judged)
+        return replace(
+            recorded,
+            categories=categories.of(recorded.items),
+            one_measure=judged,
+            one_generation=all(map(_kept, files)),
+        )
+
+
+def _kept(file: SamplesFile) -> bool:
+    """Whether every repeat of a document is a score of its one answer."""
+    return (file.block or {}).get("repeat") == Repeat.JUDGE
 
 
 class _Categories:
@@ -125,7 +136,12 @@ def _add(
     columns.models.append(file.model)
     columns.raters.append(rater)
     columns.repeats.append(answer)
-    columns.generations.append(answer)
+    generation = answer
+    if _kept(file):  # a judge's second score of it counts as one of another
+        again = columns.again.get((f"{file.path}", item, rater), 0)
+        columns.again[f"{file.path}", item, rater] = again + 1
+        generation = (answer[0], again)
+    columns.generations.append(generation)
     columns.logs.append(file.run)
     columns.epochs.append(answer[1] + 1)
 

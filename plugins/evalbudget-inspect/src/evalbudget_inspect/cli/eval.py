@@ -16,10 +16,10 @@ from evalbudget.flags import JSON, SAMPLER_OPTION, sampler_options
 from evalbudget.judges.flags import FLAGS as JUDGES
 from evalbudget.races.flags import BATCH
 from evalbudget.races.flags import FLAGS as RACES
-from evalbudget.repeats.flags import SHARE
+from evalbudget.repeats.flags import REPEAT, SHARE
 from evalbudget.run import shown
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
-from evalbudget_inspect.repeats.flags import FLAGS, REPEAT
+from evalbudget_inspect.repeats.flags import FLAGS
 
 _EXAMPLES = """\b
 Examples:
@@ -101,11 +101,12 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
 
 
 def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
+    from evalbudget.repeats import DEFAULT_SAMPLER_OF_PANELS
     from evalbudget_inspect.host.private import host_cli
     from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
     from evalbudget_inspect.host.run_host import run_host
     from evalbudget_inspect.judges.judge_names import judges_argument, read_judges
-    from evalbudget_inspect.repeats.config import DEFAULT_SAMPLER_OF_PANELS, Config
+    from evalbudget_inspect.repeats.config import Config
     from evalbudget_inspect.repeats.shared_budget import shares
 
     if "judges" in ours:

@@ -13,6 +13,7 @@ from inspect_ai.model import GenerateConfig, Model, get_model
 from pydantic import ValidationError
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.judges import split_entries
 from evalbudget_inspect.host.private import PrerequisiteError
 
 Judges = str | Mapping[str, Any] | Sequence[str | Model | Mapping[str, Any]]
@@ -119,7 +120,7 @@ def _entries(judges: Any) -> Iterator[JudgeModel]:
         elif text.endswith((".yaml", ".yml", ".json")):
             yield from _of_file(Path(text))
         else:
-            for piece in _split(text):
+            for piece in split_entries(text):
                 yield _of_text(piece)
     elif isinstance(judges, Mapping):
         if "model" in judges and isinstance(judges["model"], str | Model):
@@ -203,20 +204,3 @@ def _parsed(text: str, where: str) -> Any:
     except yaml.YAMLError as ex:
         problem = getattr(ex, "problem", None) or str(ex)
         raise InvalidInputError(f"judges {where!r} cannot be read as YAML: {problem}; {_FORMS}") from ex
-
-
-def _split(text: str) -> list[str]:
-    """At commas outside of braces, brackets and quotes."""
-    pieces, depth, quote = [""], 0, ""
-    for letter in text:
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "{}[]":
-            depth += 1 if letter in "{[" else -1
-        elif letter == "," and depth == 0:
-            pieces.append("")
-            continue
-        pieces[-1] += letter
-    return pieces

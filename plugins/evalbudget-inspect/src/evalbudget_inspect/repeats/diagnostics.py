@@ -15,6 +15,7 @@ from evalbudget.repeats import (
     LEVEL,
     BenchmarkMean,
     Outcome,
+    Repeat,
     Summary,
     describe_mean,
     failing_items,
@@ -185,6 +186,7 @@ class Diagnosis:
                 bounds=self.bounds,
                 judges=() if weighed is None else weighed.by_epoch.scoring_panel().judges,
                 judged=bool(spec.model_roles) and self.panel is None,
+                kept=book.config.repeat is Repeat.JUDGE,
                 score=score,
             )
         )

@@ -1,13 +1,6 @@
-"""What a user can say of repeats on inspect; what a repeat repeats, and judges, come on top."""
+"""What a user can say of repeats on inspect, and of judges."""
 
-from evalbudget.flags import Flag
 from evalbudget.judges.flags import FLAGS as JUDGES
 from evalbudget.repeats.flags import FLAGS as REPEATS
 
-REPEAT = Flag(
-    "repeat",
-    "generation: a fresh answer, scored; judge: the first answer, scored again.  [default: generation]",
-    "WHAT",
-)
-
-FLAGS = (*REPEATS[:-2], REPEAT, *JUDGES, *REPEATS[-2:])
+FLAGS = (*REPEATS[:-2], *JUDGES, *REPEATS[-2:])

@@ -9,7 +9,7 @@ from inspect_ai.log import EvalSpec
 from inspect_ai.model import CachePolicy, GenerateConfig, ModelConfig
 
 from evalbudget import Reading
-from evalbudget_inspect.repeats.config import Repeat
+from evalbudget.repeats import Repeat
 
 _ENOUGH = 5  # items that must agree with themselves before it looks like more than chance
 

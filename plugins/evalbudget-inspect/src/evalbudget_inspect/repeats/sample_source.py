@@ -18,7 +18,7 @@ from inspect_ai.solver import TaskState
 
 from evalbudget import Allocation
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.repeats import Summary
+from evalbudget.repeats import Repeat, Summary
 from evalbudget_inspect.host.attempt_notes import add_to_note
 from evalbudget_inspect.host.current_run import Run, current_run, is_cancelled
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
@@ -29,7 +29,7 @@ from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.sent_again import UNPAID, gave_up, pay_by, was_unpaid
 from evalbudget_inspect.host.viewer import label
 from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
-from evalbudget_inspect.repeats.config import Config, Repeat
+from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.diagnostics import Diagnosis
 from evalbudget_inspect.repeats.earlier_log import (
     NOT_RUN,

@@ -11,6 +11,7 @@ from inspect_ai.scorer import Metric, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.repeats import Repeat
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.scoring import (
@@ -25,7 +26,7 @@ from evalbudget_inspect.host.viewer import lead_with_estimate, show_epochs
 from evalbudget_inspect.judges.judge_names import Judges
 from evalbudget_inspect.judges.panel import Panel, Prices
 from evalbudget_inspect.judges.panel_metrics import panel_estimates
-from evalbudget_inspect.repeats.config import Config, Repeat
+from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.live_metadata import LiveMetadata
 from evalbudget_inspect.repeats.metrics import budget_estimates
 from evalbudget_inspect.repeats.sample_source import BudgetedSource

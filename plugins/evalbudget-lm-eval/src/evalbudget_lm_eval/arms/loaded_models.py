@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import lm_eval.evaluator
-from lm_eval.api.model import LM, CachingLM
+from lm_eval.api.model import CachingLM
 from lm_eval.api.registry import get_model
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.models.api_models import TemplateAPI
@@ -21,6 +21,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.run import cleaned
 from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.unloaded import Unloaded
 from evalbudget_lm_eval.run.record import Kept, Record
 from evalbudget_lm_eval.run.resume import take_over_answers
 
@@ -113,7 +114,7 @@ class Stable:
     def opened(self, entrant: Entrant) -> PrimedTasks:
         """The tasks of an arm, to write its results; its model is not loaded for that."""
         if entrant.primed is None:
-            self._open(entrant, Arm(entrant.arm.name, _Unloaded()))
+            self._open(entrant, Arm(entrant.arm.name, Unloaded()))
             known = entrant.kept.opened
             entrant.frame = dict(known["frame"])
             for name, value in known["tracker"].items():
@@ -208,23 +209,3 @@ def _is_api(arm: Arm) -> bool:
         return issubclass(get_model(arm.model), TemplateAPI)
     except Exception:  # of a package that is missing: loading the model will say so
         return False
-
-
-class _Unloaded(LM):  # type: ignore[misc]
-    """Stands for a model whose answers are all known."""
-
-    def loglikelihood(self, requests: Any) -> Any:
-        raise NotImplementedError
-
-    def loglikelihood_rolling(self, requests: Any) -> Any:
-        raise NotImplementedError
-
-    def generate_until(self, requests: Any) -> Any:
-        raise NotImplementedError
-
-    def apply_chat_template(self, chat_history: Any, add_generation_prompt: bool = True) -> str:
-        return str(chat_history)
-
-    @property
-    def tokenizer_name(self) -> str:
-        return "unloaded"

@@ -8,6 +8,7 @@ round serves copies of those that were asked, through attributes set on the task
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Any, Self
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import Task
 from lm_eval.evaluator import evaluate as _evaluate
+from lm_eval.utils import handle_non_serializable, hash_string
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval.host.answers import (
@@ -124,6 +126,12 @@ class PrimedTasks:
         """How many calls of the model one answer of this document takes, or of judges if those are more."""
         return self._document(task, doc_id).cost[doc_id]
 
+    def doc_hash(self, task: str, doc_id: int) -> str:
+        """The host's hash of a document, as in ``samples_*.jsonl``."""
+        doc = self._document(task, doc_id).docs[doc_id]
+        told = json.dumps(doc, indent=2, default=handle_non_serializable, ensure_ascii=False)
+        return str(hash_string(told))
+
     def instances(self, task: str, doc_id: int) -> tuple[Instance, ...]:
         """The host's requests for this document."""
         return tuple(self._document(task, doc_id).requests[doc_id])
@@ -200,6 +208,14 @@ class PrimedTasks:
         """
         metric, _, chosen = score.partition(",")
         return raw_metrics(self._of(task).answers).get((metric, chosen), [])
+
+    def said(self, task: str, doc_id: int) -> Mapping[int, Sequence[Any]] | None:
+        """What the model said in the first of a document's answers, by request; None without an answer."""
+        answers = self._document(task, doc_id).answers.get(doc_id)
+        if not answers:
+            return None
+        first = min(answers, key=lambda answer: answer.epoch)
+        return dict(enumerate(first.records[0]["resps"]))
 
     def answered(self, task: str) -> tuple[int, ...]:
         """Ids of the documents that were answered, ascending."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,11 @@ class SamplesFile:
             return f"{config['model']}:{args}".rstrip(":{}")  # the host made up a random name
         return str(arm or self.results.get("model_name") or self.path.parent.name or "model")
 
-    def records(self) -> Iterator[dict[str, Any]]:
-        """One entry per document and filter, in the order of the file, without prompts and responses.
+    def records(self, *, responses: bool = False) -> Iterator[dict[str, Any]]:
+        """One entry per document and filter, in the order of the file, without prompts.
+
+        Args:
+            responses: keep them.
 
         Raises:
             InvalidInputError: a line is not what the host writes.
@@ -65,11 +68,11 @@ class SamplesFile:
             with self.path.open(encoding="utf-8") as lines:
                 for number, line in enumerate(lines, start=1):
                     if line.strip():
-                        yield self._record(line, number)
+                        yield self._record(line, number, () if responses else ("resps",))
         except (OSError, UnicodeDecodeError) as ex:
             raise InvalidInputError(f"{self.path} cannot be read: {ex}") from ex
 
-    def _record(self, line: str, number: int) -> dict[str, Any]:
+    def _record(self, line: str, number: int, long: Sequence[str]) -> dict[str, Any]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as ex:
@@ -81,8 +84,8 @@ class SamplesFile:
             raise InvalidInputError(
                 f"{self.path}, line {number} has no doc_id, so it is no sample of lm-eval; move the file away"
             )
-        for long in ("arguments", "resps", "target"):  # logs may be larger than the memory
-            record.pop(long, None)
+        for name in ("arguments", "target", *long):  # logs may be larger than the memory
+            record.pop(name, None)
         doc = record.pop("doc", None)
         record["category"] = doc.get("category") if isinstance(doc, dict) else None
         return record

@@ -18,6 +18,7 @@ _HOME = {
     "_handle_back_comp": "lm_eval.evaluator_utils",
     "_process_results": "lm_eval.evaluator_utils",
     "apply_template": "lm_eval.utils",
+    "build_filter_ensemble": "lm_eval.filters",
     "get_sample_size": "lm_eval.evaluator_utils",
     "hash_args": "lm_eval.api.model",
     "print_writeout": "lm_eval.evaluator_utils",

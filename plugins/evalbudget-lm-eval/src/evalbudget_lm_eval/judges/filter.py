@@ -90,6 +90,15 @@ class CyclicJudgeFilter(Filter):  # type: ignore[misc]  # the host is untyped
             return [Readings() for _ in responses]
 
 
+def filter_of(task: Any) -> Any:
+    """What makes the filter of a host's task, its options as ``keywords``; None if no judge scores it."""
+    for ensemble in getattr(task, "_filters", ()):
+        for make in ensemble.filters:
+            if getattr(make, "func", None) is CyclicJudgeFilter:
+                return make
+    return None
+
+
 def panel_of(task: Any) -> JudgePanel | None:
     """The panel of a host's task; None if no judge scores it.
 
@@ -97,11 +106,8 @@ def panel_of(task: Any) -> JudgePanel | None:
         InvalidInputError: the filter's options cannot be used.
         UnknownNameError: one of them does not exist.
     """
-    for ensemble in getattr(task, "_filters", ()):
-        for made in ensemble.filters:
-            if getattr(made, "func", None) is CyclicJudgeFilter:
-                return JudgePanel.of(made.keywords)
-    return None
+    make = filter_of(task)
+    return None if make is None else JudgePanel.of(make.keywords)
 
 
 def check_judges(task: Any) -> JudgePanel | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Summary
 from evalbudget_lm_eval.repeats.config import Config
+from evalbudget_lm_eval.repeats.kept_answers import Answers
 
 log = logging.getLogger(__name__)
 _lock = threading.Lock()
@@ -23,12 +24,16 @@ _ignored: ContextVar[bool] = ContextVar("blocks_ignored", default=False)
 @contextmanager
 def budgeted(
     *,
-    budget: str | int,
+    budget: str | int | None = None,
     sampler: str | None = None,
     score: str | None = None,
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
     estimators: str | Sequence[str] | None = None,
+    repeat: str | None = None,
+    judges: str | Sequence[str | Mapping[str, Any]] | None = None,
+    rotation: str | None = None,
+    judge_prices: str | Mapping[str, float] | None = None,
     journal: str | Path | None = None,
     in_flight: int | None = None,
     vary_seed: bool = False,
@@ -38,7 +43,8 @@ def budgeted(
     """Within this block lm-eval's ``simple_evaluate`` and ``evaluate`` run under a budget.
 
     Args:
-        budget: calls of the model: ``2000``, or ``"20x"`` for 20 answers per document.
+        budget: calls of the model: ``2000``, or ``"20x"`` for 20 answers per document. Where judges score,
+            calls of the judges. None is for ``judges`` only: the host's own run, scored by them.
         sampler: registered name; default ``auto``: ``rating-kernel`` or ``eb-bernstein`` by what the warm-up
             shows. ``uniform`` asks every document equally often.
         score: ``metric`` or ``metric,filter`` that drives the sampler; default each task's first.
@@ -46,6 +52,11 @@ def budgeted(
         score_range: the smallest and the largest possible score, ``"0..1"``; with it every document gets a
             guaranteed interval, and a score outside counts as failed.
         estimators: names of further estimates of the benchmark that plugins bring, ``"median,mode"``.
+        repeat: ``generation`` (default): a repeat is a fresh answer, scored; ``judge``: the first answer of
+            each document is scored again.
+        judges: that take turns, in place of the tasks' own metrics; as in ``CyclicJudgeFilter``.
+        rotation: which of them scores what; default ``cyclic``.
+        judge_prices: of one call of each judge, for the rotation ``priced``.
         journal: file that keeps what was paid for; it is continued if it exists. Default: one below
             ``evalbudget-journals``; ``"none"`` for none.
         in_flight: documents given to the host at a time; default 32, or what the model takes at once.
@@ -70,14 +81,31 @@ def budgeted(
         seed=seed,
         score_range=score_range,
         estimators=estimators,
+        repeat=repeat,
+        judges=judges,
+        rotation=rotation,
+        judge_prices=judge_prices,
         journal=None if journal is None else str(journal),
         in_flight=in_flight,
         vary_seed=vary_seed,
         fresh=fresh,
         **options,
     )
+    check_typed(config)
     with evaluate_replaced(lambda _tasks: config):
         yield
+
+
+def check_typed(config: Config) -> None:
+    """Refuse judges that cannot be used, before the host loads a model.
+
+    Raises:
+        EvalbudgetError: they cannot.
+    """
+    if config.judges is not None:
+        from evalbudget_lm_eval.judges.typed import typed_panel
+
+        typed_panel(config.judges)
 
 
 @contextmanager
@@ -87,6 +115,7 @@ def evaluate_replaced(
     folder: Path = Path(),
     about: Mapping[str, Any] | None = None,
     told: Callable[[Summary], object] = lambda _summary: None,
+    answers: Answers | None = None,
 ) -> Iterator[None]:
     """Have the host call ours in place of its ``evaluate``.
 
@@ -95,6 +124,7 @@ def evaluate_replaced(
         folder: where journals go that were given no path.
         about: what else must be the same for a journal to be continued; JSON values.
         told: called with what a run found, in words.
+        answers: of a finished run, to be scored in place of asking the model.
 
     Raises:
         InvalidInputError: within another such block.
@@ -111,10 +141,16 @@ def evaluate_replaced(
     original = host.evaluate
 
     def evaluate(lm: Any, task_dict: Mapping[Any, Any], *positional: Any, **arguments: Any) -> Any:
-        config = None if positional else config_of(tasks_of(task_dict)[1])
+        tasks = tasks_of(task_dict)[1]
+        config = None if positional else config_of(tasks)
         if config is None:
             return original(lm, task_dict, *positional, **arguments)
-        return run_budgeted(config, lm, task_dict, folder=folder, about=about, told=told, **arguments)
+        with _judged(config, tasks):
+            if config.budget is None:
+                return original(lm, task_dict, **arguments)
+            return run_budgeted(
+                config, lm, task_dict, folder=folder, about=about, told=told, answers=answers, **arguments
+            )
 
     evaluate.__dict__[_OURS] = True
     host.evaluate = evaluate
@@ -123,6 +159,15 @@ def evaluate_replaced(
     finally:
         host.evaluate = original
         _lock.release()
+
+
+def _judged(config: Config, tasks: Mapping[str, Any]) -> AbstractContextManager[None]:
+    if config.judges is None:
+        return nullcontext()
+    from evalbudget_lm_eval.judges.on_tasks import judged_by
+    from evalbudget_lm_eval.judges.typed import typed_panel
+
+    return judged_by(typed_panel(config.judges), tasks, scale=config.score_range)
 
 
 def budget_next(config_of: Callable[[Mapping[str, Any]], Config | None]) -> None:

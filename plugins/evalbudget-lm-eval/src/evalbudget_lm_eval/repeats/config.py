@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats import DEFAULT_SAMPLER, RepeatConfig
+from evalbudget.repeats import DEFAULT_SAMPLER, DEFAULT_SAMPLER_OF_PANELS, Repeat, RepeatConfig
 
 DEFAULT_ROUND = 32
 NO_JOURNAL = "none"
+_OF_JUDGES = ("judges", "rotation", "judge_prices")
 
 
 @dataclass(frozen=True)
@@ -18,13 +20,17 @@ class Config(RepeatConfig):
     """One budgeted run of lm-eval.
 
     Attributes:
-        budget: calls of the model; ``20x`` is 20 answers per document.
+        budget: calls of the model; ``20x`` is 20 answers per document. None, for judges only: the host's own
+            run, and no more.
         score: ``metric`` or ``metric,filter`` that drives the sampler; None for the first of each task.
         journal: path of the journal; None to choose one, ``none`` for no journal.
         in_flight: documents given to the host at a time; None for 32, or what the model takes at once if
             that is more.
         vary_seed: have every repeat send its own seed.
         fresh: begin another record where one of the same run is finished.
+        repeat: what a repeat repeats.
+        judges: what the user said of judges that score in place of the tasks' own metrics: ``judges``, and
+            perhaps ``rotation`` and ``judge_prices``; None for the tasks' own.
 
     Raises:
         UnknownNameError: no such sampler, or it has no such option.
@@ -36,6 +42,8 @@ class Config(RepeatConfig):
     in_flight: int | None = None
     vary_seed: bool = False
     fresh: bool = False
+    repeat: Repeat = Repeat.GENERATION
+    judges: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         # here, since the command line is read long before the host is imported
@@ -47,19 +55,40 @@ class Config(RepeatConfig):
                 f"--arm name=model:args ..., or --sampler {DEFAULT_SAMPLER}"
             )
         super().__post_init__()
+        if self.judges is not None and self.estimators:
+            raise InvalidInputError(
+                "--estimators are of scores by one judge, and with judges that take turns scores differ by "
+                "judge too; drop one of the two"
+            )
         if self.in_flight is not None and self.in_flight < 1:
             raise InvalidInputError(f"--in_flight is {self.in_flight}; it must be 1 or more")
+
+    def _check_without_budget(self) -> None:
+        if self.judges is None or self.allocation is not Allocation.FIXED:
+            super()._check_without_budget()
 
     @classmethod
     def of(cls, **typed: Any) -> Self:
         """See RunConfig."""
+        judges = {name: typed.pop(name, None) for name in _OF_JUDGES}
+        if not judges["judges"]:
+            for name in _OF_JUDGES[1:]:
+                if judges[name]:
+                    raise InvalidInputError(
+                        f"--{name} is for judges that take turns; name them with --judges MODEL:ARGS,..., or "
+                        "say it in the task's YAML"
+                    )
+        elif not typed.get("sampler"):
+            typed["sampler"] = DEFAULT_SAMPLER_OF_PANELS
+        if typed.get("repeat"):
+            typed["repeat"] = Repeat.named(typed["repeat"])
         journal = typed.get("journal")
         changed = {
             "journal": None if journal is None else NO_JOURNAL if journal is False else str(journal),
             "vary_seed": bool(typed.get("vary_seed")),
             "fresh": bool(typed.get("fresh")),
         }
-        return cls._of({**typed, **changed})
+        return cls._of({**typed, **changed}, judges=judges if judges["judges"] else None)
 
     @classmethod
     def of_block(cls, block: Mapping[str, Any] | None, where: str) -> Config:

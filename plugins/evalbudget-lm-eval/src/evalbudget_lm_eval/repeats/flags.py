@@ -1,8 +1,9 @@
-"""What a user can say of repeats on lm-eval: as anywhere, and where what was paid for is kept."""
+"""What a user can say of repeats and judges on lm-eval: as anywhere, and where what was paid for is kept."""
 
 from dataclasses import replace
 
 from evalbudget.flags import Flag
+from evalbudget.judges.flags import JUDGE_PRICES, JUDGES, ROTATION
 from evalbudget.repeats.flags import BUDGET, SAMPLER, SCORE
 from evalbudget.repeats.flags import FLAGS as REPEATS
 
@@ -39,7 +40,12 @@ _OF_HOST = {
     SAMPLER.name: replace(SAMPLER, help="What decides; evalbudget plugins lists them.  [default: auto]"),
 }
 
+PANEL = (replace(JUDGES, metavar="MODEL:ARGS,..."), ROTATION, JUDGE_PRICES)
+"""Of judges that take turns; they score in place of the task's own metrics."""
+
 FLAGS = (
-    *(_OF_HOST.get(flag.name, flag) for flag in REPEATS),
+    *(_OF_HOST.get(flag.name, flag) for flag in REPEATS[:-2]),
+    *PANEL,
+    *REPEATS[-2:],
     *(JOURNAL, FRESH, IN_FLIGHT, VARY_SEED),
 )

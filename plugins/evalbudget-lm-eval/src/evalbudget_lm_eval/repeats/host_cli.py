@@ -17,15 +17,49 @@ from evalbudget.repeats import Summary
 from evalbudget.repeats.flags import SAMPLER, SHARE
 from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, spelled
 from evalbudget_lm_eval.host.identity import run_args
-from evalbudget_lm_eval.repeats.budgeted import evaluate_replaced
+from evalbudget_lm_eval.repeats.budgeted import check_typed, evaluate_replaced
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.flags import FLAGS
+from evalbudget_lm_eval.repeats.kept_answers import Answers
 
 _PREFIX = "evalbudget_"
 
 
-def execute(arguments: Sequence[str]) -> None:
-    """Run the host's command line on these arguments, which are in ``sys.argv`` too."""
+def run_host(arguments: Sequence[str], answers: Answers | None = None) -> int:
+    """The host's command line in this process, with ours in ``run``.
+
+    Args:
+        arguments: its command and flags, ours among them.
+        answers: of a finished run, to be scored in place of asking the model.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        EvalbudgetError: what was asked for cannot be budgeted.
+    """
+    before = sys.argv
+    sys.argv = ["lm-eval", *arguments]
+    code: Any = 0
+    try:
+        execute(arguments, answers)
+    except SystemExit as ex:
+        code = ex.code
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        return 130
+    finally:
+        sys.argv = before
+    return code if isinstance(code, int) else int(code is not None)
+
+
+def execute(arguments: Sequence[str], answers: Answers | None = None) -> None:
+    """Run the host's command line on these arguments, which are in ``sys.argv`` too.
+
+    Args:
+        arguments: its command and flags, ours among them.
+        answers: of a finished run, to be scored in place of asking the model.
+    """
     asks_help = arguments[:1] == ["run"] and any(a in ("-h", "--help") for a in arguments)
     if not asks_help and not any(is_one_of(a, FLAGS) for a in arguments):
         from lm_eval.__main__ import cli_evaluate
@@ -49,9 +83,11 @@ def execute(arguments: Sequence[str]) -> None:
     sys.argv[1:] = as_spelled(arguments, FLAGS)
     parsed = cli.parse_args()
     config = _take(parsed)
+    check_typed(config)
     told: list[Summary] = []
+    about = _about(parsed)
     with evaluate_replaced(
-        lambda _tasks: config, folder=_folder(parsed), about=_about(parsed), told=told.append
+        lambda _tasks: config, folder=_folder(parsed), about=about, told=told.append, answers=answers
     ):
         cli.execute(parsed)
     for summary in told:  # below the host's table
@@ -81,7 +117,7 @@ def _take(parsed: argparse.Namespace) -> Config:
     """
     given = {flag.name: vars(parsed).pop(_PREFIX + flag.name, None) for flag in FLAGS}
     used = [flag for flag in FLAGS if given[flag.name] is not None]
-    if given["budget"] is None:
+    if given["budget"] is None and given["judges"] is None:
         shown = spelled((used or [SAMPLER])[0])
         raise BudgetError(
             f"{shown} needs a --budget; write a number of scores (2000) or scores per item (20x)"

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from lm_eval.api.model import CachingLM
 
+from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.repeats import Repeat
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api
-from evalbudget_lm_eval.judges.filter import judged_at_random
+from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.repeats.config import Config
 
 
@@ -38,18 +40,43 @@ def check_budget(config: Config, primed: PrimedTasks) -> bool:
     return bool(budget.amount > sum(costs))
 
 
-def check_repeats(primed: PrimedTasks) -> None:
+def check_repeats(config: Config, primed: PrimedTasks) -> None:
     """Refuse repeats that would all be the same.
 
     Raises:
-        InvalidInputError: greedy decoding, a deterministic score, a fixed seed or cached responses.
+        InvalidInputError: greedy decoding, a deterministic score, a fixed seed or cached responses; or, where
+            judging is repeated, a task without judges, or judges that only say the same again.
     """
+    if config.repeat is Repeat.JUDGE:
+        _check_judging(config, primed)
+        return
     for name in primed.names:
         if judged_at_random(primed.task(name)):
             continue  # the same answer scored anew
         why = next(_reasons(primed, name), None)
         if why is not None:
             raise InvalidInputError(f"{why}; or read every document once: --sampler uniform --budget 1x")
+
+
+def _check_judging(config: Config, primed: PrimedTasks) -> None:
+    once = sum(primed.cost(name, doc) for name in primed.names for doc in primed.documents(name))
+    for name in primed.names:
+        panel = panel_of(primed.task(name))
+        if panel is None:
+            raise InvalidInputError(
+                f"--repeat judge scores the same answer again, and no judge scores task {name!r}: its "
+                "metrics would say the same each time. Name judges with --judges, or drop --repeat judge"
+            )
+        if panel.is_stochastic:
+            continue
+        others = 1 if panel.calls_per_generation > 1 or panel.rotation == "single" else len(panel.judges)
+        if config.allocation is Allocation.FIXED and config.resolve_budget(once).amount <= others * once:
+            continue  # nobody is asked twice about the same answer
+        raise InvalidInputError(
+            f"the judges of task {name!r} run at temperature 0, and --repeat judge scores the same answer "
+            "again: a judge would say the same each time. Give the judges gen_kwargs: {temperature: 1}, or "
+            f"use --sampler uniform with a --budget of {others}x or less"
+        )
 
 
 def _reasons(primed: PrimedTasks, name: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats import Summary
+from evalbudget.repeats import Repeat, Summary
 from evalbudget.run import said_by
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
 from evalbudget_lm_eval.host.driving_metric import driving_score
@@ -20,6 +20,7 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
 from evalbudget_lm_eval.judges.filter import check_judges, panel_of
 from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config
+from evalbudget_lm_eval.repeats.kept_answers import Answers, KeptAnswers
 from evalbudget_lm_eval.repeats.output import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, counted_by, fingerprint_of
@@ -40,6 +41,7 @@ def run_budgeted(
     folder: Path = Path(),
     about: Mapping[str, Any] | None = None,
     told: Callable[[Summary], object] = lambda _summary: None,
+    answers: Answers | None = None,
     **host: Any,
 ) -> dict[str, Any]:
     """The host's ``evaluate`` under a budget.
@@ -51,6 +53,7 @@ def run_budgeted(
         folder: where journals go that were given no path.
         about: what else must be the same for a journal to be continued; JSON values.
         told: called with what the run found, in words, when it is over.
+        answers: of a finished run, to be scored in place of asking the model.
         host: further arguments of the host's ``evaluate``.
 
     Returns:
@@ -68,19 +71,25 @@ def run_budgeted(
                 "differ by judge too; drop it"
             )
     with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
-        repeats = config.fixed_repeats > 1  # a larger budget would not help where these are refused
+        # a larger budget would not help where these are refused
+        repeats = config.fixed_repeats > 1 or config.repeat is Repeat.JUDGE
         if repeats:
-            check_repeats(primed)
+            check_repeats(config, primed)
         if check_budget(config, primed) and not repeats:
-            check_repeats(primed)
+            check_repeats(config, primed)
         run: dict[str, Any] = {"model": model_name(lm), "prompts": fingerprint_of(primed), "score": scores}
         run |= {"vary_seed": config.vary_seed, **(about or {})}
         judges = {name: panel.identity for name, task in found.items() if (panel := panel_of(task))}
         if judges:
             run["judges"] = judges
+        if config.repeat is Repeat.JUDGE:
+            run["repeat"] = config.repeat.value
+        if answers is not None:
+            answers.check(primed)
+            run["answers"] = answers.digest
         path = None if config.journal == NO_JOURNAL else _record_path(config, primed.names, run, folder)
         book = RepeatPurchase(config, primed, scores=scores, path=path, run=run)
-        return _Run(book, told).until_done()
+        return _Run(book, told, answers).until_done()
 
 
 def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], folder: Path) -> Path:
@@ -118,14 +127,20 @@ def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], f
 class _Run:
     """The state of one run; it buys what its rounds bring."""
 
-    def __init__(self, book: RepeatPurchase, told: Callable[[Summary], object]) -> None:
+    def __init__(
+        self, book: RepeatPurchase, told: Callable[[Summary], object], answers: Answers | None
+    ) -> None:
         self.book = book
+        self._answers = None
+        if book.config.repeat is Repeat.JUDGE:
+            self._answers = KeptAnswers(book.primed, book.kept, {} if answers is None else answers.said)
         self.rounds = Rounds(book.primed, book.kept, self, heard=self._heard, seed=_seed(book))
         self._told = told
         self._size = book.config.in_flight or max(DEFAULT_ROUND, at_once(book.primed.lm))
         self._suspects: list[tuple[Asked, Exception]] = []
         """Nothing was answered since these failed: it is the server, or they cannot be answered."""
         self._continues = False
+        self._checked = False
         self._judged = {name for name in book.primed.names if panel_of(book.primed.task(name)) is not None}
         self._progress = Progress(book.purchase.ledger.budget.amount)
 
@@ -188,7 +203,10 @@ class _Run:
         book.tell(untold)
         # a judge that is asked again is paid again, which the budget may not allow after a kill
         paid = set(book.outstanding)
-        self.rounds.finish([one for one in book.pending if one in paid or one.task not in self._judged])
+        cells = [one for one in book.pending if one in paid or one.task not in self._judged]
+        if self._answers is not None:
+            self._answers.scorable(cells)
+        self.rounds.finish(cells)
         failures, pending = book.failures, set(book.pending)
         cut = [asked for asked in book.kept.under_way if asked in pending]
         cut.sort(key=lambda asked: failures[asked.document])
@@ -198,13 +216,22 @@ class _Run:
         cells = self.book.outstanding
         while cells or (cells := self.book.ask(self._next_size())) or self._suspects:
             if cells:
-                self.rounds.ask(cells)
+                self._ask(cells)
                 self._progress.spent(self.book.purchase.ledger.spent)
             elif any(r.value is not None for r in self.book.purchase.journal.readings):
                 self._give_up_suspects()
             else:
                 raise self._suspects[-1][1]  # nothing ever worked
             cells = []
+
+    def _ask(self, cells: Sequence[Asked]) -> None:
+        if self._answers is None:
+            self.rounds.ask(cells)
+            return
+        while cells:
+            now = self._answers.scorable(cells)
+            self.rounds.ask(now)
+            cells = [asked for asked in cells if asked not in now]
 
     def _next_size(self) -> int:
         """More at once while the sampler reads everything the same number of times anyway."""
@@ -223,12 +250,13 @@ class _Run:
             self._progress.heard()
 
     def answered(self, answers: Sequence[Answered]) -> None:
-        first = self.rounds.count == 1 and not self._continues
+        first = self.rounds.count <= 1 and not self._continues and not self._checked
         if first:
             self._check_range(answers)
         self.book.tell(answers)
         if first:
             self._check_scores(answers)
+            self._checked = True
         self._give_up_suspects()
 
     def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:

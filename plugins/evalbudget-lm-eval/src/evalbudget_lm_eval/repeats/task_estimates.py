@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from evalbudget import Allocation
 from evalbudget.judges import PanelRows, share_weights
-from evalbudget.repeats import BenchmarkMean, describe_mean, item_columns
+from evalbudget.repeats import BenchmarkMean, Repeat, describe_mean, item_columns
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.driving_metric import is_mean
@@ -149,6 +149,7 @@ def _judged(
         calls=share_weights(calls, epochs=responses),
         n_items=len(documents),
         bounds=bounds or panel.bounds,
+        kept=book.config.repeat is Repeat.JUDGE,
         **how,
     )
     table = panel.corrected  # corrected scores may leave the scale

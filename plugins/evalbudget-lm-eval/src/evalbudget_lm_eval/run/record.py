@@ -128,6 +128,13 @@ class Kept:
         entry = {"asked": [[*asked, n] for asked, n in calls.items()], "at_once": at_once}
         (self._note if at_once else self.take)(entry)
 
+    def lend(self, asked: Asked, said: Mapping[int, Sequence[Any]]) -> None:
+        """Have an earlier answer stand for this cell's, with what judges said of the cell so far."""
+        heard = self.said.get(asked, {}).get(SCORED)
+        self.said[asked] = {number: list(texts) for number, texts in said.items()}
+        if heard is not None:
+            self.said[asked][SCORED] = heard
+
     def hear(self, asked: Asked, request: int, said: Any) -> None:
         """Note what a model, or a judge, says as it says it."""
         self._note({"of": asked, "request": request, "said": said})

@@ -129,7 +129,7 @@ class Rounds:
     def _score(self, said: dict[Asked, Said]) -> None:
         try:
             with signals_raise():
-                answers = self._primed.replay(said, received=self._kept.hear, bill=self)
+                answers = self._primed.replay(said, received=self._rescored, bill=self)
         except EvalbudgetError:
             raise
         except Exception as ex:  # the model answered, and the task fails on it
@@ -285,6 +285,10 @@ class Rounds:
         self._heard(asked, number)
         if self._wire is not None and number >= 0:
             self._wire.heard()
+
+    def _rescored(self, asked: Asked, number: int, response: Any) -> None:
+        self._kept.hear(asked, number, response)
+        self._heard(asked, number)
 
     def _take_in(self, answers: Sequence[Answered]) -> None:
         if not answers:

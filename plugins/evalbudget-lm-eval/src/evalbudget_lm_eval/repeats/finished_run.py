@@ -1,0 +1,56 @@
+"""What a model said in a run that is finished, from the samples that the host logged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalbudget.errors import InvalidInputError
+from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
+from evalbudget_lm_eval.repeats.kept_answers import Answers
+
+
+def answers_in(path: Path) -> tuple[str, Answers]:
+    """The model of a finished run, and what it said first to every document.
+
+    Args:
+        path: a folder with ``samples_*.jsonl``, or one such file. Of several runs of a task the last counts.
+
+    Raises:
+        InvalidInputError: there are none, they are of several models, or one has no responses.
+    """
+    files = samples_files(path)
+    if not files:
+        raise InvalidInputError(
+            f"{path} has no samples_*.jsonl of lm-eval; run it with --log_samples --output_path, and name "
+            "that folder"
+        )
+    models = list(dict.fromkeys(file.model for file in files))
+    if len(models) > 1:
+        raise InvalidInputError(
+            f"{path} has answers of {len(models)} models ({', '.join(models[:5])}), and one is scored at a "
+            "time; name the folder or the file of one"
+        )
+    newest = {file.task: file for file in files}  # they come by date
+    said: dict[tuple[str, int], Mapping[int, Sequence[Any]]] = {}
+    hashes: dict[tuple[str, int], str] = {}
+    for task, file in newest.items():
+        first: dict[int, int] = {}
+        for record in file.records(responses=True):
+            doc_id, epoch = int(record["doc_id"]), int(record.get("epoch", 0))
+            if epoch < first.get(doc_id, epoch + 1):
+                first[doc_id] = epoch
+                said[task, doc_id] = dict(enumerate(_responses(record, file)))
+                hashes[task, doc_id] = str(record.get("doc_hash"))
+    return models[0], Answers(str(path), said, hashes)
+
+
+def _responses(record: Mapping[str, Any], file: SamplesFile) -> list[Any]:
+    responses = record.get("resps")
+    if not isinstance(responses, list) or not all(isinstance(own, list) and own for own in responses):
+        raise InvalidInputError(
+            f"{file.path} has no responses (resps) to document {record['doc_id']}, so there is nothing to "
+            "score; was it shortened?"
+        )
+    return responses
