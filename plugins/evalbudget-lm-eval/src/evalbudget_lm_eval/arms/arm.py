@@ -1,4 +1,4 @@
-"""Arms: the models that are compared, with their arguments, under names of their own."""
+"""Arms: what is compared, models with their arguments and settings, under names of their own."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ class Arm:
         name: in all tables.
         model: the host's name of the kind of model, or a live model object.
         args: the host's ``model_args``.
+        settings: options of the host that this arm has of its own.
     """
 
     name: str
     model: str | LM
     args: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_live(self) -> bool:
@@ -41,10 +43,12 @@ class Arm:
 
     @property
     def description(self) -> dict[str, Any]:
-        """Kind and telling arguments as JSON values, to know whether two arms are the same."""
+        """Kind, telling arguments and settings as JSON values, to know whether two arms are the same."""
         kind = self.model if isinstance(self.model, str) else type(self.model).__name__
-        args = telling_args(self.args)
-        described: dict[str, Any] = json.loads(json.dumps({"model": kind, "args": args}, default=str))
+        told: dict[str, Any] = {"model": kind, "args": telling_args(self.args)}
+        if self.settings:
+            told["settings"] = self.settings
+        described: dict[str, Any] = json.loads(json.dumps(told, default=str))
         return described
 
 
@@ -129,7 +133,8 @@ def check_arms(arms: Sequence[Arm], least: int = 2) -> None:
                 f"two arms are named {arm.name!r}{same}; give every arm a name of its own"
             )
         folders[folder] = arm.name
-        key = f"live {id(arm.model)}" if arm.is_live else json.dumps(arm.description, sort_keys=True)
+        live = f"{id(arm.model)} " if arm.is_live else ""
+        key = live + json.dumps(arm.description, sort_keys=True)
         if key in described:
             raise InvalidInputError(
                 f"arms {described[key]} and {arm.name} are the same model with the same arguments, so "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lm_eval.tasks import TaskManager
@@ -13,6 +13,7 @@ from lm_eval.utils import setup_logging
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval.arms.arm import Arm
+from evalbudget_lm_eval.arms.settings import TASK, Setting, every_pair
 from evalbudget_lm_eval.host.private import EvaluatorConfig, HarnessCLI
 
 _OF_ONE_MODEL = {
@@ -44,12 +45,13 @@ class HostFlags:
     arms: Sequence[Arm]
 
 
-def read_flags(args: Sequence[str], arms: Sequence[Arm]) -> HostFlags:
+def read_flags(args: Sequence[str], arms: Sequence[Arm], settings: Sequence[Setting] = ()) -> HostFlags:
     """Have the host read its flags.
 
     Args:
         args: what the user typed, without our flags.
         arms: the models.
+        settings: that race each other; without ``arms``, of the model that ``--model`` names.
 
     Raises:
         InvalidInputError: a flag that arms cannot honour, no task or several, or what the host refuses.
@@ -57,7 +59,8 @@ def read_flags(args: Sequence[str], arms: Sequence[Arm]) -> HostFlags:
     """
     setup_logging()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # as the host's own command
-    namespace = _parse(args)
+    namespace, one = _parse(args, own_model=bool(settings) and not arms)
+    arms = every_pair([one] if one is not None else arms, settings)
     try:
         config = EvaluatorConfig.from_cli(namespace)
     except (ValueError, TypeError, OSError) as ex:
@@ -69,6 +72,8 @@ def read_flags(args: Sequence[str], arms: Sequence[Arm]) -> HostFlags:
         raise InvalidInputError(
             f"--config has model_args, which is not for several models: {_OF_ONE_MODEL['model_args']}"
         )
+    if not config.tasks and all(TASK in arm.settings for arm in arms):
+        config.tasks = str(arms[0].settings[TASK])
     manager, task = _one_task(config)
     if config.output_path:
         config.hf_hub_log_args["output_path"] = config.output_path
@@ -80,16 +85,26 @@ def read_flags(args: Sequence[str], arms: Sequence[Arm]) -> HostFlags:
         manager,
         _options(config),
         dict(config.hf_hub_log_args),
-        [arm if arm.is_live else Arm(arm.name, arm.model, {**arm.args, **added}) for arm in arms],
+        [arm if arm.is_live else replace(arm, args={**arm.args, **added}) for arm in arms],
     )
 
 
-def _parse(args: Sequence[str]) -> argparse.Namespace:
+def _parse(args: Sequence[str], *, own_model: bool) -> tuple[argparse.Namespace, Arm | None]:
+    """The flags, and the model that they name, where there may be one."""
     namespace: argparse.Namespace = HarnessCLI()._parser.parse_args(["run", *args])
+    one = None
+    if own_model:
+        if not namespace.model:
+            raise InvalidInputError(
+                "settings race on a model, and none is named; add --model and --model_args, or models as "
+                "arms: --arm NAME=MODEL:ARGS"
+            )
+        one = Arm(str(namespace.model), str(namespace.model), dict(namespace.model_args or {}))
+        namespace.model, namespace.model_args = None, {}
     for name in _OF_ONE_MODEL:
         if getattr(namespace, name, None):
             raise InvalidInputError(f"--{name} is not for several models: {_OF_ONE_MODEL[name]}")
-    return namespace
+    return namespace, one
 
 
 def _one_task(config: EvaluatorConfig) -> tuple[TaskManager, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import sys
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import lm_eval.evaluator
@@ -20,6 +22,7 @@ from lm_eval.models.api_models import TemplateAPI
 from evalbudget.errors import InvalidInputError
 from evalbudget.run import cleaned
 from evalbudget_lm_eval.arms.arm import Arm
+from evalbudget_lm_eval.arms.settings import with_setting
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.unloaded import Unloaded
 from evalbudget_lm_eval.run.record import Kept, Record
@@ -34,6 +37,8 @@ class Entrant:
 
     Attributes:
         arm: who it is.
+        task: name of its task.
+        spec: by which the host loads that.
         tracker: the host's, which writes its files.
         kept: what is recorded of it.
         primed: its tasks; None before it was opened.
@@ -42,6 +47,8 @@ class Entrant:
     """
 
     arm: Arm
+    task: str
+    spec: Any
     tracker: EvaluationTracker
     kept: Kept
     primed: PrimedTasks | None = None
@@ -66,6 +73,7 @@ class Stable:
         tracker: arguments of the host's ``EvaluationTracker``.
         record: of the race or the audit.
         keep: models alive at once; None: all of them if all are APIs, otherwise one.
+        own: name and specification of the task of arms that have one of their own, by arm.
 
     Raises:
         InvalidInputError: ``keep`` is below 1.
@@ -81,17 +89,19 @@ class Stable:
         tracker: Mapping[str, Any],
         record: Record,
         keep: int | None,
+        own: Mapping[str, tuple[str, Any]] = MappingProxyType({}),
     ) -> None:
         if keep is not None and keep < 1:
             raise InvalidInputError(f"--keep is {keep}; at least 1 model must be loaded to be asked")
-        self.task = task
         self.documents = documents
         self.record = record
-        self.entrants = [Entrant(arm, EvaluationTracker(**tracker), record.of(arm.name)) for arm in arms]
+        self.entrants = [
+            Entrant(arm, *own.get(arm.name, (task, spec)), EvaluationTracker(**tracker), record.of(arm.name))
+            for arm in arms
+        ]
         self.keep = keep if keep is not None else len(arms) if all(map(_is_api, arms)) else 1
-        self._spec = spec
         self._options = dict(options)
-        self._prompts: PrimedTasks | None = None
+        self._prompts: dict[str, PrimedTasks] = {}  # by setting
         self._alive: list[Entrant] = []  # the one asked last comes last
 
     def ready(self, entrant: Entrant) -> PrimedTasks:
@@ -104,17 +114,22 @@ class Stable:
         if entrant.is_alive:
             self._alive.remove(entrant)
         else:
-            while len(self._alive) >= self.keep:
+            twin = self._twin(entrant.arm)
+            while twin is None and len({id(_bare(each)) for each in self._alive}) >= self.keep:
                 self._drop(self._alive[0])
-            self._load(entrant)
+            self._load(entrant, twin)
         self._alive.append(entrant)
         assert entrant.primed is not None
         return entrant.primed
 
+    def is_loaded(self, entrant: Entrant) -> bool:
+        """Whether its model is, for itself or for an arm that differs in settings only."""
+        return entrant.is_alive or self._twin(entrant.arm) is not None
+
     def opened(self, entrant: Entrant) -> PrimedTasks:
         """The tasks of an arm, to write its results; its model is not loaded for that."""
         if entrant.primed is None:
-            self._open(entrant, Arm(entrant.arm.name, Unloaded()))
+            self._open(entrant, replace(entrant.arm, model=Unloaded(), args={}))
             known = entrant.kept.opened
             entrant.frame = dict(known["frame"])
             for name, value in known["tracker"].items():
@@ -124,28 +139,40 @@ class Stable:
 
     def close(self) -> None:
         """Drop all models and leave the host's tasks as they were."""
-        for entrant in list(self._alive):
-            self._drop(entrant)
+        while self._alive:
+            self._drop(self._alive[0])
         for entrant in self.entrants:
             if entrant.primed is not None:
                 entrant.primed.restore()
 
-    def _load(self, entrant: Entrant) -> None:
+    def _twin(self, arm: Arm) -> Any:
+        """The loaded model of an arm that differs in settings only; None if there is none."""
+        for each in self._alive:
+            other = each.arm
+            if not arm.is_live and (other.model, other.args) == (arm.model, arm.args):
+                return _bare(each)
+        return None
+
+    def _load(self, entrant: Entrant, twin: Any) -> None:
         if entrant.primed is None:
-            self._open(entrant, entrant.arm)
+            self._open(entrant, entrant.arm if twin is None else replace(entrant.arm, model=twin))
+            if twin is not None and entrant.frame is not None:  # the host knows its class only
+                entrant.frame["config"]["model"] = entrant.arm.model
+                entrant.tracker.general_config_tracker.model_source = entrant.arm.model
             facts = asdict(entrant.tracker.general_config_tracker)
             entrant.kept.open(entrant.arm.description, {"frame": entrant.frame, "tracker": facts})
         else:
-            entrant.primed.lm = self._model(entrant.arm)
-        entrant.loads += 1
+            entrant.primed.lm = self._model(entrant.arm) if twin is None else self._cached(twin)
+        entrant.loads += twin is None
 
     def _open(self, entrant: Entrant, arm: Arm) -> None:
         """Run the host's ``simple_evaluate`` up to the point where it would ask its first question."""
         primed: list[PrimedTasks] = []
+        asked = json.dumps(entrant.arm.settings, sort_keys=True, default=str)
 
         def stop_here(lm: Any, task_dict: Any, **host: Any) -> dict[str, Any]:
             # without a chat template no prompt depends on the model, and building them takes the host long
-            same = None if host.get("apply_chat_template") else self._prompts
+            same = None if host.get("apply_chat_template") else self._prompts.get(asked)
             primed.append(PrimedTasks(lm, task_dict, prompts_of=same, **host))
             return {}
 
@@ -153,43 +180,54 @@ class Stable:
             frame = lm_eval.evaluator.simple_evaluate(
                 model=arm.model,
                 model_args=dict(arm.args),
-                tasks=[self._spec],
+                tasks=[entrant.spec],
                 evaluation_tracker=entrant.tracker,
-                **self._options,
+                **with_setting(self._options, entrant.arm.settings),
             )
         if frame is None:
             raise InvalidInputError("arms run in one process; start it without accelerate or torchrun")
-        own = frozenset(primed[0].documents(self.task))
+        own = frozenset(primed[0].documents(entrant.task))
         if own != set(self.documents):
             raise InvalidInputError(
-                f"arm {entrant.arm.name} has {len(own):,} documents of task {self.task!r}, and the others "
+                f"arm {entrant.arm.name} has {len(own):,} documents of task {entrant.task!r}, and the others "
                 f"have {len(self.documents):,}; models are compared on the same documents"
             )
         take_over_answers(primed[0], entrant.kept)
         entrant.primed, entrant.frame = primed[0], cleaned(frame)  # it has the model's arguments
-        self._prompts = self._prompts or entrant.primed
+        self._prompts.setdefault(asked, entrant.primed)
 
     def _model(self, arm: Arm) -> Any:
         """The model alone, as ``simple_evaluate`` makes it."""
         if arm.is_live:
             return arm.model
         more = {name: self._options.get(name) for name in ("batch_size", "max_batch_size", "device")}
-        lm = get_model(arm.model).create_from_arg_obj(dict(arm.args), more)
+        return self._cached(get_model(arm.model).create_from_arg_obj(dict(arm.args), more))
+
+    def _cached(self, lm: Any) -> Any:
         cache = self._options.get("use_cache")
         return lm if cache is None else CachingLM(lm, f"{cache}_rank{lm.rank}.db")
 
     def _drop(self, entrant: Entrant) -> None:
-        self._alive.remove(entrant)
-        assert entrant.primed is not None
-        loaded = entrant.primed.lm
-        model = weakref.ref(loaded.lm if isinstance(loaded, CachingLM) else loaded)
-        entrant.primed.lm = loaded = None
+        loaded = _bare(entrant)
+        for each in [each for each in self._alive if _bare(each) is loaded]:
+            self._alive.remove(each)
+            assert each.primed is not None
+            each.primed.lm = None
+        model = weakref.ref(loaded)
+        del loaded
         if model() is None or entrant.arm.is_live:
             return
         gc.collect()  # models hold themselves in circles, and the next one needs the room
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+def _bare(entrant: Entrant) -> Any:
+    """Its model, without the host's cache before it."""
+    assert entrant.primed is not None
+    lm = entrant.primed.lm
+    return lm.lm if isinstance(lm, CachingLM) else lm
 
 
 @contextmanager

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval.tasks import TaskManager
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
+from evalbudget_lm_eval.arms.arm import Arm
+from evalbudget_lm_eval.arms.settings import TASK
 from evalbudget_lm_eval.host.private import get_sample_size
 
 _SETTINGS = (
@@ -51,6 +53,55 @@ def one_task(manager: TaskManager, spec: Any) -> tuple[str, Any]:
         )
     ((name, task),) = tasks.items()
     return str(name), task
+
+
+def own_tasks(
+    manager: TaskManager, arms: Sequence[Arm], name: str, task: Any, documents: Sequence[int]
+) -> dict[str, tuple[str, Any, Any]]:
+    """Name, specification and object of each arm's task, where its setting names one of its own.
+
+    Args:
+        manager: the host's.
+        arms: what is compared.
+        name: of the task of all others.
+        task: the host's object of that.
+        documents: ids that are asked.
+
+    Raises:
+        InvalidInputError: it cannot be loaded, is several, has other documents, or ignores a setting.
+        UnknownNameError: there is none of that name.
+    """
+    found: dict[str, tuple[str, Any, Any]] = {}
+    loaded: dict[str, tuple[str, Any]] = {name: (name, task)}
+    for arm in arms:
+        spec = arm.settings.get(TASK, name)
+        if spec not in loaded:
+            loaded[spec] = one_task(manager, spec)
+            _check_same_documents(*loaded[spec], name, task, documents)
+        if TASK in arm.settings:
+            found[arm.name] = (loaded[spec][0], spec, loaded[spec][1])
+        if arm.settings.get("num_fewshot") and loaded[spec][1].get_config("num_fewshot") == 0:
+            raise InvalidInputError(
+                f"arm {arm.name} has {arm.settings['num_fewshot']} shots, which lm-eval ignores for a task "
+                f"whose YAML says num_fewshot: 0, as that of {loaded[spec][0]!r} does; take that line out"
+            )
+    return found
+
+
+def _check_same_documents(name: str, task: Any, first: str, of_first: Any, documents: Sequence[int]) -> None:
+    ours, theirs = task.eval_docs, of_first.eval_docs
+    if len(ours) != len(theirs):
+        raise InvalidInputError(
+            f"task {name!r} has {len(ours):,} documents and task {first!r} {len(theirs):,}; settings are "
+            "compared on the same documents"
+        )
+    for doc_id in documents:
+        mine, other = ours[doc_id], theirs[doc_id]
+        if mine != other and task.doc_to_target(mine) != of_first.doc_to_target(other):
+            raise InvalidInputError(
+                f"document {doc_id} of task {name!r} is another one than that of task {first!r}: neither its "
+                "fields nor its target are the same. Settings are compared on the same documents"
+            )
 
 
 def documents_of(name: str, task: Any, host: Mapping[str, Any]) -> tuple[int, ...]:

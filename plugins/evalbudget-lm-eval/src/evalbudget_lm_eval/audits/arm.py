@@ -113,7 +113,7 @@ class AuditArm:
         if self._rounds is None:
             self._rounds = Rounds(primed, self._entrant.kept, self, seed=self._seed)
         cells = [
-            self._again.get(document) or Asked(self._stable.task, document, self._in_all[document])
+            self._again.get(document) or Asked(self._entrant.task, document, self._in_all[document])
             for document in documents
         ]
         before = len(self._answers)

@@ -16,7 +16,8 @@ from evalbudget.races import RaceConfig, RacePurchase, leaderboard_of
 from evalbudget_lm_eval.arms.arm import Arm, arms_of, check_arms, check_known, folder_of
 from evalbudget_lm_eval.arms.loaded_models import Stable
 from evalbudget_lm_eval.arms.metric import choose_metric
-from evalbudget_lm_eval.arms.one_task import documents_of, one_task, settings_of
+from evalbudget_lm_eval.arms.one_task import documents_of, one_task, own_tasks, settings_of
+from evalbudget_lm_eval.arms.settings import checked, every_pair
 from evalbudget_lm_eval.races.history import earlier_scores
 from evalbudget_lm_eval.races.output import RaceResult, results_of, write_results
 from evalbudget_lm_eval.races.run import Progress, RaceRun
@@ -70,6 +71,7 @@ def race(
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
     history: str | Path | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
     batch: int | None = None,
     margin: float | None = None,
     sampler_options: Mapping[str, Any] | None = None,
@@ -98,6 +100,8 @@ def race(
         score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
         history: a folder of earlier output of the host, a file of recorded scores or of factors, of other
             models on the same documents.
+        settings: options of the host that race each other, by name: ``{"none": {"num_fewshot": 0}, "five":
+            {"num_fewshot": 5}}``; every model has each of them.
         batch: documents a model is given at a time; large for local models, which are loaded anew each time.
         margin: with ``lucb``, models this close count as equivalent.
         sampler_options: further options of the sampler, for example ``{"delta": .01}``.
@@ -136,7 +140,10 @@ def race(
         },
     )
     order = Order(
-        arms=arms_of(arms),
+        arms=every_pair(
+            arms_of(arms),
+            [(name, checked(given, f"setting {name!r}")) for name, given in (settings or {}).items()],
+        ),
         spec=task,
         config=config,
         keep=keep,
@@ -162,6 +169,11 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     name, task = one_task(task_manager, order.spec)
     metric = choose_metric(name, task, order.config.score)
     documents = documents_of(name, task, order.host)
+    own = own_tasks(task_manager, order.arms, name, task, documents)
+    metrics = [
+        choose_metric(own[arm.name][0], own[arm.name][2], order.config.score) if arm.name in own else metric
+        for arm in order.arms
+    ]
     record = Record.open(_journal(order, name), RACE, {"task": name, **settings_of(order.host)})
     stable: Stable | None = None
     try:
@@ -187,8 +199,9 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             order.tracker,
             record,
             order.keep,
+            {arm: (its_name, spec) for arm, (its_name, spec, _) in own.items()},
         )
-        run = RaceRun(race, stable, metric, progress)
+        run = RaceRun(race, stable, metrics, progress)
         if race.purchase.ledger.spent:
             known = f"{int(race.purchase.ledger.spent):,} evaluations were known"
             notes.append(f"{known} from {record.path}; delete it to ask anew.")
@@ -198,7 +211,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
                 f"{run.answers:,} documents were answered in {run.calls:,} calls, those of judges included."
             )
         board = leaderboard_of(race, notes=notes)
-        results = results_of(stable, race, board, metric)
+        results = results_of(stable, race, board, metrics)
         write_results(stable, results, log_samples=bool(order.host.get("log_samples", True)))
         loads = {entrant.arm.name: entrant.loads for entrant in stable.entrants}
         return RaceResult(board, results, loads, record.path)

@@ -31,9 +31,16 @@ Examples:
   evalbudget lm-eval race --tasks arc_easy --score acc --budget 20% --batch 256 \\
       --arm small=hf:pretrained=gpt2 --arm large=hf:pretrained=gpt2-large --device cuda:0
   evalbudget lm-eval race --tasks arc_easy --score acc --until_proved --arm ... --arm ...
+  evalbudget lm-eval race --tasks gsm8k --budget 2000 --model hf --model_args pretrained=gpt2 \\
+      --arm num_fewshot=0 --arm num_fewshot=5 --arm num_fewshot=5,gen_kwargs.temperature=0.7
+  evalbudget lm-eval race --budget 2000 --model hf --model_args pretrained=gpt2 \\
+      --arm tasks=gsm8k --arm tasks=gsm8k_cot
   evalbudget lm-eval race --tasks arc_easy --score acc --budget 5x --history earlier/ \\
       --sampler pulse --arm ... --arm ...
 
+Settings race on the model of --model, or with each arm that names one: tasks (prompts of the same
+documents), num_fewshot, system_instruction, apply_chat_template, fewshot_as_multiturn, gen_kwargs.X; as JSON
+in --arm 'NAME={"system_instruction": "Be brief."}'.
 Every other flag is lm-eval's own and holds for all arms: see lm-eval run --help.
 
 The same command again, with the same --output_path or --journal, goes on where it was stopped: what was
@@ -44,7 +51,13 @@ Exit codes: 0 the race ran; 1 no arm could be evaluated; 2 bad input.
 
 
 _SCORE = replace(SCORE, help="Score that decides; needed if the task has several.", metavar="METRIC[,FILTER]")
-_OF_HOST = {ARM.name: ARM, SCORE.name: _SCORE}
+_ARM = replace(
+    ARM,
+    help="A model: lm-eval's --model and --model_args; or settings, as in num_fewshot=5. Give it several "
+    "times: every model races with every setting.",
+    metavar="NAME=MODEL:ARGS|KEY=VALUE",
+)
+_OF_HOST = {ARM.name: _ARM, SCORE.name: _SCORE}
 FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), KEEP, JOURNAL)
 
 
@@ -59,11 +72,11 @@ FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), KEEP, JOURNAL)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[LM-EVAL'S FLAGS]...")
 @click.pass_context
 def race_command(ctx: click.Context, /, **given: Any) -> None:
-    """Race models of lm-eval on one task: which is best, found with part of all evaluations.
+    """Race models of lm-eval, or settings, on one task: which is best, found with part of all evaluations.
 
-    Each arm (model) is asked each document once at most; the sampler decides who is asked next, and the
-    leaderboard says what that proves. Arms are loaded when they are first asked; one that cannot be loaded or
-    keeps failing leaves the race.
+    Each arm (a model, or a setting of it) is asked each document once at most; the sampler decides who is
+    asked next, and the leaderboard says what that proves. Models are loaded when they are first asked; an arm
+    that cannot be loaded or keeps failing leaves the race.
     """
     ctx.exit(_run(**given))
 
@@ -90,12 +103,16 @@ def _run(
     config = RaceConfig.of(**given, **options)
     from evalbudget_lm_eval.arms.arm import check_arms, parse_arm
     from evalbudget_lm_eval.arms.host_flags import read_flags
+    from evalbudget_lm_eval.arms.settings import is_setting, parse_setting
     from evalbudget_lm_eval.races.api import Order, run_order
     from evalbudget_lm_eval.races.output import board_text
 
-    racing = [parse_arm(text) for text in arms]
-    check_arms(racing)
-    flags = read_flags(args, racing)
+    models = [parse_arm(text) for text in arms if not is_setting(text)]
+    settings = [parse_setting(text) for text in arms if is_setting(text)]
+    if not settings:
+        check_arms(models)
+    flags = read_flags(args, models, settings)
+    check_arms(flags.arms)
     order = Order(flags.arms, flags.task, config, keep, journal, flags.options, flags.tracker)
     progress = RaceProgress(Console(stderr=True), monotonic)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,21 +36,21 @@ class RaceResult:
 
 
 def results_of(
-    stable: Stable, race: RacePurchase, board: Leaderboard, metric: str
+    stable: Stable, race: RacePurchase, board: Leaderboard, metrics: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     """The host's results of each arm that answered anything, samples included, with our block in them."""
     found = {}
-    for entrant, lane in zip(stable.entrants, race.lanes, strict=True):
+    for entrant, lane, metric in zip(stable.entrants, race.lanes, metrics, strict=True):
         if lane.tally.readings:
-            primed = stable.opened(entrant)
-            found[entrant.arm.name] = {
+            primed, name = stable.opened(entrant), entrant.arm.name
+            results: dict[str, Any] = {
                 **primed.results(),
                 **(entrant.frame or {}),
                 "evalbudget": _block(entrant, stable, race, board, metric),
             }
-    for name, results in found.items():
-        own = results["results"][stable.task]
-        results["results"][stable.task] = lead_with(own, rows_of(board.of(name), metric, own))
+            own = results["results"][entrant.task]
+            results["results"][entrant.task] = lead_with(own, rows_of(board.of(name), metric, own))
+            found[name] = results
     return found
 
 
@@ -108,6 +108,7 @@ def _block(
     return {
         "version": __version__,
         "arm": entrant.arm.name,
+        **({"settings": dict(entrant.arm.settings)} if entrant.arm.settings else {}),
         "metric": metric,
         "sampler": dict(race.sampler.config),
         "budget": board.budget,

@@ -40,18 +40,23 @@ class RaceRun:
     Args:
         race: the bookkeeping; takes in what the record knows.
         stable: the arms.
-        metric: the host's ``metric,filter`` that decides.
+        metrics: the host's ``metric,filter`` that decides, of each arm's task.
         progress: told how it goes; None for nobody.
 
     Raises:
         InvalidInputError: a recorded score is outside the range.
     """
 
-    def __init__(self, race: RacePurchase, stable: Stable, metric: str, progress: Progress | None) -> None:
+    def __init__(
+        self, race: RacePurchase, stable: Stable, metrics: Sequence[str], progress: Progress | None
+    ) -> None:
         self.race = race
         self.stable = stable
         self._progress = progress
-        self._arms = [_Arm(race, number, entrant, metric) for number, entrant in enumerate(stable.entrants)]
+        self._arms = [
+            _Arm(race, number, *each)
+            for number, each in enumerate(zip(stable.entrants, metrics, strict=True))
+        ]
         race.replay({number: arm.known() for number, arm in enumerate(self._arms)})
 
     def until_done(self) -> None:
@@ -66,11 +71,12 @@ class RaceRun:
             by_arm: dict[int, list[Asked]] = {}
             for one in wanted:
                 by_arm.setdefault(one.arm, []).append(
-                    Asked(self.stable.task, int(one.key[0]), one.key[1] - 1)
+                    Asked(self.stable.entrants[one.arm].task, int(one.key[0]), one.key[1] - 1)
                 )
-            # those that are loaded come first: a step then loads every other arm once
-            for arm in sorted(by_arm, key=lambda arm: not self.stable.entrants[arm].is_alive):
-                self._ask(self._arms[arm], by_arm[arm])
+            while by_arm:
+                # those whose model is loaded come first: a step then loads every other model once
+                arm = min(by_arm, key=lambda arm: not self.stable.is_loaded(self.stable.entrants[arm]))
+                self._ask(self._arms[arm], by_arm.pop(arm))
                 if self._progress is not None:
                     self._progress(self.race)
 
