@@ -63,8 +63,9 @@ def environments(quick: bool, seeds: int | None = None) -> Found:
     return Found(
         "paper: the world of PP-LUCB's section 6, pass or fail, as on [the page of the papers](papers.md); "
         "in graded and most others humans rate. "
-        f"delta = .05, prices 1 and 20, pools of {POOL:,} items, pilot 40 and batches of 50 labels, each "
-        f"bought whole; {trials} trials, the literal rule (uniform audits, until it stops) {literals}.",
+        f"delta = .05, prices 1 and 20, pools of {POOL:,} items, a pilot of 40 labels, then batches "
+        f"of a tenth of those so far (10 to 50), each bought whole; {trials} trials, the literal rule "
+        f"(uniform audits, until it stops) {literals}.",
         ("judge", "gap", "decided", "correct", "pulls", "audits", "cost", "cost of pp-lucb", "ratio"),
         tuple(rows),
         (
@@ -127,8 +128,8 @@ def batches(quick: bool, seeds: int | None = None) -> Found:
     """Cost and validity by size of batch."""
     trials = 2 if quick else (seeds or TRIALS) // 2
     rows, wrong, wins = [], 0, []
-    for size in (10, 150) if quick else (1, 10, 50, 150):
-        options: dict[str, Any] = {"labels_per_batch": size, "pilot": min(40, max(size, 8))}
+    for size in (None, 10) if quick else (None, 1, 10, 50, 150):
+        options: dict[str, Any] = {"labels_per_batch": size, "pilot": min(40, max(size or 40, 8))}
         found = [
             audit(WORLDS["paper"](POOL, 0.1, np.random.default_rng((seed, 3))), seed=seed, **options)
             for seed in range(trials)
@@ -139,7 +140,7 @@ def batches(quick: bool, seeds: int | None = None) -> Found:
         wins.append(sum(p.is_wrong_among_equals(w) for p, w in tied))
         rows.append(
             (
-                str(size),
+                "a tenth of those so far, 10 to 50" if size is None else str(size),
                 str(options["pilot"]),
                 f"{np.mean([p.decided and p.named == 0 for p in found]):.3f}",
                 f"{np.mean([p.pulls for p in found]):,.0f}",

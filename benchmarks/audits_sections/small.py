@@ -53,9 +53,9 @@ def small(quick: bool, seeds: int | None = None) -> Found:
     least, dearest = min(right[key] for key in weak), max(price[key] for key in weak)
     return Found(
         f"{systems} systems x {items} items, the second best at least .02 behind; labelling everything costs "
-        f"{everything:,.0f}. delta = .05, prices 1 and 20, batches of 50 labels; {trials} trials. right: the "
-        "winner is the best of this pool. Without a judge (none) labels come in batches for all systems that "
-        "can still win.",
+        f"{everything:,.0f}. delta = .05, prices 1 and 20, batches of the default size; {trials} trials. "
+        "right: the winner is the best of this pool. Without a judge (none) labels come in batches for all "
+        "systems that can still win.",
         (
             "labels",
             "judge",

@@ -101,7 +101,7 @@ def stops(trials: int, literals: int, gaps: tuple[float, ...] = GAPS) -> Stops:
         for name, found in {
             "pp-lucb, uniform, errata fixed, no T_max": corrected[gap],
             "audit-eprocess": ours[gap],
-            "audit-eprocess, batches of 10 labels": recommended(paper, gap, trials, labels_per_batch=10),
+            "audit-eprocess, batches of 50 labels": recommended(paper, gap, trials, labels_per_batch=50),
             "human-only": recommended(paper, gap, trials, use_judge=False),
         }.items():
             rows.append((f"{gap:g}", name, *found.cells, _times(stated[gap], found)))
@@ -113,8 +113,8 @@ def stops(trials: int, literals: int, gaps: tuple[float, ...] = GAPS) -> Stops:
             (
                 f"T_max = {T_MAX:,} pulls; decided: a winner was declared (within T_max, if there is one). "
                 f"{literals} runs of pp-lucb on endless streams of items, {trials} of the others on pools of "
-                f"{POOL:,}. audit-eprocess decides after every batch of 50 labels, the stated rule after "
-                "every pull: batches of 10 show what the waiting costs.",
+                f"{POOL:,}. audit-eprocess decides after every batch (a tenth of its labels so far, from "
+                "10 to 50), the stated rule after every pull: batches of 50 show what waiting costs.",
             ),
         ),
         stated,

@@ -20,7 +20,10 @@ MARGIN = Flag(
 )
 LABEL_PRICE = Flag("label_price", "Price of a label, in scores of the judge.  [default: 20]", "P", float)
 LABELS_PER_BATCH = Flag(
-    "labels_per_batch", "About how many labels to ask for at a time.  [default: 50]", "N", int
+    "labels_per_batch",
+    "About how many labels to ask for at a time.  [default: a tenth of those so far, from 10 to 50]",
+    "N",
+    int,
 )
 MAX_LABELS = Flag("max_labels", "Never ask for more labels than this.", "N", int)
 

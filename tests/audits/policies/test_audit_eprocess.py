@@ -297,8 +297,21 @@ def test_a_useless_judge_of_a_single_system_is_a_no_go() -> None:
     assert first < found.estimates[0].judged, "the judge was asked on"
     stopped = play(replace(settings, no_go="stop"), noise, human).verdict()  # type: ignore[arg-type]
     assert stopped.outcome is AuditOutcome.AUDIT_ONLY
-    good = play(settings, np.clip(human + 0.05, 0.0, 1.0), human).verdict()
+    cheap = replace(settings, judge_price=1.0)
+    good = play(cheap, np.clip(human + 0.05, 0.0, 1.0), human).verdict()
     assert good.no_go is None
+
+
+def test_batches_grow_with_the_labels_so_far() -> None:
+    grows, fixed = AuditConfig(3, 1500, delta=0.01), config(labels_per_batch=7)
+    assert [grows.batch_after(labels) for labels in (0, 99, 110, 129, 500, 9000)] == [10, 10, 11, 12, 50, 50]
+    assert [fixed.batch_after(labels) for labels in (0, 99, 9000)] == [7, 7, 7]
+    with pytest.raises(InvalidInputError, match="labels_per_batch is 0"):
+        config(labels_per_batch=0)
+    judge, human = world(1500, gap=0.02)
+    labels = play(AuditConfig(3, 1500), judge, human).verdict().labels
+    waits = play(AuditConfig(3, 1500, labels_per_batch=400), judge, human).verdict().labels
+    assert labels < waits
 
 
 def test_free_labels_are_for_labelling_everything() -> None:

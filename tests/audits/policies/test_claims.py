@@ -58,8 +58,8 @@ def test_the_best_system_is_found_with_probability_1_minus_delta(bench: Any, nam
 @pytest.mark.parametrize(
     ("name", "systems", "options", "expected"),
     [
-        ("uninformative", 2, {}, 0),
-        ("rare errors", 2, {}, 1),
+        ("uninformative", 2, {}, 2),
+        ("rare errors", 2, {}, 0),
         ("skewed", 2, {}, 0),
         ("fixed pool", 2, {}, 0),
         ("rare errors", 2, {"coin": "shared"}, 1),
@@ -133,7 +133,7 @@ def test_a_system_called_good_enough_is_within_the_margin(bench: Any) -> None:
         found = player.audit(world, seed=seed, margin=0.1)
         behind = human[:, 0].mean() - human[:, 1].mean() if found.of_pool else 0.1
         wrong += found.decided and found.named == 1 and bool(behind >= 0.1)
-    pinned(wrong, 1)
+    pinned(wrong, 0)
     binomial_claim(wrong, trials, at_most=0.05)
 
 

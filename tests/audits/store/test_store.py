@@ -317,7 +317,7 @@ def test_stores_begun_with_an_earlier_version_are_gone_on_with(
     policy: type[AuditPolicy], fingerprint: str, earlier: str
 ) -> None:
     """The fingerprint covers every setting and its name; ``earlier`` is that of stores that exist."""
-    begun = policy.of({"n_models": 2, "n_items": 3, "seed": 4, "max_labels": 9})
+    begun = policy.of({"n_models": 2, "n_items": 3, "seed": 4, "max_labels": 9, "labels_per_batch": 50})
     design = AuditDesign.of(begun, ("a", "b"), ("x", "y", "z"), Scale(1, 10, 1))
     assert design.fingerprint == fingerprint
     names = {"judge_price": "price_judge", "label_price": "price_label", "labels_per_batch": "batch"}

@@ -87,6 +87,9 @@ class PolicyConfig:
         return asdict(self)
 
 
+_SHARE, _FEWEST, _MOST = 10, 10, 50  # of the labels so far one in ten, from 10 to 50
+
+
 @dataclass(frozen=True)
 class AuditConfig(PolicyConfig):
     """Settings of ``audit-eprocess``; scores are on the human scale rescaled to [0, 1].
@@ -95,7 +98,8 @@ class AuditConfig(PolicyConfig):
         margin: also stop when no system can be better than one by this or more; 0: only for the best.
         half_width: of the interval of a single system's mean, at which to stop; with one system only.
         pilot: labels to expect of the first batch, before anything is known of the judge.
-        labels_per_batch: labels to expect of every later batch; the policy is frozen within it.
+        labels_per_batch: labels to expect of every later batch; the policy is frozen within it. None: a tenth
+            of the labels so far, but 10 at least and 50 at most.
         second_pass: once every item is drawn without a verdict, label the contenders' other answers until
             there is one; False ends there, undecided.
         bins: of judge scores, at most.
@@ -112,7 +116,7 @@ class AuditConfig(PolicyConfig):
     margin: float = 0.0
     half_width: float | None = None
     pilot: int = 40
-    labels_per_batch: int = 50
+    labels_per_batch: int | None = None
     second_pass: bool = True
     bins: int = 10
     coin: Coin = Coin.DISJOINT
@@ -129,7 +133,9 @@ class AuditConfig(PolicyConfig):
             )
         if not isinstance(self.second_pass, bool):
             raise InvalidInputError(f"second_pass is {self.second_pass!r}; give true or false")
-        self._require_whole("pilot", "labels_per_batch", "bins")
+        self._require_whole("pilot", "bins")
+        if self.labels_per_batch is not None:
+            self._require_whole("labels_per_batch")
         if self.use_judge and not self.label_price > 0.0:
             raise InvalidInputError("label_price is 0; free labels need no judge: label everything")
         if not 0.0 <= self.margin < 1.0:
@@ -142,6 +148,16 @@ class AuditConfig(PolicyConfig):
                 if self.n_models == 1
                 else "half_width is for a single system; several are compared, leave it out"
             )
+
+    def batch_after(self, labels: int) -> int:
+        """Labels to expect of the next batch: where none is set, waiting adds a tenth at most.
+
+        Args:
+            labels: so far.
+        """
+        if self.labels_per_batch is not None:
+            return self.labels_per_batch
+        return min(max(labels // _SHARE, _FEWEST), _MOST)
 
     def to_json(self) -> dict[str, Any]:
         """JSON values, to keep with the draws."""

@@ -315,7 +315,7 @@ class EProcess:
             if not skips:
                 propensity[young] = np.maximum(propensity[young], WARM_RATE)
         expected = float((calibration.share * propensity).sum(axis=1)[arms].sum())
-        aim = c.pilot if not self.past else c.labels_per_batch
+        aim = c.pilot if not self.past else c.batch_after(self.labels)
         if c.max_labels is not None:
             aim = min(aim, max(1, c.max_labels - self.labels))
         n = int(np.clip(round(aim / max(expected, 1e-9)), 1, max(10.0, min(contexts, 1e9))))
@@ -370,11 +370,9 @@ class EProcess:
         over = self.active.sum() == 1 and c.n_models > 1
         if over or self.out_of_labels or not c.second_pass:
             return None
-        aim = (
-            c.labels_per_batch
-            if c.max_labels is None
-            else min(c.labels_per_batch, max(1, c.max_labels - self.labels))
-        )
+        aim = c.batch_after(self.labels)
+        if c.max_labels is not None:
+            aim = min(aim, max(1, c.max_labels - self.labels))
         return self.second.freeze(len(self.past), aim)
 
     def _begin_second(self) -> SecondPass:
