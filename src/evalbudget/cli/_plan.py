@@ -1,22 +1,27 @@
-"""``evalbudget plan``: how many items, generations, judge calls or repeats an evaluation needs."""
+"""``evalbudget plan``: how many items, judge calls, repeats, evaluations or labels are needed."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evalbudget.audits.flags import LABEL_PRICE
 from evalbudget.cli._judge_prices import parse_prices
 from evalbudget.cli._output import json_option, write_text
 from evalbudget.cli._task_option import TASK
+from evalbudget.cli.flags import option_of, options_of
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.races.flags import SCORE_RANGE
 from evalbudget.replay._rows import defined
 from evalbudget.tables import obeying_nothing
 
@@ -31,6 +36,8 @@ Examples:
   evalbudget plan pilot.npz --half-width 0.1
   evalbudget plan pilot.npz --usd 50 --judge-prices gpt=0.004,haiku=0.001 --generation-price 0.002
   evalbudget plan pilot.npz --item-half-width 0.5
+  evalbudget plan logs/ --race --max-items 2000
+  evalbudget plan labelled.npz --audit --score-range 1..5 --label-price 50
   evalbudget plan logs/ --half-width 0.02 --model my-model --max-items 500 --json plan.json
 
 \b
@@ -47,14 +54,23 @@ Prices per call are in dollars; without them every judge call costs 1, and --usd
     metavar="H",
     help="Half-width that every single item's interval shall have, by repeats of one judge's scores.",
 )
+@click.option("--race", is_flag=True, help="Evaluations until the best of the pilot's models is proved.")
+@click.option(
+    "--audit",
+    is_flag=True,
+    help="Human labels until the best of the pilot's models is proved; PILOT has labels as its reference.",
+)
 @click.option(
     "--sampler",
     "samplers",
-    default="auto",
-    show_default=True,
+    default="",
     metavar="NAME,...",
-    help="Samplers to plan with, for --item-half-width.",
+    help="Samplers to plan with, for --item-half-width, --race and --audit.  [default: auto; race; "
+    "audit-eprocess,human-only]",
 )
+@options_of((SCORE_RANGE,))
+@option_of(LABEL_PRICE, LABEL_PRICE.option, default=20.0)
+@click.option("--rater", metavar="NAME", help="Whose scores decide, for --race; the judge, for --audit.")
 @click.option("--usd", type=float, metavar="X", help="Money to spend, instead of --half-width.")
 @click.option("--judge-prices", metavar="A=1,B=5,...", default="", help="Price of one call of each judge.")
 @click.option(
@@ -82,7 +98,12 @@ def plan(
     pilot: Path,
     half_width: float | None,
     item_half_width: float | None,
+    race: bool,
+    audit: bool,
     samplers: str,
+    score_range: str | None,
+    label_price: float,
+    rater: str | None,
     usd: float | None,
     judge_prices: str,
     generation_price: float,
@@ -99,19 +120,35 @@ def plan(
     Estimates where the pilot's variance comes from, and says for each rotation (which judge scores what) how
     many items, generations and judge calls reach the half-width, or how narrow the interval gets for the
     money. The raters of PILOT are the judges. With --item-half-width, says how many repeats of one judge's
-    scores make every single item known as well as that, for plain epochs and for samplers. Exit code 2 if the
-    pilot cannot tell.
+    scores make every single item known as well as that, for plain epochs and for samplers. With --race and
+    --audit, how many evaluations, or labels, prove which model is best. Exit code 2 if the pilot cannot tell.
     """
     from evalbudget.judges._plan import Plan, Prices, plan_for_half_width, plan_for_money
     from evalbudget.judges.estimates import variance_components
 
-    if [half_width, item_half_width, usd].count(None) != 2:
+    if [half_width, item_half_width, usd, race or None, audit or None].count(None) != 4:
         raise InvalidInputError(
-            "give one of --half-width (how narrow), --item-half-width (each item) and --usd (how much money)"
+            "give one of --half-width (how narrow), --item-half-width (each item), --usd (how much money), "
+            "--race and --audit (which model is best)"
         )
     recorded = plugins().open_scores(pilot, task)
+    names = [name.strip() for name in samplers.split(",") if name.strip()]
     if item_half_width is not None:
-        _plan_items(pilot, recorded, model, item_half_width, level, samplers, json_path)
+        _plan_items(pilot, recorded, model, item_half_width, level, names or ["auto"], json_path)
+        return
+    if race or audit:
+        from evalbudget.cli import _plan_comparisons as comparisons
+
+        try:
+            if race:
+                races = comparisons.plan_races(recorded, names, max_items, rater, score_range)
+                _tell(comparisons.as_json(races), lambda: comparisons.show_races(races), json_path)
+            else:
+                audits = comparisons.plan_audits(recorded, names, max_items, rater, score_range, label_price)
+                shown = partial(comparisons.show_audits, audits, label_price)
+                _tell(comparisons.as_json(audits), shown, json_path)
+        except InvalidInferenceError as ex:
+            raise InvalidInferenceError(f"{pilot}: {ex}") from ex
         return
     try:
         scores = _scores(recorded, model, rescale)
@@ -130,12 +167,17 @@ def plan(
         raise InvalidInferenceError(f"{pilot} does not support a plan:\n{reasons}")
     deal = _deal(found, plans, priced)
     document = _as_json(found, plans, level) | {"judges_silent": list(scores.silent), "priced_as": deal}
+    tables = (_components_table(found, level, scores.silent), _plans_table(plans, deal))
+    _tell(document, lambda: Console().print(*tables, sep="\n"), json_path)
+
+
+def _tell(document: dict[str, Any], show: Callable[[], object], json_path: Path | None) -> None:
+    """Plans as JSON, or as tables and perhaps into a file."""
     text = json.dumps(defined(document), indent=2, allow_nan=False, ensure_ascii=False)
     if json_path == Path("-"):
         click.echo(text)
         return
-    for table in (_components_table(found, level, scores.silent), _plans_table(plans, deal)):
-        Console().print(table)
+    show()
     if json_path is not None:
         write_text(json_path, text + "\n")
 
@@ -146,23 +188,17 @@ def _plan_items(
     model: str | None,
     half_width: float,
     level: float,
-    samplers: str,
+    names: Sequence[str],
     json_path: Path | None,
 ) -> None:
     from evalbudget.cli._plan_repeats import as_json, plan_items, show_plans
 
-    names = [name.strip() for name in samplers.split(",") if name.strip()]
     try:
         plans = plan_items(recorded, model, half_width, level, names)
     except InvalidInferenceError as ex:
         raise InvalidInferenceError(f"{pilot}: {ex}") from ex
-    text = json.dumps(as_json(plans, half_width, level), indent=2)
-    if json_path == Path("-"):
-        click.echo(text)
-        return
-    show_plans(plans, half_width, level)
-    if json_path is not None:
-        write_text(json_path, text + "\n")
+    shown = partial(show_plans, plans, half_width, level)
+    _tell(as_json(plans, half_width, level), shown, json_path)
 
 
 def _prices(text: str, scores: JudgeScores, found: VarianceComponents) -> FloatArray:
