@@ -92,9 +92,9 @@ def rivals(quick: bool, seeds: int | None = None) -> Found:
         of = {name: np.stack([found[file, name][:, b] for file in grids]) for name in names}
         for name in names:
             less = of[name] - of["race"]
-            cells = (told(of[name][..., BEST], 3), told(of[name][..., REGRET], 3))
+            own = (told(of[name][..., BEST], 3), told(of[name][..., REGRET], 3))
             beside = (told(less[..., BEST], 3, "+"), told(less[..., REGRET], 3, "+"))
-            pooled.append((f"{share:.0%}", name, *cells, *(("", "") if name == "race" else beside)))
+            pooled.append((f"{share:.0%}", name, *own, *(("", "") if name == "race" else beside)))
             if name in RIVALS:
                 targets += _targets(name, share, less)
     return Found(

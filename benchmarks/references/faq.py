@@ -108,11 +108,12 @@ def faq(
     phi, gap, plain, predicted = (np.empty((n_draws, len(scores))) for _ in range(4))
     for t in range(n_draws):
         p = posterior.predict()
-        open_ = mine if replacement else mine & ~seen
+        open_ = np.asarray(mine if replacement else mine & ~seen, dtype=np.float64)
         h = _normed(np.sqrt(p * (1.0 - p)) * open_)
         if (alpha := 1.0 - (t + 1) / (rho * n_draws) if rho else 0.0) > 0.0:
-            h = (1.0 - alpha) * h + alpha * _normed(posterior.told_of_mean(p) * open_)
-        q = (1.0 - tau) * h + tau * _normed(open_ * 1.0)
+            learning = _normed(posterior.told_of_mean(p) * open_)
+            h = np.asarray((1.0 - alpha) * h + alpha * learning)
+        q = np.asarray((1.0 - tau) * h + tau * _normed(open_))
         item = (q.cumsum(axis=1) < rng.random((len(scores), 1))).sum(axis=1)
         item = np.minimum(item, mine.shape[1] - 1)
         z, chance = scores[row, item], q[row, item]

@@ -36,8 +36,6 @@ def schedule(budget: int, n_models: int, n_items: int) -> tuple[int, ...]:
     if wanted[-1] <= n_items:
         return rounds(1.0)
     low, high = 1.0, n_items / wanted[0]
-    if cells(rounds(high)) <= budget:
-        return rounds(high)
     for _ in range(50):
         middle = (low + high) / 2.0
         low, high = (middle, high) if cells(rounds(middle)) <= budget else (low, middle)

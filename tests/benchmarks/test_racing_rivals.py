@@ -7,6 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from evalbudget.races.prediction import FactorModel
+from racing_sections import new_model as section
 from racing_sections.leaderboard import grid_of
 from racing_sections.new_model import BATCH, METHODS, drawn, measured
 from racing_sections.one_score import errors
@@ -26,7 +28,12 @@ def test_error_over_seeds_and_over_matrices() -> None:
 def test_a_rival_ahead_is_seen_and_noise_is_called_noise() -> None:
     less = np.zeros((1, 4, 3))
     less[0, :, BEST] = (0.5, 0.5, 0.5, 0.5)  # the rival finds the best more often, without any noise
-    less[0, :, REGRET] = (-3.0, 3.0, -1.0, 0.5)  # and has less regret on average, well within noise
+    less[0, :, REGRET] = (
+        -3.0,
+        3.0,
+        -1.0,
+        -1.0,
+    )  # and less regret, well within noise
     best, regret = _targets("sysrs", 0.05, less)
     assert (best.reached, best.within_noise) == (False, False)
     assert (regret.reached, regret.within_noise) == (False, True)
@@ -50,23 +57,35 @@ def test_every_sampler_keeps_to_each_budget_and_regret_goes_with_the_best() -> N
 def test_predictions_rest_on_earlier_batches_alone() -> None:
     rng = np.random.default_rng(4)
     scores = (rng.random((12, 70)) < rng.random(70)).astype(float)
-    from evalbudget.races.prediction import FactorModel
-
     history, one = FactorModel.train(scores[1:], rank=1, ridge=1.0), scores[0].copy()
     draws = drawn(history, one, 40, np.random.default_rng(9))
     first = history.predict(history.prior_mean, draws.item[:BATCH])
     np.testing.assert_allclose(draws.prediction[:BATCH], first)
+    unread = np.setdiff1d(np.arange(70), draws.item[:BATCH])
+    second = history.predict(history.fit(draws.item[:BATCH], draws.value[:BATCH]), unread)
+    assert draws.unseen_prediction_sum[1] == pytest.approx(second.sum())
+    assert draws.unseen_prediction_sum_sq[1] == pytest.approx((second**2).sum())
     one[draws.item[BATCH:]] = 1.0 - one[draws.item[BATCH:]]  # what comes later changes nothing before
     other = drawn(history, one, 40, np.random.default_rng(9))
     np.testing.assert_array_equal(other.prediction[: 2 * BATCH], draws.prediction[: 2 * BATCH])
     assert (other.prediction[2 * BATCH :] != draws.prediction[2 * BATCH :]).any()
 
 
-def test_each_model_is_new_once_a_run() -> None:
+def test_each_model_is_new_once_a_run_and_not_in_its_own_history(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     scores = (rng.random((10, 60)) < rng.random(60)).astype(float)
     scores[2, :5] = np.nan
+    histories: list[np.ndarray] = []
+
+    class Watched(FactorModel):
+        @classmethod
+        def train(cls, table: np.ndarray) -> FactorModel:  # type: ignore[override]
+            histories.append(table)
+            return FactorModel.train(table, rank=1, ridge=1.0)
+
+    monkeypatch.setattr(section, "FactorModel", Watched)
     found = measured(scores, 0.4, 2)
+    assert [len(table) for table in histories] == [8] * 5
     assert set(found) == set(METHODS)
     for each in found.values():
         assert each.shape == (20, 3)

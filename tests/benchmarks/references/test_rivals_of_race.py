@@ -127,6 +127,29 @@ def test_top_two_asks_the_best_two_most_and_finds_the_best() -> None:
     assert found >= 17
 
 
+def believing(mean: list[float], variance: list[float], **options: int) -> TopTwo:
+    """In the middle of a race, with this posterior."""
+    sampler = TopTwo(design(np.zeros((len(mean), 50))), **options)
+    sampler._mean, sampler._variance = np.array(mean), np.array(variance)
+    return sampler
+
+
+def test_leader_and_challenger_get_half_each() -> None:
+    models, items = believing([0.9, 0.5, 0.1], [1e-8, 1e-6, 1e-8], batch=4000)._duels(np.arange(3))
+    assert models.tolist() == [0, 1]
+    assert items.sum() == 4000
+    assert items[0] == pytest.approx(2000, abs=130)  # four standard errors
+
+
+def test_who_has_no_items_left_is_not_asked() -> None:
+    sampler = believing([0.9, 0.5, 0.1], [1e-8, 1e-6, 1e-8], batch=100)
+    models, items = sampler._duels(np.array([1, 2]))
+    assert models.tolist() == [1]
+    assert 30 < items[0] < 70  # what the leader would have got is not spent in this step
+    models, items = sampler._duels(np.array([2]))  # neither of the two
+    assert (models.tolist(), items.tolist()) == ([2], [100])
+
+
 def test_items_used_up_are_not_asked_again() -> None:
     scores = table(3, 12)
     scores[1] = scores[2]
