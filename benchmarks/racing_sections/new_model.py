@@ -32,10 +32,20 @@ def by_faq(
     rho: float = 0.0,
     tau: float = 0.25,
     replacement: bool = True,
+    second_sum: bool = True,
 ) -> Interval:
     """The published interval, with history's factors and prior as ours has them."""
     posterior = Posterior(history.V, history.prior_mean, history.prior_covariance, len(scores))
-    return faq(scores, posterior, count, rng, rho=rho, tau=tau, replacement=replacement)
+    return faq(
+        scores,
+        posterior,
+        count,
+        rng,
+        rho=rho,
+        tau=tau,
+        replacement=replacement,
+        second_sum=second_sum,
+    )
 
 
 def drawn(history: FactorModel | None, scores: Floats, count: int, rng: np.random.Generator) -> ModelDraws:
@@ -89,10 +99,11 @@ METHODS: dict[str, Method] = {
     "random items, normal": partial(at_random, predict=False, betting=False),
     "random items with predictions, normal": partial(at_random, predict=True, betting=False),
     "faq (tau .25)": by_faq,
+    "the same, variance without its second sum": partial(by_faq, second_sum=False),
     "faq (tau .05)": partial(by_faq, tau=0.05),
     "faq (tau .25, rho .25)": partial(by_faq, rho=0.25),
     "faq without replacement (tau .25)": partial(by_faq, replacement=False),
-    "the same, all items alike (tau 1)": partial(by_faq, replacement=False, tau=1.0),
+    "the same, tau 1: all items alike": partial(by_faq, replacement=False, tau=1.0),
     "random items, betting": partial(at_random, predict=False, betting=True),
     "random items with predictions, betting": partial(at_random, predict=True, betting=True),
 }

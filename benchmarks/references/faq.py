@@ -18,7 +18,8 @@ an item is drawn from q, with replacement, and u and Sigma take one Newton step 
 
 and the interval is :math:`\hat\theta \pm 1.96 \sqrt{v^2 / T}`, asymptotic and at a fixed T. The authors
 choose rho, tau and a tempering of h on history; with a fully known one they mostly took no tempering, rho = 0
-and tau = .05 or .25.
+and tau = .05 or .25. They record the interval without v's
+second sum too, which is noisy at few answers.
 
 Guessed: the factors and the prior are as our FactorModel has them. Without replacement a later version of the
 paper takes scores in place of predictions of the items that were read; q there is taken to be the same on the
@@ -90,6 +91,7 @@ def faq(
     rho: float = 0.0,
     tau: float = 0.25,
     replacement: bool = True,
+    second_sum: bool = True,
 ) -> Interval:
     """95% intervals of several new models, each by itself.
 
@@ -101,6 +103,8 @@ def faq(
         rho: share of the draws over which learning about u gives way.
         tau: share of uniform draws.
         replacement: whether an item may be drawn again.
+        second_sum: whether v^2, with replacement, has the sum that is subtracted; without it is too large on
+            average.
     """
     mine, row = ~np.isnan(scores), np.arange(len(scores))
     size = mine.sum(axis=1)
@@ -123,7 +127,8 @@ def faq(
         seen[row, item] = True
         posterior.update(item, z, p[row, item])
     if replacement:
-        variance = ((gap**2).mean(axis=0) - ((plain.mean(axis=0) - predicted) ** 2).mean(axis=0)).clip(0.0)
+        between = ((plain.mean(axis=0) - predicted) ** 2).mean(axis=0)
+        variance = ((gap**2).mean(axis=0) - between * second_sum).clip(0.0)
     else:
         variance = phi.var(axis=0, ddof=1)
     half = _NORMAL * np.sqrt(variance / n_draws) / size

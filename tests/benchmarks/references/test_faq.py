@@ -18,7 +18,9 @@ def posterior(n_models: int = 1, factors: np.ndarray = V) -> Posterior:
     return Posterior(factors, MEAN, COVARIANCE, n_models)
 
 
-def naive(luck: list[float], rho: float, tau: float, replacement: bool) -> tuple[float, float]:
+def naive(
+    luck: list[float], rho: float, tau: float, replacement: bool, second_sum: bool = True
+) -> tuple[float, float]:
     """Middle and half-width, item by item; u and Sigma by inverting the information."""
     T, N = len(luck), len(V)
     u, information, read = MEAN.copy(), np.linalg.inv(COVARIANCE), set[int]()
@@ -47,7 +49,7 @@ def naive(luck: list[float], rho: float, tau: float, replacement: bool) -> tuple
         information = information + w[j] * np.outer(V[j], V[j])
         u = u + np.linalg.inv(information) @ V[j] * (SCORES[j] - p[j])
     level = sum(plain) / T
-    variance = sum(g**2 for g in gaps) / T - sum((level - s) ** 2 for s in sums) / T
+    variance = sum(g**2 for g in gaps) / T - second_sum * sum((level - s) ** 2 for s in sums) / T
     if not replacement:
         variance = float(np.var(phi, ddof=1))
     return sum(phi) / T / N, 1.959963984540054 * math.sqrt(max(variance, 0.0) / T) / N
@@ -63,6 +65,14 @@ def test_against_a_naive_loop(rho: float, tau: float, replacement: bool, seed: i
     found = faq(SCORES[None], posterior(), 5, rng, rho=rho, tau=tau, replacement=replacement)
     assert found.low[0] == pytest.approx(max(middle - half, 0.0))
     assert found.high[0] == pytest.approx(min(middle + half, 1.0))
+
+
+def test_without_the_second_sum_it_is_wider() -> None:
+    middle, half = naive(np.random.default_rng(0).random(30).tolist(), 0.0, 0.25, True, second_sum=False)
+    found = faq(SCORES[None], posterior(), 30, np.random.default_rng(0), second_sum=False)
+    assert (found.low[0], found.high[0]) == pytest.approx((max(middle - half, 0.0), min(middle + half, 1.0)))
+    whole = faq(SCORES[None], posterior(), 30, np.random.default_rng(0))
+    assert whole.high[0] - whole.low[0] < found.high[0] - found.low[0]
 
 
 def test_an_item_tells_as_much_of_the_mean_as_it_lowers_its_variance() -> None:
