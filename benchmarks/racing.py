@@ -14,7 +14,10 @@ from racing_sections.histories import histories
 from racing_sections.intervals import coverage, widths
 from racing_sections.leaderboard import identification
 from racing_sections.matrices import matrices
+from racing_sections.new_model import new_model
+from racing_sections.one_score import one_score
 from racing_sections.proved import until_proved, wrong_winners
+from racing_sections.rivals import rivals
 from racing_sections.scale import scale
 from racing_sections.until_right import until_right
 from sections import Page, command
@@ -31,11 +34,24 @@ PAGE = Page(
         "wrong-winners": wrong_winners,
         "histories": histories,
         "matrices": matrices,
+        "rivals": rivals,
+        "new-model": new_model,
+        "one-score": one_score,
         "widths": widths,
         "coverage": coverage,
         "scale": scale,
     },
-    need_data=("identification", "draws", "until-right", "until-proved", "histories", "matrices"),
+    need_data=(
+        "identification",
+        "draws",
+        "until-right",
+        "until-proved",
+        "histories",
+        "matrices",
+        "rivals",
+        "new-model",
+        "one-score",
+    ),
 )
 
 main = command(PAGE)

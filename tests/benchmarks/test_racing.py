@@ -20,6 +20,9 @@ SECTIONS = (
     "wrong-winners",
     "histories",
     "matrices",
+    "rivals",
+    "new-model",
+    "one-score",
     "widths",
     "coverage",
     "scale",
@@ -37,6 +40,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         names = {axis: [f"{axis} {i}" for i in range(n)] for axis, n in (("models", 6), ("items", 80))}
         np.savez(folder / f"{file}.npz", allow_pickle=False, scores=scores, raters=["exact"], **names)
+    ratings = rng.integers(1, 11, size=(1, 12, 3, 4)).astype(np.float32)
+    names = {axis: [f"{axis} {i}" for i in range(n)] for axis, n in (("items", 12), ("raters", 3))}
+    np.savez(folder / "judge_repeats.npz", allow_pickle=False, scores=ratings, models=["m"], **names)
     factors = {"U": rng.normal(size=(120, 4)), "V": rng.normal(size=(400, 4))}
     np.savez(folder / "leaderboard_factors.npz", allow_pickle=False, **factors)
     return folder
