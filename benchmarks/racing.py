@@ -16,6 +16,7 @@ from racing_sections.leaderboard import identification
 from racing_sections.matrices import matrices
 from racing_sections.new_model import new_model
 from racing_sections.one_score import one_score
+from racing_sections.plans import plans
 from racing_sections.proved import until_proved, wrong_winners
 from racing_sections.rivals import rivals
 from racing_sections.scale import scale
@@ -31,6 +32,7 @@ PAGE = Page(
         "draws": draws,
         "until-right": until_right,
         "until-proved": until_proved,
+        "plans": plans,
         "wrong-winners": wrong_winners,
         "histories": histories,
         "matrices": matrices,
@@ -46,6 +48,7 @@ PAGE = Page(
         "draws",
         "until-right",
         "until-proved",
+        "plans",
         "histories",
         "matrices",
         "rivals",

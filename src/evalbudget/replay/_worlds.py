@@ -63,6 +63,6 @@ def median_and_most(counts: Sequence[float]) -> tuple[int, int]:
     """The median and the largest of them, rounded up.
 
     In a pilot, models are as far apart as they are and by chance besides. So the median is too small where
-    several are close; the largest of 40 was enough in 87 to 98% of pilots cut from recorded scores.
+    several are close (``benchmarks/racing.py plans``).
     """
     return int(np.ceil(np.quantile(counts, 0.5, method="higher"))), int(np.ceil(max(counts)))
