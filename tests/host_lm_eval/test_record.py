@@ -12,6 +12,7 @@ import pytest
 from evalbudget import Design
 from evalbudget.errors import JournalError
 from evalbudget.repeats.samplers import Uniform
+from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.races.run import _Arm
 from evalbudget_lm_eval.run.record import RACE, RUN, Bought, Kept, Record
@@ -172,6 +173,7 @@ def test_only_what_failed_by_itself_speaks_against_a_model_when_a_race_goes_on(t
 def test_a_race_records_whether_a_cell_failed_by_itself(paid: bool) -> None:
     kept = Kept(lambda entry: None)
     race = SimpleNamespace(completed=lambda *_, **__: None)
-    arm: Any = _Arm(cast("Any", race), 0, cast("Any", SimpleNamespace(kept=kept)), "acc,none")
+    compared = Compared("t", "t", {"t": None}, {"t": (3,)}, {"t": "acc,none"})
+    arm: Any = _Arm(cast("Any", race), 0, cast("Any", SimpleNamespace(kept=kept)), compared, None)
     arm.failed(cell(3), TimeoutError("late"), paid=paid)  # paid: cut off with others
     assert [(one.cost, one.alone) for one in kept.bought] == [(1.0, not paid)]

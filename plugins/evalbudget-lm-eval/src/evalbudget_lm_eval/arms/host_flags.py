@@ -121,7 +121,8 @@ def _one_task(config: EvaluatorConfig) -> tuple[TaskManager, Any]:
         raise InvalidInputError(f"lm-eval refuses --tasks: {ex}") from ex
     if len(config.tasks) != 1:
         raise InvalidInputError(
-            f"models are compared on one task, and --tasks names {len(config.tasks)}; name one of them"
+            f"models are compared on one task or group, and --tasks names {len(config.tasks)}; name one of "
+            "them"
         )
     return manager, config.tasks[0]
 

@@ -37,7 +37,7 @@ class Entrant:
 
     Attributes:
         arm: who it is.
-        task: name of its task.
+        task: name of its task, or of the group.
         spec: by which the host loads that.
         tracker: the host's, which writes its files.
         kept: what is recorded of it.
@@ -66,9 +66,9 @@ class Stable:
 
     Args:
         arms: the models.
-        task: name of the one task.
+        task: name of the task, or of the group.
         spec: by which the host loads it.
-        documents: ids that every arm must have.
+        documents: ids that every arm must have, by task.
         options: of the host's ``simple_evaluate``, without models and tasks.
         tracker: arguments of the host's ``EvaluationTracker``.
         record: of the race or the audit.
@@ -84,7 +84,7 @@ class Stable:
         arms: list[Arm],
         task: str,
         spec: Any,
-        documents: tuple[int, ...],
+        documents: Mapping[str, tuple[int, ...]],
         options: Mapping[str, Any],
         tracker: Mapping[str, Any],
         record: Record,
@@ -186,12 +186,14 @@ class Stable:
             )
         if frame is None:
             raise InvalidInputError("arms run in one process; start it without accelerate or torchrun")
-        own = frozenset(primed[0].documents(entrant.task))
-        if own != set(self.documents):
-            raise InvalidInputError(
-                f"arm {entrant.arm.name} has {len(own):,} documents of task {entrant.task!r}, and the others "
-                f"have {len(self.documents):,}; models are compared on the same documents"
-            )
+        for task, documents in self.documents.items():
+            task = task if task in primed[0].names else entrant.task  # an arm may have one of its own
+            own = frozenset(primed[0].documents(task))
+            if own != set(documents):
+                raise InvalidInputError(
+                    f"arm {entrant.arm.name} has {len(own):,} documents of task {task!r}, and the others "
+                    f"have {len(documents):,}; models are compared on the same documents"
+                )
         take_over_answers(primed[0], entrant.kept)
         entrant.primed, entrant.frame = primed[0], cleaned(frame)  # it has the model's arguments
         self._prompts.setdefault(asked, entrant.primed)

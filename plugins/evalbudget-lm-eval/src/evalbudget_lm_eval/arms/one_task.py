@@ -1,4 +1,4 @@
-"""The one task that models are compared on, its documents, and what decides how they are asked."""
+"""Tasks that models are compared on, their documents, and what decides how they are asked."""
 
 from __future__ import annotations
 
@@ -38,21 +38,35 @@ def one_task(manager: TaskManager, spec: Any) -> tuple[str, Any]:
         InvalidInputError: it cannot be loaded, or is several.
         UnknownNameError: there is none of that name.
     """
+    tasks = load(manager, spec)["tasks"]
+    if len(tasks) != 1:
+        shown = ", ".join(list(tasks)[:5]) + (", ..." if len(tasks) > 5 else "")
+        raise InvalidInputError(
+            f"one task is needed here, and {spec!r} is {len(tasks)}: {shown}; name one of them"
+        )
+    ((name, task),) = tasks.items()
+    return str(name), task
+
+
+def load(manager: TaskManager, spec: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Tasks and groups of the host, by name.
+
+    Args:
+        manager: the host's.
+        spec: as its ``load`` takes it.
+
+    Raises:
+        InvalidInputError: it cannot be loaded.
+        UnknownNameError: there is none of that name.
+    """
     try:
-        tasks = manager.load([spec])["tasks"]
+        return dict(manager.load([spec]))
     except EvalbudgetError:
         raise
     except Exception as ex:  # the host's: an unknown name, a data set that is not there
         if isinstance(spec, str) and spec not in manager.all_tasks:
             raise UnknownNameError("task", spec, manager.all_tasks) from ex
         raise InvalidInputError(f"task {spec!r} cannot be loaded: {type(ex).__name__}: {ex}") from ex
-    if len(tasks) != 1:
-        shown = ", ".join(list(tasks)[:5]) + (", ..." if len(tasks) > 5 else "")
-        raise InvalidInputError(
-            f"models are compared on one task, and {spec!r} is {len(tasks)}: {shown}; name one of them"
-        )
-    ((name, task),) = tasks.items()
-    return str(name), task
 
 
 def own_tasks(

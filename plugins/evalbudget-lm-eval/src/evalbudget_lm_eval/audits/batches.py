@@ -84,7 +84,7 @@ def go_on(order: Order, task_manager: TaskManager) -> Standing:
             check_known(order.arms, record, "another STORE")
             host = {**order.host, "task_manager": task_manager}
             stable = Stable(
-                *(list(order.arms), name, order.spec, documents_of(name, task, order.host)),
+                *(list(order.arms), name, order.spec, {name: documents_of(name, task, order.host)}),
                 *(host, {}, record, order.keep),
             )
             seed = int(settings.options.get("seed", 0))

@@ -14,10 +14,11 @@ from lm_eval.tasks import TaskManager
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.races import RaceConfig, RacePurchase, leaderboard_of
 from evalbudget_lm_eval.arms.arm import Arm, arms_of, check_arms, check_known, folder_of
+from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Stable
 from evalbudget_lm_eval.arms.metric import choose_metric
-from evalbudget_lm_eval.arms.one_task import documents_of, one_task, own_tasks, settings_of
-from evalbudget_lm_eval.arms.settings import checked, every_pair
+from evalbudget_lm_eval.arms.one_task import own_tasks, settings_of
+from evalbudget_lm_eval.arms.settings import TASK, checked, every_pair
 from evalbudget_lm_eval.races.history import earlier_scores
 from evalbudget_lm_eval.races.output import RaceResult, results_of, write_results
 from evalbudget_lm_eval.races.run import Progress, RaceRun
@@ -42,7 +43,7 @@ class Order:
 
     Attributes:
         arms: who races.
-        spec: the one task, as the host's task manager takes it.
+        spec: the task or the group, as the host's task manager takes it.
         config: of the sampler; its ``score`` is ``metric`` or ``metric,filter``.
         keep: models loaded at once.
         journal: path of the record; None for one in the output folder or the current one, ``none`` for
@@ -90,7 +91,7 @@ def race(
 
     Args:
         arms: by name: ``"model:args"`` as on the command line, ``(model, args)`` or a model object.
-        task: the host's name of one task, its configuration or a task object.
+        task: the host's name of a task or a group, a task's configuration or a task object.
         budget: evaluations to buy, of all models together: ``5000``, ``"20x"`` for 20 per document, ``"5%"``.
         until_proved: go on until the best model is proved; the budget is then a cap, by default the whole
             grid.
@@ -166,22 +167,18 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     Raises:
         EvalbudgetError: as :func:`race`.
     """
-    name, task = one_task(task_manager, order.spec)
-    metric = choose_metric(name, task, order.config.score)
-    documents = documents_of(name, task, order.host)
-    own = own_tasks(task_manager, order.arms, name, task, documents)
-    metrics = [
-        choose_metric(own[arm.name][0], own[arm.name][2], order.config.score) if arm.name in own else metric
-        for arm in order.arms
-    ]
+    compared = Compared.of(task_manager, order.spec, order.config.score, order.host)
+    name, metric = compared.name, next(iter(compared.metrics.values()))
+    own = _own_tasks(order, compared, task_manager)
+    metrics = [own[arm.name][2] if arm.name in own else metric for arm in order.arms]
     record = Record.open(_journal(order, name), RACE, {"task": name, **settings_of(order.host)})
     stable: Stable | None = None
     try:
         check_known(order.arms, record)
-        items = [str(doc_id) for doc_id in documents]
+        items = list(compared.items)
         predictor, notes = None, []
         if order.config.history is not None:
-            predictor, note = earlier_scores(order.config, items, name, metric, record.path)
+            predictor, note = earlier_scores(order.config, items, compared.tasks, metric, record.path)
             notes.append(note)
         race = RacePurchase(
             order.config,
@@ -194,14 +191,15 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             list(order.arms),
             name,
             order.spec,
-            documents,
+            compared.documents,
             {**order.host, "task_manager": task_manager},
             order.tracker,
             record,
             order.keep,
             {arm: (its_name, spec) for arm, (its_name, spec, _) in own.items()},
         )
-        run = RaceRun(race, stable, metrics, progress)
+        with_own = {arm: (its_name, decides) for arm, (its_name, _, decides) in own.items()}
+        run = RaceRun(race, stable, compared, with_own, progress)
         if race.purchase.ledger.spent:
             known = f"{int(race.purchase.ledger.spent):,} evaluations were known"
             notes.append(f"{known} from {record.path}; delete it to ask anew.")
@@ -219,6 +217,24 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         if stable is not None:
             stable.close()
         record.close()
+
+
+def _own_tasks(order: Order, compared: Compared, manager: TaskManager) -> dict[str, tuple[str, Any, str]]:
+    """Name, specification and deciding metric of tasks that arms have of their own, by arm."""
+    if compared.is_group:
+        for arm in order.arms:
+            if TASK in arm.settings:
+                raise InvalidInputError(
+                    f"arm {arm.name} has a task of its own, and {compared.name!r} is {len(compared.tasks)} "
+                    "tasks; settings with tasks of their own race on one"
+                )
+        return {}
+    ((name, task),) = compared.tasks.items()
+    found = own_tasks(manager, order.arms, name, task, compared.documents[name])
+    return {
+        arm: (its_name, spec, choose_metric(its_name, its_task, order.config.score))
+        for arm, (its_name, spec, its_task) in found.items()
+    }
 
 
 def _check_host(options: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from evalbudget.backtest import RecordedScores
@@ -14,14 +14,14 @@ from evalbudget_lm_eval.log_folder import open_scores
 
 
 def earlier_scores(
-    config: RaceConfig, items: Sequence[str], task: str, metric: str, journal: Path | None
+    config: RaceConfig, items: Sequence[str], tasks: Collection[str], metric: str, journal: Path | None
 ) -> tuple[FactorModel | None, str]:
     """The item factors that a race predicts by, and a sentence on what they are.
 
     Args:
         config: of the race.
         items: ids of its documents.
-        task: its name: samples of other tasks are no history.
+        tasks: their names: samples of other tasks are no history.
         metric: that decides, ``metric,filter``.
         journal: of the race, whose own results are no history.
 
@@ -34,7 +34,7 @@ def earlier_scores(
 
     def is_history(file: SamplesFile) -> bool:
         ours = (file.block or {}).get("journal")
-        return file.task == task and (ours is None or ours != str(journal))
+        return file.task in tasks and (ours is None or ours != str(journal))
 
     def open_folder(path: Path) -> RecordedScores | str:
         if not samples_files(path):
@@ -46,7 +46,7 @@ def earlier_scores(
             scores = open_scores(path, wanted=is_history)
         except InvalidInputError as ex:
             return str(ex)
-        return f"{path} holds no earlier samples of task {task}" if scores is None else scores
+        return f"{path} holds no earlier samples of task {', '.join(tasks)}" if scores is None else scores
 
     # files with one filter name a series by the metric alone
     series = [metric, metric.partition(",")[0]]

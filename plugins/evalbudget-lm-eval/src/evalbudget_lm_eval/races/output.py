@@ -48,8 +48,10 @@ def results_of(
                 **(entrant.frame or {}),
                 "evalbudget": _block(entrant, stable, race, board, metric),
             }
-            own = results["results"][entrant.task]
-            results["results"][entrant.task] = lead_with(own, rows_of(board.of(name), metric, own))
+            for table in (results["results"], results.get("groups") or {}):
+                own = table.get(entrant.task)
+                if own is not None and metric in own:
+                    table[entrant.task] = lead_with(own, rows_of(board.of(name), metric, own))
             found[name] = results
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -13,6 +13,7 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget.races import Key, KnownCell, RacePurchase
 from evalbudget.run import without_secrets
+from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.run.record import RACE
@@ -40,7 +41,8 @@ class RaceRun:
     Args:
         race: the bookkeeping; takes in what the record knows.
         stable: the arms.
-        metrics: the host's ``metric,filter`` that decides, of each arm's task.
+        compared: tasks and documents.
+        own: the task of arms that have one of their own, and its ``metric,filter``, by arm.
         progress: told how it goes; None for nobody.
 
     Raises:
@@ -48,14 +50,19 @@ class RaceRun:
     """
 
     def __init__(
-        self, race: RacePurchase, stable: Stable, metrics: Sequence[str], progress: Progress | None
+        self,
+        race: RacePurchase,
+        stable: Stable,
+        compared: Compared,
+        own: Mapping[str, tuple[str, str]],
+        progress: Progress | None,
     ) -> None:
         self.race = race
         self.stable = stable
         self._progress = progress
         self._arms = [
-            _Arm(race, number, *each)
-            for number, each in enumerate(zip(stable.entrants, metrics, strict=True))
+            _Arm(race, number, entrant, compared, own.get(entrant.arm.name))
+            for number, entrant in enumerate(stable.entrants)
         ]
         race.replay({number: arm.known() for number, arm in enumerate(self._arms)})
 
@@ -70,9 +77,7 @@ class RaceRun:
         while wanted := self.race.wanted():
             by_arm: dict[int, list[Asked]] = {}
             for one in wanted:
-                by_arm.setdefault(one.arm, []).append(
-                    Asked(self.stable.entrants[one.arm].task, int(one.key[0]), one.key[1] - 1)
-                )
+                by_arm.setdefault(one.arm, []).append(self._arms[one.arm].asked(one.key))
             while by_arm:
                 # those whose model is loaded come first: a step then loads every other model once
                 arm = min(by_arm, key=lambda arm: not self.stable.is_loaded(self.stable.entrants[arm]))
@@ -113,10 +118,19 @@ class _Arm:
     race: RacePurchase
     number: int
     entrant: Entrant
-    metric: str
+    compared: Compared
+    own: tuple[str, str] | None
     rounds: Rounds | None = None
     answers: int = 0
     calls: int = 0
+
+    def asked(self, key: Key) -> Asked:
+        """The cell in the host's terms."""
+        task, doc_id = self.compared.items[key[0]]
+        return Asked(task if self.own is None else self.own[0], doc_id, key[1] - 1)
+
+    def _key(self, asked: Asked) -> Key:
+        return self.compared.item(asked.task, asked.doc_id), asked.epoch + 1
 
     def known(self) -> list[KnownCell]:
         """What earlier runs bought."""
@@ -126,13 +140,13 @@ class _Arm:
         found = []
         for one in kept.bought:
             value, error = (None, one.error) if one.answer is None else self._value(one.answer)
-            found.append(KnownCell(_key(one.asked), value, int(one.cost), error=error))
+            found.append(KnownCell(self._key(one.asked), value, int(one.cost), error=error))
         return found
 
     def answered(self, answers: Sequence[Answered]) -> None:
         for answer in answers:
             value, error = self._value(answer)
-            self.race.completed(self.number, _key(answer.asked), value, error=error)
+            self.race.completed(self.number, self._key(answer.asked), value, error=error)
 
     def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:
         self._fail(asked, _brief(error), alone=not paid)  # cut off or asked by itself: it is an attempt
@@ -146,7 +160,7 @@ class _Arm:
     def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:
         left = list(cells)
         while left and calls > self.race.purchase.ledger.free:
-            self.race.abandoned(self.number, _key(left.pop()))
+            self.race.abandoned(self.number, self._key(left.pop()))
         self.race.pay(self.number, calls)
         return left
 
@@ -160,15 +174,16 @@ class _Arm:
 
     def _fail(self, asked: Asked, error: str, *, attempts: int = 1, alone: bool = False) -> None:
         self.entrant.kept.fail(asked, float(attempts), error, alone=alone)
-        self.race.completed(self.number, _key(asked), None, attempts=attempts, error=error)
+        self.race.completed(self.number, self._key(asked), None, attempts=attempts, error=error)
 
     def _value(self, answer: Answered) -> tuple[float | None, str | None]:
         """The score, or why there is none."""
         self.answers += 1
         self.calls += answer.requests
-        value = answer.metrics.get(self.metric)
+        metric = self.compared.metrics[answer.task] if self.own is None else self.own[1]
+        value = answer.metrics.get(metric)
         if value is None or math.isnan(value):
-            return None, f"no {self.metric}"
+            return None, f"no {metric}"
         low, high = self.race.config.bounds
         slack = 1e-9 * (high - low)
         if low - slack <= value <= high + slack:
@@ -176,14 +191,10 @@ class _Arm:
         if self.race.config.score_range is not None:
             return None, "score outside the declared range"
         raise InvalidInputError(
-            f"{self.metric} of document {answer.doc_id} is {value:g}, and without a declared range scores "
+            f"{metric} of document {answer.doc_id} is {value:g}, and without a declared range scores "
             "are taken to lie in 0 to 1; declare the smallest and the largest possible score, for example "
             "--score-range 0..10 (what was answered is kept)"
         )
-
-
-def _key(asked: Asked) -> Key:
-    return str(asked.doc_id), asked.epoch + 1
 
 
 def _brief(ex: BaseException) -> str:
