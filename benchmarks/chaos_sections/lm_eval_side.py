@@ -148,6 +148,29 @@ def judges(folder: Path, server: Server, rng: random.Random, items: int = 8, bud
     )
 
 
+def rejudge(folder: Path, server: Server, rng: random.Random, items: int = 8, budget: int = 32) -> Plan:
+    """One answer of each document, scored again and again by judges that the task knows nothing of."""
+    concurrent = rng.choice((1, 3, 8))
+    panel = JUDGES[: rng.choice((2, 3))]
+    judged = rating()
+    server.answer = stamped(lambda asked: number(asked) if asked.model == "m" else judged(asked))
+    asked = [f"local-chat-completions:{_args(server, name, concurrent)}" for name in panel]
+    tasks = _task(folder, "essays", items, FIRST_NUMBER)
+    judges = folder / "judges.json"
+    judges.write_text(json.dumps({"judges": asked, "gen_kwargs": {"temperature": 1}}))
+    sampler = rng.choice(("uniform", "eb-bernstein"))
+    return _plan(
+        folder,
+        [
+            *_flags(server, tasks, "essays", budget, concurrent, sampler),
+            *("--judges", str(judges), "--repeat", "judge"),
+        ],
+        billed={panel: budget, ("m",): budget},
+        recorded=("m", *panel),
+        caught=concurrent * (1 + len(panel)),
+    )
+
+
 def race(folder: Path, server: Server, rng: random.Random, items: int = 20, budget: int = 40) -> Plan:
     """Three models, each of which is asked each document once at most."""
     concurrent = rng.choice((1, 3, 8))
@@ -214,5 +237,6 @@ LM_EVAL = (
     Capability("lm-eval", "run", run),
     Capability("lm-eval", "race", race),
     Capability("lm-eval", "judges", judges),
+    Capability("lm-eval", "rejudge", rejudge),
     Capability("lm-eval", "audit", audit),
 )

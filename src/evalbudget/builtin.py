@@ -58,9 +58,9 @@ def evalbudget_register_audits() -> Sequence[type[AuditPolicy]]:
 @hookimpl
 def evalbudget_register_schedules() -> Sequence[type[JudgeSchedule]]:
     """The judge schedules."""
-    from evalbudget.judges.schedules import All, Cyclic, Priced, Random, Single
+    from evalbudget.judges.schedules import All, Cyclic, Modulo, Priced, Random, Single
 
-    return [All, Random, Cyclic, Priced, Single]
+    return [All, Random, Cyclic, Modulo, Priced, Single]
 
 
 @hookimpl

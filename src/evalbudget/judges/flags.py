@@ -9,7 +9,9 @@ JUDGES = Flag(
     "A,B,...",
 )
 ROTATION = Flag(
-    "rotation", "Which judge scores what: cyclic, random, priced, single, all.  [default: cyclic]", "NAME"
+    "rotation",
+    "Which judge scores what: cyclic, random, priced, single, all, modulo.  [default: cyclic]",
+    "NAME",
 )
 JUDGE_PRICES = Flag(
     "judge_prices",

@@ -13,6 +13,7 @@ from evalbudget.judges.schedules import (
     All,
     Cyclic,
     JudgeSchedule,
+    Modulo,
     Priced,
     Random,
     Single,
@@ -20,7 +21,7 @@ from evalbudget.judges.schedules import (
     priced_shares,
 )
 
-EVERY: list[type[JudgeSchedule]] = [All, Random, Cyclic, Priced, Single]
+EVERY: list[type[JudgeSchedule]] = [All, Random, Cyclic, Modulo, Priced, Single]
 
 
 def names(n: int, kind: str = "j") -> list[str]:
@@ -288,6 +289,16 @@ def test_unknown_names_are_suggested() -> None:
         Single(names(3), ["haiku"], judge=9)
     with pytest.raises(UnknownNameError, match=r"unknown rotation 'cyclc'. Did you mean 'cyclic'"):
         Plugins([]).schedule("cyclc")
+
+
+def test_modulo_is_the_papers_rotation() -> None:
+    once = Modulo(names(7), ["a", "b", "c"])
+    assert [once.judges_for(i) for i in range(7)] == [(i % 3,) for i in range(7)]
+    often = Modulo(names(4), ["a", "b", "c"], epochs=5, seed=9)
+    assert [often.judges_for(i, j) for i in range(4) for j in range(5)] == [(j % 3,) for j in range(5)] * 4
+    assert not Modulo.weighs_judges
+    moved = often.without("b").assign()
+    assert set(moved.judge.tolist()) == {0, 2}
 
 
 def test_registered_through_the_hook() -> None:

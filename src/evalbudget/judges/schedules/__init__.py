@@ -3,6 +3,7 @@
 from evalbudget.judges.schedules._all import All
 from evalbudget.judges.schedules._cyclic import Cyclic
 from evalbudget.judges.schedules._dealer import Dealer
+from evalbudget.judges.schedules._modulo import Modulo
 from evalbudget.judges.schedules._panel import check_panel, parse_prices, per_judge
 from evalbudget.judges.schedules._priced import Priced, priced_shares
 from evalbudget.judges.schedules._random import Random
@@ -15,6 +16,7 @@ __all__ = [
     "Cyclic",
     "Dealer",
     "JudgeSchedule",
+    "Modulo",
     "Priced",
     "Random",
     "Single",
