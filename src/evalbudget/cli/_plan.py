@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from evalbudget.cli._judge_prices import parse_prices
-from evalbudget.cli._output import json_option, write_text
+from evalbudget.cli._output import json_option, publish
 from evalbudget.cli._task_option import TASK
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
@@ -111,7 +110,10 @@ def plan(
         )
     recorded = plugins().open_scores(pilot, task)
     if item_half_width is not None:
-        _plan_items(pilot, recorded, model, item_half_width, level, samplers, json_path)
+        from evalbudget.cli._plan_repeats import plan_items
+
+        text, table = plan_items(pilot, recorded, model, item_half_width, level, samplers)
+        publish(text, json_path, table)
         return
     try:
         scores = _scores(recorded, model, rescale)
@@ -131,38 +133,7 @@ def plan(
     deal = _deal(found, plans, priced)
     document = _as_json(found, plans, level) | {"judges_silent": list(scores.silent), "priced_as": deal}
     text = json.dumps(defined(document), indent=2, allow_nan=False, ensure_ascii=False)
-    if json_path == Path("-"):
-        click.echo(text)
-        return
-    for table in (_components_table(found, level, scores.silent), _plans_table(plans, deal)):
-        Console().print(table)
-    if json_path is not None:
-        write_text(json_path, text + "\n")
-
-
-def _plan_items(
-    pilot: Path,
-    recorded: RecordedScores,
-    model: str | None,
-    half_width: float,
-    level: float,
-    samplers: str,
-    json_path: Path | None,
-) -> None:
-    from evalbudget.cli._plan_repeats import as_json, plan_items, show_plans
-
-    names = [name.strip() for name in samplers.split(",") if name.strip()]
-    try:
-        plans = plan_items(recorded, model, half_width, level, names)
-    except InvalidInferenceError as ex:
-        raise InvalidInferenceError(f"{pilot}: {ex}") from ex
-    text = json.dumps(as_json(plans, half_width, level), indent=2)
-    if json_path == Path("-"):
-        click.echo(text)
-        return
-    show_plans(plans, half_width, level)
-    if json_path is not None:
-        write_text(json_path, text + "\n")
+    publish(text, json_path, _components_table(found, level, scores.silent), _plans_table(plans, deal))
 
 
 def _prices(text: str, scores: JudgeScores, found: VarianceComponents) -> FloatArray:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.sampler import Kind, Sampler
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def plan_items(
-    recorded: RecordedScores, model: str | None, half_width: float, level: float, samplers: Sequence[str]
-) -> tuple[RepeatPlan, ...]:
-    """What ways of repeating need, on the items of one model and one rater.
+    pilot: Path, recorded: RecordedScores, model: str | None, half_width: float, level: float, samplers: str
+) -> tuple[str, Table]:
+    """What ways of repeating need, on the items of one model and one rater: as JSON and as a table.
 
     Raises:
         InvalidInputError: there are several models or raters, or the half-width is no good.
@@ -42,11 +43,15 @@ def plan_items(
         if len(names) > 1:
             raise InvalidInputError(f"there are {len(names)} {axis} ({', '.join(names[:5])}); {remedy}")
     item, epoch = np.nonzero(~np.isnan(one.scores[0, :, 0]))
-    pilot = ItemReadings.of(item, epoch, one.scores[0, item, 0, epoch], n_items=len(one.items))
-    with progress() as report:
-        return plan_repeats(
-            pilot, half_width, [(name, _maker(name)) for name in samplers], level=level, progress=report
-        )
+    readings = ItemReadings.of(item, epoch, one.scores[0, item, 0, epoch], n_items=len(one.items))
+    ways = [(name, _maker(name)) for name in filter(None, map(str.strip, samplers.split(",")))]
+    try:
+        with progress() as report:
+            plans = plan_repeats(readings, half_width, ways, level=level, progress=report)
+    except InvalidInferenceError as ex:
+        raise InvalidInferenceError(f"{pilot}: {ex}") from ex
+    found = {"item_half_width": half_width, "level": level, "plans": [asdict(plan) for plan in plans]}
+    return json.dumps(found, indent=2), _table(plans, half_width, level)
 
 
 def _maker(name: str) -> Callable[[Design, int, int], Sampler]:
@@ -62,8 +67,7 @@ def _maker(name: str) -> Callable[[Design, int, int], Sampler]:
     return make
 
 
-def show_plans(plans: Sequence[RepeatPlan], half_width: float, level: float) -> None:
-    """As a table."""
+def _table(plans: Sequence[RepeatPlan], half_width: float, level: float) -> Table:
     table = Table(box=None, caption_justify="left")
     for column in ("", "per item", "calls", "calls, 90% sure"):
         table.add_column(column, justify="right" if column else "left")
@@ -74,9 +78,4 @@ def show_plans(plans: Sequence[RepeatPlan], half_width: float, level: float) -> 
         "the median over worlds that fit it; the last column is enough in 90% of them. No sampler needs "
         "fewer than the last row."
     )
-    Console().print(table)
-
-
-def as_json(plans: Sequence[RepeatPlan], half_width: float, level: float) -> dict[str, Any]:
-    """For programs."""
-    return {"item_half_width": half_width, "level": level, "plans": [asdict(plan) for plan in plans]}
+    return table

@@ -8,7 +8,13 @@ from evalbudget.errors import did_you_mean
 
 
 class SuggestingGroup(click.Group):
-    """A group that answers an unknown command with the nearest ones."""
+    """A group that answers an unknown command with the nearest ones.
+
+    Attributes:
+        unknown: how the answer begins.
+    """
+
+    unknown = "no such command"
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -16,7 +22,7 @@ class SuggestingGroup(click.Group):
         """As click's, with a hint."""
         if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
             hint = did_you_mean(args[0], self.list_commands(ctx)) + self.hint(args[0])
-            raise click.UsageError(f"no such command {args[0]!r}.{hint}", ctx)
+            raise click.UsageError(f"{self.unknown} {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def hint(self, name: str) -> str:

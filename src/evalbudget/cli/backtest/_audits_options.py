@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from evalbudget.audits.flags import LABEL_PRICE, MARGIN, MAX_LABELS, SCORE_RANGE
+from evalbudget.cli._output import publish
 from evalbudget.cli._task_option import TASK
 from evalbudget.cli.backtest._shared import (
     FILE,
@@ -18,7 +19,6 @@ from evalbudget.cli.backtest._shared import (
     listed,
     names_option,
     progress,
-    show,
 )
 from evalbudget.cli.flags import option_of, options_of
 from evalbudget.hooks._plugins import plugins
@@ -106,4 +106,4 @@ def audits(
             sampler_options=options,
             progress=report,
         )
-    show(result, json_path)
+    publish(result.to_json(), json_path, result.table())

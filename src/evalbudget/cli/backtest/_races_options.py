@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalbudget.cli._output import publish
 from evalbudget.cli._task_option import TASK
 from evalbudget.cli.backtest._shared import (
     FILE,
@@ -19,7 +20,6 @@ from evalbudget.cli.backtest._shared import (
     listed,
     names_option,
     progress,
-    show,
 )
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
@@ -103,7 +103,7 @@ def races(
             workers=workers,
             progress=report,
         )
-    show(result, json_path)
+    publish(result.to_json(), json_path, result.table())
 
 
 def _until_proved(samplers: list[str]) -> dict[str, dict[str, bool]]:

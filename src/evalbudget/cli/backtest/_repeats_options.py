@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
+from evalbudget.cli._output import publish
 from evalbudget.cli._task_option import TASK
 from evalbudget.cli.backtest._shared import (
     JSON,
@@ -20,7 +21,6 @@ from evalbudget.cli.backtest._shared import (
     listed,
     names_option,
     progress,
-    show,
 )
 from evalbudget.hooks._plugins import plugins
 
@@ -107,7 +107,7 @@ def repeats(
             workers=workers,
             progress=report,
         )
-    show(result, json_path)
+    publish(result.to_json(), json_path, result.table())
     if json_path != Path("-"):
         _show_items(files, recordings, model, rater)
 
