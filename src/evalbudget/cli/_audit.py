@@ -170,7 +170,7 @@ def _open(path: Path) -> AuditStore:
 
 
 def _weigh(store: AuditStore) -> Standing:
-    from evalbudget.audits.store._second_pass_draws import go_on  # numpy takes its time: not for --help
+    from evalbudget.audits.store._run import go_on  # numpy takes its time: not for --help
 
     return go_on(store)
 

@@ -92,7 +92,7 @@ class LucbState:
 
     Args:
         n_arms: K.
-        delta: probability of a wrong answer.
+        delta: probability of a wrong answer, checked as the prices are by whoever asks for them.
         rho: the audit rate aimed at.
         least: pi_min.
         allocator: see :class:`Allocator`.
@@ -101,8 +101,8 @@ class LucbState:
         truth: for ``oracle``: E (Y - F)^2 of each arm, shape (arms,); the others do not look at it.
 
     Raises:
-        InvalidInputError: fewer than two arms, a rate is no probability, a price cannot be used, or the
-            oracle is not told the truth.
+        InvalidInputError: fewer than two arms, a rate is no probability, price-of-precision without a price
+            of labels, or the oracle is not told the truth.
     """
 
     def __init__(
@@ -124,9 +124,6 @@ class LucbState:
                 "pp-lucb compares systems and there is only one; for its mean use audit-eprocess with "
                 "half_width"
             )
-        for name, price in zip(("judge's score", "label"), prices, strict=True):
-            if not (math.isfinite(price) and price >= 0.0):
-                raise InvalidInputError(f"the price of a {name} is {price:g}; give a finite one of 0 or more")
         if allocator is Allocator.PRICE_OF_PRECISION and not prices[1] > 0.0:
             raise InvalidInputError(
                 "price-of-precision weighs a score against a label, whose price is 0; use another allocator, "
@@ -137,8 +134,6 @@ class LucbState:
                 f"pp-lucb got rho={rho:g} and least propensity {least:g}; both are probabilities, the least "
                 "one at most rho"
             )
-        if not 0.0 < delta < 1.0:
-            raise InvalidInputError(f"delta is {delta:g}; give a probability, for example 0.05")
         if allocator is Allocator.ORACLE and truth is None:
             raise InvalidInputError(
                 "the allocator 'oracle' needs the true residual spread, which only a simulation knows; "

@@ -10,9 +10,10 @@ import numpy as np
 from evalbudget.audits._draw import AuditDraw
 from evalbudget.audits.policies import Context, Verdict, rebuild
 from evalbudget.audits.store._record_types import Answer
+from evalbudget.audits.store._status import Stage, Standing
 from evalbudget.audits.store._store import AuditStore
-from evalbudget.audits.store._store_verdict import labels_of, policy_of
-from evalbudget.errors import InvalidInputError
+from evalbudget.audits.store._store_verdict import labels_of, policy_of, weigh
+from evalbudget.errors import AuditStoreError, InvalidInputError
 
 
 class AuditRun:
@@ -127,3 +128,22 @@ class AuditRun:
                 f"the labels: {scale}. Judge and labels must share one scale; rescale the judge's scores"
             )
         return scale.to_unit(score)
+
+
+def go_on(store: AuditStore) -> Standing:
+    """As :func:`weigh`, once what the second pass has labelled next is in the store.
+
+    It needs no model and no judge, so whoever looks at a store draws it: a page, a command, the run itself.
+
+    Raises:
+        AuditStoreError: see weigh.
+        ReplayError: see weigh.
+    """
+    found = weigh(store)
+    if not (found.stage is Stage.DRAW and found.pool_used_up):
+        return found
+    try:
+        AuditRun(store)
+    except AuditStoreError:  # somebody else has drawn it meanwhile, or the file may only be read
+        return weigh(store)
+    return weigh(store)
