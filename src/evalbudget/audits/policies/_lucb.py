@@ -28,22 +28,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import Choice, InvalidInputError
 
 K1 = (2.0**0.25 + 2.0**-0.25) / math.sqrt(2.0)
 K2 = (math.sqrt(2.0) + 1.0) / 2.0
 
 
-class Errata(StrEnum):
+class Errata(Choice):
     """Which formulas are used."""
 
     LITERAL = "literal"
     FIXED = "fixed"
 
 
-class Allocator(StrEnum):
+class Allocator(Choice):
     """What an arm's audit rate is proportional to (section 6 of the paper); rho on average."""
 
     UNIFORM = "uniform"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -71,15 +71,12 @@ def races(
     budgets: tuple[str, ...],
     until_proved: bool,
     score_range: str | None,
-    batch: int | None,
     history: str | None,
-    top: float,
     no_intervals: bool,
     rater: str | None,
     task: str | None,
-    seeds: int,
-    workers: int | None,
     json_path: Path | None,
+    **settings: Any,
 ) -> None:
     """Who finds the best model of FILE, with how many evaluations?"""
     from evalbudget.backtest import backtest_race  # numpy and tables take their time: not for --help
@@ -92,16 +89,13 @@ def races(
             recorded,
             names,
             listed(budgets) if budgets else ["100%"] if until_proved else ["5%", "10%", "20%"],
-            seeds,
             rater=rater,
             score_range=bounds,
-            batch=batch,
             history=None if history is None else _history(Path(history), recorded, rater, bounds),
-            top=top,
             intervals=not no_intervals,
             sampler_options=_until_proved(names) if until_proved else {},
-            workers=workers,
             progress=report,
+            **settings,
         )
     publish(result.to_json(), json_path, result.table())
 

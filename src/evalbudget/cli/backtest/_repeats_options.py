@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -74,15 +74,11 @@ def repeats(
     files: tuple[Path, ...],
     samplers: tuple[str, ...],
     budgets: tuple[str, ...],
-    objective: str,
-    min_repeats: int,
-    in_flight: int,
     model: str | None,
     rater: str | None,
     task: str | None,
-    seeds: int,
-    workers: int | None,
     json_path: Path | None,
+    **settings: Any,
 ) -> None:
     """Which sampler knows the items of FILE best, with how many readings?
 
@@ -98,14 +94,10 @@ def repeats(
             recordings,
             samplers=names,
             budgets=listed(budgets),
-            seeds=seeds,
-            objective=objective,
             model=model,
             rater=rater,
-            min_repeats=min_repeats,
-            in_flight=in_flight,
-            workers=workers,
             progress=report,
+            **settings,
         )
     publish(result.to_json(), json_path, result.table())
     if json_path != Path("-"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, Unpack
@@ -317,6 +317,17 @@ class RacingSampler(Sampler):
         }
 
     # what an author may use
+
+    def _frozen(
+        self, past: Sequence[tuple[FloatArray, float, float]], item: IntArray, batch: IntArray
+    ) -> dict[str, FloatArray]:
+        """As :meth:`_predictions`: of each batch its predictions, their sum over unread items, of squares."""
+        used = past[: int(batch[-1]) + 1 if batch.size else 0]
+        return {
+            "prediction": np.concatenate([np.zeros(0), *(f for f, _, _ in used)])[: item.size],
+            "unseen_prediction_sum": np.array([total for _, total, _ in used]),
+            "unseen_prediction_sum_sq": np.array([squares for _, _, squares in used]),
+        }
 
     def _means(self) -> FloatArray:
         """Mean score of each model over finished steps, shape (n_models,); nan without any."""

@@ -175,10 +175,4 @@ class PoolingSampler(RacingSampler):
         if item.size > known:  # of the step under way
             f = self._row[model][item[known:]]
             past.append((f, self._unseen_sum[model], self._unseen_sum_sq[model]))
-        used = int(batch[-1]) + 1 if batch.size else 0
-        predictions = [f for f, _, _ in past[:used]]
-        return {
-            "prediction": np.concatenate([np.zeros(0), *predictions])[: item.size],
-            "unseen_prediction_sum": np.array([total for _, total, _ in past[:used]]),
-            "unseen_prediction_sum_sq": np.array([squares for _, _, squares in past[:used]]),
-        }
+        return self._frozen(past, item, batch)

@@ -376,10 +376,4 @@ class Race(ProvingSampler):
     def _predictions(self, model: int, item: IntArray, batch: IntArray) -> dict[str, FloatArray]:
         if self._forecast is None:
             return super()._predictions(model, item, batch)
-        past = self._past[model][: int(batch[-1]) + 1 if batch.size else 0]
-        predictions = np.concatenate([np.zeros(0), *(f for f, _, _ in past)])
-        return {
-            "prediction": predictions[: item.size],
-            "unseen_prediction_sum": np.array([total for _, total, _ in past]),
-            "unseen_prediction_sum_sq": np.array([squares for _, _, squares in past]),
-        }
+        return self._frozen(self._past[model], item, batch)

@@ -121,7 +121,15 @@ def backtest(
             if reason is None:
                 rows.append(_row(contestant.name, grids, text, budget, target, pools))
             else:
-                rows.append(Row.without_run(contestant.name, budget, _asked(text), target.value, reason))
+                rows.append(
+                    Row(
+                        sampler=contestant.name,
+                        budget=budget,
+                        objective=target.value,
+                        budget_asked=_asked(text),
+                        reason=reason,
+                    )
+                )
     infos = tuple(PoolInfo(p.model, p.rater, len(p.items), p.dropped, p.unrecorded) for p in found)
     return BacktestResult(tuple(rows), infos, min_repeats, target.value)
 

@@ -50,7 +50,10 @@ class Average:
         return cls(float(ratios.mean()), cls.of(residuals).stderr)
 
 
-@dataclass(frozen=True, slots=True)
+_UNKNOWN = Average(math.nan, math.nan)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One sampler at one budget.
 
@@ -78,41 +81,19 @@ class Row:
 
     sampler: str
     budget: int
-    seeds: int
+    seeds: int = 0
     objective: str
-    worst_item_error: Average
-    rmse: Average
-    mean_error: Average
-    readings: int
-    seconds: float = field(compare=False)
-    mean_bias: Average
-    ratio: Average | None
+    worst_item_error: Average = _UNKNOWN
+    rmse: Average = _UNKNOWN
+    mean_error: Average = _UNKNOWN
+    readings: int = 0
+    seconds: float = field(compare=False, default=math.nan)
+    mean_bias: Average = _UNKNOWN
+    ratio: Average | None = _UNKNOWN
     budget_asked: str
-    pools: int
-    items: int
+    pools: int = 0
+    items: int = 0
     reason: str | None = None
-
-    @classmethod
-    def without_run(cls, sampler: str, budget: int, asked: str, objective: str, reason: str) -> Row:
-        """A sampler that cannot run at this budget."""
-        nothing = Average(math.nan, math.nan)
-        return cls(
-            sampler=sampler,
-            budget=budget,
-            seeds=0,
-            objective=objective,
-            worst_item_error=nothing,
-            rmse=nothing,
-            mean_error=nothing,
-            readings=0,
-            seconds=math.nan,
-            mean_bias=nothing,
-            ratio=nothing,
-            budget_asked=asked,
-            pools=0,
-            items=0,
-            reason=reason,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Self
 
 from evalbudget import Allocation, Design, Sampler
-from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.errors import Choice, InvalidInputError
 from evalbudget.repeats import DEFAULT_SAMPLER, RepeatConfig
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
 from evalbudget_inspect.judges.panel import Panel
@@ -15,21 +14,13 @@ from evalbudget_inspect.judges.panel import Panel
 DEFAULT_SAMPLER_OF_PANELS = "uniform"
 
 
-class Repeat(StrEnum):
+class Repeat(Choice):
     """What a repeat repeats."""
 
     GENERATION = "generation"
     """Everything: a fresh epoch."""
     JUDGE = "judge"
     """The scorers only: the item's first generation is kept and scored again."""
-
-    @classmethod
-    def named(cls, name: str) -> Repeat:
-        """The repeat of that name; UnknownNameError if there is none."""
-        try:
-            return cls(name)
-        except ValueError:
-            raise UnknownNameError("repeat", name, [r.value for r in cls]) from None
 
 
 @dataclass(frozen=True)
