@@ -1,4 +1,4 @@
-"""Every error evalbudget raises on purpose; each says what is wrong, where, and the remedy. And choices."""
+"""Every error evalbudget raises on purpose; each says what is wrong, where, and the remedy."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ from evalbudget.repeats.backtest._pool import Pool, pools_of
 from evalbudget.repeats.backtest._replay import Outcome, replay
 from evalbudget.repeats.backtest._result_table import RATIO_OF, Average, BacktestResult, PoolInfo, Row
 from evalbudget.repeats.samplers import Objective
-from evalbudget.replay._contestant import Contestant, contestants
-from evalbudget.replay._seeds import checked_seeds
+from evalbudget.replay._contestant import Contestant, checked_seeds, contestants
 from evalbudget.replay._workers import Job, Progress, run_all
 from evalbudget.sampler import Sampler
 

@@ -24,7 +24,7 @@ from evalbudget_inspect.host.attempt_notes import add_to_note
 from evalbudget_inspect.host.current_run import Run, current_run, is_cancelled
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
-from evalbudget_inspect.host.print_summaries import note
+from evalbudget_inspect.host.run_host import note
 from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.sent_again import UNPAID, gave_up, pay_by, was_unpaid
