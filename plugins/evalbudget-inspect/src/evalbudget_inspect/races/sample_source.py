@@ -14,7 +14,6 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget_inspect.host.attempt_notes import add_to_note
 from evalbudget_inspect.host.current_run import Run, current_run
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
@@ -159,13 +158,10 @@ class RaceSource(SampleSource):
         arm = Arm(run, self.label, pool, known, unread)
         await coordinator.join(arm)
 
-        async def pays(samples: float) -> bool:
-            paid = coordinator.race is not None and coordinator.race.pays(arm.index, samples)
-            if paid:
-                await add_to_note(run.attempt, sent_again=samples)
-            return paid
+        def pays(samples: float) -> bool:
+            return coordinator.race is not None and coordinator.race.pays(arm.index, samples)
 
-        pay_by(run.spec.eval_id, pays)
+        pay_by(run.attempt, pays)
         return coordinator, arm
 
     def _pool(self, run: Run) -> dict[str, Sample]:

@@ -20,7 +20,6 @@ from inspect_ai.solver import TaskState
 from evalbudget import Allocation
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats import Summary
-from evalbudget_inspect.host.attempt_notes import add_to_note
 from evalbudget_inspect.host.current_run import Run, current_run, is_cancelled
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
@@ -326,14 +325,7 @@ class BudgetedSource(SampleSource):
                     serving.kept.expect(*cell.key)
         keys = book.begin(prior, begun=unread.samples, more=unread.more)
         serving.book = book
-
-        async def pays(samples: float) -> bool:
-            paid = book.pays(samples)
-            if paid:
-                await add_to_note(run.attempt, sent_again=samples)
-            return paid
-
-        pay_by(spec.eval_id, pays)
+        pay_by(run.attempt, book.pays)
         note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
 
