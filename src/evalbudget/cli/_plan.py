@@ -11,9 +11,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from evalbudget.cli._judge_prices import parse_prices
 from evalbudget.cli._output import json_option, publish
-from evalbudget.cli._task_option import TASK
+from evalbudget.cli._shared_options import TASK, parse_prices
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.replay._rows import defined

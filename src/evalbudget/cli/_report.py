@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from evalbudget.cli._output import check_target, json_option, publish, write_bytes, write_text
-from evalbudget.cli._task_option import TASK
+from evalbudget.cli._shared_options import TASK
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 

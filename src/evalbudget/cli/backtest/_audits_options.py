@@ -9,7 +9,7 @@ import click
 
 from evalbudget.audits.flags import LABEL_PRICE, MARGIN, MAX_LABELS, SCORE_RANGE
 from evalbudget.cli._output import publish
-from evalbudget.cli._task_option import TASK
+from evalbudget.cli._shared_options import TASK
 from evalbudget.cli.backtest._shared import (
     FILE,
     JSON,

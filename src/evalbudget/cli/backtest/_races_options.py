@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalbudget.cli._output import publish
-from evalbudget.cli._task_option import TASK
+from evalbudget.cli._shared_options import TASK
 from evalbudget.cli.backtest._shared import (
     FILE,
     JSON,

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from evalbudget.cli._output import publish
-from evalbudget.cli._task_option import TASK
+from evalbudget.cli._shared_options import TASK
 from evalbudget.cli.backtest._shared import (
     JSON,
     MODEL,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from evalbudget.replay._rows import rows_to_json
+from evalbudget.replay._rows import Replayed
 from evalbudget.tables import PrintableTable
 
 
@@ -115,8 +115,8 @@ class PoolInfo:
     unrecorded: int
 
 
-@dataclass(frozen=True, slots=True)
-class BacktestResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class BacktestResult(Replayed):
     """Everything a backtest found.
 
     Attributes:
@@ -130,10 +130,6 @@ class BacktestResult:
     pools: tuple[PoolInfo, ...]
     min_repeats: int
     objective: str
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """The rows as a list of objects with the attributes of :class:`Row`; undefined numbers are null."""
-        return rows_to_json(self.rows, indent)
 
     def table(self) -> Table:
         """A rich table that fits 80 columns, with ratios to uniform; it also prints itself as text."""
@@ -163,9 +159,6 @@ class BacktestResult:
             )
             previous = row
         return table
-
-    def __repr__(self) -> str:
-        return f"<BacktestResult: {len(self.rows)} rows; see .table(), .rows, .to_json()>"
 
     def _caption(self, compared: bool) -> str:
         used = [pool for pool in self.pools if pool.items]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect as introspection
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -313,10 +314,7 @@ def _renamed(judges: tuple[JudgeModel, ...], names: Sequence[str] | None) -> tup
     given = _names(names, len(judges))
     if given is None:
         return judges
-    return tuple(
-        JudgeModel(name, judge.model, judge.config, judge.base_url, judge.model_args)
-        for name, judge in zip(given, judges, strict=True)
-    )
+    return tuple(replace(judge, name=name) for name, judge in zip(given, judges, strict=True))
 
 
 def _names(names: Sequence[str] | None, judges: int) -> list[str] | None:

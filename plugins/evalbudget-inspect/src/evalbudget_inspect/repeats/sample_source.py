@@ -393,10 +393,9 @@ class BudgetedSource(SampleSource):
             )
             self._refused(refusal)
             raise refusal
-        if score is None and sample.error is None:
-            return None, f"no score from {self._score!r}"
         if score is None:
-            return None, kind_of(sample.error.message)
+            missing = f"no score from {self._score!r}"
+            return None, missing if sample.error is None else kind_of(sample.error.message)
         try:
             value = score_to_float(score, self._score, self._key)
         except InvalidInputError as ex:
