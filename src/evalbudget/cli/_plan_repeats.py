@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
-from evalbudget.hooks._plugins import plugins
-from evalbudget.sampler import Kind, Sampler
 
 if TYPE_CHECKING:
     from evalbudget.design import Design
     from evalbudget.recorded._scores import RecordedScores
     from evalbudget.repeats import RepeatPlan
+    from evalbudget.replay._contestant import Contestant
+    from evalbudget.sampler import Sampler
 
 
 def plan_items(
@@ -36,6 +37,7 @@ def plan_items(
     from evalbudget.cli.backtest._shared import progress
     from evalbudget.repeats import plan_repeats
     from evalbudget.repeats.estimates import ItemReadings
+    from evalbudget.replay._contestant import contestants
 
     one = recorded.select(model=model)
     for axis, remedy in (("models", "choose one with --model"), ("raters", "plan judges with --half-width")):
@@ -44,7 +46,10 @@ def plan_items(
             raise InvalidInputError(f"there are {len(names)} {axis} ({', '.join(names[:5])}); {remedy}")
     item, epoch = np.nonzero(~np.isnan(one.scores[0, :, 0]))
     readings = ItemReadings.of(item, epoch, one.scores[0, item, 0, epoch], n_items=len(one.items))
-    ways = [(name, _maker(name)) for name in filter(None, map(str.strip, samplers.split(",")))]
+    ways = []
+    for name in filter(None, map(str.strip, samplers.split(","))):
+        (entrant,) = contestants([name], {})
+        ways.append((name, partial(_make, entrant)))
     try:
         with progress() as report:
             plans = plan_repeats(readings, half_width, ways, level=level, progress=report)
@@ -54,17 +59,8 @@ def plan_items(
     return json.dumps(found, indent=2), _table(plans, half_width, level)
 
 
-def _maker(name: str) -> Callable[[Design, int, int], Sampler]:
-    from inspect import signature
-
-    made = plugins().sampler(name, Kind.REPEATS)
-    takes_budget = "budget" in signature(made).parameters
-
-    def make(design: Design, seed: int, budget: int) -> Sampler:
-        known: dict[str, Any] = {"budget": budget} if takes_budget else {}
-        return made(design, seed=seed, **known)
-
-    return make
+def _make(entrant: Contestant, design: Design, seed: int, budget: int) -> Sampler:
+    return entrant.construct(design, seed=seed, known={"budget": budget})
 
 
 def _table(plans: Sequence[RepeatPlan], half_width: float, level: float) -> Table:
