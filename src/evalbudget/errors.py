@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from enum import StrEnum
+from typing import Self
 
 
 class EvalbudgetError(Exception):
@@ -36,6 +38,22 @@ class UnknownNameError(EvalbudgetError, LookupError):
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
         # rebuilt from these when it crosses processes; args would give it the message alone
         return type(self), (self.kind, self.name, self.known)
+
+
+class Choice(StrEnum):
+    """An option with few values."""
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """The value of that name.
+
+        Raises:
+            UnknownNameError: there is none; the message suggests the nearest.
+        """
+        try:
+            return cls(name)
+        except ValueError:
+            raise UnknownNameError(cls.__name__.lower(), name, [each.value for each in cls]) from None
 
 
 class JournalError(EvalbudgetError):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from inspect import Signature, signature
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar, Self, TypedDict
 
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, SamplerError
@@ -36,6 +37,13 @@ class Kind(StrEnum):
     """Items of several models, each cell once: which model is best."""
 
 
+class SamplerOptions(TypedDict, total=False):
+    """What every sampler takes besides its own arguments; see :class:`Sampler`."""
+
+    seed: int
+    max_failures: int
+
+
 class Sampler(ABC):
     """Decides which score to buy next.
 
@@ -57,6 +65,22 @@ class Sampler(ABC):
     name: ClassVar[str]
     kind: ClassVar[Kind] = Kind.REPEATS
     allocation: Allocation = Allocation.ADAPTIVE  # what may be assumed of a sampler that says nothing
+
+    __signature__: ClassVar[Signature]
+    _common: ClassVar[Any] = SamplerOptions
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__init__" in vars(cls):
+            cls.__signature__ = _signature(cls)
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """Refuse arguments that the class does not take; they would go up unseen with ``**common``."""
+        try:
+            signature(cls).bind_partial(*given, **named)
+        except TypeError as ex:
+            raise TypeError(f"{cls.__name__}() {ex}") from None
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -247,3 +271,16 @@ class Sampler(ABC):
     def _shape(self) -> str:
         d = self.design
         return f"{d.n_models} models x {d.n_items} items x {d.n_raters} raters"
+
+
+def _signature(cls: type[Any]) -> Signature:
+    """What a constructor takes; its ``**common`` are the arguments in ``_common``, as the base has them."""
+    _, *own = signature(cls.__init__).parameters.values()
+    kept = {parameter.name: parameter for parameter in own}
+    if kept.pop("common", None) is not None:
+        inherited = signature(cls.__base__ or Sampler).parameters
+        kept |= {name: inherited[name] for name in cls._common.__annotations__ if name not in kept}
+    return Signature(list(kept.values()))
+
+
+Sampler.__signature__ = _signature(Sampler)

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from evalbudget.repeats.backtest._replay import replay
+from evalbudget.repeats.backtest._replay import ReplayStage
 from evalbudget.replay._contestant import contestants
+from evalbudget.replay._workers import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -107,5 +108,5 @@ def test_fixed_allocations_against_a_replay(name: str) -> None:
     distributions: Any = importlib.import_module("repeats_sections.distributions")
     pool, (entrant,) = distributions.mostly_top(30), contestants([name], {})
     short_cut = replays.fixed_errors(pool, entrant, (60, 300), 1)
-    outcomes = replay(pool, entrant, seed=0, budgets=(60, 300), objective="worst-item", in_flight=1)
+    outcomes = ReplayStage((pool,), (entrant,), "worst-item", 1).run(Job(0, 0, 0, budgets=(60, 300)))
     assert short_cut[0] == pytest.approx([outcome.worst_item_error for outcome in outcomes])

@@ -17,8 +17,7 @@ from tests.host_inspect.audited_tasks import human
 
 from evalbudget.audits.policies._lucb import Allocator
 from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store._run import AuditRun
-from evalbudget.audits.store._run_lock import only_run
+from evalbudget.audits.store._run import AuditRun, only_run
 from evalbudget.audits.store._store_verdict import weigh
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.audits.store.audits import Told
 
 from evalbudget.backtest import RecordedScores
-from evalbudget.cli._lazy import LazyCommand
+from evalbudget.cli._groups import LazyCommand
 from evalbudget.cli.main import cli
 
 VALUES = (

@@ -20,7 +20,7 @@ from tests.hostile.damage import check_damage, refusal
 
 from evalbudget import Design, resume
 from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store._second_pass_draws import go_on
+from evalbudget.audits.store._run import go_on
 from evalbudget.audits.store.exchange import export, import_labels
 from evalbudget.backtest import RecordedScores
 from evalbudget.design import Reading

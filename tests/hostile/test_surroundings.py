@@ -110,7 +110,7 @@ def test_where_nothing_can_be_written(tmp_path: Path, folder: str, small: Record
 
 def trained(folder: Path | None = None):  # type: ignore[no-untyped-def]
     scores = np.random.default_rng(1).uniform(size=(6, 5))
-    return train_cached(scores, list("abcde"), rank=1, ridge=1.0, folder=folder or "/proc")
+    return train_cached(scores, list("abcde"), folder=folder or "/proc")
 
 
 def test_without_a_home_nothing_is_kept_and_everything_works(
@@ -124,7 +124,7 @@ def test_without_a_home_nothing_is_kept_and_everything_works(
 
     monkeypatch.setattr(pwd, "getpwuid", nobody)
     scores = np.random.default_rng(1).uniform(size=(6, 5))
-    assert train_cached(scores, list("abcde"), rank=1, ridge=1.0).items == tuple("abcde")
+    assert train_cached(scores, list("abcde")).items == tuple("abcde")
     assert "Name a folder in EVALBUDGET_CACHE" in caplog.text
 
 

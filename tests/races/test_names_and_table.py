@@ -10,9 +10,9 @@ from rich.console import Console
 from tests.races.worlds import new_race, play, table
 
 from evalbudget.races._leaderboard import leaderboard_of
-from evalbudget.races._names import shortened, wrapped
 from evalbudget.races._progress import RaceProgress, live_lines
 from evalbudget.races._purchase import RacePurchase
+from evalbudget.races._table import shortened, wrapped
 
 LONG = "openai-api/some-provider/gpt-5-mini-2025-08-07-preview"
 

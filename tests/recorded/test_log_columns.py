@@ -101,7 +101,7 @@ def test_weights_survive_the_file_and_follow_the_selection(tmp_path: Path) -> No
     loaded = RecordedScores.load(tmp_path / "scores.npz")
     np.testing.assert_array_equal(loaded.weights, recorded.weights)
     assert loaded.purchases == recorded.purchases
-    selected = loaded.select(min_repeats=2)
+    selected = loaded.part(items=np.arange(2))
     assert selected.items == ("a", "b")
     assert means(selected) == means(recorded)[:2]
     with pytest.raises(InvalidInputError, match="weights has shape"):

@@ -134,7 +134,7 @@ class NumbersTwice(Sound):
 CATCHES: list[tuple[type[Sound], Callable[[AuditPolicyContract], None]]] = [
     (
         GlobalRandom,
-        lambda c: c.test_neither_global_random_state_nor_clock_is_used(pytest.MonkeyPatch()),
+        lambda c: c.test_neither_global_random_state_nor_clock_is_used(),
     ),
     (GlobalRandom, lambda c: c.test_the_same_answers_give_the_same_draws_and_verdict()),
     (GoesByTheOrder, lambda c: c.test_the_order_in_which_scores_and_labels_come_changes_nothing(1)),

@@ -1,3 +1,4 @@
-from ._lazy import LazyCommand as LazyCommand
+from ._groups import LazyCommand as LazyCommand
+from ._groups import SuggestingGroup as SuggestingGroup
 from ._output import check_target as check_target
 from ._output import write_text as write_text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from rich.markup import escape
 
 from evalbudget.cli._audit_files import export_command, import_command
 from evalbudget.cli._audit_serve import serve
-from evalbudget.cli._suggest import SuggestingGroup
+from evalbudget.cli._groups import SuggestingGroup
 
 if TYPE_CHECKING:
     from evalbudget.audits.store import AuditStore
@@ -134,7 +133,7 @@ def next_command(
                 console.print(task.response, markup=False)
                 console.print(f"[dim]Score: {escape(str(store.design.scale))}[/]\n")
         if not tasks and not as_json:
-            _say(f"Nothing to show: {found.next_step}.")
+            click.echo(f"Nothing to show: {found.next_step}.", err=True)
     ctx.exit(found.stage.exit_code)
 
 
@@ -170,7 +169,7 @@ def _open(path: Path) -> AuditStore:
 
 
 def _weigh(store: AuditStore) -> Standing:
-    from evalbudget.audits.store._second_pass_draws import go_on  # numpy takes its time: not for --help
+    from evalbudget.audits.store._run import go_on  # numpy takes its time: not for --help
 
     return go_on(store)
 
@@ -254,7 +253,3 @@ def _print_verdict(found: Standing) -> None:
 
 def _print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -137,7 +137,7 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
 
 def _wanted(store: AuditStore) -> tuple[int, ...]:
     """What is to be labelled; the second pass is drawn before."""
-    from evalbudget.audits.store._second_pass_draws import go_on
+    from evalbudget.audits.store._run import go_on
     from evalbudget.audits.store._store_verdict import still_wanted
 
     try:

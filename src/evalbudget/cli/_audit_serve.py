@@ -49,7 +49,7 @@ def serve(path: Path, port: int, by: str, browse: bool | None) -> None:
     from evalbudget.audits.page import PageApi, PageServer
     from evalbudget.audits.store import AuditStore
     from evalbudget.audits.store._labels import labeller
-    from evalbudget.audits.store._second_pass_draws import go_on
+    from evalbudget.audits.store._run import go_on
     from evalbudget.audits.store._store_verdict import still_wanted
 
     with AuditStore.open(path) as store:

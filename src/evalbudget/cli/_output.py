@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console, RenderableType
 
 from evalbudget.errors import InvalidInputError
 
@@ -29,6 +30,17 @@ def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         callback=checked,
         help=f"Write the {what}.",
     )
+
+
+def publish(text: str, json_path: Path | None, *tables: RenderableType) -> None:
+    """The tables, and the JSON where :func:`json_option` wants it; on stdout it takes their place."""
+    if json_path == Path("-"):
+        click.echo(text)
+        return
+    for table in tables:
+        Console().print(table)
+    if json_path is not None:
+        write_text(json_path, text + "\n")
 
 
 def check_target(path: Path, option: str = "--json") -> None:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from evalbudget.audits.flags import LABEL_PRICE
-from evalbudget.cli._judge_prices import parse_prices
-from evalbudget.cli._output import json_option, write_text
-from evalbudget.cli._task_option import TASK
+from evalbudget.cli._output import json_option, publish
+from evalbudget.cli._shared_options import TASK, parse_prices
 from evalbudget.cli.flags import option_of, options_of
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
@@ -132,23 +128,24 @@ def plan(
             "--race and --audit (which model is best)"
         )
     recorded = plugins().open_scores(pilot, task)
-    names = [name.strip() for name in samplers.split(",") if name.strip()]
     if item_half_width is not None:
-        _plan_items(pilot, recorded, model, item_half_width, level, names or ["auto"], json_path)
+        from evalbudget.cli._plan_repeats import plan_items
+
+        text, table = plan_items(pilot, recorded, model, item_half_width, level, samplers or "auto")
+        publish(text, json_path, table)
         return
     if race or audit:
-        from evalbudget.cli import _plan_comparisons as comparisons
+        from evalbudget.cli._plan_comparisons import plan_audits, plan_races
 
+        names = [name.strip() for name in samplers.split(",") if name.strip()]
         try:
             if race:
-                races = comparisons.plan_races(recorded, names, max_items, rater, score_range)
-                _tell(comparisons.as_json(races), lambda: comparisons.show_races(races), json_path)
+                text, table = plan_races(recorded, names, max_items, rater, score_range)
             else:
-                audits = comparisons.plan_audits(recorded, names, max_items, rater, score_range, label_price)
-                shown = partial(comparisons.show_audits, audits, label_price)
-                _tell(comparisons.as_json(audits), shown, json_path)
+                text, table = plan_audits(recorded, names, max_items, rater, score_range, label_price)
         except InvalidInferenceError as ex:
             raise InvalidInferenceError(f"{pilot}: {ex}") from ex
+        publish(text, json_path, table)
         return
     try:
         scores = _scores(recorded, model, rescale)
@@ -167,38 +164,8 @@ def plan(
         raise InvalidInferenceError(f"{pilot} does not support a plan:\n{reasons}")
     deal = _deal(found, plans, priced)
     document = _as_json(found, plans, level) | {"judges_silent": list(scores.silent), "priced_as": deal}
-    tables = (_components_table(found, level, scores.silent), _plans_table(plans, deal))
-    _tell(document, lambda: Console().print(*tables, sep="\n"), json_path)
-
-
-def _tell(document: dict[str, Any], show: Callable[[], object], json_path: Path | None) -> None:
-    """Plans as JSON, or as tables and perhaps into a file."""
     text = json.dumps(defined(document), indent=2, allow_nan=False, ensure_ascii=False)
-    if json_path == Path("-"):
-        click.echo(text)
-        return
-    show()
-    if json_path is not None:
-        write_text(json_path, text + "\n")
-
-
-def _plan_items(
-    pilot: Path,
-    recorded: RecordedScores,
-    model: str | None,
-    half_width: float,
-    level: float,
-    names: Sequence[str],
-    json_path: Path | None,
-) -> None:
-    from evalbudget.cli._plan_repeats import as_json, plan_items, show_plans
-
-    try:
-        plans = plan_items(recorded, model, half_width, level, names)
-    except InvalidInferenceError as ex:
-        raise InvalidInferenceError(f"{pilot}: {ex}") from ex
-    shown = partial(show_plans, plans, half_width, level)
-    _tell(as_json(plans, half_width, level), shown, json_path)
+    publish(text, json_path, _components_table(found, level, scores.silent), _plans_table(plans, deal))
 
 
 def _prices(text: str, scores: JudgeScores, found: VarianceComponents) -> FloatArray:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -30,13 +30,13 @@ def plan_races(
     items: int | None,
     rater: str | None,
     score_range: str | None,
-) -> tuple[RacePlan, ...]:
-    """See :func:`evalbudget.races.backtest._plan.plan_race`."""
+) -> tuple[str, Table]:
+    """:func:`evalbudget.races.backtest._plan.plan_race`, as JSON and as a table."""
     from evalbudget.races.backtest._plan import plan_race
 
     bounds = None if score_range is None else parse_range(score_range)
     with progress() as report:
-        return plan_race(
+        plans = plan_race(
             recorded,
             samplers or ("race",),
             n_items=items,
@@ -44,34 +44,6 @@ def plan_races(
             score_range=bounds,
             progress=report,
         )
-
-
-def plan_audits(
-    recorded: RecordedScores,
-    policies: Sequence[str],
-    items: int | None,
-    rater: str | None,
-    score_range: str | None,
-    label_price: float,
-) -> tuple[AuditPlan, ...]:
-    """See :func:`evalbudget.audits.backtest._plan.plan_audit`."""
-    from evalbudget.audits.backtest._plan import plan_audit
-
-    bounds = None if score_range is None else parse_range(score_range)
-    with progress() as report:
-        return plan_audit(
-            recorded,
-            policies or ("audit-eprocess", "human-only"),
-            n_items=items,
-            rater=rater,
-            score_range=bounds,
-            label_price=label_price,
-            progress=report,
-        )
-
-
-def show_races(plans: Sequence[RacePlan]) -> None:
-    """As a table."""
     table = _table(("", "evaluations", "at most", "proved before the end", "named is best"))
     for plan in plans:
         table.add_row(
@@ -82,11 +54,31 @@ def show_races(plans: Sequence[RacePlan]) -> None:
             f"{plan.best:.0%}",
         )
     table.caption = Text(f"Until the best is proved, {_AS_IN_THE_PILOT}")
-    Console().print(table)
+    return _as_json(plans), table
 
 
-def show_audits(plans: Sequence[AuditPlan], label_price: float) -> None:
-    """As a table."""
+def plan_audits(
+    recorded: RecordedScores,
+    policies: Sequence[str],
+    items: int | None,
+    rater: str | None,
+    score_range: str | None,
+    label_price: float,
+) -> tuple[str, Table]:
+    """:func:`evalbudget.audits.backtest._plan.plan_audit`, as JSON and as a table."""
+    from evalbudget.audits.backtest._plan import plan_audit
+
+    bounds = None if score_range is None else parse_range(score_range)
+    with progress() as report:
+        plans = plan_audit(
+            recorded,
+            policies or ("audit-eprocess", "human-only"),
+            n_items=items,
+            rater=rater,
+            score_range=bounds,
+            label_price=label_price,
+            progress=report,
+        )
     table = _table(("", "labels", "at most", "cost", "at most", "decided", "named is best"))
     for plan in plans:
         table.add_row(
@@ -101,12 +93,11 @@ def show_audits(plans: Sequence[AuditPlan], label_price: float) -> None:
     table.caption = Text(
         f"Until the verdict, {_AS_IN_THE_PILOT} Cost in scores of the judge; a label costs {label_price:g}."
     )
-    Console().print(table)
+    return _as_json(plans), table
 
 
-def as_json(plans: Sequence[RacePlan] | Sequence[AuditPlan]) -> dict[str, Any]:
-    """For programs."""
-    return {"plans": [asdict(plan) for plan in plans]}
+def _as_json(plans: Sequence[RacePlan] | Sequence[AuditPlan]) -> str:
+    return json.dumps({"plans": [asdict(plan) for plan in plans]}, indent=2)
 
 
 def _table(columns: Sequence[str]) -> Table:

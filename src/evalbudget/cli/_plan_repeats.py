@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalbudget.errors import InvalidInputError
-from evalbudget.hooks._plugins import plugins
-from evalbudget.sampler import Kind, Sampler
+from evalbudget.errors import InvalidInferenceError, InvalidInputError
 
 if TYPE_CHECKING:
     from evalbudget.design import Design
     from evalbudget.recorded._scores import RecordedScores
     from evalbudget.repeats import RepeatPlan
+    from evalbudget.replay._contestant import Contestant
+    from evalbudget.sampler import Sampler
 
 
 def plan_items(
-    recorded: RecordedScores, model: str | None, half_width: float, level: float, samplers: Sequence[str]
-) -> tuple[RepeatPlan, ...]:
-    """What ways of repeating need, on the items of one model and one rater.
+    pilot: Path, recorded: RecordedScores, model: str | None, half_width: float, level: float, samplers: str
+) -> tuple[str, Table]:
+    """What ways of repeating need, on the items of one model and one rater: as JSON and as a table.
 
     Raises:
         InvalidInputError: there are several models or raters, or the half-width is no good.
@@ -35,6 +37,7 @@ def plan_items(
     from evalbudget.cli.backtest._shared import progress
     from evalbudget.repeats import plan_repeats
     from evalbudget.repeats.estimates import ItemReadings
+    from evalbudget.replay._contestant import contestants
 
     one = recorded.select(model=model)
     for axis, remedy in (("models", "choose one with --model"), ("raters", "plan judges with --half-width")):
@@ -42,28 +45,25 @@ def plan_items(
         if len(names) > 1:
             raise InvalidInputError(f"there are {len(names)} {axis} ({', '.join(names[:5])}); {remedy}")
     item, epoch = np.nonzero(~np.isnan(one.scores[0, :, 0]))
-    pilot = ItemReadings.of(item, epoch, one.scores[0, item, 0, epoch], n_items=len(one.items))
-    with progress() as report:
-        return plan_repeats(
-            pilot, half_width, [(name, _maker(name)) for name in samplers], level=level, progress=report
-        )
+    readings = ItemReadings.of(item, epoch, one.scores[0, item, 0, epoch], n_items=len(one.items))
+    ways = []
+    for name in filter(None, map(str.strip, samplers.split(","))):
+        (entrant,) = contestants([name], {})
+        ways.append((name, partial(_make, entrant)))
+    try:
+        with progress() as report:
+            plans = plan_repeats(readings, half_width, ways, level=level, progress=report)
+    except InvalidInferenceError as ex:
+        raise InvalidInferenceError(f"{pilot}: {ex}") from ex
+    found = {"item_half_width": half_width, "level": level, "plans": [asdict(plan) for plan in plans]}
+    return json.dumps(found, indent=2), _table(plans, half_width, level)
 
 
-def _maker(name: str) -> Callable[[Design, int, int], Sampler]:
-    from inspect import signature
-
-    made = plugins().sampler(name, Kind.REPEATS)
-    takes_budget = "budget" in signature(made).parameters
-
-    def make(design: Design, seed: int, budget: int) -> Sampler:
-        known: dict[str, Any] = {"budget": budget} if takes_budget else {}
-        return made(design, seed=seed, **known)
-
-    return make
+def _make(entrant: Contestant, design: Design, seed: int, budget: int) -> Sampler:
+    return entrant.construct(design, seed=seed, known={"budget": budget})
 
 
-def show_plans(plans: Sequence[RepeatPlan], half_width: float, level: float) -> None:
-    """As a table."""
+def _table(plans: Sequence[RepeatPlan], half_width: float, level: float) -> Table:
     table = Table(box=None, caption_justify="left")
     for column in ("", "per item", "calls", "calls, 90% sure"):
         table.add_column(column, justify="right" if column else "left")
@@ -74,9 +74,4 @@ def show_plans(plans: Sequence[RepeatPlan], half_width: float, level: float) -> 
         "the median over worlds that fit it; the last column is enough in 90% of them. No sampler needs "
         "fewer than the last row."
     )
-    Console().print(table)
-
-
-def as_json(plans: Sequence[RepeatPlan], half_width: float, level: float) -> dict[str, Any]:
-    """For programs."""
-    return {"item_half_width": half_width, "level": level, "plans": [asdict(plan) for plan in plans]}
+    return table

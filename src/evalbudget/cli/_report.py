@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from evalbudget.cli._output import check_target, json_option, write_bytes, write_text
-from evalbudget.cli._task_option import TASK
+from evalbudget.cli._output import check_target, json_option, publish, write_bytes, write_text
+from evalbudget.cli._shared_options import TASK
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 
@@ -85,12 +84,7 @@ def report(
         rescale=rescale,
         sections=list(plugins().reports.values()),
     )
-    if json_path == Path("-"):
-        click.echo(found.to_json())
-    else:
-        Console().print(found.table())
-    if json_path is not None and json_path != Path("-"):
-        write_text(json_path, found.to_json() + "\n")
+    publish(found.to_json(), json_path, found.table())
     if picture is not None and image is not None:
         write_bytes(picture, draw(found, image), "--picture")
     if html_path is not None:

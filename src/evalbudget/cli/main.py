@@ -11,8 +11,7 @@ from typing import Any, cast
 import click
 
 from evalbudget._version import __version__
-from evalbudget.cli._lazy import LazyCommand
-from evalbudget.cli._suggest import SuggestingGroup
+from evalbudget.cli._groups import LazyCommand, SuggestingGroup
 from evalbudget.errors import EvalbudgetError
 from evalbudget.flags import renamed
 from evalbudget.hooks._plugins import plugins

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect as introspection
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -48,13 +47,13 @@ class RaceConfig(RunConfig):
                 "or --until-proved, which goes on until the best is proved"
             )
         self.resolve_budget(1_000_000, 1_000_000)
-        self._check_options(self._parameters, _NOT_OPTIONS)
+        self._check_options(self._class, _NOT_OPTIONS)
         if self.history is not None and not Path(self.history).exists():
             raise InvalidInputError(
                 f"--history {self.history} does not exist (looked from {Path.cwd()}); give a folder of logs, "
                 "a file of recorded scores or a file of factors"
             )
-        if "predictor" not in self._parameters or self.history is None:
+        if not self.uses_history or self.history is None:
             self.make_sampler(Design(items=("a", "b"), models=("a", "b")))  # refuse bad options now
 
     @property
@@ -68,13 +67,9 @@ class RaceConfig(RunConfig):
         return cls
 
     @property
-    def _parameters(self) -> Mapping[str, introspection.Parameter]:
-        return introspection.signature(self._class).parameters
-
-    @property
     def uses_history(self) -> bool:
         """Whether the sampler can do anything with predictions."""
-        return "predictor" in self._parameters
+        return "predictor" in introspection.signature(self._class).parameters
 
     @property
     def until_proved(self) -> bool:
@@ -108,12 +103,8 @@ class RaceConfig(RunConfig):
             budget: readings in all, for samplers that plan for it.
             predictor: learned from history.
         """
-        arguments: dict[str, Any] = dict(self.options)
-        if budget is not None and "budget" in self._parameters:
-            arguments["budget"] = budget
-        if predictor is not None and self.uses_history:
-            arguments["predictor"] = predictor
-        return self._construct(self._class, design, score_range=self.bounds, **arguments)
+        known = {"budget": budget, "predictor": predictor}
+        return self._construct(self._class, design, known, score_range=self.bounds)
 
     @classmethod
     def of(cls, **typed: Any) -> Self:

@@ -9,9 +9,9 @@ from rich.live import Live
 from rich.text import Text
 
 from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
-from evalbudget.races._names import shortened
 from evalbudget.races._purchase import RacePurchase
 from evalbudget.races._summary import decimals_of
+from evalbudget.races._table import shortened
 from evalbudget.races._verdict import Status
 
 _LINES = 20

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
 from rich.console import Console
 
 from evalbudget.races._board import Board, Standing
-from evalbudget.races._names import wrapped
 from evalbudget.races._summary import closing_lines, decimals_of
 
 _WIDTH = 80
@@ -77,3 +77,31 @@ def _cells(standing: Standing, decimals: int, *, dropped: bool, failed: bool) ->
     if dropped:
         cells.append("" if standing.dropped_at is None else f"{standing.dropped_at:,}")
     return cells
+
+
+_PARTS = re.compile(r"[^/:,=_ -]*[/:,=_ -]?")
+
+
+def wrapped(name: str, width: int) -> str:
+    """The name in lines of at most ``width``, broken after a separator, or within a part that is longer."""
+    lines = [""]
+    for part in filter(None, _PARTS.findall(name)):
+        if len(lines[-1]) + len(part.rstrip()) > width and lines[-1]:
+            lines.append("")
+        lines[-1] += part
+        while len(lines[-1]) > width:
+            lines[-1:] = [lines[-1][:width], lines[-1][width:]]
+    return "\n".join(line.rstrip() for line in lines if line)
+
+
+def shortened(name: str, width: int) -> str:
+    """The name on one line: its last parts, which tell models apart, after an ellipsis."""
+    if len(name) <= width:
+        return name
+    parts = [part for part in _PARTS.findall(name) if part]
+    kept = ""
+    for part in reversed(parts):
+        if len(kept) + len(part) + 1 > width:
+            break
+        kept = part + kept
+    return f"…{kept or name[-(width - 1) :]}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,8 @@ from evalbudget.statistics._means import mean_of_known
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
+Chosen = slice | IntArray
+T = TypeVar("T")
 
 _AXES = "(models, items, raters, repeats)"
 
@@ -263,46 +265,38 @@ class RecordedScores:
         deviations = np.asarray(self.scores, dtype=np.float64) - self.true_scores[..., None]
         return mean_of_known(deviations * deviations)
 
-    def select(
-        self, model: str | None = None, rater: str | None = None, min_repeats: int = 0
-    ) -> RecordedScores:
-        """The sub-table of one model and one rater.
-
-        Args:
-            model: None for all of them.
-            rater: None for all of them.
-            min_repeats: cells with fewer recorded repeats become missing, and items without a cell left are
-                dropped; 0 keeps all items.
+    def select(self, model: str | None = None, rater: str | None = None) -> RecordedScores:
+        """The sub-table of one model and one rater; None for all of them.
 
         Raises:
             UnknownNameError: no such model or rater; suggests the nearest.
-            InvalidInputError: no cell has that many repeats.
         """
-        m, r = _position("model", model, self.models), _position("rater", rater, self.raters)
-        scores, counts = self.scores[m, :, r], self.counts[m, :, r]
-        keep: NDArray[np.bool_] = np.full(len(self.items), True)
-        if min_repeats > 0:
-            enough = counts >= min_repeats
-            if not enough.any():
-                raise InvalidInputError(
-                    f"no cell has {min_repeats} recorded repeats (the most is {counts.max()}); "
-                    "lower min_repeats"
-                )
-            scores = np.where(enough[..., None], scores, np.nan)
-            keep = np.asarray(enough.any(axis=(0, 2)))
-        kept = np.flatnonzero(keep).tolist()
-        return RecordedScores(
-            scores[:, keep],
-            self.models[m],
-            tuple(self.items[i] for i in kept),
-            self.raters[r],
-            None if self.categories is None else tuple(self.categories[i] for i in kept),
-            None if self.reference is None else self.reference[m][:, keep],
-            purchases=None if self.purchases is None else self.purchases[m],
-            epochs=None if self.epochs is None else self.epochs[m, :, r][:, keep],
-            weights=None if self.weights is None else self.weights[m, :, r][:, keep],
-            one_generation=self.one_generation,
-            one_measure=self.one_measure,
+        return self.part(
+            _position("model", model, self.models), raters=_position("rater", rater, self.raters)
+        )
+
+    def part(
+        self, models: Chosen = slice(None), items: Chosen = slice(None), *, raters: Chosen = slice(None)
+    ) -> RecordedScores:
+        """The sub-table of some models, items and raters, by their numbers; all of them by default."""
+
+        def cut(table: NDArray[Any]) -> NDArray[Any]:
+            return table[models][:, items][:, :, raters]
+
+        def named(names: tuple[T, ...], chosen: Chosen) -> tuple[T, ...]:
+            return tuple(names[i] for i in np.arange(len(names))[chosen].tolist())
+
+        return replace(
+            self,
+            scores=cut(self.scores),
+            models=named(self.models, models),
+            items=named(self.items, items),
+            raters=named(self.raters, raters),
+            categories=None if self.categories is None else named(self.categories, items),
+            reference=None if self.reference is None else self.reference[models][:, items],
+            purchases=None if self.purchases is None else named(self.purchases, models),
+            epochs=None if self.epochs is None else cut(self.epochs),
+            weights=None if self.weights is None else cut(self.weights),
         )
 
     def as_panel(self) -> RecordedScores:

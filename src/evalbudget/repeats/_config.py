@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect as introspection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalbudget.budget import Budget
 from evalbudget.design import Design
@@ -51,7 +50,7 @@ class RepeatConfig(RunConfig):
             self._check_without_budget()
         else:
             self.resolve_budget(1_000_000)
-        self._check_options(introspection.signature(plugins().sampler(self.sampler)).parameters, _NOT_OPTIONS)
+        self._check_options(plugins().sampler(self.sampler), _NOT_OPTIONS)
         self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
         self._check_estimators()
 
@@ -85,14 +84,9 @@ class RepeatConfig(RunConfig):
             warmup: raises the sampler's own first readings per item, never lowers them.
             budget: readings it may expect in all, for samplers that plan with it.
         """
+        warmup = None if warmup is None else max(warmup, self.fixed_repeats)
         cls = plugins().sampler(self.sampler)
-        arguments: dict[str, Any] = dict(self.options)
-        takes = introspection.signature(cls).parameters
-        if warmup is not None and "warmup" in takes:
-            arguments["warmup"] = max(warmup, self.fixed_repeats)
-        if budget is not None and "budget" in takes:
-            arguments["budget"] = budget
-        return self._construct(cls, design, **arguments)
+        return self._construct(cls, design, {"warmup": warmup, "budget": budget})
 
     @cached_property
     def _trial(self) -> Sampler:

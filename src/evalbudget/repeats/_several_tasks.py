@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from rich.cells import cell_len
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats._advice import next_steps
 from evalbudget.repeats._groups import describe_group
 from evalbudget.repeats._mean_rows import BenchmarkMean, whole_counts
-from evalbudget.repeats._plain_epochs import plain_epochs
-from evalbudget.repeats._summary import ItemLine, Outcome, Summary, summarize
+from evalbudget.repeats._summary import SHOWN, Outcome, Summary, summarize
 from evalbudget.repeats._wording import count, decimals, padded, shortened, wrapped
 from evalbudget.repeats.estimates import ItemReadings
 
 _MOST_TASKS = 12
-_MOST_ITEMS = 5
 _REASONS = 3
 
 
@@ -125,41 +122,27 @@ def share_budget(
         {outcome.task: outcome.mean for outcome in outcomes},
         {outcome.task: float(outcome.table.n_items) for outcome in outcomes},
     )
-    table = joined([outcome.table for outcome in outcomes])
-    own = [summarize(outcome) for outcome in outcomes]
-    lines: list[ItemLine] = [line for summary in own for line in summary.least_known]
-    ordered = dict(sorted(failures.items(), key=lambda reason: -reason[1]))
     known = all(outcome.bounds is not None for outcome in outcomes)
+    whole = summarize(
+        replace(
+            one,
+            task=f"{len(outcomes)} tasks",
+            names=[name for outcome in outcomes for name in outcome.names],
+            table=joined([outcome.table for outcome in outcomes]),
+            columns={key: [x for outcome in outcomes for x in outcome.columns[key]] for key in SHOWN},
+            mean=replace(mean, counted=sum(outcome.mean.counted for outcome in outcomes)),
+            spent=spent,
+            failures=failures,
+            closed=closed,
+            bounds=one.bounds if known else None,
+            judges=(),
+            judged=False,
+            kept=all(outcome.kept for outcome in outcomes),
+            score="",
+        )
+    )
     return SharedSummary(
-        task=f"{len(outcomes)} tasks",
-        model=one.model,
-        score="",
-        unit=one.unit,
-        budget=one.budget,
-        spent=spent,
-        readings=int(table.value.size),
-        counted=sum(outcome.mean.counted for outcome in outcomes),
-        items=table.n_items,
-        failures=ordered,
-        closed_items=tuple(closed),
-        failing=one.failing,
-        stop_reason=one.stop_reason,
-        rows=mean.rows,
-        no_interval=mean.no_interval,
-        judges=(),
-        kept=all(outcome.kept for outcome in outcomes),
-        least_known=tuple(sorted(lines, key=lambda line: (-line.half_width, line.readings))[:_MOST_ITEMS]),
-        plain=plain_epochs(table) if np.ptp(table.counts) > 1 else None,
-        next_steps=tuple(
-            next_steps(
-                mean,
-                table=table,
-                failures=ordered,
-                bounds=one.bounds if known else None,
-                range_flag=one.range_flag,
-                judges_flag="",
-            )
-        ),
+        **{field.name: getattr(whole, field.name) for field in fields(whole)},
         parts=(
             *(Part(name, group.rows, group.no_interval, True) for name, group in groups.items()),
             *(Part(outcome.task, outcome.mean.rows, outcome.mean.no_interval, False) for outcome in outcomes),

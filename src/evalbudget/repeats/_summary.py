@@ -16,6 +16,8 @@ from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
 from evalbudget.repeats.estimates import ItemReadings
 
+SHOWN = ("estimate", "lower", "upper", "readings")
+"""Of every item's columns."""
 _MOST_ITEMS = 5
 _MOST_REASONS = 3
 _NAME = 40
@@ -303,7 +305,7 @@ def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:
         ItemLine(name, score, None if low is None or high is None else (low, high), n)
         for name, score, low, high, n in zip(
             outcome.names,
-            *(columns[key] for key in ("estimate", "lower", "upper", "readings")),
+            *(columns[key] for key in SHOWN),
             strict=True,
         )
     ]

@@ -1,4 +1,4 @@
-"""Rows of results as JSON."""
+"""Results of replays: rows, as JSON."""
 
 from __future__ import annotations
 
@@ -10,6 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+
+class Replayed:
+    """What every result can do.
+
+    Attributes:
+        rows: a line of the table each.
+    """
+
+    __slots__ = ()
+    rows: tuple[Any, ...]
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The rows as a list of objects with their attributes; undefined numbers are null."""
+        return rows_to_json(self.rows, indent)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.rows)} rows; see .table(), .rows, .to_json()>"
 
 
 def rows_to_json(rows: Sequence[DataclassInstance], indent: int | None) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.estimate import check_level
 from evalbudget.judges.estimates import require_one_scale
@@ -162,18 +164,7 @@ def _only(recorded: RecordedScores, models: Sequence[str], rater: str | None) ->
         if list(models).count(model) > 1:
             raise InvalidInputError(f"model {model!r} is given twice; give it once")
     recorded = recorded.select(rater=rater)
-    if not models:
-        return recorded
-    at = [recorded.models.index(model) for model in models]
-    return replace(
-        recorded,
-        scores=recorded.scores[at],
-        models=tuple(models),
-        reference=None if recorded.reference is None else recorded.reference[at],
-        purchases=None if recorded.purchases is None else tuple(recorded.purchases[m] for m in at),
-        epochs=None if recorded.epochs is None else recorded.epochs[at],
-        weights=None if recorded.weights is None else recorded.weights[at],
-    )
+    return recorded.part(np.array(list(map(recorded.models.index, models)))) if models else recorded
 
 
 def _require_one_scale(study: Study) -> None:

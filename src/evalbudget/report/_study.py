@@ -171,18 +171,7 @@ class Study:
 
     def only(self, items: NDArray[np.bool_]) -> Study:
         """The same study of some of the items."""
-        kept = np.flatnonzero(items).tolist()
-        old = self.recorded
-        recorded = replace(
-            old,
-            scores=old.scores[:, items],
-            items=tuple(old.items[i] for i in kept),
-            categories=None,
-            reference=None if old.reference is None else old.reference[:, items],
-            epochs=None if old.epochs is None else old.epochs[:, items],
-            weights=None if old.weights is None else old.weights[:, items],
-        )
-        return replace(self, recorded=recorded)
+        return replace(self, recorded=self.recorded.part(items=np.flatnonzero(items)))
 
 
 def known_range(recorded: RecordedScores) -> tuple[float, float] | None:

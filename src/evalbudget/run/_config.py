@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect as introspection
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeVar
 
 from evalbudget.budget import Budget, Unit
+from evalbudget.design import Design
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.sampler import Sampler
 from evalbudget.scale import parse_range
@@ -65,11 +66,9 @@ class RunConfig:
             given["score_range"] = parse_range(given["score_range"])
         return cls(**{"budget": None, **given, **made}, options=options)
 
-    def _check_options(
-        self, parameters: Mapping[str, introspection.Parameter], taken: tuple[str, ...]
-    ) -> None:
+    def _check_options(self, cls: type[Sampler], taken: tuple[str, ...]) -> None:
         """Refuse options that the sampler does not have; those in ``taken`` are not the user's."""
-        known = [name for name in parameters if name not in taken]
+        known = [name for name in introspection.signature(cls).parameters if name not in taken]
         for option in self.options:
             if option not in known:
                 raise UnknownNameError(f"option of sampler {self.sampler!r}", option, known)
@@ -82,8 +81,11 @@ class RunConfig:
             )
         return budget
 
-    def _construct(self, construct: Callable[..., S], *args: Any, **arguments: Any) -> S:
+    def _construct(self, cls: type[S], design: Design, known: Mapping[str, Any], **more: Any) -> S:
+        """A fresh sampler; of what is ``known`` it is told what it has parameters for."""
+        takes = introspection.signature(cls).parameters
+        told = {name: value for name, value in known.items() if name in takes and value is not None}
         try:
-            return construct(*args, seed=self.seed, **arguments)
+            return cls(design, **{**self.options, **told, **more, "seed": self.seed})
         except TypeError as ex:
             raise InvalidInputError(f"sampler {self.sampler!r} refuses its options: {ex}") from ex

@@ -14,7 +14,6 @@ other flaw is an error that names file and line.
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from evalbudget.design import Cell, Reading, Request
@@ -86,9 +85,7 @@ class JournalFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _write(self, entry: dict[str, Any]) -> None:

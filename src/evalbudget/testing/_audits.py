@@ -6,11 +6,10 @@ from __future__ import annotations
 import json
 import math
 import random
-import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -18,10 +17,10 @@ import pytest
 from evalbudget.audits._draw import AuditDraw, Coin
 from evalbudget.audits.policies import AuditOutcome, AuditPolicy, Context, rebuild
 from evalbudget.errors import InvalidInputError
+from evalbudget.testing._play import T, in_other_worlds
 
 Scores = Callable[[int, int], float]
 """What a judge or a human says of a system's answer to an item; nan for nothing."""
-T = TypeVar("T")
 _MOST_BATCHES = 100_000
 
 
@@ -114,24 +113,13 @@ class AuditPolicyContract:
             self.play(policy)
         assert _told(runs[0]) == _told(runs[1])
 
-    def test_neither_global_random_state_nor_clock_is_used(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        told = []
-        state = random.getstate(), np.random.get_state()  # noqa: NPY002
-        try:
-            for seed in (1, 2):
-                random.seed(seed)
-                np.random.seed(seed)  # noqa: NPY002
-                before = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
-                policy = self.make()
-                with monkeypatch.context() as patch:
-                    for clock in ("time", "monotonic", "perf_counter"):
-                        patch.setattr(time, clock, lambda seed=seed: 1e6 * seed)
-                    self.play(policy)
-                told.append(_told(policy))
-                assert before == (random.getstate(), repr(np.random.get_state()))  # noqa: NPY002
-        finally:
-            random.setstate(state[0])
-            np.random.set_state(state[1])  # noqa: NPY002
+    def test_neither_global_random_state_nor_clock_is_used(self) -> None:
+        def played() -> tuple[list[str], str]:
+            policy = self.make()
+            self.play(policy)
+            return _told(policy)
+
+        told = in_other_worlds(played)
         assert told[0] == told[1]
 
     @pytest.mark.parametrize("seed", range(4))

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import pytest
 
 from evalbudget._version import __version__
 from evalbudget.design import Cell, Reading
 from evalbudget.journal import Header, Journal
 from evalbudget.sampler import Sampler
 
+T = TypeVar("T")
 Score = Callable[[Cell], float | None]
 """The value of a cell, None for a failure; a function of the cell alone, so that order does not matter."""
 
@@ -58,3 +64,27 @@ def play(
         reading = Reading(request, score(request.cell))
         sampler.tell([reading])
         journal.tell(reading)
+
+
+def in_other_worlds(found: Callable[[], T]) -> list[T]:
+    """The same twice, with other global random states and clocks, which must change nothing.
+
+    Raises:
+        AssertionError: it changed a global random state.
+    """
+    all_found = []
+    state = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        for seed in (1, 2):
+            random.seed(seed)
+            np.random.seed(seed)  # noqa: NPY002
+            before = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
+            with pytest.MonkeyPatch.context() as patch:
+                for clock in ("time", "monotonic", "perf_counter"):
+                    patch.setattr(time, clock, lambda seed=seed: 1e6**seed)
+                all_found.append(found())
+            assert before == (random.getstate(), repr(np.random.get_state()))  # noqa: NPY002
+    finally:
+        random.setstate(state[0])
+        np.random.set_state(state[1])  # noqa: NPY002
+    return all_found

@@ -226,14 +226,6 @@ def test_settings_that_cannot_be_used_say_why(options: dict[str, Any], message: 
         PPLUCB.of({"n_models": 3, "n_items": 10, **options})
 
 
-@pytest.mark.parametrize(
-    ("prices", "message"), [((-1.0, 20.0), "judge's score is -1"), ((1.0, math.inf), "label is inf")]
-)
-def test_prices_of_a_bare_state_are_checked_too(prices: tuple[float, float], message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        LucbState(2, allocator=Allocator.UNIFORM, prices=prices)
-
-
 def test_unknown_names_get_a_suggestion() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'uniform'"):
         begin(allocator="unifrom")

@@ -9,9 +9,7 @@ from tests.audits.store.audits import Told, audit
 from evalbudget.audits._draw import Coin
 from evalbudget.audits.policies import HumanOnly
 from evalbudget.audits.store import Answer, AuditStore
-from evalbudget.audits.store._run import AuditRun
-from evalbudget.audits.store._run_lock import only_run
-from evalbudget.audits.store._second_pass_draws import go_on
+from evalbudget.audits.store._run import AuditRun, go_on, only_run
 from evalbudget.audits.store._status import Stage
 from evalbudget.audits.store._store_verdict import weigh
 from evalbudget.errors import AuditStoreError, InvalidInputError, ReplayError

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import click
 
-from evalbudget.errors import did_you_mean
+from evalbudget.cli import SuggestingGroup
 
 EXAMPLES = """\b
 Examples:
@@ -37,8 +37,10 @@ _HOST = {
 _RACE, _AUDIT, _SCORE = "race", "audit", "score"
 
 
-class _HostGroup(click.Group):
+class _HostGroup(SuggestingGroup):
     """Our commands first; every other one is the host's."""
+
+    unknown = "lm-eval has no command"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*_HOST, _RACE, _AUDIT, _SCORE])
@@ -63,14 +65,6 @@ class _HostGroup(click.Group):
         if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.list_commands(ctx):
-            hint = did_you_mean(args[0], self.list_commands(ctx))
-            raise click.UsageError(f"lm-eval has no command {args[0]!r}.{hint}", ctx)
-        return super().resolve_command(ctx, args)
 
 
 @click.group(

@@ -17,8 +17,7 @@ from evalbudget.audits.policies import DECIDED, AuditOutcome, AuditPolicy, Verdi
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.recorded._scores import RecordedScores
-from evalbudget.replay._contestant import require_entrants, require_options
-from evalbudget.replay._seeds import checked_seeds
+from evalbudget.replay._contestant import checked_seeds, require_entrants, require_options
 from evalbudget.replay._workers import Progress
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._means import mean_of_known

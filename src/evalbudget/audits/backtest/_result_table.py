@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from evalbudget.replay._rows import rows_to_json
+from evalbudget.replay._rows import Replayed
 from evalbudget.tables import NotedTable
 
 
@@ -45,8 +45,8 @@ class AuditRow:
     delta: float
 
 
-@dataclass(frozen=True, slots=True)
-class AuditResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class AuditResult(Replayed):
     """Everything a backtest of audits found.
 
     Attributes:
@@ -68,10 +68,6 @@ class AuditResult:
     top: float
     behind: float
     prices: tuple[float, float]
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """The rows as a list of objects; undefined numbers are null."""
-        return rows_to_json(self.rows, indent)
 
     def table(self) -> Table:
         """A rich table that fits 80 columns; it also prints itself as text."""
@@ -111,6 +107,3 @@ class AuditResult:
             f"leader) has the highest mean reference; top: within {self.top:g} of it. "
             f"The judge alone, on all items, names {self.judge_best}: {right}."
         )
-
-    def __repr__(self) -> str:
-        return f"<AuditResult: {len(self.rows)} rows; see .table(), .rows, .to_json()>"

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from evalbudget.audits._draw import AuditDraw, Coin
 from evalbudget.audits.policies._config import AuditConfig, HumanConfig, PolicyConfig
-from evalbudget.audits.policies._eprocess_batches import Drawn, Frozen, Weighed
+from evalbudget.audits.policies._eprocess_batches import Drawn, Frozen
 from evalbudget.audits.policies._eprocess_state import EProcess
 from evalbudget.audits.policies._eprocess_verdict import estimates, intervals_in_words, of_pool, outcome
 from evalbudget.audits.policies._policy import AuditPolicy, Context
-from evalbudget.audits.policies._second_pass import SecondBatch, SecondWeighed
+from evalbudget.audits.policies._second_pass import SecondBatch, Weighed
 from evalbudget.audits.policies._verdict import Verdict
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics._bounds import FloatArray
@@ -208,7 +208,7 @@ class AuditEProcess(AuditPolicy):
             self.process.learn(drawn, self._label[:n])
             self._open()
 
-    def _end(self, found: Weighed | SecondWeighed, n: int) -> int | None:
+    def _end(self, found: Weighed, n: int) -> int | None:
         """Contexts until it was decided, if that is within the first n."""
         last_two = np.sort(found.first[self.process.active])[-2]
         end = int(min(last_two, found.equivalent))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.audits.policies._calibration import Calibration
-from evalbudget.audits.policies._second_pass import SecondBatch
+from evalbudget.audits.policies._second_pass import SecondBatch, Weighed
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 
@@ -76,30 +76,16 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """What a part of a batch proves.
+class FirstWeighed(Weighed):
+    """Of the first pass.
 
     Attributes:
-        first: the context of the batch after which each arm is dropped; the number of contexts if it is not.
-        equivalent: the one after which some arm is within the margin of all that remain; likewise.
-        near: that arm; None while there is none.
-        capital: log capital of each bet.
-        followed: likewise of the bets on whoever led, against each arm.
-        evidence: E of each pair.
-        against: evidence against each arm, after the last of these contexts.
-        close: log capital of the bets on closeness.
-        closeness: largest evidence of closeness so far.
+        evidence: E of each pair, shape (arms, arms).
+        against: evidence against each arm, after the last of these contexts, shape (arms,).
     """
 
-    first: IntArray
-    equivalent: int
-    near: int | None
-    capital: FloatArray
-    followed: FloatArray
     evidence: FloatArray
     against: FloatArray
-    close: FloatArray
-    closeness: FloatArray
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from evalbudget.audits._always_valid_evidence import (
 from evalbudget.audits._draw import Coin
 from evalbudget.audits.policies._calibration import Calibration
 from evalbudget.audits.policies._config import AuditConfig, NoGo
-from evalbudget.audits.policies._eprocess_batches import Drawn, Frozen, History, Weighed
+from evalbudget.audits.policies._eprocess_batches import Drawn, FirstWeighed, Frozen, History
 from evalbudget.audits.policies._eprocess_choice import (
     FIRST_SPREAD,
     Outlook,
@@ -31,7 +31,7 @@ from evalbudget.audits.policies._second_pass import (
     Pool,
     SecondBatch,
     SecondPass,
-    SecondWeighed,
+    Weighed,
     first_near,
     share_of_delta,
 )
@@ -130,7 +130,7 @@ class EProcess:
         needed = np.cumsum(drawn.wanted.sum(axis=1))
         return int(np.searchsorted(needed, self.config.max_labels - self.labels, side="right"))
 
-    def weigh(self, drawn: Drawn, labels: FloatArray) -> Weighed | SecondWeighed:
+    def weigh(self, drawn: Drawn, labels: FloatArray) -> Weighed:
         """What the first contexts of the batch prove, without learning from them.
 
         Args:
@@ -144,7 +144,7 @@ class EProcess:
             return self.second.weigh(f, labels)
         return self._weigh(f, drawn, labels)
 
-    def _weigh(self, f: Frozen, drawn: Drawn, labels: FloatArray) -> Weighed:
+    def _weigh(self, f: Frozen, drawn: Drawn, labels: FloatArray) -> FirstWeighed:
         n = len(labels)
         z = Audited.of(
             drawn.prediction[:n], drawn.propensity[:n], drawn.wanted[:n].astype(np.float64), labels
@@ -184,7 +184,7 @@ class EProcess:
             # K - 1 arms could wrongly be called as good as the best one
             fine = peaks >= self.threshold * max(K - 1, 1)
             decided, near_arm = first_near(fine, out, f.arms, f.leader)
-        return Weighed(first, decided, near_arm, capital, followed, evidence, last, close, closeness)
+        return FirstWeighed(first, decided, near_arm, capital, followed, close, closeness, evidence, last)
 
     def learn(self, drawn: Drawn, labels: FloatArray) -> None:
         """Take a complete batch in and freeze the next one; it ends short when labels run out."""

@@ -28,22 +28,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import Choice, InvalidInputError
 
 K1 = (2.0**0.25 + 2.0**-0.25) / math.sqrt(2.0)
 K2 = (math.sqrt(2.0) + 1.0) / 2.0
 
 
-class Errata(StrEnum):
+class Errata(Choice):
     """Which formulas are used."""
 
     LITERAL = "literal"
     FIXED = "fixed"
 
 
-class Allocator(StrEnum):
+class Allocator(Choice):
     """What an arm's audit rate is proportional to (section 6 of the paper); rho on average."""
 
     UNIFORM = "uniform"
@@ -92,7 +91,7 @@ class LucbState:
 
     Args:
         n_arms: K.
-        delta: probability of a wrong answer.
+        delta: probability of a wrong answer, checked as the prices are by whoever asks for them.
         rho: the audit rate aimed at.
         least: pi_min.
         allocator: see :class:`Allocator`.
@@ -101,8 +100,8 @@ class LucbState:
         truth: for ``oracle``: E (Y - F)^2 of each arm, shape (arms,); the others do not look at it.
 
     Raises:
-        InvalidInputError: fewer than two arms, a rate is no probability, a price cannot be used, or the
-            oracle is not told the truth.
+        InvalidInputError: fewer than two arms, a rate is no probability, price-of-precision without a price
+            of labels, or the oracle is not told the truth.
     """
 
     def __init__(
@@ -124,9 +123,6 @@ class LucbState:
                 "pp-lucb compares systems and there is only one; for its mean use audit-eprocess with "
                 "half_width"
             )
-        for name, price in zip(("judge's score", "label"), prices, strict=True):
-            if not (math.isfinite(price) and price >= 0.0):
-                raise InvalidInputError(f"the price of a {name} is {price:g}; give a finite one of 0 or more")
         if allocator is Allocator.PRICE_OF_PRECISION and not prices[1] > 0.0:
             raise InvalidInputError(
                 "price-of-precision weighs a score against a label, whose price is 0; use another allocator, "
@@ -137,8 +133,6 @@ class LucbState:
                 f"pp-lucb got rho={rho:g} and least propensity {least:g}; both are probabilities, the least "
                 "one at most rho"
             )
-        if not 0.0 < delta < 1.0:
-            raise InvalidInputError(f"delta is {delta:g}; give a probability, for example 0.05")
         if allocator is Allocator.ORACLE and truth is None:
             raise InvalidInputError(
                 "the allocator 'oracle' needs the true residual spread, which only a simulation knows; "

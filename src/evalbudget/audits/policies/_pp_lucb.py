@@ -15,7 +15,7 @@ from evalbudget.audits.policies._batch_policy import BatchPolicy
 from evalbudget.audits.policies._config import PolicyConfig
 from evalbudget.audits.policies._lucb import Allocator, Errata, LucbState
 from evalbudget.audits.policies._verdict import AuditOutcome, Verdict
-from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.errors import InvalidInputError
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,8 @@ class LucbConfig(PolicyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for kind, given in ((Allocator, self.allocator), (Errata, self.errata)):
-            known = [member.value for member in kind]
-            if given not in known:
-                raise UnknownNameError(kind.__name__.lower(), given, known)
+        Allocator.named(self.allocator)
+        Errata.named(self.errata)
         self._require_whole("batch")
         if self.pulls is not None:
             self._require_whole("pulls")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evalbudget.audits._always_valid_evidence import mixture
 from evalbudget.audits._finite_pool import GAPS, PoolMeans, Rest, pool_evidence
 from evalbudget.audits.policies._calibration import Calibration
 from evalbudget.audits.policies._config import AuditConfig
@@ -89,28 +90,37 @@ class SecondBatch:
 
 
 @dataclass(frozen=True)
-class SecondWeighed:
-    """What a first part of a batch proves, as ``Weighed``.
+class Weighed:
+    """What a first part of a batch proves; arrays of (arms, arms, bets) unless said otherwise.
 
     Attributes:
-        first: the context after which each arm is dropped; the number of contexts if it is not.
-        certain: whether it is dropped for certain rather than with probability 1 - delta.
-        equivalent: the context after which some arm is within the margin of all that remain; likewise.
+        first: the context after which each arm is dropped, shape (arms,); their number if it is not.
+        equivalent: the one after which some arm is within the margin of all that remain; likewise.
         near: that arm; None while there is none.
-        capital: log capital of the bets on each pair, shape (arms, arms, gaps).
-        followed: of the bets on whoever led, against each arm, shape (arms, gaps).
-        close: of the bets on closeness, shape (arms, arms, gaps).
+        capital: log capital of the bets on each pair.
+        followed: of the bets on whoever led, against each arm, shape (arms, bets).
+        close: of the bets on closeness.
         closeness: largest evidence of closeness so far, shape (arms, arms).
     """
 
     first: IntArray
-    certain: NDArray[np.bool_]
     equivalent: int
     near: int | None
     capital: FloatArray
     followed: FloatArray
     close: FloatArray
     closeness: FloatArray
+
+
+@dataclass(frozen=True)
+class SecondWeighed(Weighed):
+    """Of the second pass.
+
+    Attributes:
+        certain: whether an arm is dropped for certain rather than with probability 1 - delta, shape (arms,).
+    """
+
+    certain: NDArray[np.bool_]
 
 
 def share_of_delta(config: AuditConfig) -> float:
@@ -273,8 +283,8 @@ class SecondPass:
         led[:, arms] += found.log[:, batch.rival, np.arange(arms.size)]
         others = self.contenders[:, None] & ~np.eye(K, dtype=bool)
         # most of the capital bets on whoever leads: predictions name the leader well by now
-        spread = np.where(others, _mixture(pairs), 0.0).sum(axis=1) / max(int(self.contenders.sum()) - 1, 1)
-        against = self._start * ((1.0 - FOLLOW) * spread + FOLLOW * _mixture(led))
+        spread = np.where(others, mixture(pairs), 0.0).sum(axis=1) / max(int(self.contenders.sum()) - 1, 1)
+        against = self._start * ((1.0 - FOLLOW) * spread + FOLLOW * mixture(led))
         certain = np.zeros((n, K), dtype=bool)
         certain[:, arms] = found.certain.any(axis=1)
         first, sure = np.full(K, n), np.zeros(K, dtype=bool)
@@ -288,7 +298,7 @@ class SecondPass:
             both = np.ix_(arms, arms)
             nearly = pool_evidence(batch.rest, low, high, batch.variance, margin)
             logs = nearly.log + self._close[both]
-            peaks = np.maximum(np.maximum.accumulate(_mixture(logs), axis=0), self._closeness[both])
+            peaks = np.maximum(np.maximum.accumulate(mixture(logs), axis=0), self._closeness[both])
             fine = nearly.certain | (self._near_start[both] * peaks >= self._near_level)
             fine |= self._near_before[both] >= self._near_level
             decided, near = first_near(fine, first[arms] <= np.arange(n)[:, None], arms, batch.leader)
@@ -296,7 +306,7 @@ class SecondPass:
                 close, closeness = self._close.copy(), self._closeness.copy()
                 close[both], closeness[both] = logs[-1], peaks[-1]
         capital, followed = (pairs[-1], led[-1]) if n else (self._capital, self._followed)
-        return SecondWeighed(first, sure, decided, near, capital, followed, close, closeness)
+        return SecondWeighed(first, decided, near, capital, followed, close, closeness, sure)
 
     def learn(self, batch: SecondBatch, labels: FloatArray, found: SecondWeighed) -> None:
         """Take a complete batch in, or a first part of it after which nothing more is asked."""
@@ -393,7 +403,3 @@ def with_items(prediction: FloatArray, label: FloatArray) -> tuple[FloatArray, F
     common = (float(off.sum()) + 0.05) / (int(there.sum()) + 1.0)
     each = (off.sum(axis=0) + PRIOR * common) / (there.sum(axis=0) + PRIOR)
     return np.clip(prediction + effect, 0.0, 1.0), np.asarray(each, dtype=np.float64)
-
-
-def _mixture(log: FloatArray) -> FloatArray:
-    return np.asarray(np.exp(np.minimum(log, 600.0)).mean(axis=-1), dtype=np.float64)

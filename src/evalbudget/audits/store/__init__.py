@@ -11,8 +11,7 @@ from evalbudget.audits.store._record_types import (
     Progress,
     Reply,
 )
-from evalbudget.audits.store._run import AuditRun
-from evalbudget.audits.store._run_lock import only_run
+from evalbudget.audits.store._run import AuditRun, only_run
 from evalbudget.audits.store._scale import Scale
 from evalbudget.audits.store._settings import AuditSettings
 from evalbudget.audits.store._status import Stage, Standing

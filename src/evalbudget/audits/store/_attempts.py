@@ -6,12 +6,11 @@ import json
 import math
 from dataclasses import replace
 
-from evalbudget.audits.store._database import Database
+from evalbudget.audits.store._database import Database, storable
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._draws import Draws
 from evalbudget.audits.store._labels import Labels, labeller
 from evalbudget.audits.store._record_types import Attempt, Reply
-from evalbudget.audits.store._text import storable
 from evalbudget.errors import AuditStoreError, InvalidInputError
 
 

@@ -199,3 +199,8 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(begun):
             yield begun
             begun = ""
+
+
+def storable(text: str) -> str:
+    """As UTF-8 can hold it; what a model answers may have halves of characters."""
+    return text.encode(errors="replace").decode()

@@ -8,10 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 from evalbudget.audits._draw import AuditDraw, Coin
-from evalbudget.audits.store._database import Database
+from evalbudget.audits.store._database import Database, storable
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._record_types import Answer, LabelTask, Opinion
-from evalbudget.audits.store._text import storable
 from evalbudget.errors import AuditStoreError, InvalidInputError
 
 _INSERT = (
@@ -101,19 +100,18 @@ class Draws:
         """Number of draws."""
         return int(self._db.rows("SELECT count(*) FROM draws")[0][0])
 
-    def tasks(self, *, labelled: bool | None = None, limit: int = -1) -> list[LabelTask]:
+    def tasks(self, *, labelled: bool | None = None) -> list[LabelTask]:
         """Draws whose coin asked for a label, in draw order.
 
         Args:
             labelled: only those with a label, or only those without.
-            limit: at most so many; negative for all.
         """
         which = {
             None: "",
             True: "AND EXISTS (SELECT 1 FROM labels WHERE labels.draw = draws.draw)",
             False: "AND NOT EXISTS (SELECT 1 FROM labels WHERE labels.draw = draws.draw)",
         }[labelled]
-        rows = self._db.rows(f"{_TASK} WHERE wanted {which} ORDER BY draw LIMIT ?", limit)
+        rows = self._db.rows(f"{_TASK} WHERE wanted {which} ORDER BY draw")
         return [self._task(row) for row in rows]
 
     def task(self, draw: int) -> LabelTask:

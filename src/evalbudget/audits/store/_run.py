@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
 from evalbudget.audits._draw import AuditDraw
 from evalbudget.audits.policies import Context, Verdict, rebuild
 from evalbudget.audits.store._record_types import Answer
+from evalbudget.audits.store._status import Stage, Standing
 from evalbudget.audits.store._store import AuditStore
-from evalbudget.audits.store._store_verdict import labels_of, policy_of
-from evalbudget.errors import InvalidInputError
+from evalbudget.audits.store._store_verdict import labels_of, policy_of, weigh
+from evalbudget.errors import AuditStoreError, InvalidInputError
+from evalbudget.run._lock import hold
 
 
 class AuditRun:
@@ -127,3 +131,50 @@ class AuditRun:
                 f"the labels: {scale}. Judge and labels must share one scale; rescale the judge's scores"
             )
         return scale.to_unit(score)
+
+
+def go_on(store: AuditStore) -> Standing:
+    """As :func:`weigh`, once what the second pass has labelled next is in the store.
+
+    It needs no model and no judge, so whoever looks at a store draws it: a page, a command, the run itself.
+
+    Raises:
+        AuditStoreError: see weigh.
+        ReplayError: see weigh.
+    """
+    found = weigh(store)
+    if not (found.stage is Stage.DRAW and found.pool_used_up):
+        return found
+    try:
+        AuditRun(store)
+    except AuditStoreError:  # somebody else has drawn it meanwhile, or the file may only be read
+        return weigh(store)
+    return weigh(store)
+
+
+@contextmanager
+def only_run(store: Path) -> Iterator[None]:
+    """Keep other runs away from a store while this one goes on with it; labellers are not kept away.
+
+    Args:
+        store: the file, which need not exist yet.
+
+    Raises:
+        AuditStoreError: another run is at it, or there is no such folder.
+    """
+    if not store.parent.is_dir():
+        raise AuditStoreError(f"{store}: the folder {store.parent} does not exist; create it first")
+    try:
+        lock = hold(store)
+    except BlockingIOError:
+        raise AuditStoreError(
+            f"another run goes on with {store}; both would pay for the same answers. Let it end, then run "
+            "the command again"
+        ) from None
+    except OSError as ex:
+        raise AuditStoreError(f"{store}: its folder cannot be written: {ex.strerror}") from ex
+    try:
+        yield
+    finally:
+        if lock is not None:
+            lock.release()

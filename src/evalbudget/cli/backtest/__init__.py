@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evalbudget.cli._suggest import SuggestingGroup
+from evalbudget.cli._groups import SuggestingGroup
 from evalbudget.cli.backtest._audits_options import audits
 from evalbudget.cli.backtest._judges_options import judges
 from evalbudget.cli.backtest._races_options import races

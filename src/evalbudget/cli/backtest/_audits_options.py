@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from evalbudget.audits.flags import LABEL_PRICE, MARGIN, MAX_LABELS, SCORE_RANGE
-from evalbudget.cli._task_option import TASK
+from evalbudget.cli._output import publish
+from evalbudget.cli._shared_options import TASK
 from evalbudget.cli.backtest._shared import (
     FILE,
     JSON,
@@ -18,7 +19,6 @@ from evalbudget.cli.backtest._shared import (
     listed,
     names_option,
     progress,
-    show,
 )
 from evalbudget.cli.flags import option_of, options_of
 from evalbudget.hooks._plugins import plugins
@@ -70,14 +70,10 @@ def audits(
     score_range: str | None,
     judge_range: str | None,
     label_price: float,
-    delta: float,
-    margin: float,
     max_labels: int | None,
-    top: float,
-    rater: str | None,
     task: str | None,
-    seeds: int,
     json_path: Path | None,
+    **settings: Any,
 ) -> None:
     """Who finds the best system of FILE with a judge, and how few human labels?
 
@@ -95,15 +91,11 @@ def audits(
             recorded,
             names,
             listed(allocators),
-            seeds,
-            rater=rater,
             score_range=None if score_range is None else parse_range(score_range),
             judge_range=None if judge_range is None else parse_range(judge_range),
             prices=(1.0, label_price),
-            delta=delta,
-            margin=margin,
-            top=top,
             sampler_options=options,
             progress=report,
+            **settings,
         )
-    show(result, json_path)
+    publish(result.to_json(), json_path, result.table())

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from evalbudget.cli._judge_prices import parse_prices
-from evalbudget.cli._task_option import TASK
-from evalbudget.cli.backtest._shared import FILE, JSON, MODEL, SEEDS, listed, names_option, progress, show
+from evalbudget.cli._output import publish
+from evalbudget.cli._shared_options import TASK, parse_prices
+from evalbudget.cli.backtest._shared import FILE, JSON, MODEL, SEEDS, listed, names_option, progress
 from evalbudget.hooks._plugins import plugins
 
 EXAMPLES = """\b
@@ -64,4 +64,4 @@ def judges(
             rescale=rescale,
             progress=report,
         )
-    show(result, json_path)
+    publish(result.to_json(), json_path, result.table())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalbudget.cli._task_option import TASK
+from evalbudget.cli._output import publish
+from evalbudget.cli._shared_options import TASK
 from evalbudget.cli.backtest._shared import (
     FILE,
     JSON,
@@ -19,7 +20,6 @@ from evalbudget.cli.backtest._shared import (
     listed,
     names_option,
     progress,
-    show,
 )
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
@@ -71,15 +71,12 @@ def races(
     budgets: tuple[str, ...],
     until_proved: bool,
     score_range: str | None,
-    batch: int | None,
     history: str | None,
-    top: float,
     no_intervals: bool,
     rater: str | None,
     task: str | None,
-    seeds: int,
-    workers: int | None,
     json_path: Path | None,
+    **settings: Any,
 ) -> None:
     """Who finds the best model of FILE, with how many evaluations?"""
     from evalbudget.backtest import backtest_race  # numpy and tables take their time: not for --help
@@ -92,18 +89,15 @@ def races(
             recorded,
             names,
             listed(budgets) if budgets else ["100%"] if until_proved else ["5%", "10%", "20%"],
-            seeds,
             rater=rater,
             score_range=bounds,
-            batch=batch,
             history=None if history is None else _history(Path(history), recorded, rater, bounds),
-            top=top,
             intervals=not no_intervals,
             sampler_options=_until_proved(names) if until_proved else {},
-            workers=workers,
             progress=report,
+            **settings,
         )
-    show(result, json_path)
+    publish(result.to_json(), json_path, result.table())
 
 
 def _until_proved(samplers: list[str]) -> dict[str, dict[str, bool]]:

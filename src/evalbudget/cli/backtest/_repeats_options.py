@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.markup import escape
 
-from evalbudget.cli._task_option import TASK
+from evalbudget.cli._output import publish
+from evalbudget.cli._shared_options import TASK
 from evalbudget.cli.backtest._shared import (
     JSON,
     MODEL,
@@ -20,7 +21,6 @@ from evalbudget.cli.backtest._shared import (
     listed,
     names_option,
     progress,
-    show,
 )
 from evalbudget.hooks._plugins import plugins
 
@@ -74,15 +74,11 @@ def repeats(
     files: tuple[Path, ...],
     samplers: tuple[str, ...],
     budgets: tuple[str, ...],
-    objective: str,
-    min_repeats: int,
-    in_flight: int,
     model: str | None,
     rater: str | None,
     task: str | None,
-    seeds: int,
-    workers: int | None,
     json_path: Path | None,
+    **settings: Any,
 ) -> None:
     """Which sampler knows the items of FILE best, with how many readings?
 
@@ -98,16 +94,12 @@ def repeats(
             recordings,
             samplers=names,
             budgets=listed(budgets),
-            seeds=seeds,
-            objective=objective,
             model=model,
             rater=rater,
-            min_repeats=min_repeats,
-            in_flight=in_flight,
-            workers=workers,
             progress=report,
+            **settings,
         )
-    show(result, json_path)
+    publish(result.to_json(), json_path, result.table())
     if json_path != Path("-"):
         _show_items(files, recordings, model, rater)
 

@@ -6,14 +6,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from evalbudget.cli._output import json_option, write_text
+from evalbudget.cli._output import json_option
 
 FILE = click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 SEEDS = click.option(
@@ -45,16 +44,6 @@ WORKERS = click.option(
 JSON = json_option("result as JSON; - writes it to stdout instead of the table")
 
 
-class Result(Protocol):
-    """Of any backtest."""
-
-    def table(self) -> Table:
-        """For people."""
-
-    def to_json(self) -> str:
-        """For programs."""
-
-
 def names_option(
     flag: str, parameter: str, default: str, text: str, metavar: str = "NAME,..."
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -72,16 +61,6 @@ def names_option(
 def listed(values: tuple[str, ...]) -> list[str]:
     """Names separated by commas, of an option that may be given several times."""
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
-
-
-def show(result: Result, json_path: Path | None) -> None:
-    """As a table, as JSON, or both."""
-    if json_path == Path("-"):
-        click.echo(result.to_json())
-        return
-    Console().print(result.table())
-    if json_path is not None:
-        write_text(json_path, result.to_json() + "\n")
 
 
 @contextmanager

@@ -16,8 +16,7 @@ from evalbudget.races.backtest._replay import Grid, RaceOutcome, race_replay
 from evalbudget.races.backtest._result_table import RaceResult, RaceRow
 from evalbudget.races.prediction import FactorModel, match_items
 from evalbudget.recorded._scores import RecordedScores
-from evalbudget.replay._contestant import Contestant, contestants
-from evalbudget.replay._seeds import checked_seeds
+from evalbudget.replay._contestant import Contestant, checked_seeds, contestants
 from evalbudget.replay._workers import Job, Progress, run_all
 from evalbudget.sampler import Kind, Sampler
 

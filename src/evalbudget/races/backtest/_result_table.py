@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from evalbudget.replay._rows import rows_to_json
+from evalbudget.replay._rows import Replayed
 from evalbudget.tables import PrintableTable
 
 
@@ -48,8 +48,8 @@ class RaceRow:
     budget_asked: str
 
 
-@dataclass(frozen=True, slots=True)
-class RaceResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class RaceResult(Replayed):
     """Everything a backtest of races found.
 
     Attributes:
@@ -65,10 +65,6 @@ class RaceResult:
     items: int
     missing: int
     history: str = ""
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """The rows as a list of objects; undefined numbers are null."""
-        return rows_to_json(self.rows, indent)
 
     def table(self) -> Table:
         """A rich table that fits 80 columns; it also prints itself as text."""
@@ -112,6 +108,3 @@ class RaceResult:
         if covers:
             parts.append(f"Intervals: anytime, simultaneous over models at {first.level:.0%}.")
         return " ".join(parts)
-
-    def __repr__(self) -> str:
-        return f"<RaceResult: {len(self.rows)} rows; see .table(), .rows, .to_json()>"

@@ -2,15 +2,13 @@ r"""How PULSE weighs predictions: lambda of each batch, from the corrections of 
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import numpy as np
 
-from evalbudget.errors import UnknownNameError
+from evalbudget.errors import Choice
 from evalbudget.statistics._bounds import FloatArray
 
 
-class Coefficient(StrEnum):
+class Coefficient(Choice):
     r"""Rules for :math:`\lambda = \mathrm{clip}(1 - F \bar Z / (|U| \Phi), 0, 1)`: what Z is, and the start.
 
     With O and U the items seen and unseen before the batch, :math:`\pi = b/|U|`,
@@ -26,18 +24,6 @@ class Coefficient(StrEnum):
     r"""As in the paper's text: :math:`Z = \sum (S - \lambda \hat S)/\pi`, of the opposite sign and with the
     lambda in use; 0 in the first batch. Lambda falls where predictions are too low, and stays 1 where they
     are too high."""
-
-    @classmethod
-    def named(cls, name: str) -> Coefficient:
-        """The rule of that name.
-
-        Raises:
-            UnknownNameError: there is none; the message suggests the nearest.
-        """
-        try:
-            return cls(name)
-        except ValueError:
-            raise UnknownNameError("coefficient", name, [rule.value for rule in cls]) from None
 
     @property
     def first(self) -> float:

@@ -89,13 +89,7 @@ def save_factors(path: str | Path, model: FactorModel) -> None:
 
 
 def train_cached(
-    scores: ArrayLike,
-    items: Sequence[str],
-    *,
-    rank: int | None = None,
-    ridge: float | None = None,
-    seed: int = 0,
-    folder: str | Path | None = None,
+    scores: ArrayLike, items: Sequence[str], *, seed: int = 0, folder: str | Path | None = None
 ) -> FactorModel:
     """:meth:`FactorModel.train`, done once for the same scores, ids and arguments.
 
@@ -104,8 +98,6 @@ def train_cached(
     Args:
         scores: history, shape (n_models, n_items), as :meth:`FactorModel.train`.
         items: ids.
-        rank: see :meth:`FactorModel.train`.
-        ridge: see :meth:`FactorModel.train`.
         seed: of cross-validation.
         folder: of the cache; default ``$EVALBUDGET_CACHE``, or the user's cache folder.
 
@@ -117,14 +109,14 @@ def train_cached(
         place = Path(folder or cache_folder())
     except RuntimeError as ex:  # nobody's home
         log.warning("trained factors are not kept: %s Name a folder in %s", ex, CACHE_VARIABLE)
-        return FactorModel.train(table, items, rank=rank, ridge=ridge, seed=seed)
-    path = place / f"factors-{_key(table, items, (rank, ridge, seed))}.npz"
+        return FactorModel.train(table, items, seed=seed)
+    path = place / f"factors-{_key(table, items, (None, None, seed))}.npz"
     if path.is_file():
         try:
             return load_factors(path)
         except InvalidInputError as ex:
             log.warning("factors are trained again: %s", ex)
-    model = FactorModel.train(table, items, rank=rank, ridge=ridge, seed=seed)
+    model = FactorModel.train(table, items, seed=seed)
     try:
         save_factors(path, model)
     except InvalidInputError as ex:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.samplers._step_order import Passes
-from evalbudget.sampler import Eligible, Kind, Option, Sampler
+from evalbudget.sampler import Eligible, Kind, Option, Sampler, SamplerOptions
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -53,6 +53,18 @@ class Step:
         return int(self.model.size)
 
 
+class RacingOptions(SamplerOptions, total=False):
+    """What every racing sampler takes besides its own arguments; see :class:`RacingSampler`."""
+
+    score_range: tuple[float, float]
+
+
+class BatchOptions(RacingOptions, total=False):
+    """The same of those whose batch may be set."""
+
+    batch: int
+
+
 class RacingSampler(Sampler):
     """Asks items of several models, each cell at most once; an author writes :meth:`_plan`.
 
@@ -79,15 +91,14 @@ class RacingSampler(Sampler):
         batch: items a model is given at a time.
         paired: every model gets the items in the same order; else each in its own.
         score_range: smallest and largest possible score.
-        seed: of the orders and of ties.
-        max_failures: see Sampler.
-        options: see Sampler.
+        common: see Sampler; the seed is of the orders and of ties.
 
     Raises:
         InvalidInputError: several raters, a batch below 1, a range that is empty or not finite.
     """
 
     kind = Kind.MODELS
+    _common: ClassVar[Any] = BatchOptions
 
     def __init__(
         self,
@@ -96,17 +107,11 @@ class RacingSampler(Sampler):
         batch: int = 64,
         paired: bool = True,
         score_range: tuple[float, float] = (0.0, 1.0),
-        seed: int = 0,
-        max_failures: int = 3,
         options: Mapping[str, Option] = MappingProxyType({}),
+        **common: Unpack[SamplerOptions],
     ) -> None:
         low, high = (float(bound) for bound in score_range)
-        super().__init__(
-            design,
-            seed=seed,
-            max_failures=max_failures,
-            options={**options, "batch": batch, "score_range": (low, high)},
-        )
+        super().__init__(design, options={**options, "batch": batch, "score_range": (low, high)}, **common)
         if design.n_raters != 1:
             raise InvalidInputError(f"{self.name} races models under one rater; got {self._shape()}")
         if batch < 1:
@@ -121,9 +126,9 @@ class RacingSampler(Sampler):
         self._lost: set[int] = set()
         m, n = design.n_models, design.n_items
         self._n_models, self._n_items = m, n
-        self._rank = np.random.default_rng([seed, 0]).permutation(m)  # who goes first among equals
+        self._rank = np.random.default_rng([self.seed, 0]).permutation(m)  # who goes first among equals
         self._n_anchors = 0
-        self._shared = np.random.default_rng([seed, 1]).permutation(n) if paired else None
+        self._shared = np.random.default_rng([self.seed, 1]).permutation(n) if paired else None
         self._orders = None if paired else np.empty((m, n), dtype=np.int32)
         self._ordered = [paired] * m
         self._status = np.zeros((m, n), dtype=np.int8)
@@ -312,6 +317,17 @@ class RacingSampler(Sampler):
         }
 
     # what an author may use
+
+    def _frozen(
+        self, past: Sequence[tuple[FloatArray, float, float]], item: IntArray, batch: IntArray
+    ) -> dict[str, FloatArray]:
+        """As :meth:`_predictions`: of each batch its predictions, their sum over unread items, of squares."""
+        used = past[: int(batch[-1]) + 1 if batch.size else 0]
+        return {
+            "prediction": np.concatenate([np.zeros(0), *(f for f, _, _ in used)])[: item.size],
+            "unseen_prediction_sum": np.array([total for _, total, _ in used]),
+            "unseen_prediction_sum_sq": np.array([squares for _, _, squares in used]),
+        }
 
     def _means(self) -> FloatArray:
         """Mean score of each model over finished steps, shape (n_models,); nan without any."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Unpack
 
 import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.errors import BudgetError
-from evalbudget.races.samplers._base import RacingSampler, Step
+from evalbudget.races.samplers._base import RacingOptions, RacingSampler, Step
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 
@@ -16,34 +17,18 @@ class FixedBudgetSampler(RacingSampler):
     """Rounds in which all models left get the same new items, after which the worst leave.
 
     Args:
-        design: the models and items.
         budget: readings in all; None for every cell of the design. Failed readings are not planned for.
-        score_range: smallest and largest possible score.
-        seed: of the order of items, and of ties.
-        max_failures: see Sampler.
+        common: see RacingSampler.
 
     Raises:
         BudgetError: the budget is below :attr:`minimum_readings`.
         InvalidInputError: see RacingSampler.
     """
 
-    def __init__(
-        self,
-        design: Design,
-        *,
-        budget: int | None = None,
-        score_range: tuple[float, float] = (0.0, 1.0),
-        seed: int = 0,
-        max_failures: int = 3,
-    ) -> None:
-        super().__init__(
-            design,
-            batch=1,
-            score_range=score_range,
-            seed=seed,
-            max_failures=max_failures,
-            options={"budget": budget},
-        )
+    _common = RacingOptions
+
+    def __init__(self, design: Design, *, budget: int | None = None, **common: Unpack[RacingOptions]) -> None:
+        super().__init__(design, batch=1, options={"budget": budget}, **common)
         self.budget = self._n_models * self._n_items if budget is None else int(budget)
         if budget is not None and budget < self.minimum_readings:
             raise BudgetError(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
 import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
-from evalbudget.races.samplers._base import RacingSampler, Step
+from evalbudget.races.samplers._base import BatchOptions, RacingSampler, Step
 from evalbudget.statistics._bounds import FloatArray
 
 _TOLERANCE = 1e-12  # sums of the same scores in another order differ by less
@@ -25,13 +26,9 @@ class LUCB(RacingSampler):
     listed as eliminated.
 
     Args:
-        design: the models and items.
         delta: probability of a wrong answer.
         margin: models this close to the best, on scores in [0, 1], count as equivalent to it.
-        batch: items of each of the two per round.
-        score_range: smallest and largest possible score.
-        seed: of the order of items, and of ties.
-        max_failures: see Sampler.
+        common: see RacingSampler; the batch is of each of the two per round.
 
     Raises:
         InvalidInputError: delta is no probability, margin is negative; see also RacingSampler.
@@ -44,28 +41,13 @@ class LUCB(RacingSampler):
     name = "lucb"
 
     def __init__(
-        self,
-        design: Design,
-        *,
-        delta: float = 0.05,
-        margin: float = 0.0,
-        batch: int = 64,
-        score_range: tuple[float, float] = (0.0, 1.0),
-        seed: int = 0,
-        max_failures: int = 3,
+        self, design: Design, *, delta: float = 0.05, margin: float = 0.0, **common: Unpack[BatchOptions]
     ) -> None:
         if not 0.0 < delta < 1.0:
             raise InvalidInputError(f"lucb got delta={delta}; give a probability, for example 0.05")
         if not (math.isfinite(margin) and margin >= 0):
             raise InvalidInputError(f"lucb got margin={margin}; give 0 or more")
-        super().__init__(
-            design,
-            batch=batch,
-            score_range=score_range,
-            seed=seed,
-            max_failures=max_failures,
-            options={"delta": delta, "margin": margin},
-        )
+        super().__init__(design, options={"delta": delta, "margin": margin}, **common)
         self.delta, self.margin = delta, margin
         self._decided = ""  # what has been, with confidence 1 - delta: best, tie or equivalent
 

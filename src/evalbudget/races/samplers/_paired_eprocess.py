@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from evalbudget.design import Design
 from evalbudget.races.samplers._base import Step
-from evalbudget.races.samplers._proof_base import LEAST, ProvingSampler
+from evalbudget.races.samplers._proof_base import LEAST, ProofOptions, ProvingSampler
 
 
 class PairedEProcess(ProvingSampler):
@@ -17,38 +19,19 @@ class PairedEProcess(ProvingSampler):
     guarantee, which holds at any moment, so that a budget may end the race anywhere.
 
     Args:
-        design: the models and items.
-        delta: probability that a model is named as the only best which is not.
         batch: items that everybody in the race reads at a time, or one in 32 of those read so far if that is
             more.
-        score_range: smallest and largest possible score.
-        seed: of the order of items, and of ties.
-        max_failures: see Sampler.
+        common: see ProvingSampler.
 
     Raises:
         InvalidInputError: delta is no probability; see also RacingSampler.
     """
 
     name = "paired-eprocess"
+    _common = ProofOptions
 
-    def __init__(
-        self,
-        design: Design,
-        *,
-        delta: float = 0.05,
-        batch: int = LEAST,
-        score_range: tuple[float, float] = (0.0, 1.0),
-        seed: int = 0,
-        max_failures: int = 3,
-    ) -> None:
-        super().__init__(
-            design,
-            delta=delta,
-            batch=batch,
-            score_range=score_range,
-            seed=seed,
-            max_failures=max_failures,
-        )
+    def __init__(self, design: Design, *, batch: int = LEAST, **common: Unpack[ProofOptions]) -> None:
+        super().__init__(design, batch=batch, **common)
 
     def _plan(self) -> Step | None:
         return self._prove(self.batch)

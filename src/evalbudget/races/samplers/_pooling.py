@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import abstractmethod
+from typing import Unpack
 
 import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel, match_items
-from evalbudget.races.samplers._base import RacingSampler, Step
+from evalbudget.races.samplers._base import BatchOptions, RacingSampler, Step
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 
@@ -23,6 +24,15 @@ def content_hash(predictor: FactorModel) -> str:
     return digest.hexdigest()[:16]
 
 
+class PoolingOptions(BatchOptions, total=False):
+    """What every pooling sampler takes besides its own arguments; see :class:`PoolingSampler`."""
+
+    predictor: FactorModel | None
+    a: float
+    tau: int
+    t0: int
+
+
 class PoolingSampler(RacingSampler):
     r"""UCB-E with an estimate that uses predictions; an author writes :meth:`_learn_batch`.
 
@@ -31,16 +41,12 @@ class PoolingSampler(RacingSampler):
     refitted after the first batches and then every ``tau`` batches.
 
     Args:
-        design: the models and items.
         predictor: item factors learned from history; matched with the design's items by id. Without one the
             sampler starts cold: it predicts a model's unread items by the model's own mean.
         a: width of the bonus, on scores in [0, 1].
         tau: batches between two refits; more than there will be leaves the factors as first refitted.
         t0: batches that every model gets first; their items are one draw.
-        batch: items per decision.
-        score_range: smallest and largest possible score.
-        seed: of each model's own order of items, and of ties.
-        max_failures: see Sampler.
+        common: see RacingSampler.
 
     Attributes:
         history_note: what was done without a history, one sentence; empty with one.
@@ -58,10 +64,7 @@ class PoolingSampler(RacingSampler):
         a: float = 1.0,
         tau: int = 1000,
         t0: int = 1,
-        batch: int = 64,
-        score_range: tuple[float, float] = (0.0, 1.0),
-        seed: int = 0,
-        max_failures: int = 3,
+        **common: Unpack[BatchOptions],
     ) -> None:
         self.history_note = ""
         if predictor is None:  # all items alike: what a model's unread items are predicted by is its own mean
@@ -81,12 +84,9 @@ class PoolingSampler(RacingSampler):
             raise InvalidInputError(f"{self.name} got t0={t0}; give 1 batch or more")
         super().__init__(
             design,
-            batch=batch,
             paired=False,
-            score_range=score_range,
-            seed=seed,
-            max_failures=max_failures,
             options={"a": a, "tau": tau, "t0": t0, "predictor": content_hash(match.model)},
+            **common,
         )
         self.predictor, self.a, self.tau, self.t0 = match.model, a, tau, t0
         m = design.n_models
@@ -175,10 +175,4 @@ class PoolingSampler(RacingSampler):
         if item.size > known:  # of the step under way
             f = self._row[model][item[known:]]
             past.append((f, self._unseen_sum[model], self._unseen_sum_sq[model]))
-        used = int(batch[-1]) + 1 if batch.size else 0
-        predictions = [f for f, _, _ in past[:used]]
-        return {
-            "prediction": np.concatenate([np.zeros(0), *predictions])[: item.size],
-            "unseen_prediction_sum": np.array([total for _, total, _ in past[:used]]),
-            "unseen_prediction_sum_sq": np.array([squares for _, _, squares in past[:used]]),
-        }
+        return self._frozen(past, item, batch)

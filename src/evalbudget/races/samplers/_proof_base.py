@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Unpack
 
 import numpy as np
 
 from evalbudget.design import Design
-from evalbudget.races.samplers._base import RacingSampler, Step
+from evalbudget.races.samplers._base import RacingOptions, RacingSampler, Step
 from evalbudget.sampler import Option
 from evalbudget.statistics._best_proof import BestProof, check_delta
 
 LEAST = 4  # items that contenders read at a time
 _SHARE = 32  # of the items read before, one in so many at a time
+
+
+class ProofOptions(RacingOptions, total=False):
+    """What every proving sampler takes besides its own arguments; see :class:`ProvingSampler`."""
+
+    delta: float
 
 
 class ProvingSampler(RacingSampler):
@@ -27,13 +34,8 @@ class ProvingSampler(RacingSampler):
     wrong one of those left.
 
     Args:
-        design: the models and items.
         delta: probability that a model is named as the only best which is not.
-        batch: see RacingSampler.
-        score_range: smallest and largest possible score.
-        seed: of the order of items, and of ties.
-        max_failures: see Sampler.
-        options: see Sampler.
+        common: see RacingSampler.
 
     Raises:
         InvalidInputError: delta is no probability; see also RacingSampler.
@@ -45,20 +47,11 @@ class ProvingSampler(RacingSampler):
         *,
         delta: float = 0.05,
         batch: int = LEAST,
-        score_range: tuple[float, float] = (0.0, 1.0),
-        seed: int = 0,
-        max_failures: int = 3,
         options: Mapping[str, Option] = MappingProxyType({}),
+        **common: Unpack[RacingOptions],
     ) -> None:
         self.delta = check_delta(delta)
-        super().__init__(
-            design,
-            batch=batch,
-            score_range=score_range,
-            seed=seed,
-            max_failures=max_failures,
-            options={**options, "delta": delta},
-        )
+        super().__init__(design, batch=batch, options={**options, "delta": delta}, **common)
         self._proof: BestProof | None = None
         self._gone: set[int] = set()  # withdrawn, also when the proof had dropped them before
 

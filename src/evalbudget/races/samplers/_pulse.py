@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 
 from evalbudget.design import Design
-from evalbudget.races.prediction import FactorModel
 from evalbudget.races.prediction._coefficient import Coefficient, clipped
 from evalbudget.races.prediction._corrections import corrected
-from evalbudget.races.samplers._pooling import PoolingSampler
+from evalbudget.races.samplers._pooling import PoolingOptions, PoolingSampler
 from evalbudget.statistics._bounds import IntArray
 
 
@@ -26,16 +27,8 @@ class Pulse(PoolingSampler):
     taken out of n, U and the batch.
 
     Args:
-        design: the models and items.
-        predictor: see PoolingSampler.
-        a: see PoolingSampler.
-        tau: see PoolingSampler.
-        t0: see PoolingSampler; the published T_0, which is 1 in the experiments.
         coefficient: the rule for lambda, ``corrected`` or ``published``.
-        batch: items per decision.
-        score_range: smallest and largest possible score.
-        seed: of each model's own order of items, and of ties.
-        max_failures: see Sampler.
+        common: see PoolingSampler; t0 is the published T_0, which is 1 in the experiments.
 
     Raises:
         UnknownNameError: no such rule.
@@ -46,33 +39,13 @@ class Pulse(PoolingSampler):
     """
 
     name = "pulse"
+    _common = PoolingOptions
 
     def __init__(
-        self,
-        design: Design,
-        *,
-        predictor: FactorModel | None = None,
-        a: float = 1.0,
-        tau: int = 1000,
-        t0: int = 1,
-        coefficient: str = Coefficient.CORRECTED,
-        batch: int = 64,
-        score_range: tuple[float, float] = (0.0, 1.0),
-        seed: int = 0,
-        max_failures: int = 3,
+        self, design: Design, *, coefficient: str = Coefficient.CORRECTED, **common: Unpack[PoolingOptions]
     ) -> None:
         self.coefficient = Coefficient.named(coefficient)
-        super().__init__(
-            design,
-            predictor=predictor,
-            a=a,
-            tau=tau,
-            t0=t0,
-            batch=batch,
-            score_range=score_range,
-            seed=seed,
-            max_failures=max_failures,
-        )
+        super().__init__(design, **common)
         self.options["coefficient"] = self.coefficient.value
 
     def _prepare(self) -> None:

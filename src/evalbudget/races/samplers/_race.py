@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +14,7 @@ from evalbudget.races.samplers._additive import AdditiveEffects
 from evalbudget.races.samplers._base import BoolArray, Step
 from evalbudget.races.samplers._forecast import Forecast, losses
 from evalbudget.races.samplers._pooling import content_hash
-from evalbudget.races.samplers._proof_base import LEAST, ProvingSampler
+from evalbudget.races.samplers._proof_base import LEAST, ProofOptions, ProvingSampler
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _UNPREDICTED = 0.5  # what is predicted without history
@@ -59,7 +61,6 @@ class Race(ProvingSampler):
     predictions frozen before each.
 
     Args:
-        design: the models and items.
         predictor: item factors learned from history, matched with the design's items by id; None, or one
             that knows too few of them, is a race without history.
         anchors: items everybody answers first, with a history of at least eight models for each.
@@ -67,10 +68,7 @@ class Race(ProvingSampler):
         batch: cells in a step.
         until_proved: spend on the proof from the start, which takes fewer readings to its end; who leads is
             known less well before that.
-        delta: of the proof, the probability that a model is named as the only best which is not.
-        score_range: smallest and largest possible score.
-        seed: of the order of items, and of ties.
-        max_failures: see Sampler.
+        common: see ProvingSampler.
 
     Attributes:
         history_note: what became of the history, one sentence; empty without. It may change while the race
@@ -81,6 +79,7 @@ class Race(ProvingSampler):
     """
 
     name = "race"
+    _common = ProofOptions
 
     def __init__(
         self,
@@ -91,10 +90,7 @@ class Race(ProvingSampler):
         first: int = 4,
         batch: int = 32,
         until_proved: bool = False,
-        delta: float = 0.05,
-        score_range: tuple[float, float] = (0.0, 1.0),
-        seed: int = 0,
-        max_failures: int = 3,
+        **common: Unpack[ProofOptions],
     ) -> None:
         for option, value in (("anchors", anchors), ("first", first)):
             if value < 1:
@@ -104,17 +100,14 @@ class Race(ProvingSampler):
         self.history_note = "" if match is None else match.reason
         super().__init__(
             design,
-            delta=delta,
             batch=batch,
-            score_range=score_range,
-            seed=seed,
-            max_failures=max_failures,
             options={
                 "predictor": None if self.predictor is None else content_hash(self.predictor),
                 "anchors": anchors,
                 "first": first,
                 "until_proved": until_proved,
             },
+            **common,
         )
         self.until_proved = until_proved
         m, n = self._n_models, self._n_items
@@ -383,10 +376,4 @@ class Race(ProvingSampler):
     def _predictions(self, model: int, item: IntArray, batch: IntArray) -> dict[str, FloatArray]:
         if self._forecast is None:
             return super()._predictions(model, item, batch)
-        past = self._past[model][: int(batch[-1]) + 1 if batch.size else 0]
-        predictions = np.concatenate([np.zeros(0), *(f for f, _, _ in past)])
-        return {
-            "prediction": predictions[: item.size],
-            "unseen_prediction_sum": np.array([total for _, total, _ in past]),
-            "unseen_prediction_sum_sq": np.array([squares for _, _, squares in past]),
-        }
+        return self._frozen(self._past[model], item, batch)

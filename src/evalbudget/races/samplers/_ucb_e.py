@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
 import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
-from evalbudget.races.samplers._base import RacingSampler, Step
+from evalbudget.races.samplers._base import BatchOptions, RacingSampler, Step
 from evalbudget.statistics._bounds import FloatArray
 
 
@@ -16,12 +17,8 @@ class UCBE(RacingSampler):
     r"""One batch of every model, then one batch at a time to :math:`\arg\max_i \bar S_i + \sqrt{a/|O_i|}`.
 
     Args:
-        design: the models and items.
         a: width of the bonus, on scores in [0, 1].
-        batch: items per decision.
-        score_range: smallest and largest possible score.
-        seed: of each model's own order of items, and of ties.
-        max_failures: see Sampler.
+        common: see RacingSampler.
 
     Raises:
         InvalidInputError: a negative ``a``; see also RacingSampler.
@@ -33,27 +30,10 @@ class UCBE(RacingSampler):
 
     name = "ucb-e"
 
-    def __init__(
-        self,
-        design: Design,
-        *,
-        a: float = 1.0,
-        batch: int = 64,
-        score_range: tuple[float, float] = (0.0, 1.0),
-        seed: int = 0,
-        max_failures: int = 3,
-    ) -> None:
+    def __init__(self, design: Design, *, a: float = 1.0, **common: Unpack[BatchOptions]) -> None:
         if not (math.isfinite(a) and a >= 0):
             raise InvalidInputError(f"ucb-e got a={a}; give 0 or more")
-        super().__init__(
-            design,
-            batch=batch,
-            paired=False,
-            score_range=score_range,
-            seed=seed,
-            max_failures=max_failures,
-            options={"a": a},
-        )
+        super().__init__(design, paired=False, options={"a": a}, **common)
         self.a = a
 
     def _plan(self) -> Step | None:

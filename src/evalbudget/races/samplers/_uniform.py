@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from evalbudget.design import Design
-from evalbudget.races.samplers._base import RacingSampler, Step
+from evalbudget.races.samplers._base import RacingOptions, RacingSampler, Step
 from evalbudget.sampler import Allocation
 
 _CELLS_AT_ONCE = 4096
@@ -15,11 +17,8 @@ class UniformRacing(RacingSampler):
     Nothing is decided on the way, so that steps are long: as many items as make about 4096 cells.
 
     Args:
-        design: the models and items.
         batch: items per model in a step at least.
-        score_range: smallest and largest possible score.
-        seed: of the order of items, and of ties.
-        max_failures: see Sampler.
+        common: see RacingSampler.
 
     Raises:
         InvalidInputError: see RacingSampler.
@@ -28,16 +27,8 @@ class UniformRacing(RacingSampler):
     name = "uniform"
     allocation = Allocation.FIXED
 
-    def __init__(
-        self,
-        design: Design,
-        *,
-        batch: int = 1,
-        score_range: tuple[float, float] = (0.0, 1.0),
-        seed: int = 0,
-        max_failures: int = 3,
-    ) -> None:
-        super().__init__(design, batch=batch, score_range=score_range, seed=seed, max_failures=max_failures)
+    def __init__(self, design: Design, *, batch: int = 1, **common: Unpack[RacingOptions]) -> None:
+        super().__init__(design, batch=batch, **common)
 
     def _plan(self) -> Step | None:
         if self._stop_if_over():

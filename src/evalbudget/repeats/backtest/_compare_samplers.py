@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -14,11 +13,11 @@ from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.repeats.backtest._pool import Pool, pools_of
-from evalbudget.repeats.backtest._replay import Outcome, replay
+from evalbudget.repeats.backtest._replay import Outcome
+from evalbudget.repeats.backtest._replay import ReplayStage as ReplayStage
 from evalbudget.repeats.backtest._result_table import RATIO_OF, Average, BacktestResult, PoolInfo, Row
 from evalbudget.repeats.samplers import Objective
-from evalbudget.replay._contestant import Contestant, contestants
-from evalbudget.replay._seeds import checked_seeds
+from evalbudget.replay._contestant import Contestant, checked_seeds, contestants
 from evalbudget.replay._workers import Job, Progress, run_all
 from evalbudget.sampler import Sampler
 
@@ -121,30 +120,17 @@ def backtest(
             if reason is None:
                 rows.append(_row(contestant.name, grids, text, budget, target, pools))
             else:
-                rows.append(Row.without_run(contestant.name, budget, _asked(text), target.value, reason))
+                rows.append(
+                    Row(
+                        sampler=contestant.name,
+                        budget=budget,
+                        objective=target.value,
+                        budget_asked=_asked(text),
+                        reason=reason,
+                    )
+                )
     infos = tuple(PoolInfo(p.model, p.rater, len(p.items), p.dropped, p.unrecorded) for p in found)
     return BacktestResult(tuple(rows), infos, min_repeats, target.value)
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayStage:
-    """What all jobs share."""
-
-    pools: tuple[Pool, ...]
-    contestants: tuple[Contestant, ...]
-    objective: str
-    in_flight: int
-
-    def run(self, job: Job) -> tuple[Outcome, ...]:
-        """Do one job."""
-        return replay(
-            self.pools[job.pool],
-            self.contestants[job.contestant],
-            seed=job.seed,
-            budgets=job.budgets,
-            objective=self.objective,
-            in_flight=self.in_flight,
-        )
 
 
 def _row(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 from time import perf_counter
@@ -15,6 +14,7 @@ from evalbudget.errors import BudgetError
 from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
 from evalbudget.replay._contestant import Contestant
+from evalbudget.replay._workers import Job
 from evalbudget.sampler import Allocation, Sampler
 
 
@@ -37,58 +37,68 @@ class Outcome:
     seconds: float
 
 
-def replay(
-    pool: Pool, contestant: Contestant, *, seed: int, budgets: Sequence[int], objective: str, in_flight: int
-) -> tuple[Outcome, ...]:
-    """Run to the last budget and look at the readings so far at each of them.
+@dataclass(frozen=True, slots=True)
+class ReplayStage:
+    """What all jobs share.
 
-    Args:
-        pool: where readings come from.
-        contestant: the sampler, built with the last budget.
-        seed: of the draws, which are the same for all samplers, and of the sampler's own choices.
-        budgets: numbers of readings, increasing.
+    Attributes:
+        pools: where readings come from.
+        contestants: the samplers, each built with the last budget of a job.
         objective: for samplers that take one.
         in_flight: how many readings are asked before any of them is told.
-
-    Raises:
-        BudgetError: an item is left without a reading.
     """
-    started = perf_counter()
-    last = budgets[-1]
-    sampler = contestant.build(pool, objective=objective, seed=seed, budget=last)
-    draws = Draws(pool, seed, last)
-    ask, tell, values, further = sampler.ask, sampler.tell, draws.values, draws.further
-    items: list[int] = []
-    epochs: list[int] = []
-    scores: list[float] = []
-    weights: list[float] = []
-    seconds: list[float] = []
-    asked, going = 0, True
-    for budget in budgets:
-        while going and asked < budget:
-            # asked across the smaller budgets, so that these see what a run of their own would
-            requests = ask(min(in_flight, last - asked))
-            readings: list[Reading] = []
-            for request in requests:
-                _, item, epoch, _ = request.cell
-                try:
-                    value = values[item][epoch]
-                except IndexError:
-                    value = further(item, epoch)
-                items.append(item)
-                epochs.append(epoch)
-                scores.append(value)
-                weights.append(nan if request.weight is None else request.weight)
-                readings.append(Reading(request, value))
-            tell(readings)
-            asked += len(requests)
-            going = bool(requests)
-        seconds.append(perf_counter() - started)
-    columns = (np.array(items), np.array(epochs), np.array(scores), np.array(weights))
-    return tuple(
-        _outcome(pool, sampler, [column[:budget] for column in columns], elapsed)
-        for budget, elapsed in zip(budgets, seconds, strict=True)
-    )
+
+    pools: tuple[Pool, ...]
+    contestants: tuple[Contestant, ...]
+    objective: str
+    in_flight: int
+
+    def run(self, job: Job) -> tuple[Outcome, ...]:
+        """Run to the last budget and look at the readings so far at each of them.
+
+        Its seed is that of the draws, which are the same for all samplers, and of the sampler's own choices.
+
+        Raises:
+            BudgetError: an item is left without a reading.
+        """
+        started = perf_counter()
+        budgets, last = job.budgets, job.budgets[-1]
+        pool, in_flight = self.pools[job.pool], self.in_flight
+        entrant = self.contestants[job.contestant]
+        sampler = entrant.build(pool, objective=self.objective, seed=job.seed, budget=last)
+        draws = Draws(pool, job.seed, last)
+        ask, tell, values, further = sampler.ask, sampler.tell, draws.values, draws.further
+        items: list[int] = []
+        epochs: list[int] = []
+        scores: list[float] = []
+        weights: list[float] = []
+        seconds: list[float] = []
+        asked, going = 0, True
+        for budget in budgets:
+            while going and asked < budget:
+                # asked across the smaller budgets, so that these see what a run of their own would
+                requests = ask(min(in_flight, last - asked))
+                readings: list[Reading] = []
+                for request in requests:
+                    _, item, epoch, _ = request.cell
+                    try:
+                        value = values[item][epoch]
+                    except IndexError:
+                        value = further(item, epoch)
+                    items.append(item)
+                    epochs.append(epoch)
+                    scores.append(value)
+                    weights.append(nan if request.weight is None else request.weight)
+                    readings.append(Reading(request, value))
+                tell(readings)
+                asked += len(requests)
+                going = bool(requests)
+            seconds.append(perf_counter() - started)
+        columns = (np.array(items), np.array(epochs), np.array(scores), np.array(weights))
+        return tuple(
+            _outcome(pool, sampler, [column[:budget] for column in columns], elapsed)
+            for budget, elapsed in zip(budgets, seconds, strict=True)
+        )
 
 
 def _outcome(pool: Pool, sampler: Sampler, columns: list[np.ndarray[Any, Any]], seconds: float) -> Outcome:

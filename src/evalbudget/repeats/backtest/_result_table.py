@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from evalbudget.replay._rows import rows_to_json
+from evalbudget.replay._rows import Replayed
 from evalbudget.tables import PrintableTable
 
 
@@ -50,7 +50,10 @@ class Average:
         return cls(float(ratios.mean()), cls.of(residuals).stderr)
 
 
-@dataclass(frozen=True, slots=True)
+_UNKNOWN = Average(math.nan, math.nan)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One sampler at one budget.
 
@@ -78,41 +81,19 @@ class Row:
 
     sampler: str
     budget: int
-    seeds: int
+    seeds: int = 0
     objective: str
-    worst_item_error: Average
-    rmse: Average
-    mean_error: Average
-    readings: int
-    seconds: float = field(compare=False)
-    mean_bias: Average
-    ratio: Average | None
+    worst_item_error: Average = _UNKNOWN
+    rmse: Average = _UNKNOWN
+    mean_error: Average = _UNKNOWN
+    readings: int = 0
+    seconds: float = field(compare=False, default=math.nan)
+    mean_bias: Average = _UNKNOWN
+    ratio: Average | None = _UNKNOWN
     budget_asked: str
-    pools: int
-    items: int
+    pools: int = 0
+    items: int = 0
     reason: str | None = None
-
-    @classmethod
-    def without_run(cls, sampler: str, budget: int, asked: str, objective: str, reason: str) -> Row:
-        """A sampler that cannot run at this budget."""
-        nothing = Average(math.nan, math.nan)
-        return cls(
-            sampler=sampler,
-            budget=budget,
-            seeds=0,
-            objective=objective,
-            worst_item_error=nothing,
-            rmse=nothing,
-            mean_error=nothing,
-            readings=0,
-            seconds=math.nan,
-            mean_bias=nothing,
-            ratio=nothing,
-            budget_asked=asked,
-            pools=0,
-            items=0,
-            reason=reason,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +115,8 @@ class PoolInfo:
     unrecorded: int
 
 
-@dataclass(frozen=True, slots=True)
-class BacktestResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class BacktestResult(Replayed):
     """Everything a backtest found.
 
     Attributes:
@@ -149,10 +130,6 @@ class BacktestResult:
     pools: tuple[PoolInfo, ...]
     min_repeats: int
     objective: str
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """The rows as a list of objects with the attributes of :class:`Row`; undefined numbers are null."""
-        return rows_to_json(self.rows, indent)
 
     def table(self) -> Table:
         """A rich table that fits 80 columns, with ratios to uniform; it also prints itself as text."""
@@ -182,9 +159,6 @@ class BacktestResult:
             )
             previous = row
         return table
-
-    def __repr__(self) -> str:
-        return f"<BacktestResult: {len(self.rows)} rows; see .table(), .rows, .to_json()>"
 
     def _caption(self, compared: bool) -> str:
         used = [pool for pool in self.pools if pool.items]

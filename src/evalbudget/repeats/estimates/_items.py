@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
+from evalbudget.estimate import Coverage, Validity
 from evalbudget.repeats.estimates._readings import ItemMoments, ItemReadings
 from evalbudget.statistics._anytime_betting import betting_intervals
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, Scale, check_level
@@ -18,30 +18,24 @@ _SHAPE_STRENGTH = 50.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemEstimates:
-    """One estimate per item; index it for the :class:`Estimate` of one item.
+    """One estimate of the mean score per item.
 
     Attributes:
         value: item means, shape (n_items,); nan where nothing was read.
         standard_error: of the values, same shape; nan where not defined.
         n: readings, same shape.
-        target: the question answered, in words.
         method: how, in words.
         validity: fixed-n or anytime.
         coverage: each, average or simultaneous.
-        asymptotic: whether the level holds only in the limit.
-        cost: per item, in units of the budget.
         intervals: level -> Bounds; call :meth:`confidence_intervals`.
     """
 
     value: FloatArray
     standard_error: FloatArray
     n: IntArray
-    target: str
     method: str
     validity: Validity
     coverage: Coverage
-    asymptotic: bool
-    cost: FloatArray
     intervals: Callable[[float], Bounds] = field(repr=False)
 
     def confidence_intervals(self, level: float = 0.95) -> Bounds:
@@ -51,28 +45,6 @@ class ItemEstimates:
             InvalidInputError: the level is not strictly between 0 and 1.
         """
         return self.intervals(check_level(level))
-
-    def __len__(self) -> int:
-        return self.value.size
-
-    def __getitem__(self, item: int) -> Estimate:
-        def interval(level: float) -> ConfidenceInterval:
-            bounds = self.intervals(level)
-            return ConfidenceInterval(float(bounds.low[item]), float(bounds.high[item]))
-
-        return Estimate(
-            value=float(self.value[item]),
-            standard_error=float(self.standard_error[item]),
-            target=f"{self.target} {range(len(self))[item]}",
-            method=self.method,
-            random=frozenset({Random.REPEATS}),
-            validity=self.validity,
-            coverage=self.coverage,
-            asymptotic=self.asymptotic,
-            n=int(self.n[item]),
-            cost=float(self.cost[item]),
-            interval=interval,
-        )
 
 
 def eb_wilson(
@@ -151,10 +123,7 @@ def eb_wilson(
 
 
 def betting(
-    readings: ItemReadings,
-    *,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    simultaneous: bool = False,
+    readings: ItemReadings, *, bounds: tuple[float, float] = (0.0, 1.0), simultaneous: bool = False
 ) -> ItemEstimates:
     """Item means with betting confidence sequences: guaranteed, whatever the sampler and the stopping rule.
 
@@ -186,15 +155,7 @@ def betting(
 
     error = np.sqrt(moments.variance / np.maximum(moments.n, 1))
     coverage = Coverage.SIMULTANEOUS if simultaneous else Coverage.EACH
-    return _estimates(
-        readings,
-        error,
-        "betting confidence sequence",
-        intervals,
-        Validity.ANYTIME,
-        coverage,
-        asymptotic=False,
-    )
+    return _estimates(readings, error, "betting confidence sequence", intervals, Validity.ANYTIME, coverage)
 
 
 def pool_variance(moments: ItemMoments) -> VariancePrior:
@@ -243,19 +204,14 @@ def _estimates(
     intervals: Callable[[float], Bounds],
     validity: Validity = Validity.FIXED_N,
     coverage: Coverage = Coverage.AVERAGE,
-    *,
-    asymptotic: bool = True,
 ) -> ItemEstimates:
     moments = readings.moments
     return ItemEstimates(
         value=moments.mean,
         standard_error=error,
         n=moments.n,
-        target="mean score of item",
         method=method,
         validity=validity,
         coverage=coverage,
-        asymptotic=asymptotic,
-        cost=moments.n.astype(np.float64) * (readings.cost / max(readings.value.size, 1)),
         intervals=intervals,
     )

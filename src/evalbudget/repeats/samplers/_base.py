@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from itertools import zip_longest
 from types import MappingProxyType
+from typing import Unpack
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from evalbudget.design import Cell, Design, Request
 from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.repeats.samplers._heap import UrgencyHeap
 from evalbudget.repeats.samplers._unbiased_weights import Shares
-from evalbudget.sampler import Eligible, Option, Sampler
+from evalbudget.sampler import Eligible, Option, Sampler, SamplerOptions
 from evalbudget.statistics._judge_effects import judge_effects
 
 # Scores are summed as integer multiples of 2^-50: integer sums do not depend on the order of completion.
@@ -51,9 +52,7 @@ class RepeatSampler(Sampler):
         hold_out: keep one reading of every item out of all decisions.
         budget: readings that will be bought in all, if known: so that what is left of an item's share lasts.
             Not known: as many again as were asked so far. It changes shares, never what is asked.
-        seed: of the order among equals.
-        max_failures: see Sampler.
-        options: see Sampler.
+        common: see Sampler; the seed is of the order among equals.
 
     Raises:
         InvalidInputError: several models, or a warm-up too short.
@@ -66,11 +65,10 @@ class RepeatSampler(Sampler):
         warmup: int = 1,
         hold_out: bool = False,
         budget: int | None = None,
-        seed: int = 0,
-        max_failures: int = 3,
         options: Mapping[str, Option] = MappingProxyType({}),
+        **common: Unpack[SamplerOptions],
     ) -> None:
-        super().__init__(design, seed=seed, max_failures=max_failures, options={**options, "warmup": warmup})
+        super().__init__(design, options={**options, "warmup": warmup}, **common)
         if design.n_models != 1:
             raise InvalidInputError(
                 f"{self.name} allocates repeats over the items of one model; got {self._shape()}. Use one "
@@ -96,7 +94,7 @@ class RepeatSampler(Sampler):
         self._cold = n_items  # open items with fewer readings than the warm-up needs
         self._warming = True
         self._frozen = False  # the end of the warm-up is final
-        self._order: list[int] = np.random.default_rng(seed).permutation(n_items).tolist()
+        self._order: list[int] = np.random.default_rng(self.seed).permutation(n_items).tolist()
         self._heap = self._ranked(self._order)
         self._fill()
 

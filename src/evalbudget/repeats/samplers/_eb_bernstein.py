@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 
@@ -11,8 +12,18 @@ from evalbudget.design import Cell, Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.samplers._base import RepeatSampler
 from evalbudget.repeats.samplers._objective import Objective
-from evalbudget.sampler import Allocation
+from evalbudget.sampler import Allocation, SamplerOptions
 from evalbudget.statistics._shrinkage import VariancePrior
+
+
+class EBBernsteinOptions(SamplerOptions, total=False):
+    """What samplers like it take besides their own arguments; see :class:`EBBernstein`."""
+
+    objective: str
+    weights: Sequence[float] | None
+    hold_out: bool
+    budget: int | None
+    warmup: int
 
 
 class EBBernstein(RepeatSampler):
@@ -27,7 +38,6 @@ class EBBernstein(RepeatSampler):
     No item is given up because its first scores agreed, and there is nothing to tune.
 
     Args:
-        design: one model, one rater.
         objective: ``worst-item``, ``mse`` or ``mean``.
         weights: w_i of the benchmark mean, shape (n_items,); equal if None; only ``mean`` uses them.
         hold_out: fix every reading's weight before it is seen and keep one reading of every item out of all
@@ -36,8 +46,7 @@ class EBBernstein(RepeatSampler):
         budget: readings that will be bought in all, if known; see RepeatSampler.
         warmup: readings of each item first; the held-out one is among them.
         bonus: c; None for sqrt(ln K), or sqrt(2 ln K) once every score of the warm-up was one of two values.
-        seed: of the order among equals.
-        max_failures: see Sampler.
+        common: see RepeatSampler.
 
     Raises:
         UnknownNameError: no such objective.
@@ -57,8 +66,7 @@ class EBBernstein(RepeatSampler):
         budget: int | None = None,
         warmup: int = 3,
         bonus: float | None = None,
-        seed: int = 0,
-        max_failures: int = 3,
+        **common: Unpack[SamplerOptions],
     ) -> None:
         self.objective = Objective.named(objective)
         least = 3 if hold_out else 2
@@ -69,14 +77,13 @@ class EBBernstein(RepeatSampler):
             warmup=warmup,
             hold_out=hold_out,
             budget=budget,
-            seed=seed,
-            max_failures=max_failures,
             options={
                 "objective": self.objective.value,
                 "weights": None if weights is None else tuple(weights),
                 "hold_out": hold_out,
                 "bonus": bonus,
             },
+            **common,
         )
         self.allocation = Allocation.WEIGHTED if hold_out else Allocation.ADAPTIVE
         self._weights_sq = _squared_weights(self.name, weights, design.n_items)

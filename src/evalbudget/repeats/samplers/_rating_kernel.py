@@ -5,12 +5,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.design import Cell, Design
-from evalbudget.repeats.samplers._eb_bernstein import EBBernstein
+from evalbudget.repeats.samplers._eb_bernstein import EBBernstein, EBBernsteinOptions
 from evalbudget.repeats.samplers._objective import Objective
 
 _MOST_LEVELS = 32
@@ -64,14 +65,7 @@ class RatingKernel(EBBernstein):
     32 levels, or hardly a level twice (a few items on a continuous scale), this is ``eb-bernstein``.
 
     Args:
-        design: one model, one rater.
-        objective: ``worst-item``, ``mse`` or ``mean``.
-        weights: w_i of the benchmark mean, shape (n_items,); equal if None; only ``mean`` uses them.
-        hold_out: see ``eb-bernstein``.
-        budget: readings that will be bought in all, if known; see RepeatSampler.
-        warmup: readings of each item first; the held-out one is among them.
-        seed: of the order among equals.
-        max_failures: see Sampler.
+        common: see EBBernstein; there is no bonus.
 
     Raises:
         UnknownNameError: no such objective.
@@ -79,29 +73,10 @@ class RatingKernel(EBBernstein):
     """
 
     name = "rating-kernel"
+    _common = EBBernsteinOptions
 
-    def __init__(
-        self,
-        design: Design,
-        *,
-        objective: str = Objective.WORST_ITEM,
-        weights: Sequence[float] | None = None,
-        hold_out: bool = True,
-        budget: int | None = None,
-        warmup: int = 3,
-        seed: int = 0,
-        max_failures: int = 3,
-    ) -> None:
-        super().__init__(
-            design,
-            objective=objective,
-            weights=weights,
-            hold_out=hold_out,
-            budget=budget,
-            warmup=warmup,
-            seed=seed,
-            max_failures=max_failures,
-        )
+    def __init__(self, design: Design, **common: Unpack[EBBernsteinOptions]) -> None:
+        super().__init__(design, **common)
         del self.options["bonus"]
         self._first_readings: _Log | None = _Log()
         self._kernel: _Kernel | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.samplers._base import RepeatSampler
 from evalbudget.repeats.samplers._objective import Objective
-from evalbudget.sampler import Allocation
+from evalbudget.sampler import Allocation, SamplerOptions
 
 
 class Robin(RepeatSampler):
@@ -19,13 +20,11 @@ class Robin(RepeatSampler):
     Without ``variances`` the first ``pilot`` readings of each item estimate them, once and for all.
 
     Args:
-        design: one model, one rater.
         variances: :math:`\sigma_i^2`, shape (n_items,), finite and >= 0; None to take them from a pilot.
         pilot: readings of each item in the pilot, at least 2; ignored when variances are given.
         objective: ``worst-item`` as in the paper, or ``mse`` / ``mean`` with :math:`\sigma_i^2/(n_i(n_i+1))`.
         warmup: at least this many readings of each item.
-        seed: of the order among equals.
-        max_failures: see Sampler.
+        common: see RepeatSampler.
 
     Raises:
         InvalidInputError: variances of another shape, negative or not finite; a pilot below 2.
@@ -44,8 +43,7 @@ class Robin(RepeatSampler):
         pilot: int = 10,
         objective: str = Objective.WORST_ITEM,
         warmup: int = 1,
-        seed: int = 0,
-        max_failures: int = 3,
+        **common: Unpack[SamplerOptions],
     ) -> None:
         self.objective = Objective.named(objective)
         known = None if variances is None else np.asarray(variances, dtype=float)
@@ -63,13 +61,12 @@ class Robin(RepeatSampler):
         super().__init__(
             design,
             warmup=max(warmup, 1 if known is not None else pilot),
-            seed=seed,
-            max_failures=max_failures,
             options={
                 "variances": None if known is None else tuple(known.tolist()),
                 "pilot": pilot,
                 "objective": self.objective.value,
             },
+            **common,
         )
         self.allocation = Allocation.FIXED if known is not None else Allocation.ADAPTIVE
         self._variances: list[float] = [] if known is None else known.tolist()

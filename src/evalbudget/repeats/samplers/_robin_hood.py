@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.samplers._base import RepeatSampler
-from evalbudget.sampler import Allocation
+from evalbudget.sampler import Allocation, SamplerOptions
 
 _SMALLEST_DENOMINATOR = 1e-3
 
@@ -22,12 +23,10 @@ class RobinHood(RepeatSampler):
     whose first ``t0`` scores all agree is never asked again: the plateau of the paper's Figure 5.
 
     Args:
-        design: one model, one rater.
         delta: .007 as in the paper's experiments gives t0 = 20.
         t0: readings of each item first; None for the published number.
         warmup: at least this many readings of each item (a host's own epochs).
-        seed: of the order among equals.
-        max_failures: see Sampler.
+        common: see RepeatSampler.
 
     Raises:
         InvalidInputError: delta is not strictly between 0 and 1, or t0 is below 2.
@@ -46,8 +45,7 @@ class RobinHood(RepeatSampler):
         delta: float = 0.007,
         t0: int | None = None,
         warmup: int = 1,
-        seed: int = 0,
-        max_failures: int = 3,
+        **common: Unpack[SamplerOptions],
     ) -> None:
         if not 0.0 < delta < 1.0:
             raise InvalidInputError(f"robin-hood got delta={delta:g}; it must lie strictly between 0 and 1")
@@ -55,13 +53,7 @@ class RobinHood(RepeatSampler):
         first = math.ceil(self._bonus) if t0 is None else t0
         if t0 is not None and t0 < 2:
             raise InvalidInputError(f"robin-hood got t0={t0}; a variance needs at least 2 readings")
-        super().__init__(
-            design,
-            warmup=max(warmup, first, 2),
-            seed=seed,
-            max_failures=max_failures,
-            options={"delta": delta, "t0": t0},
-        )
+        super().__init__(design, warmup=max(warmup, first, 2), options={"delta": delta, "t0": t0}, **common)
 
     def _urgency(self, item: int) -> float:
         n = self.n_read(item)

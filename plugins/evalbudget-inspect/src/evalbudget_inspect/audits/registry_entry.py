@@ -10,17 +10,16 @@ from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.log import EvalSample
 from inspect_ai.model import get_model, model_roles
-from rich.text import Text
 
 from evalbudget.audits.store import AuditRun, AuditSettings, AuditStore
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.audits.answers import JUDGE, TAG
 from evalbudget_inspect.audits.kept_answers import keep_answers
 from evalbudget_inspect.audits.labels_by_scorer import without_scorer
 from evalbudget_inspect.audits.scale_watch import ScaleWatch
 from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
-from evalbudget_inspect.host.private import ModelName, PrerequisiteError
-from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.host.private import ModelName
+from evalbudget_inspect.host.refusals import refusing
 from evalbudget_inspect.host.scoring import scorer_names
 from evalbudget_inspect.host.tasks import load_one
 from evalbudget_inspect.repeats.registry_entry import PREFIX, split_arguments
@@ -55,7 +54,7 @@ def audited_entry(**args: Any) -> Task:
         args: all prefixed with ``evalbudget.``: ``task``, ``store``, ``models`` and what the audit is set to;
             the others are the inner task's.
     """
-    try:
+    with refusing():
         ours, inner = split_arguments(args, ("task",))
         models = ours.pop("models", [])
         for name in ("task", "store"):
@@ -68,9 +67,6 @@ def audited_entry(**args: Any) -> Task:
         spec = ours.pop("task")
         settings = AuditSettings.of(models=models if isinstance(models, list) else [models], **ours)
         return _batch(load_one(spec, inner), settings)
-    except EvalbudgetError as ex:
-        refused(ex)
-        raise PrerequisiteError(Text(f"evalbudget: {ex}")) from ex
 
 
 def _batch(loaded: Task, settings: AuditSettings) -> Task:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalbudget.errors import did_you_mean
+from evalbudget.cli import SuggestingGroup
 from evalbudget_inspect.cli.audit import audit
 from evalbudget_inspect.cli.eval import budgeted_command
 from evalbudget_inspect.cli.leaderboard import leaderboard
@@ -23,8 +23,10 @@ Examples:
 """
 
 
-class _HostGroup(click.Group):
+class _HostGroup(SuggestingGroup):
     """Our commands first; every other subcommand is the host's, unchanged. The host takes long to import."""
+
+    unknown = "inspect has no command"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from evalbudget_inspect.host.private import host_cli
@@ -39,14 +41,6 @@ class _HostGroup(click.Group):
 
         theirs = host_cli.get_command(ctx, cmd_name)
         return None if theirs is None else _pass_through(cmd_name, theirs)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            hint = did_you_mean(args[0], self.list_commands(ctx))
-            raise click.UsageError(f"inspect has no command {args[0]!r}.{hint}", ctx)
-        return super().resolve_command(ctx, args)
 
 
 @click.group(

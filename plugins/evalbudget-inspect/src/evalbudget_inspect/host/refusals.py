@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from rich.text import Text
+
 from evalbudget.errors import EvalbudgetError
 from evalbudget_inspect.host.host_frames import held_by_caller
-from evalbudget_inspect.host.private import TaskDisplay, TaskError, TaskResult
+from evalbudget_inspect.host.private import PrerequisiteError, TaskDisplay, TaskError, TaskResult
 
 _refusals: list[EvalbudgetError] = []
 
@@ -15,6 +19,16 @@ _refusals: list[EvalbudgetError] = []
 def refused(error: EvalbudgetError) -> None:
     """Note a refusal."""
     _refusals.append(error)
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Have the host print what is refused within as what it is, and note it."""
+    try:
+        yield
+    except EvalbudgetError as ex:
+        refused(ex)
+        raise PrerequisiteError(Text(f"evalbudget: {ex}")) from ex
 
 
 def show_without_traceback() -> None:

@@ -56,6 +56,11 @@ def value_to_number(value: object, name: str, flag: str = "--score") -> float:
     )
 
 
+def kind_of(error: str) -> str:
+    """The message of a sample's error up to its arguments, so that the same errors are counted together."""
+    return error.partition("(")[0] or "error"
+
+
 def in_range(value: float, bounds: tuple[float, float] | None) -> bool:
     """Whether a score counts: a finite number, within the declared bounds."""
     return math.isfinite(value) and (bounds is None or bounds[0] <= value <= bounds[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect as introspection
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,16 +14,15 @@ from inspect_ai.model import Model
 from inspect_ai.scorer import Score, Scorer, Target, model_graded_fact, model_graded_qa
 from inspect_ai.solver import TaskState
 from inspect_ai.util import LimitExceededError, RegistryInfo
-from rich.text import Text
 
-from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
+from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import DEFAULT_ROTATION, check_seed
 from evalbudget.statistics import known_mean
 from evalbudget_inspect.host.current_run import current_run, scored_state
 from evalbudget_inspect.host.dict_scores import by_row
+from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.private import (
     SCORER_METRICS,
-    PrerequisiteError,
     TerminateSampleError,
     is_registry_object,
     registry_name,
@@ -30,13 +30,13 @@ from evalbudget_inspect.host.private import (
     scorer_metrics,
     scorer_register,
 )
-from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.host.refusals import refusing
 from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import METADATA, MetricList, mark_rotating, rotates, scorer_names, shaped
 from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
 from evalbudget_inspect.judges.panel import DEFAULT_ROLE, Panel, Prices
 from evalbudget_inspect.judges.panel_metrics import panel_estimates
-from evalbudget_inspect.judges.scorer_turns import Pass, Turns, TurnsMetadata, number_of
+from evalbudget_inspect.judges.scorer_turns import Pass, Turns, number_of
 
 GRADERS: dict[str, Callable[..., Scorer]] = {
     "model_graded_qa": model_graded_qa,
@@ -179,7 +179,7 @@ def _rotating(
         name=registry_name(factory, factory.__name__),
         metadata={
             SCORER_METRICS: shaped(own, metric, alone=True, by_key=by_row(metric)),
-            METADATA: TurnsMetadata(turns),
+            METADATA: LiveMetadata(turns.asked_for(), turns.told),
         },
     )
     registry_tag(factory, score, info, **arguments)
@@ -314,10 +314,7 @@ def _renamed(judges: tuple[JudgeModel, ...], names: Sequence[str] | None) -> tup
     given = _names(names, len(judges))
     if given is None:
         return judges
-    return tuple(
-        JudgeModel(name, judge.model, judge.config, judge.base_url, judge.model_args)
-        for name, judge in zip(given, judges, strict=True)
-    )
+    return tuple(replace(judge, name=name) for name, judge in zip(given, judges, strict=True))
 
 
 def _names(names: Sequence[str] | None, judges: int) -> list[str] | None:
@@ -349,7 +346,7 @@ def _registered(factory: Callable[..., Scorer]) -> None:
     known = list(introspection.signature(factory).parameters)
 
     def create(**arguments: Any) -> Scorer:
-        try:
+        with refusing():
             for option in arguments:
                 if option not in known:
                     raise UnknownNameError(f"argument of {factory.__name__}", option, known)
@@ -357,9 +354,6 @@ def _registered(factory: Callable[..., Scorer]) -> None:
                 raise InvalidInputError(f"which judges? Add -S {known[0]}=a,b,c")
             whole = {name: _whole_text(name, value) for name, value in arguments.items()}
             return factory(**whole)
-        except EvalbudgetError as ex:
-            refused(ex)
-            raise PrerequisiteError(Text(f"evalbudget: {ex}")) from ex
 
     create.__doc__ = factory.__doc__
     create.__annotations__["return"] = Scorer

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -54,9 +53,7 @@ class Seat:
         init_model_roles(self._roles)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         init_model_roles(self._before)
         if self.asked:
             self._called()
@@ -96,9 +93,7 @@ class Turn:
         self._before = _turn.set(self)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _turn.reset(self._before)
         if self.asked:
             self._called()

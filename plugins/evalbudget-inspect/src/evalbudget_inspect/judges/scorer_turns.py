@@ -207,6 +207,11 @@ class Turns:
         run = current_run()
         return self._passes.get(_key(run, None if run is not None else held_by_caller(EvalLog)))
 
+    def told(self) -> dict[str, Any]:
+        """What the judges of the pass in whose context this is called did so far; nothing before it began."""
+        current = self.current
+        return {} if current is None else {"panel": current.report()}
+
     def asked_for(self) -> dict[str, Any]:
         """What the user asked for."""
         return {**panel_asked_for(self.panel), "seed": self.seed}
@@ -248,21 +253,6 @@ def number_of(score: Score) -> float:
         return score_to_float(score, "scorer")
     except InvalidInputError:
         return float("nan")
-
-
-class TurnsMetadata(dict[str, Any]):
-    """A scorer's metadata that fills itself in when the host copies it into results."""
-
-    def __init__(self, turns: Turns) -> None:
-        super().__init__(turns.asked_for())
-        self._turns = turns
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
-        copy = dict(self)
-        current = self._turns.current
-        if current is not None:
-            copy["panel"] = current.report()
-        return copy
 
 
 def _key(run: Run | None, log: EvalLog | None) -> object:

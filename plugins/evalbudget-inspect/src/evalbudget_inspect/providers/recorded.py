@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import anyio
-from inspect_ai.model import ChatMessage, GenerateConfig, ModelAPI, ModelOutput, modelapi
-from inspect_ai.tool import ToolChoice, ToolInfo
+from inspect_ai.model import GenerateConfig, ModelAPI, modelapi
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.hooks import plugins
 from evalbudget.repeats.backtest import Draws, Pool
-from evalbudget_inspect.providers.reply import TEMPLATE, asked_cell, reply
+from evalbudget_inspect.providers.reply import TEMPLATE, AskedCell, OfflineModel
 
 
 @modelapi(name="recorded")
@@ -22,7 +20,7 @@ def recorded() -> type[ModelAPI]:
     return RecordedJudge
 
 
-class RecordedJudge(ModelAPI):
+class RecordedJudge(OfflineModel):
     """Replies with one of the ratings recorded for the sample, drawn with replacement.
 
     Which one depends on (seed, sample id, epoch) alone, as in ``evalbudget backtest``.
@@ -43,6 +41,8 @@ class RecordedJudge(ModelAPI):
         UnknownNameError: the file has no such rater or model.
     """
 
+    provider = "recorded"
+
     def __init__(
         self,
         model_name: str,
@@ -57,7 +57,7 @@ class RecordedJudge(ModelAPI):
         latency: float = 0.0,
         **_: Any,
     ) -> None:
-        super().__init__(model_name, base_url, api_key, [], config)
+        super().__init__(model_name, base_url, api_key, config, template, latency)
         if file is None:
             raise InvalidInputError(
                 f"recorded/{model_name} needs its scores: -M file=scores.npz, or for a role "
@@ -74,28 +74,12 @@ class RecordedJudge(ModelAPI):
         self._items = {name: i for i, name in enumerate(pool.items)}
         self._known = frozenset(scores.items)
         self._draws = Draws(pool, seed, 1)
-        self._template = template
-        self._latency = latency
 
-    async def generate(
-        self,
-        input: list[ChatMessage],  # noqa: A002
-        tools: list[ToolInfo],
-        tool_choice: ToolChoice,
-        config: GenerateConfig,
-    ) -> ModelOutput:
-        """Reply with the recorded rating of the sample this is called for."""
-        cell = asked_cell(f"recorded/{self.model_name}")
-        await anyio.sleep(self._latency)
+    def _rating(self, cell: AskedCell) -> float | None:
         if cell.item not in self._known:
             raise UnknownNameError("item in the recorded scores", cell.item, self._known)
         position = self._items.get(cell.item)
-        value = None if position is None else self._draw(position, cell.epoch - 1)
-        return reply(self.model_name, self._template, value)
-
-    def _draw(self, item: int, epoch: int) -> float:
-        row = self._draws.values[item]
-        return row[epoch] if epoch < len(row) else self._draws.further(item, epoch)
+        return None if position is None else self._draws.further(position, cell.epoch - 1)
 
 
 def _index(kind: str, name: str | None, names: tuple[str, ...]) -> int:

@@ -6,13 +6,11 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-import anyio
 import numpy as np
-from inspect_ai.model import ChatMessage, GenerateConfig, ModelAPI, ModelOutput, modelapi
-from inspect_ai.tool import ToolChoice, ToolInfo
+from inspect_ai.model import GenerateConfig, ModelAPI, modelapi
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.providers.reply import TEMPLATE, AskedCell, asked_cell, reply
+from evalbudget_inspect.providers.reply import TEMPLATE, AskedCell, OfflineModel
 
 
 @modelapi(name="simulated")
@@ -21,7 +19,7 @@ def simulated() -> type[ModelAPI]:
     return SimulatedJudge
 
 
-class SimulatedJudge(ModelAPI):
+class SimulatedJudge(OfflineModel):
     """Replies with a normal, rounded and clipped rating, or a Bernoulli one.
 
     A sample's own metadata ``simulated_mean`` and ``simulated_sd`` go before ``mean`` and ``sd``; the mean
@@ -48,6 +46,8 @@ class SimulatedJudge(ModelAPI):
         InvalidInputError: a share outside 0..1 or a negative sd.
     """
 
+    provider = "simulated"
+
     def __init__(
         self,
         model_name: str,
@@ -68,7 +68,7 @@ class SimulatedJudge(ModelAPI):
         latency: float = 0.0,
         **_: Any,
     ) -> None:
-        super().__init__(model_name, base_url, api_key, [], config)
+        super().__init__(model_name, base_url, api_key, config, template, latency)
         for name, share in (("fail", fail), ("unparsed", unparsed)):
             if not 0.0 <= share <= 1.0:
                 raise InvalidInputError(f"simulated/{model_name}: {name} is {share:g}; give a share in 0..1")
@@ -76,25 +76,15 @@ class SimulatedJudge(ModelAPI):
             raise InvalidInputError(f"simulated/{model_name}: sd is {sd:g}; give 0 or more")
         self._mean, self._sd, self._low, self._high, self._step = mean, sd, low, high, step
         self._bernoulli, self._fail, self._unparsed = bernoulli, fail, unparsed
-        self._seed, self._template, self._latency = seed, template, latency
+        self._seed = seed
 
-    async def generate(
-        self,
-        input: list[ChatMessage],  # noqa: A002
-        tools: list[ToolInfo],
-        tool_choice: ToolChoice,
-        config: GenerateConfig,
-    ) -> ModelOutput:
-        """Reply with a rating of the sample this is called for."""
-        cell = asked_cell(f"simulated/{self.model_name}")
-        await anyio.sleep(self._latency)
+    def _rating(self, cell: AskedCell) -> float | None:
         key = f"{self._seed}\0{self.model_name}\0{cell.item}\0{cell.epoch}"
         rng = np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]))
         luck = rng.random()
         if luck < self._fail:
             raise RuntimeError(f"simulated failure on sample {cell.item}, epoch {cell.epoch}")
-        value = None if luck < self._fail + self._unparsed else self._rate(cell, rng)
-        return reply(self.model_name, self._template, value)
+        return None if luck < self._fail + self._unparsed else self._rate(cell, rng)
 
     def _rate(self, cell: AskedCell, rng: np.random.Generator) -> float:
         stated = cell.metadata.get("simulated_mean", self._mean)

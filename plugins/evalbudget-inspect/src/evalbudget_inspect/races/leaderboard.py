@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from inspect_ai.log import EvalLog
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.races import Leaderboard
+from evalbudget.races import Leaderboard as Leaderboard
 from evalbudget_inspect.host.scoring import METADATA
 
 

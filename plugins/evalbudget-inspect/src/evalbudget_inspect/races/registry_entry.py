@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inspect_ai import Task, task
-from rich.text import Text
 
-from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean
+from evalbudget.errors import InvalidInputError, did_you_mean
 from evalbudget.flags import names_of
 from evalbudget.races import RaceConfig
 from evalbudget.races.flags import FLAGS
-from evalbudget_inspect.host.private import PrerequisiteError, parse_cli_args
-from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.host.private import parse_cli_args
+from evalbudget_inspect.host.refusals import refusing
 from evalbudget_inspect.host.tasks import arguments_of_task, load_one
 from evalbudget_inspect.races.task import name_of_arm, one_arm
 from evalbudget_inspect.repeats.registry_entry import split_arguments, take_spec
@@ -54,7 +53,7 @@ for _number in range(1, MOST_ARMS + 1):
 
 
 def _arm(number: int | None, args: dict[str, Any]) -> Task:
-    try:
+    with refusing():
         ours, inner = split_arguments(args, _OURS)
         spec = take_spec(ours)
         arms = ours.pop("arms", None)
@@ -72,9 +71,6 @@ def _arm(number: int | None, args: dict[str, Any]) -> Task:
         loaded = load_one(spec, inner | setting)
         labels = {name_of_arm(loaded.name, each): each for each, _ in settings}
         return one_arm(loaded, config, base=loaded.name, label=label, labels=labels, arguments=arguments)
-    except EvalbudgetError as ex:
-        refused(ex)
-        raise PrerequisiteError(Text(f"evalbudget: {ex}")) from ex
 
 
 def _check_setting(label: str, setting: Mapping[str, Any], taken: Sequence[str] | None) -> None:

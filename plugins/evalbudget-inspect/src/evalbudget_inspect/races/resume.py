@@ -18,7 +18,7 @@ from evalbudget.races import KnownCell
 from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.earlier_attempts import handed_back, is_begun, paid_for_nothing_of
-from evalbudget_inspect.host.score_values import in_range, score_to_float
+from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float
 from evalbudget_inspect.repeats.earlier_log import is_refused
 
 Score = tuple[str, str | None]
@@ -76,7 +76,7 @@ def _known(summary: EvalSampleSummary, score: Score, bounds: tuple[float, float]
     if is_refused(summary.metadata):  # the error it stands for is among its retries
         return KnownCell(key, None, retries, error="failed in an earlier run")
     if summary.error is not None:
-        return KnownCell(key, None, retries + 1, error=summary.error.partition("(")[0] or "error")
+        return KnownCell(key, None, retries + 1, error=kind_of(summary.error))
     entry = (summary.scores or {}).get(score[0])
     value = math.nan if entry is None else score_to_float(entry, *score)
     if not in_range(value, bounds):

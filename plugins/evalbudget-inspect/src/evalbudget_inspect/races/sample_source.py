@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 from inspect_ai import SampleSource
 from inspect_ai.dataset import Dataset, Sample
-from inspect_ai.log import EvalError, EvalSample
+from inspect_ai.log import EvalSample
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget_inspect.host.attempt_notes import add_to_note
 from evalbudget_inspect.host.current_run import Run, current_run
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import slice_dataset
 from evalbudget_inspect.host.refusals import refused
-from evalbudget_inspect.host.score_values import in_range, score_to_float
+from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float
 from evalbudget_inspect.host.sent_again import UNPAID, gave_up, pay_by, was_unpaid
 from evalbudget_inspect.races.coordinator import Arm, Coordinator, Group, coordinator_of
 from evalbudget_inspect.races.media import with_media
@@ -54,17 +54,16 @@ class RaceSource(SampleSource):
         self._dataset = dataset
         self._seats: dict[str, _Seat] = {}
 
-    @property
-    def coordinator(self) -> Coordinator | None:
-        """The race of the run in whose context this is called."""
+    def told(self) -> dict[str, Any]:
+        """Of the race and of the arm in whose context this is called; nothing before it has begun."""
         seat = self._current()
-        return None if seat is None else seat.coordinator
-
-    @property
-    def arm(self) -> Arm | None:
-        """The arm of the run in whose context this is called."""
-        seat = self._current()
-        return None if seat is None else seat.arm
+        coordinator, arm = (None, None) if seat is None else (seat.coordinator, seat.arm)
+        board = None if coordinator is None else coordinator.board()
+        if board is None or coordinator is None or arm is None:
+            return {}
+        name = coordinator.names[arm.index]
+        told = {"arm": name, "race_id": coordinator.race_id, "race": board.as_json}
+        return told | {"outcome": board.outcome, "dropped_at": board.of(name).dropped_at}
 
     # inspect's SampleSource
 
@@ -159,13 +158,10 @@ class RaceSource(SampleSource):
         arm = Arm(run, self.label, pool, known, unread)
         await coordinator.join(arm)
 
-        async def pays(samples: float) -> bool:
-            paid = coordinator.race is not None and coordinator.race.pays(arm.index, samples)
-            if paid:
-                await add_to_note(run.attempt, sent_again=samples)
-            return paid
+        def pays(samples: float) -> bool:
+            return coordinator.race is not None and coordinator.race.pays(arm.index, samples)
 
-        pay_by(run.spec.eval_id, pays)
+        pay_by(run.attempt, pays)
         return coordinator, arm
 
     def _pool(self, run: Run) -> dict[str, Sample]:
@@ -197,7 +193,7 @@ class RaceSource(SampleSource):
         name, key = self.group.score
         score: Score | None = (sample.scores or {}).get(name)
         if sample.error is not None:
-            return None, _kind(sample.error)
+            return None, kind_of(sample.error.message)
         if score is None and was_unpaid(sample):
             return None, UNPAID
         if score is None:
@@ -228,8 +224,3 @@ class RaceSource(SampleSource):
                 "for example --score-range 0..10"
             )
         )
-
-
-def _kind(error: EvalError) -> str:
-    """The kind of an error, so that like ones are counted together: RuntimeError, not its message."""
-    return error.message.partition("(")[0] or "error"

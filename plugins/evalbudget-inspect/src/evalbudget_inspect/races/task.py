@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 from inspect_ai import Task, task_with
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
-from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig
+from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
 from evalbudget_inspect.races.coordinator import Group
-from evalbudget_inspect.races.live_metadata import RaceMetadata
 from evalbudget_inspect.races.metrics import race_estimates
 from evalbudget_inspect.races.sample_source import RaceSource
-from evalbudget_inspect.repeats.task import check_task, driving_score, solvers_of
+from evalbudget_inspect.repeats.task import check_task, driving_score, setup_of, solvers_of
 
 Factory = Task | Callable[[], Task]
 
@@ -138,16 +138,16 @@ def one_arm(
     for number, sample in enumerate(dataset):
         if sample.id is None:  # as inspect would number them
             sample.id = number + 1
-    source = RaceSource(group, label, dataset)
+    source, asked = RaceSource(group, label, dataset), _asked(config, *deciding)
     adapted = task_with(
         task,
         dataset=source,
-        setup=[_setup(source), *solvers_of(task.setup)],
+        setup=[setup_of("race", source.before_solving), *solvers_of(task.setup)],
         scorer=[
             with_metrics(
                 scorer,
                 race_estimates(*deciding) if name == deciding[0] else None,
-                metadata=RaceMetadata(source, drives=name == deciding[0]),
+                metadata=LiveMetadata(asked, source.told if name == deciding[0] else dict),
                 before=source.before_scoring,
             )
             for scorer, name in zip(scorers, names, strict=True)
@@ -166,21 +166,21 @@ def one_arm(
     return adapted
 
 
+def _asked(config: RaceConfig, name: str, key: str | None) -> dict[str, Any]:
+    return {
+        "sampler": config.sampler,
+        "budget": config.budget,
+        "score": name if key is None else f"{name}.{key}",
+        "score_range": list(config.score_range) if config.score_range else None,
+        "seed": config.seed,
+        "history": config.history,
+        "options": json.loads(json.dumps(dict(config.options), default=str)),
+    }
+
+
 def _headline(scorer: str, key: str | None) -> HeadlineMetric:
     return HeadlineMetric(scorer=scorer, score=key, metric="estimate")
 
 
 def _made(task: Factory) -> Task:
     return task if isinstance(task, Task) else task()
-
-
-def _setup(source: RaceSource) -> Solver:
-    @solver(name="evalbudget_inspect/race")
-    def arm() -> Solver:
-        async def solve(state: TaskState, generate: Generate) -> TaskState:
-            await source.before_solving(state)
-            return state
-
-        return solve
-
-    return arm()

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from inspect_ai import Task, task
-from rich.text import Text
 
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import InvalidInputError
 from evalbudget.flags import names_of
-from evalbudget_inspect.host.private import PrerequisiteError
-from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.host.refusals import refusing
 from evalbudget_inspect.host.rewrite import NAME, arguments_of
 from evalbudget_inspect.host.tasks import load_one
 from evalbudget_inspect.repeats.flags import FLAGS
@@ -35,13 +33,10 @@ def budgeted_entry(**args: Any) -> Task:
             clashes, prefix ours: ``-T evalbudget.task=my.py -T evalbudget.budget=500 -T
             budget=the-tasks-own``.
     """
-    try:
+    with refusing():
         ours, inner = split_arguments(args, _OURS)
         spec = take_spec(ours)
         return budgeted(load_one(spec, inner), budget=ours.pop("budget", None), **ours)
-    except EvalbudgetError as ex:
-        refused(ex)
-        raise PrerequisiteError(Text(f"evalbudget: {ex}")) from ex
 
 
 def take_spec(ours: dict[str, Any]) -> str:

@@ -7,11 +7,12 @@ import math
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 from inspect_ai import SampleSource, Task, enqueue_sample
 from inspect_ai.dataset import Sample
-from inspect_ai.log import EvalError, EvalSample, EvalSpec, resolve_sample_attachments
+from inspect_ai.log import EvalSample, EvalSpec, resolve_sample_attachments
 from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
@@ -19,18 +20,17 @@ from inspect_ai.solver import TaskState
 from evalbudget import Allocation
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats import Repeat, Summary
-from evalbudget_inspect.host.attempt_notes import add_to_note
 from evalbudget_inspect.host.current_run import Run, current_run, is_cancelled
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
-from evalbudget_inspect.host.print_summaries import note
-from evalbudget_inspect.host.score_values import Seen, in_range, score_to_float
+from evalbudget_inspect.host.run_host import note
+from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.sent_again import UNPAID, gave_up, pay_by, was_unpaid
 from evalbudget_inspect.host.viewer import label
 from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.diagnostics import Diagnosis
+from evalbudget_inspect.repeats.diagnostics import Diagnosis, outcome
 from evalbudget_inspect.repeats.earlier_log import (
     NOT_RUN,
     NOT_RUN_AGAIN,
@@ -108,33 +108,25 @@ class BudgetedSource(SampleSource):
         """What drives the sampler, as the user would write it."""
         return self._score if self._key is None else f"{self._score}.{self._key}"
 
-    @property
-    def book(self) -> RepeatPurchase | None:
-        """The book of the run in whose context this is called."""
-        serving = self._current()
-        return serving.book if serving is not None else None
+    def told(self) -> dict[str, Any]:
+        """Of the run in whose context this is called: what was bought, and once all is read what it shows."""
+        run, serving = current_run(), self._current()
+        if run is None or serving is None or serving.book is None:
+            return {}
+        told = outcome(serving.book)
+        if not serving.book.purchase.finished:
+            return told
+        found = Diagnosis(serving.book, serving.rotation, self._bounds(serving))
+        told["per_item"] = found.per_item
+        if (judges := found.judges) is not None:
+            told["panel"] = judges
+        if (summary := self._summary(run.spec)) is not None:
+            told["summary"] = {"text": str(summary), **summary.as_json()}
+        return told
 
-    @property
-    def rotation(self) -> Rotation | None:
-        """The judges of the run in whose context this is called; None where they do not take turns."""
-        serving = self._current()
-        return serving.rotation if serving is not None else None
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
+    def _bounds(self, serving: _Serving) -> tuple[float, float] | None:
         """The range of the scores that drive, declared or known: the scores were C, I, P, N or the like."""
-        return self._bounds(self._current())
-
-    @property
-    def summary(self) -> Summary | None:
-        """The run in whose context this is called, in plain words."""
-        run = current_run()
-        return None if run is None else self._summary(run.spec)
-
-    def _bounds(self, serving: _Serving | None) -> tuple[float, float] | None:
-        if self.config.score_range is not None or serving is None:
-            return self.config.score_range
-        return serving.seen.range(accuracy=self._accuracy)
+        return self.config.score_range or serving.seen.range(accuracy=self._accuracy)
 
     def _summary(self, spec: EvalSpec) -> Summary | None:
         serving = self._servings.get(spec.eval_id)
@@ -333,14 +325,7 @@ class BudgetedSource(SampleSource):
                     serving.kept.expect(*cell.key)
         keys = book.begin(prior, begun=unread.samples, more=unread.more)
         serving.book = book
-
-        async def pays(samples: float) -> bool:
-            paid = book.pays(samples)
-            if paid:
-                await add_to_note(run.attempt, sent_again=samples)
-            return paid
-
-        pay_by(spec.eval_id, pays)
+        pay_by(run.attempt, book.pays)
         note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
 
@@ -409,14 +394,15 @@ class BudgetedSource(SampleSource):
             self._refused(refusal)
             raise refusal
         if score is None:
-            return None, _kind(sample.error) if sample.error is not None else f"no score from {self._score!r}"
+            missing = f"no score from {self._score!r}"
+            return None, missing if sample.error is None else kind_of(sample.error.message)
         try:
             value = score_to_float(score, self._score, self._key)
         except InvalidInputError as ex:
             self._refused(ex)
             raise
         if sample.error is not None:
-            return None, _kind(sample.error)
+            return None, kind_of(sample.error.message)
         given = score.value if self._key is None else score.value[self._key]  # type: ignore[index,call-overload]
         serving.seen.add(given)
         if not in_range(value, self.config.score_range):
@@ -445,8 +431,3 @@ class BudgetedSource(SampleSource):
 def _allocation(serving: _Serving) -> RepeatPurchase:
     assert serving.book is not None
     return serving.book
-
-
-def _kind(error: EvalError) -> str:
-    """The kind of an error, so that like ones are counted together: RuntimeError, not its message."""
-    return error.message.partition("(")[0] or "error"

@@ -13,6 +13,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.repeats import Repeat
 from evalbudget_inspect.host.dict_scores import by_row
+from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.scoring import (
     asks,
@@ -27,7 +28,7 @@ from evalbudget_inspect.judges.judge_names import Judges
 from evalbudget_inspect.judges.panel import Panel, Prices
 from evalbudget_inspect.judges.panel_metrics import panel_estimates
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.live_metadata import LiveMetadata
+from evalbudget_inspect.repeats.diagnostics import asked_for
 from evalbudget_inspect.repeats.metrics import budget_estimates
 from evalbudget_inspect.repeats.sample_source import BudgetedSource
 
@@ -122,7 +123,7 @@ def budgeted(
     adapted = task_with(
         task,
         dataset=source,
-        setup=[_setup(source), *solvers_of(task.setup)],
+        setup=[setup_of("budget", source.before_solving), *solvers_of(task.setup)],
         cleanup=_cleanup(source, task.cleanup),
         scorer=[
             _scorer(scorer, config, source, drives=scorer_name == name)
@@ -158,7 +159,7 @@ def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: b
     return with_metrics(
         scorer,
         metric,
-        metadata=LiveMetadata(source, drives=drives),
+        metadata=LiveMetadata(asked_for(config, source.scores_as), source.told if drives else dict),
         before=source.before_scoring,
         share=source.share,
         seat=source.seat if config.panel is not None else None,
@@ -256,16 +257,18 @@ def driving_score(wanted: str | None, names: Sequence[str]) -> tuple[str, str | 
     raise UnknownNameError("score", wanted, names)
 
 
-def _setup(source: BudgetedSource) -> Solver:
-    @solver(name="evalbudget_inspect/budget")
-    def budget() -> Solver:
+def setup_of(name: str, before: Callable[[TaskState], Awaitable[None]]) -> Solver:
+    """A solver that comes before the task's own, by its name in logs and what it calls."""
+
+    @solver(name=f"evalbudget_inspect/{name}")
+    def ours() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
-            await source.before_solving(state)
+            await before(state)
             return state
 
         return solve
 
-    return budget()
+    return ours()
 
 
 def _cleanup(

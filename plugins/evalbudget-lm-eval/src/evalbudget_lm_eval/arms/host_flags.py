@@ -26,6 +26,16 @@ _OF_ONE_MODEL = {
 }
 
 
+_SAME = (
+    *("num_fewshot", "batch_size", "max_batch_size", "device", "use_cache", "limit", "samples"),
+    *("check_integrity", "write_out", "log_samples", "system_instruction", "apply_chat_template"),
+    *("fewshot_as_multiturn", "gen_kwargs", "confirm_run_unsafe_code", "metadata"),
+)
+_CACHING = ("cache_requests", "rewrite_requests_cache", "delete_requests_cache")
+_SEEDS = ("random_seed", "numpy_random_seed", "torch_random_seed", "fewshot_random_seed")
+"""Options of ``simple_evaluate``: those that its config names alike, and those that it keeps together."""
+
+
 @dataclass(frozen=True)
 class HostFlags:
     """What the host's flags say.
@@ -129,30 +139,6 @@ def _one_task(config: EvaluatorConfig) -> tuple[TaskManager, Any]:
 
 def _options(config: EvaluatorConfig) -> dict[str, Any]:
     """As the host's own command makes them."""
-    seeds = config.seed or [None] * 4
-    caching = config.cache_requests
-    return {
-        "num_fewshot": config.num_fewshot,
-        "batch_size": config.batch_size,
-        "max_batch_size": config.max_batch_size,
-        "device": config.device,
-        "use_cache": config.use_cache,
-        "cache_requests": caching.get("cache_requests", False),
-        "rewrite_requests_cache": caching.get("rewrite_requests_cache", False),
-        "delete_requests_cache": caching.get("delete_requests_cache", False),
-        "limit": config.limit,
-        "samples": config.samples,
-        "check_integrity": config.check_integrity,
-        "write_out": config.write_out,
-        "log_samples": config.log_samples,
-        "system_instruction": config.system_instruction,
-        "apply_chat_template": config.apply_chat_template,
-        "fewshot_as_multiturn": config.fewshot_as_multiturn,
-        "gen_kwargs": config.gen_kwargs,
-        "random_seed": seeds[0],
-        "numpy_random_seed": seeds[1],
-        "torch_random_seed": seeds[2],
-        "fewshot_random_seed": seeds[3],
-        "confirm_run_unsafe_code": config.confirm_run_unsafe_code,
-        "metadata": config.metadata,
-    }
+    seeds = dict(zip(_SEEDS, config.seed or [None] * 4, strict=False))
+    caching = {name: config.cache_requests.get(name, False) for name in _CACHING}
+    return {name: getattr(config, name) for name in _SAME} | caching | seeds

@@ -26,7 +26,7 @@ from evalbudget_lm_eval.arms.metric import choose_metric
 from evalbudget_lm_eval.arms.one_task import documents_of, one_task, settings_of
 from evalbudget_lm_eval.audits.answers import refuse_unreadable
 from evalbudget_lm_eval.audits.arm import AuditArm
-from evalbudget_lm_eval.audits.judge import judge_identity
+from evalbudget_lm_eval.judges.filter import check_judges
 from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
 from evalbudget_lm_eval.run.record import AUDIT, Record
 
@@ -71,7 +71,7 @@ def go_on(order: Order, task_manager: TaskManager) -> Standing:
     metric, judge = None, None
     if settings.policy.asks_judge:
         metric = choose_metric(name, task, settings.judge, "--judge")
-        judge = judge_identity(name, task, metric)
+        judge = _judge_identity(name, task, metric)
     documents = documents_of(name, task, order.host)[: settings.items]
     design = settings.design([str(document) for document in documents], judge)
     asked = {"task": name, **settings_of(order.host), **({} if judge is None else {"judge": judge})}
@@ -152,3 +152,18 @@ def _record(
         known = [each for each in found if each is not None]
         scores = [score for _, score in known] if context.judged else None
         run.record(context, [answer for answer, _ in known], scores)
+
+
+def _judge_identity(name: str, task: Any, metric: str) -> dict[str, Any]:
+    """What is known of the judge that is audited: two that differ in any of it are two judges.
+
+    That is task, score and, where models judge, who they are and how they are asked.
+
+    Raises:
+        InvalidInputError: a judge cannot be used.
+    """
+    known: dict[str, Any] = {"score": metric, "task": name, "task version": str(task.VERSION)}
+    panel = check_judges(task)
+    if panel is not None:
+        known |= {f"judges' {what}": told for what, told in panel.identity.items()}
+    return known

@@ -1,11 +1,15 @@
-"""``--judge-prices judge=price,...``: what one call of each judge costs."""
+"""What several commands that read recorded scores ask alike: the task, and the judges' prices."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     from evalbudget.statistics._bounds import FloatArray
+
+TASK = click.option("--task", metavar="NAME", help="Of a folder with logs of several tasks, only this one's.")
 
 
 def parse_prices(text: str, judges: tuple[str, ...]) -> FloatArray:
