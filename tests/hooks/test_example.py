@@ -21,6 +21,7 @@ def test_it_is_discovered() -> None:
         "samplers": ("widest-range",),
         "samplers of audits": ("fixed-share",),
         "estimators": ("median",),
+        "scorers": ("last_number",),
     }
     assert plugins().sampler("widest-range").__module__ == "evalbudget_example.widest_range"
 
@@ -37,6 +38,7 @@ def test_it_uses_public_names_only() -> None:
     import evalbudget.repeats.estimates
     import evalbudget.repeats.samplers
     import evalbudget_example.fixed_share
+    import evalbudget_example.last_number
     import evalbudget_example.median
     import evalbudget_example.widest_range
 
@@ -47,11 +49,13 @@ def test_it_uses_public_names_only() -> None:
         "evalbudget.estimate": [name for name in vars(evalbudget.estimate) if not name.startswith("_")],
         "evalbudget.repeats.estimates": evalbudget.repeats.estimates.__all__,
         "evalbudget.repeats.samplers": evalbudget.repeats.samplers.__all__,
+        "evalbudget.scorer": ["Scorer"],
         "evalbudget_example.fixed_share": ["FixedShare"],
+        "evalbudget_example.last_number": ["LastNumber"],
         "evalbudget_example.median": ["Median"],
         "evalbudget_example.widest_range": ["WidestRange"],
     }
-    modules = ("fixed_share", "median", "widest_range")
+    modules = ("fixed_share", "last_number", "median", "widest_range")
     for module in (evalbudget_example, *(getattr(evalbudget_example, name) for name in modules)):
         tree = ast.parse(inspect.getsource(module))
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]

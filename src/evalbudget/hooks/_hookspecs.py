@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from evalbudget.repeats.estimates import Estimator
     from evalbudget.report._section import Section
     from evalbudget.sampler import Sampler
+    from evalbudget.scorer import Scorer
 
 PROJECT = "evalbudget"
 """Name of the pluggy project and of the entry-point group."""
@@ -55,6 +56,11 @@ def evalbudget_register_schedules() -> Sequence[type[JudgeSchedule]]:  # type: i
 @hookspec
 def evalbudget_register_estimators() -> Sequence[type[Estimator]]:  # type: ignore[empty-body]
     """Further estimates of a benchmark (``--estimators``), each with a unique ``name``."""
+
+
+@hookspec
+def evalbudget_register_scorers() -> Sequence[type[Scorer]]:  # type: ignore[empty-body]
+    """Scorers of answers (``--scorer``), each with a unique ``name``."""
 
 
 @hookspec

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from evalbudget.repeats.estimates import Estimator
     from evalbudget.report._section import Section
     from evalbudget.sampler import Sampler
+    from evalbudget.scorer import Scorer
 
 log = logging.getLogger(__name__)
 
@@ -130,6 +131,11 @@ class Plugins:
         return self._table("estimator")
 
     @property
+    def scorers(self) -> Mapping[str, type[Scorer]]:
+        """Scorers, by name."""
+        return self._table("scorer")
+
+    @property
     def reports(self) -> Mapping[str, type[Section]]:
         """Sections of reports, by name."""
         return self._table("report")
@@ -196,6 +202,14 @@ class Plugins:
             UnknownNameError: there is none; suggests the nearest.
         """
         return _named("estimator", name, self.estimators)
+
+    def scorer(self, name: str) -> type[Scorer]:
+        """The scorer of that name.
+
+        Raises:
+            UnknownNameError: there is none; suggests the nearest.
+        """
+        return _named("scorer", name, self.scorers)
 
     def open_scores(self, path: Path, task: str | None = None) -> RecordedScores:
         """Read recorded scores with the first plugin that knows the format.
@@ -276,6 +290,7 @@ class Plugins:
                     "samplers of audits": self._register(info, plugin, "audits", "sampler of audits"),
                     "schedules": self._register(info, plugin, "schedules", "schedule"),
                     "estimators": self._register(info, plugin, "estimators", "estimator"),
+                    "scorers": self._register(info, plugin, "scorers", "scorer"),
                     "reports": self._register(info, plugin, "reports", "report"),
                 }
             except PluginError:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from evalbudget.budget import Budget
 from evalbudget.design import Design
@@ -35,15 +36,17 @@ class RepeatConfig(RunConfig):
 
     Attributes:
         estimators: names of further ones, whose rows are wanted.
+        scorer: of a plugin, in place of the task's own; its range is declared with it. None for the task's.
 
     Raises:
-        UnknownNameError: no such sampler or estimator, or the sampler has no such option.
+        UnknownNameError: no such sampler, scorer or estimator, or the sampler has no such option.
         BudgetError: the budget cannot be read, or is not counted in scores.
         InvalidInputError: the sampler refuses an option's value, or has not what an estimator needs.
     """
 
     sampler: str = DEFAULT_SAMPLER
     estimators: tuple[str, ...] = ()
+    scorer: str | None = None
 
     def __post_init__(self) -> None:
         if self.budget is None:
@@ -53,6 +56,14 @@ class RepeatConfig(RunConfig):
         self._check_options(plugins().sampler(self.sampler), _NOT_OPTIONS)
         self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
         self._check_estimators()
+
+    @classmethod
+    def _of(cls, typed: Mapping[str, Any], **made: Any) -> Self:
+        """See RunConfig."""
+        name = typed.get("scorer")
+        if name and not typed.get("score_range"):
+            typed = {**typed, "score_range": plugins().scorer(name).score_range}
+        return super()._of(typed, **made)
 
     def _check_estimators(self) -> None:
         for estimator in self.further:

@@ -19,6 +19,11 @@ ESTIMATORS = Flag(
     "Further estimates of the benchmark, by name; evalbudget plugins lists those that are installed.",
     "NAME,...",
 )
+SCORER = Flag(
+    "scorer",
+    "Scorer of a plugin, in place of the task's own; evalbudget plugins lists those that are installed.",
+    "NAME",
+)
 REPEAT = Flag(
     "repeat",
     "generation: a fresh answer, scored; judge: the first answer, scored again.  [default: generation]",
@@ -32,4 +37,4 @@ SHARE = Flag(
 )
 """Where hosts run several tasks and models by one command, each by itself."""
 
-FLAGS = (BUDGET, SAMPLER, SCORE, SCORE_RANGE, ESTIMATORS, REPEAT, SAMPLER_SEED, SAMPLER_OPTION)
+FLAGS = (BUDGET, SAMPLER, SCORE, SCORE_RANGE, ESTIMATORS, SCORER, REPEAT, SAMPLER_SEED, SAMPLER_OPTION)

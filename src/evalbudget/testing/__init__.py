@@ -1,8 +1,8 @@
-"""For authors of samplers, audit policies and estimators: the contracts to keep, as base classes for pytest.
+"""For authors of samplers, policies, estimators and scorers: the contracts to keep, as classes for pytest.
 
 ::
 
-    from evalbudget.testing import AuditPolicyContract, EstimatorContract, SamplerContract
+    from evalbudget.testing import AuditPolicyContract, EstimatorContract, SamplerContract, ScorerContract
 
     class TestMySampler(SamplerContract):
         def make(self, design, seed):
@@ -14,6 +14,10 @@
     class TestMyEstimator(EstimatorContract):
         estimator = MyEstimator
 
+    class TestMyScorer(ScorerContract):
+        scorer = MyScorer
+        cases = (({"input": "2 + 2?", "target": "4"}, "It is 4.", 1.0),)
+
 Needs pytest, which evalbudget itself does not.
 """
 
@@ -24,11 +28,20 @@ pytest.register_assert_rewrite(
     "evalbudget.testing._contract",
     "evalbudget.testing._estimators",
     "evalbudget.testing._play",
+    "evalbudget.testing._scorers",
 )
 
 from evalbudget.testing._audits import AuditPolicyContract  # noqa: E402
 from evalbudget.testing._contract import SamplerContract  # noqa: E402
 from evalbudget.testing._estimators import EstimatorContract  # noqa: E402
 from evalbudget.testing._play import gaussian, play  # noqa: E402
+from evalbudget.testing._scorers import ScorerContract  # noqa: E402
 
-__all__ = ["AuditPolicyContract", "EstimatorContract", "SamplerContract", "gaussian", "play"]
+__all__ = [
+    "AuditPolicyContract",
+    "EstimatorContract",
+    "SamplerContract",
+    "ScorerContract",
+    "gaussian",
+    "play",
+]

@@ -1,4 +1,4 @@
-"""A third-party sampler, a third-party audit policy and a third-party estimator.
+"""A third-party sampler, audit policy, estimator and scorer.
 
 Every command of evalbudget loads every plugin, so that classes are imported when they are asked for.
 """
@@ -12,6 +12,7 @@ from evalbudget import Sampler, hookimpl
 if TYPE_CHECKING:
     from evalbudget.audits.policies import AuditPolicy
     from evalbudget.repeats.estimates import Estimator
+    from evalbudget.scorer import Scorer
 
 
 @hookimpl
@@ -36,3 +37,11 @@ def evalbudget_register_estimators() -> list[type[Estimator]]:
     from evalbudget_example.median import Median
 
     return [Median]
+
+
+@hookimpl
+def evalbudget_register_scorers() -> list[type[Scorer]]:
+    """As above, for ``--scorer``."""
+    from evalbudget_example.last_number import LastNumber
+
+    return [LastNumber]

@@ -37,6 +37,8 @@ class Config(RepeatConfig):
             self._check_panel(self.panel)
 
     def _check_panel(self, panel: Panel) -> None:
+        if self.scorer is not None:
+            raise InvalidInputError("--scorer and --judges both score in place of the task's own; drop one")
         if self.estimators:
             raise InvalidInputError(
                 "--estimators are of scores by one judge, and with judges that take turns scores differ by "

@@ -14,6 +14,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.repeats import Repeat
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.live_metadata import LiveMetadata
+from evalbudget_inspect.host.plugin_scorer import plugin_scorer
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.scoring import (
     asks,
@@ -46,6 +47,7 @@ def budgeted(
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
     estimators: str | Sequence[str] | None = None,
+    scorer: str | None = None,
     judges: Judges | None = None,
     rotation: str | None = None,
     judge_prices: Prices | None = None,
@@ -70,6 +72,7 @@ def budgeted(
         score_range: the smallest and the largest possible score, ``"1..10"``; with it every item gets a
             guaranteed interval, and a score outside counts as failed. C/I/P/N scores are within 0..1.
         estimators: names of further estimates of the benchmark that plugins bring, ``"median,mode"``.
+        scorer: of a plugin, in place of the task's own scorers.
         judges: models that take turns as the judge of an unmodified task: the role its scorers ask for is
             another one of them for each item and epoch. The estimate is then the mean of the judges' means.
         rotation: who scores what: ``cyclic`` (the default), ``random``, ``priced``, ``single``, or ``all``
@@ -88,6 +91,8 @@ def budgeted(
         def my_eval():
             return budgeted(base_task(), budget=2000)
     """
+    if scorer is not None:
+        task.scorer = [plugin_scorer(scorer)]
     scorers = check_task(task, "budgeted")
     names = scorer_names(scorers)
     name, key = driving_score(score, names)
@@ -103,6 +108,7 @@ def budgeted(
         seed=seed,
         score_range=score_range,
         estimators=estimators,
+        scorer=scorer,
         judges=judges,
         rotation=rotation,
         judge_prices=judge_prices,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
+from evalbudget_lm_eval.host.patched import patched
 from evalbudget_lm_eval.host.private import build_filter_ensemble
 from evalbudget_lm_eval.judges.filter import CyclicJudgeFilter, check_judges, filter_of
 from evalbudget_lm_eval.judges.readings import Judged, Readings
@@ -16,11 +17,10 @@ from evalbudget_lm_eval.judges.rows import NAME, judged, panel
 FILTER = "panel"
 
 
-@contextmanager
 def judged_by(
     options: Mapping[str, Any], tasks: Mapping[str, Any], *, scale: Sequence[float] | None = None
-) -> Iterator[None]:
-    """Within this block these judges score the tasks' answers, in place of the tasks' own metrics.
+) -> AbstractContextManager[None]:
+    """Within the block these judges score the tasks' answers, in place of the tasks' own metrics.
 
     A task with a ``CyclicJudgeFilter`` keeps its prompt, its scale and whatever else the options do not say.
 
@@ -30,36 +30,31 @@ def judged_by(
         scale: where neither the options nor the task have one.
 
     Raises:
-        InvalidInputError: a task does not generate answers, or a judge cannot be used.
+        InvalidInputError: within it, a task does not generate answers, or a judge cannot be used.
     """
-    changed: list[tuple[dict[str, Any], dict[str, Any], set[str]]] = []
-    try:
-        for name, task in tasks.items():
-            if getattr(task, "OUTPUT_TYPE", None) != "generate_until":
-                raise InvalidInputError(
-                    f"task {name!r} scores log-likelihoods ({getattr(task, 'OUTPUT_TYPE', '?')}), so there "
-                    "is no answer that judges could score; drop --judges, or the task"
-                )
-            own = filter_of(task)
-            told = {**(own.keywords if own is not None else {}), **options}
-            if scale is not None:
-                told.setdefault("scale", list(scale))
-            for holder, values in _changes(task, told, own is not None):
-                before = {key: holder[key] for key in values if key in holder}
-                changed.append((holder, before, set(values)))
-                holder.update(values)
-            check_judges(task)
-        yield
-    finally:
-        for holder, before, keys in reversed(changed):
-            for key in keys:
-                holder.pop(key, None)
-            holder.update(before)
+    return patched(_all_changes(options, tasks, scale))
+
+
+def _all_changes(
+    options: Mapping[str, Any], tasks: Mapping[str, Any], scale: Sequence[float] | None
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    for name, task in tasks.items():
+        if getattr(task, "OUTPUT_TYPE", None) != "generate_until":
+            raise InvalidInputError(
+                f"task {name!r} scores log-likelihoods ({getattr(task, 'OUTPUT_TYPE', '?')}), so there is no "
+                "answer that judges could score; drop --judges, or the task"
+            )
+        own = filter_of(task)
+        told = {**(own.keywords if own is not None else {}), **options}
+        if scale is not None:
+            told.setdefault("scale", list(scale))
+        yield from _changes(task, told, own is not None)
+        check_judges(task)
 
 
 def _changes(
     task: Any, options: dict[str, Any], judges_already: bool
-) -> Iterator[tuple[dict[str, Any], Any]]:
+) -> Iterator[tuple[Any, dict[str, Any]]]:
     """What to set on the task and on its configuration, from which the host writes what it ran."""
     if judges_already:
         ensembles = [
@@ -74,12 +69,12 @@ def _changes(
             )
             for ensemble in task._filters
         ]
-        yield vars(task), {"_filters": ensembles}
+        yield task, {"_filters": ensembles}
         return
     ours = build_filter_ensemble(FILTER, [[CyclicJudgeFilter, options]])
     rows = _Rows({NAME: panel})
     yield (
-        vars(task),
+        task,
         {
             "_filters": [ours],
             "multiple_target": 0,  # several targets are of no account: nothing is compared with them
@@ -90,7 +85,7 @@ def _changes(
     )
     shown = {"function": "evalbudget_lm_eval.CyclicJudgeFilter", **options}
     yield (
-        vars(task.config),
+        task.config,
         {
             "filter_list": [{"name": FILTER, "filter": [shown]}],
             "metric_list": [{"metric": NAME, "aggregation": "panel", "higher_is_better": True}],

@@ -30,6 +30,7 @@ def budgeted(
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
     estimators: str | Sequence[str] | None = None,
+    scorer: str | None = None,
     repeat: str | None = None,
     judges: str | Sequence[str | Mapping[str, Any]] | None = None,
     rotation: str | None = None,
@@ -52,6 +53,7 @@ def budgeted(
         score_range: the smallest and the largest possible score, ``"0..1"``; with it every document gets a
             guaranteed interval, and a score outside counts as failed.
         estimators: names of further estimates of the benchmark that plugins bring, ``"median,mode"``.
+        scorer: of a plugin, in place of the tasks' own metrics.
         repeat: ``generation`` (default): a repeat is a fresh answer, scored; ``judge``: the first answer of
             each document is scored again.
         judges: that take turns, in place of the tasks' own metrics; as in ``CyclicJudgeFilter``.
@@ -81,6 +83,7 @@ def budgeted(
         seed=seed,
         score_range=score_range,
         estimators=estimators,
+        scorer=scorer,
         repeat=repeat,
         judges=judges,
         rotation=rotation,
@@ -145,7 +148,7 @@ def evaluate_replaced(
         config = None if positional else config_of(tasks)
         if config is None:
             return original(lm, task_dict, *positional, **arguments)
-        with _judged(config, tasks):
+        with _rescored(config, tasks):
             if config.budget is None:
                 return original(lm, task_dict, **arguments)
             return run_budgeted(
@@ -161,7 +164,11 @@ def evaluate_replaced(
         _lock.release()
 
 
-def _judged(config: Config, tasks: Mapping[str, Any]) -> AbstractContextManager[None]:
+def _rescored(config: Config, tasks: Mapping[str, Any]) -> AbstractContextManager[None]:
+    if config.scorer is not None:
+        from evalbudget_lm_eval.repeats.plugin_scorer import scored_by
+
+        return scored_by(config.scorer, tasks)
     if config.judges is None:
         return nullcontext()
     from evalbudget_lm_eval.judges.on_tasks import judged_by

@@ -55,6 +55,8 @@ class Config(RepeatConfig):
                 f"--arm name=model:args ..., or --sampler {DEFAULT_SAMPLER}"
             )
         super().__post_init__()
+        if self.scorer is not None and self.judges is not None:
+            raise InvalidInputError("--scorer and --judges both score in place of the task's own; drop one")
         if self.judges is not None and self.estimators:
             raise InvalidInputError(
                 "--estimators are of scores by one judge, and with judges that take turns scores differ by "

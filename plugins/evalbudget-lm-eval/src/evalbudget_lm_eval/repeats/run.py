@@ -82,6 +82,8 @@ def run_budgeted(
         judges = {name: panel.identity for name, task in found.items() if (panel := panel_of(task))}
         if judges:
             run["judges"] = judges
+        if config.scorer is not None:
+            run["scorer"] = config.scorer
         if config.repeat is Repeat.JUDGE:
             run["repeat"] = config.repeat.value
         if answers is not None:

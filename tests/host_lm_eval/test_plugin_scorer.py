@@ -1,0 +1,54 @@
+"""``--scorer``: a plugin's scorer in place of a task's metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.host_lm_eval.judged_worlds import evaluate
+from tests.host_lm_eval.worlds import write_task
+
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_lm_eval import budgeted
+
+NAME = "last_number"
+
+
+def test_it_scores_in_place_of_the_tasks_metrics(tmp_path: Path) -> None:
+    folder = write_task(tmp_path / "tasks", n=8, doc_to_target="number {{text}}")  # nothing matches exactly
+    model = {"model": "evalbudget-test-coin", "apply_chat_template": False}
+    stock = evaluate(folder, "", "numbers", **model)
+    assert stock["results"]["numbers"]["exact_match,none"] == 0.0
+    with budgeted(budget="5x", scorer=NAME, journal="none"):
+        found = evaluate(folder, "", "numbers", **model)
+    rows = found["results"]["numbers"]
+    assert 0.0 < rows[f"{NAME},none"] < 1.0
+    assert 0.0 <= rows[f"{NAME}_lower,none"] <= rows[f"{NAME}_upper,none"] <= 1.0
+    assert not any("exact_match" in row for row in rows)
+    assert found["evalbudget"]["score_range"] == [0.0, 1.0]
+    for sample in found["samples"]["numbers"]:
+        assert sample[NAME] == (sample["resps"][0][0] == str(sample["doc_id"]))
+    again = evaluate(folder, "", "numbers", **model)
+    assert "exact_match,none" in again["results"]["numbers"]
+
+
+def test_what_it_cannot_score_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="last_number"), budgeted(budget="5x", scorer="last_nubmer"):
+        pass
+    with (
+        pytest.raises(InvalidInputError, match="drop one"),
+        budgeted(budget="5x", scorer=NAME, judges="dummy:model=a,dummy:model=b"),
+    ):
+        pass
+    folder = write_task(
+        tmp_path / "tasks",
+        output_type="multiple_choice",
+        doc_to_choice=["1", "2"],
+        doc_to_target=0,
+        metric_list=[{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
+    )
+    with (
+        pytest.raises(InvalidInputError, match="no answer that --scorer"),
+        budgeted(budget="1x", scorer=NAME),
+    ):
+        evaluate(folder, "", "numbers", model="evalbudget-test-coin", apply_chat_template=False)
