@@ -33,7 +33,8 @@ FACES = (
 """Packages whose names people may build on."""
 
 MODULES = (
-    *("budget", "design", "errors", "estimate", "flags", "journal", "outage", "sampler", "scale", "tables"),
+    *("budget", "design", "errors", "estimate", "flags", "journal", "outage"),
+    *("sampler", "scale", "scorer", "tables"),
     *("audits.flags", "judges.flags", "races.flags", "repeats.flags", "cli.flags"),
 )
 """Single files that are public too; all others begin with an underscore."""

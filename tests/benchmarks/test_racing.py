@@ -17,6 +17,7 @@ SECTIONS = (
     "draws",
     "until-right",
     "until-proved",
+    "plans",
     "wrong-winners",
     "histories",
     "matrices",

@@ -63,11 +63,13 @@ def test_worlds_are_drawn_from_items_that_all_answered() -> None:
 
 def test_a_race_is_planned_with_everything_beside_it() -> None:
     pilot = answers([0.9, 0.5, 0.5], 60, 1)
-    everything, race, uniform = plan_race(pilot, ["race", "uniform"], n_items=300)
+    everything, race, lucb = plan_race(pilot, ["race", "lucb"], n_items=300)
     assert (everything.evaluations, everything.evaluations_most) == (900, 900)
     assert 0 < race.evaluations <= race.evaluations_most < 900
     assert (race.proved, race.best) == (1.0, 1.0)
-    assert (uniform.evaluations, uniform.proved) == (900, 0.0)
+    assert race.evaluations < lucb.evaluations <= 900
+    with pytest.raises(InvalidInputError, match="ends without a proof"):
+        plan_race(pilot, ["race", "successive-rejects"])
     smaller = plan_race(pilot, n_items=40, n_worlds=5)
     assert smaller[0].evaluations == 120
     with pytest.raises(UnknownNameError, match="race"):
@@ -108,6 +110,9 @@ def test_an_audit_is_planned_with_everything_beside_it() -> None:
     assert 0 < audit.labels <= audit.labels_most < human.labels_most <= 800
     assert audit.cost <= audit.cost_most
     assert audit.decided == audit.right == 1.0
+    small = labelled(30, 2)
+    open_ended = plan_audit(small, ["pp-lucb"], n_worlds=4)[1]
+    assert (open_ended.decided, open_ended.labels) == (0.0, 60)  # no verdict: everything is left to label
     dear = plan_audit(labelled(80, 2), ["human-only"], n_items=400, n_worlds=8, label_price=1.0)[1]
     assert dear.cost == dear.labels
     with pytest.raises(InvalidInputError, match="no 'reference'"):
@@ -133,6 +138,7 @@ def test_the_commands(tmp_path: Path) -> None:
     assert [plan["sampler"] for plan in plans] == ["every model, every item", "race"]
     for given, message in [
         ([pilot, "--race", "--audit"], "give one of"),
+        ([pilot, "--race", "--model", "m1"], "--model is not for --race"),
         ([pilot, "--audit"], "no 'reference'"),
         ([pilot, "--race", "--score-range", "2..3"], "outside 2 to 3"),
         ([pilot, "--race", "--rater", "jugde"], "judge"),

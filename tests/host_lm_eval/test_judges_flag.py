@@ -172,7 +172,7 @@ def test_one_answer_is_scored_again_and_again(server: Server, file: str, tmp_pat
         assert sorted(epoch for _, epoch, *_ in own) == list(range(len(own)))
         assert len({judge for _, _, judge, _ in own}) == 3
     text = block["summary"]["text"]
-    assert "answers scored again" in text.replace("\n", " ")
+    assert "answers to these 6 items scored again (only judging random)" in " ".join(text.split())
     assert "asked again" not in text
     recorded = open_scores(out)
     assert recorded is not None

@@ -45,7 +45,8 @@ def test_settings_are_read() -> None:
         [("x", {"num_fewshot": 1}), ("y", {"num_fewshot": 2})],
     )
     assert [arm.name for arm in every_pair(models, settings)] == ["a x", "a y", "b x", "b y"]
-    assert [arm.name for arm in every_pair(models[:1], settings)] == ["x", "y"]
+    assert [arm.name for arm in every_pair(models[:1], settings)] == ["a x", "a y"]
+    assert [arm.name for arm in every_pair(models[:1], settings, named=False)] == ["x", "y"]
     assert every_pair(models, []) == models
 
 
@@ -62,6 +63,11 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("a={}", InvalidInputError, "has no settings"),
         ("a={x", InvalidInputError, "no JSON object"),
         ("gen_kwargs=3", InvalidInputError, "write gen_kwargs.temperature"),
+        ("gen_kwargs=3,gen_kwargs.x=1", InvalidInputError, "twice"),
+        ("num_fewshot=1,num_fewshot=2", InvalidInputError, "num_fewshot twice"),
+        ("num_fewshot=-1", InvalidInputError, "0 or more"),
+        ("num_fewshot=many", InvalidInputError, "0 or more"),
+        ('a={"tasks": ["b"]}', InvalidInputError, "name one task"),
     ],
 )
 def test_settings_that_cannot_be_read(text: str, error: type[Exception], message: str) -> None:
@@ -192,7 +198,10 @@ def test_settings_need_a_model_of_theirs(tmp_path: Path, own_tasks_only: None) -
             ["--model", "dummy", "--arm", "num_fewshot=0", "--arm", "gen_kwargs.x=1", "--arm", "a=dummy"],
             "--model is not for several models",
         ),
-        (["--model", "dummy", "--arm", "num_fewshot=0", "--arm", "num_fewshot=2"], "which lm-eval ignores"),
+        (
+            ["--model", "dummy", "--arm", "num_fewshot=0", "--arm", "num_fewshot=2"],
+            "ask the same in the same way",
+        ),
     ]:
         result = CliRunner().invoke(lm_eval_command, [*shared, *more])
         assert message in str(result.exception), (more, result.output, result.exception)

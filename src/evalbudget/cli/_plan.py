@@ -135,6 +135,14 @@ def plan(
         publish(text, json_path, table)
         return
     if race or audit:
+        for flag, given in {
+            "--model": model,
+            "--judge-prices": judge_prices,
+            "--one-generation": one_generation,
+            "--rescale": rescale,
+        }.items():
+            if given:
+                raise InvalidInputError(f"{flag} is not for --race and --audit; drop it")
         from evalbudget.cli._plan_comparisons import plan_audits, plan_races
 
         names = [name.strip() for name in samplers.split(",") if name.strip()]

@@ -194,7 +194,7 @@ class Summary:
             which = "This item" if rows["items"] == 1 else f"These {items}"
             again = "asked again (only repeats random)"
             if self.kept:
-                which = "This answer" if rows["items"] == 1 else f"These {int(rows['items']):,} answers"
+                which = "The answer to this item" if rows["items"] == 1 else f"The answers to these {items}"
                 again = "scored again (only judging random)"
             found += wrapped(f"{which} {again}: {ends}.", width)
         missing = self.items - int(rows["items"])

@@ -324,3 +324,15 @@ def test_stores_begun_with_an_earlier_version_are_gone_on_with(
     then = replace(design, config={names.get(name, name): value for name, value in design.config.items()})
     assert then.fingerprint == earlier
     assert AuditDesign.from_json(then.to_json()) == design
+    # the command that began it says nothing of batches, and batches grow now
+    now = policy.of({"n_models": 2, "n_items": 3, "seed": 4, "max_labels": 9})
+    grows = AuditDesign.of(now, ("a", "b"), ("x", "y", "z"), Scale(1, 10, 1))
+    assert grows.fingerprint != fingerprint
+    assert grows.as_far_as_known(design).fingerprint == fingerprint
+    fixed = AuditDesign.of(
+        policy.of({"n_models": 2, "n_items": 3, "labels_per_batch": 7}),
+        ("a", "b"),
+        ("x", "y", "z"),
+        Scale(1, 10, 1),
+    )
+    assert fixed.as_far_as_known(design).config["labels_per_batch"] == 7

@@ -71,23 +71,25 @@ def plan_audit(
         InvalidInferenceError: too few items have a score and a label of every system.
         UnknownNameError: no such policy or rater.
     """
+    pilot = pilot.select(rater=rater)
     n = len(pilot.items) if n_items is None else n_items
+    every = len(pilot.models) * n
     found: dict[str, list[tuple[float, float, bool, bool]]] = {name: [] for name in policies}
     for number, world in enumerate(worlds(pilot, n, n_worlds=n_worlds, seed=seed)):
         result = backtest_audits(
             world,
             policies,
             seeds=[seed],
-            rater=rater,
             score_range=score_range,
             judge_range=judge_range,
             prices=(1.0, label_price),
         )
         for row in result.rows:
-            found[row.sampler].append((row.audits, row.cost, row.decided == 1.0, row.correct == 1.0))
+            proved = row.decided == 1.0  # without a verdict, everything is left to label
+            bought = (row.audits, row.cost) if proved else (float(every), every * label_price)
+            found[row.sampler].append((*bought, proved, row.correct == 1.0))
         if progress is not None:
             progress(number + 1, n_worlds)
-    every = len(pilot.models) * n
     price = round(every * label_price)
     plans = [AuditPlan(EVERYTHING, every, every, price, price, 1.0, 1.0)]
     for name, own in found.items():

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 4
 
-_NAMED_NOW = {"price_judge": "judge_price", "price_label": "label_price", "batch": "labels_per_batch"}
+_BATCH = "labels_per_batch"
+_NAMED_NOW = {"price_judge": "judge_price", "price_label": "label_price", "batch": _BATCH}
 """Stores hold labels that people were paid for: those begun under earlier names are gone on with."""
 
 
@@ -108,8 +109,16 @@ class AuditDesign:
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     def as_far_as_known(self, other: AuditDesign) -> AuditDesign:
-        """The same; where nothing is known of the judge here or there, with what the other one has."""
-        return replace(self, judge=other.judge) if None in (self.judge, other.judge) else self
+        """The same, with what the other one has where nothing is said here: of the judge, and of batches.
+
+        Nothing said of the judge there counts too: then any judge will do.
+        """
+        judge = other.judge if None in (self.judge, other.judge) else self.judge
+        config = dict(self.config)
+        for name in (_BATCH, "batch"):  # its earlier name
+            if config.get(_BATCH, 0) is None and name in other.config:
+                config[_BATCH] = other.config[name]
+        return replace(self, judge=judge, config=config)
 
     def differences(self, other: AuditDesign) -> list[str]:
         """What differs, one line each: the value here, then that of ``other``."""

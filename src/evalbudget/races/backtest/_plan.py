@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
 
+from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.races.backtest._compare_samplers import backtest_race
 from evalbudget.recorded._scores import RecordedScores
@@ -52,7 +53,7 @@ def plan_race(
 
     Args:
         pilot: scores of two models or more.
-        samplers: registered names; those that cannot go on until the best is proved ask everything.
+        samplers: registered names of samplers that prove.
         n_items: of the evaluation planned; None for the pilot's.
         rater: whose scores decide; needed if there are several.
         score_range: the smallest and the largest possible score; None for 0 and 1.
@@ -64,17 +65,23 @@ def plan_race(
         Every model asked every item, then the samplers in their order.
 
     Raises:
-        InvalidInputError: a single model, several raters, or a score outside the range.
+        InvalidInputError: a single model, several raters, a score outside the range, or a sampler that ends
+            without a proof.
         InvalidInferenceError: too few items have a score of every model.
         UnknownNameError: no such sampler or rater.
     """
     chosen = pilot.select(rater=rater)
     n = len(chosen.items) if n_items is None else n_items
-    proves = {
-        name: {"until_proved": True}
-        for name in samplers
-        if "until_proved" in signature(plugins().sampler(name, Kind.MODELS)).parameters
-    }
+    proves = {}
+    for name in samplers:
+        takes = signature(plugins().sampler(name, Kind.MODELS)).parameters
+        if "delta" not in takes:
+            raise InvalidInputError(
+                f"sampler {name!r} ends without a proof, and a race is planned until the best is proved; use "
+                "race or lucb"
+            )
+        if "until_proved" in takes:
+            proves[name] = {"until_proved": True}
     found: dict[str, list[tuple[float, bool]]] = {name: [] for name in samplers}
     for number, world in enumerate(worlds(chosen, n, n_worlds=n_worlds, seed=seed)):
         result = backtest_race(

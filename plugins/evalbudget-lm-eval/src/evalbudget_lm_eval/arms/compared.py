@@ -52,8 +52,14 @@ class Compared:
         """
         found = load(manager, spec)
         tasks, groups = found["tasks"], found.get("groups") or {}
-        name = str(spec) if len(tasks) > 1 and spec in groups else "+".join(map(str, tasks))
+        name = str(spec) if len(tasks) > 1 and isinstance(spec, str) else "+".join(map(str, tasks))
         metrics = {str(task): choose_metric(task, each, wanted) for task, each in tasks.items()}
+        if len(set(metrics.values())) > 1:
+            (first, one), (other, another) = _two_that_differ(metrics)
+            raise InvalidInputError(
+                f"{name!r} has tasks with different scores ({one} of {first!r}, {another} of {other!r}), "
+                "whose mean says nothing; choose one that all have with --score, or race one of the tasks"
+            )
         for group in groups.values():
             for aggregated in group.aggregate_metric_list or ():
                 decides = any(metric.partition(",")[0] == aggregated.metric for metric in metrics.values())
@@ -80,3 +86,8 @@ class Compared:
     def item(self, task: str, doc_id: int) -> str:
         """The name of a document in a race."""
         return f"{task}/{doc_id}" if self.is_group else str(doc_id)
+
+
+def _two_that_differ(metrics: Mapping[str, str]) -> tuple[tuple[str, str], tuple[str, str]]:
+    first = next(iter(metrics.items()))
+    return first, next(each for each in metrics.items() if each[1] != first[1])

@@ -70,7 +70,7 @@ def read_flags(args: Sequence[str], arms: Sequence[Arm], settings: Sequence[Sett
     setup_logging()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # as the host's own command
     namespace, one = _parse(args, own_model=bool(settings) and not arms)
-    arms = every_pair([one] if one is not None else arms, settings)
+    arms = every_pair(arms if one is None else [one], settings, named=one is None)
     try:
         config = EvaluatorConfig.from_cli(namespace)
     except (ValueError, TypeError, OSError) as ex:

@@ -23,6 +23,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.run import cleaned
 from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.arms.settings import with_setting
+from evalbudget_lm_eval.host.fingerprint import fingerprint_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.unloaded import Unloaded
 from evalbudget_lm_eval.run.record import Kept, Record
@@ -148,22 +149,51 @@ class Stable:
     def _twin(self, arm: Arm) -> Any:
         """The loaded model of an arm that differs in settings only; None if there is none."""
         for each in self._alive:
-            other = each.arm
-            if not arm.is_live and (other.model, other.args) == (arm.model, arm.args):
+            if not arm.is_live and _differ_in_settings_only(each.arm, arm):
                 return _bare(each)
         return None
 
     def _load(self, entrant: Entrant, twin: Any) -> None:
         if entrant.primed is None:
-            self._open(entrant, entrant.arm if twin is None else replace(entrant.arm, model=twin))
-            if twin is not None and entrant.frame is not None:  # the host knows its class only
-                entrant.frame["config"]["model"] = entrant.arm.model
-                entrant.tracker.general_config_tracker.model_source = entrant.arm.model
-            facts = asdict(entrant.tracker.general_config_tracker)
-            entrant.kept.open(entrant.arm.description, {"frame": entrant.frame, "tracker": facts})
+            self._begin(entrant, twin)
+            self._begin_others(entrant)
         else:
             entrant.primed.lm = self._model(entrant.arm) if twin is None else self._cached(twin)
         entrant.loads += twin is None
+
+    def _begin(self, entrant: Entrant, twin: Any) -> None:
+        """Open an arm for the first time, and note what the host says of it."""
+        self._open(entrant, entrant.arm if twin is None else replace(entrant.arm, model=twin))
+        if twin is not None and not entrant.arm.is_live and entrant.frame is not None:
+            entrant.frame["config"]["model"] = entrant.arm.model  # the host knows its class only
+            entrant.tracker.general_config_tracker.model_source = entrant.arm.model
+        facts = asdict(entrant.tracker.general_config_tracker)
+        entrant.kept.open(entrant.arm.description, {"frame": entrant.frame, "tracker": facts})
+
+    def _begin_others(self, entrant: Entrant) -> None:
+        """Open the arms that differ in settings only, before anything is asked: some settings change nothing.
+
+        Raises:
+            InvalidInputError: two of them ask the same.
+        """
+        own = entrant.arm
+        asked: dict[str, str] = {}
+        for each in self.entrants:
+            if not _differ_in_settings_only(each.arm, own):
+                continue
+            if each.primed is None:
+                self._begin(each, _bare(entrant))
+            assert each.primed is not None
+            prompts = fingerprint_of(each.primed, named=False)
+            if prompts in asked:
+                raise InvalidInputError(
+                    f"arms {asked[prompts]} and {each.arm.name} ask the same in the same way: lm-eval does "
+                    "not heed what they differ in (num_fewshot where the task's YAML says 0, gen_kwargs "
+                    "where nothing is generated, fewshot_as_multiturn without a chat template); drop one"
+                )
+            asked[prompts] = each.arm.name
+            if each is not entrant:
+                each.primed.lm = None
 
     def _open(self, entrant: Entrant, arm: Arm) -> None:
         """Run the host's ``simple_evaluate`` up to the point where it would ask its first question."""
@@ -223,6 +253,12 @@ class Stable:
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+def _differ_in_settings_only(arm: Arm, other: Arm) -> bool:
+    if arm.is_live or other.is_live:
+        return arm.model is other.model
+    return (arm.model, arm.args) == (other.model, other.args)
 
 
 def _bare(entrant: Entrant) -> Any:

@@ -82,7 +82,7 @@ def own_tasks(
         documents: ids that are asked.
 
     Raises:
-        InvalidInputError: it cannot be loaded, is several, has other documents, or ignores a setting.
+        InvalidInputError: it cannot be loaded, is several, or has other documents.
         UnknownNameError: there is none of that name.
     """
     found: dict[str, tuple[str, Any, Any]] = {}
@@ -94,11 +94,6 @@ def own_tasks(
             _check_same_documents(*loaded[spec], name, task, documents)
         if TASK in arm.settings:
             found[arm.name] = (loaded[spec][0], spec, loaded[spec][1])
-        if arm.settings.get("num_fewshot") and loaded[spec][1].get_config("num_fewshot") == 0:
-            raise InvalidInputError(
-                f"arm {arm.name} has {arm.settings['num_fewshot']} shots, which lm-eval ignores for a task "
-                f"whose YAML says num_fewshot: 0, as that of {loaded[spec][0]!r} does; take that line out"
-            )
     return found
 
 

@@ -56,10 +56,10 @@ def parse_setting(text: str) -> Setting:
             raise InvalidInputError(f"--arm {text!r} is not KEY=VALUE,KEY=VALUE; for example {_EXAMPLE}")
         option, dot, inner = key.partition(".")
         read = next(iter(simple_parse_args_string(f"x={value}").values()), value)
-        if dot:
-            given.setdefault(option, {})[inner] = read
-        else:
-            given[option] = read
+        own = given.setdefault(option, {}) if dot else given
+        if not isinstance(own, dict) or (inner if dot else option) in own:
+            raise InvalidInputError(f"--arm {text!r} has {key} twice; give each setting once")
+        own[inner if dot else option] = read
     return text.strip(), checked(given, f"--arm {text.strip()}")
 
 
@@ -79,20 +79,26 @@ def checked(given: Any, where: str) -> Mapping[str, Any]:
         raise InvalidInputError(
             f"{where}: {_GENERATION} is {given[_GENERATION]!r}; write {_GENERATION}.temperature=0.7"
         )
+    shots, task = given.get("num_fewshot", 0), given.get(TASK, "")
+    if not isinstance(shots, int) or isinstance(shots, bool) or shots < 0:
+        raise InvalidInputError(f"{where}: num_fewshot is {shots!r}; it is a whole number, 0 or more")
+    if not isinstance(task, str):
+        raise InvalidInputError(f"{where}: {TASK} is {task!r}; name one task of lm-eval")
     return dict(given)
 
 
-def every_pair(models: Sequence[Arm], settings: Sequence[Setting]) -> list[Arm]:
-    """Each model with each setting; named by the setting alone where there is one model.
+def every_pair(models: Sequence[Arm], settings: Sequence[Setting], *, named: bool = True) -> list[Arm]:
+    """Each model with each setting.
 
     Args:
         models: with their arguments.
         settings: none, to leave the models as they are.
+        named: whether the user named the models, whose names then come before those of the settings.
     """
     if not settings:
         return list(models)
     return [
-        replace(model, name=name if len(models) == 1 else f"{model.name} {name}", settings=setting)
+        replace(model, name=f"{model.name} {name}" if named else name, settings=setting)
         for model in models
         for name, setting in settings
     ]
@@ -110,4 +116,6 @@ def with_setting(options: Mapping[str, Any], setting: Mapping[str, Any]) -> dict
         shared = options.get(_GENERATION) or {}
         shared = simple_parse_args_string(shared) if isinstance(shared, str) else shared
         own[_GENERATION] = {**shared, **own[_GENERATION]}
+    if own.get("apply_chat_template") and options.get("fewshot_as_multiturn") is None:
+        own.setdefault("fewshot_as_multiturn", True)  # as the host's command does
     return {**options, **own}

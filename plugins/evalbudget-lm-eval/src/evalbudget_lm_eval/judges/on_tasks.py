@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.run import cleaned
 from evalbudget_lm_eval.host.patched import patched
 from evalbudget_lm_eval.host.private import build_filter_ensemble
 from evalbudget_lm_eval.judges.filter import CyclicJudgeFilter, check_judges, filter_of
@@ -70,6 +71,11 @@ def _changes(
             for ensemble in task._filters
         ]
         yield task, {"_filters": ensembles}
+        listed = [
+            {**entry, "filter": [_shown(step, options) for step in entry["filter"]]}
+            for entry in task.config.filter_list or ()
+        ]
+        yield task.config, {"filter_list": listed or None}
         return
     ours = build_filter_ensemble(FILTER, [[CyclicJudgeFilter, options]])
     rows = _Rows({NAME: panel})
@@ -83,7 +89,7 @@ def _changes(
             "higher_is_better": lambda: {NAME: True},
         },
     )
-    shown = {"function": "evalbudget_lm_eval.CyclicJudgeFilter", **options}
+    shown = _shown({"function": CyclicJudgeFilter}, options)
     yield (
         task.config,
         {
@@ -92,6 +98,13 @@ def _changes(
             "process_results": None,
         },
     )
+
+
+def _shown(step: Mapping[str, Any], options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A step of a filter as the host writes it into results, which people publish: without keys of APIs."""
+    if step.get("function") is not CyclicJudgeFilter:
+        return step
+    return {"function": "evalbudget_lm_eval.CyclicJudgeFilter", **cleaned(options)}
 
 
 def _process(doc: object, results: Sequence[Readings]) -> dict[str, Judged]:

@@ -14,6 +14,7 @@ from lm_eval.api.registry import model_registry
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import split_entries
 from evalbudget.judges.schedules import parse_prices
+from evalbudget.run import without_secrets
 from evalbudget_lm_eval.judges.panel import JudgePanel
 
 _START = re.compile(r"\s*(?:(?P<name>[\w./-]+)=)?(?P<kind>[\w-]+)(?::(?!//).*)?", re.DOTALL)
@@ -40,6 +41,8 @@ def typed_panel(asked: Mapping[str, Any]) -> dict[str, Any]:
     prices = asked.get("judge_prices")
     if prices is not None:
         entries = prices.split(",") if isinstance(prices, str) else prices
+        if not isinstance(entries, Mapping | Sequence):
+            raise InvalidInputError(_NO_PRICE.format(entry=prices))
         if not isinstance(entries, Mapping):
             entries = parse_prices(map(str, entries), wrong=_NO_PRICE, twice=_NO_PRICE)
         options["prices"] = dict(entries)
@@ -49,25 +52,33 @@ def typed_panel(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _options(judges: Any) -> dict[str, Any]:
     if not isinstance(judges, str):
-        return {"judges": list(judges)}
+        return _of_parsed(judges, f"judges {judges!r}")
     text = judges.strip()
     if text.endswith((".yaml", ".yml", ".json")):
         path = Path(text)
         try:
             return _of_yaml(path.read_text(encoding="utf-8"), text)
-        except OSError as ex:
-            raise InvalidInputError(f"file of judges {text!r} cannot be read: {ex.strerror}") from ex
+        except (OSError, UnicodeDecodeError) as ex:
+            why = ex.strerror if isinstance(ex, OSError) else ex
+            raise InvalidInputError(f"file of judges {text!r} cannot be read: {why}") from ex
     if text[:1] in ("[", "{"):
-        return _of_yaml(text, text)
+        return _of_yaml(text, without_secrets(text))
     return {"judges": _in_a_row(text)}
 
 
-def _of_yaml(text: str, where: str) -> dict[str, Any]:
+def _read_yaml(text: str, where: str) -> Any:
     try:
-        found = yaml.safe_load(text)
+        return yaml.safe_load(text)
     except yaml.YAMLError as ex:
         problem = getattr(ex, "problem", None) or str(ex)
         raise InvalidInputError(f"judges {where!r} cannot be read as YAML: {problem}") from ex
+
+
+def _of_yaml(text: str, where: str) -> dict[str, Any]:
+    return _of_parsed(_read_yaml(text, where), where)
+
+
+def _of_parsed(found: Any, where: str) -> dict[str, Any]:
     if isinstance(found, Mapping) and "judges" in found:
         return dict(found)
     if isinstance(found, Mapping):
@@ -83,7 +94,7 @@ def _in_a_row(text: str) -> list[Any]:
     for part in split_entries(text):
         name, _, rest = (piece.strip() for piece in part.partition("="))
         if rest.startswith("{"):
-            judges.append(_named(name, yaml.safe_load(rest)))
+            judges.append(_named(name, _read_yaml(rest, without_secrets(part.strip()))))
             continue
         begins = _START.fullmatch(part)
         if begins and begins["kind"] in model_registry:
@@ -98,7 +109,7 @@ def _in_a_row(text: str) -> list[Any]:
         else:
             kind = _KIND.match(part)
             raise UnknownNameError(
-                "model of a judge:", kind[1] if kind else part.strip(), model_registry.keys()
+                "model of a judge:", kind[1] if kind else without_secrets(part.strip()), model_registry.keys()
             )
     return judges
 

@@ -148,6 +148,8 @@ def evaluate_replaced(
         config = None if positional else config_of(tasks)
         if config is None:
             return original(lm, task_dict, *positional, **arguments)
+        if config.budget is None:
+            _refuse_blocks(tasks)
         with _rescored(config, tasks):
             if config.budget is None:
                 return original(lm, task_dict, **arguments)
@@ -162,6 +164,15 @@ def evaluate_replaced(
     finally:
         host.evaluate = original
         _lock.release()
+
+
+def _refuse_blocks(tasks: Mapping[str, Any]) -> None:
+    for name, task in tasks.items():
+        if isinstance(getattr(task, "evalbudget", None), Config):
+            raise InvalidInputError(
+                f"task {name!r} brings a budget along (evalbudget: in its YAML), and judges named beside the "
+                "command come before it; give --budget too"
+            )
 
 
 def _rescored(config: Config, tasks: Mapping[str, Any]) -> AbstractContextManager[None]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from evalbudget import Allocation
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats import DEFAULT_SAMPLER, DEFAULT_SAMPLER_OF_PANELS, Repeat, RepeatConfig
 
 DEFAULT_ROUND = 32
@@ -68,6 +68,22 @@ class Config(RepeatConfig):
     def _check_without_budget(self) -> None:
         if self.judges is None or self.allocation is not Allocation.FIXED:
             super()._check_without_budget()
+        of_budgets = {
+            "--repeat judge": self.repeat is Repeat.JUDGE,
+            "--score": self.score is not None,
+            "--journal": self.journal is not None,
+            "--fresh": self.fresh,
+            "--in_flight": self.in_flight is not None,
+            "--vary_seed": self.vary_seed,
+            "--sampler_seed": self.seed != 0,
+            "--sampler_option": bool(self.options),
+        }
+        for flag, given in of_budgets.items():
+            if given:
+                raise BudgetError(
+                    f"{flag} needs a --budget: without one, judges score each answer of the host's own run, "
+                    "and once"
+                )
 
     @classmethod
     def of(cls, **typed: Any) -> Self:

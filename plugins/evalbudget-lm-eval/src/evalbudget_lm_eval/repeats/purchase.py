@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -147,18 +145,3 @@ class RepeatPurchase:
 def counted_by(config: Config) -> dict[str, Any]:
     """By what settings answers count as scores."""
     return {"score_range": None if config.score_range is None else list(config.score_range)}
-
-
-def fingerprint_of(primed: PrimedTasks) -> str:
-    """Short hash of everything the model is asked, to tell whether a journal belongs to these prompts."""
-    digest = hashlib.sha256()
-    for name in primed.names:
-        for doc in primed.documents(name):
-            for instance in primed.instances(name, doc):
-                digest.update(repr((name, doc, instance.request_type, instance.repeats)).encode())
-                digest.update(json.dumps(instance.args, default=_kind, sort_keys=True).encode())
-    return digest.hexdigest()[:16]
-
-
-def _kind(value: object) -> str:
-    return type(value).__name__  # pictures and sounds: what they are is in the document

@@ -59,7 +59,8 @@ def check_repeats(config: Config, primed: PrimedTasks) -> None:
 
 
 def _check_judging(config: Config, primed: PrimedTasks) -> None:
-    once = sum(primed.cost(name, doc) for name in primed.names for doc in primed.documents(name))
+    documents = {name: primed.documents(name) for name in primed.names}
+    once = sum(primed.cost(name, doc) for name, own in documents.items() for doc in own)
     for name in primed.names:
         panel = panel_of(primed.task(name))
         if panel is None:
@@ -67,15 +68,19 @@ def _check_judging(config: Config, primed: PrimedTasks) -> None:
                 f"--repeat judge scores the same answer again, and no judge scores task {name!r}: its "
                 "metrics would say the same each time. Name judges with --judges, or drop --repeat judge"
             )
-        if panel.is_stochastic:
+        cold = [judge.name for judge in panel.specs if judge.temperature == 0]
+        # in turn, on one response per document, no judge meets an answer twice before all have met it
+        turns = (
+            panel.rotation == "cyclic" and (primed.instances(name, documents[name][0])[0].repeats or 1) == 1
+        )
+        most = len(panel.judges) if turns and config.allocation is Allocation.FIXED else 1
+        if not cold or config.resolve_budget(once).amount <= most * once:
             continue
-        others = 1 if panel.calls_per_generation > 1 or panel.rotation == "single" else len(panel.judges)
-        if config.allocation is Allocation.FIXED and config.resolve_budget(once).amount <= others * once:
-            continue  # nobody is asked twice about the same answer
         raise InvalidInputError(
-            f"the judges of task {name!r} run at temperature 0, and --repeat judge scores the same answer "
-            "again: a judge would say the same each time. Give the judges gen_kwargs: {temperature: 1}, or "
-            f"use --sampler uniform with a --budget of {others}x or less"
+            f"{', '.join(cold)} of the judges of task {name!r} run at temperature 0, and --repeat judge "
+            "scores the same answer again: they would say the same each time. Give the judges gen_kwargs: "
+            "{temperature: 1}, or use --rotation cyclic and --sampler uniform with a --budget of "
+            f"{len(panel.judges)}x or less"
         )
 
 

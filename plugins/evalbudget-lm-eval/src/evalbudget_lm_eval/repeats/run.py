@@ -16,6 +16,7 @@ from evalbudget.repeats import Repeat, Summary
 from evalbudget.run import said_by
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
 from evalbudget_lm_eval.host.driving_metric import driving_score
+from evalbudget_lm_eval.host.fingerprint import fingerprint_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
 from evalbudget_lm_eval.judges.filter import check_judges, panel_of
@@ -23,7 +24,7 @@ from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config
 from evalbudget_lm_eval.repeats.kept_answers import Answers, KeptAnswers
 from evalbudget_lm_eval.repeats.output import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
-from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, counted_by, fingerprint_of
+from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, counted_by
 from evalbudget_lm_eval.repeats.refusals import check_budget, check_repeats
 from evalbudget_lm_eval.run.record import FOLDER, RUN, digest_of, state_of
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off, take_over_answers
@@ -138,7 +139,8 @@ class _Run:
             self._answers = KeptAnswers(book.primed, book.kept, {} if answers is None else answers.said)
         self.rounds = Rounds(book.primed, book.kept, self, heard=self._heard, seed=_seed(book))
         self._told = told
-        self._size = book.config.in_flight or max(DEFAULT_ROUND, at_once(book.primed.lm))
+        asked = [book.primed.lm] if self._answers is None else [book.primed.lm, *_judges_of(book)]
+        self._size = book.config.in_flight or max(DEFAULT_ROUND, sum(map(at_once, asked)))
         self._suspects: list[tuple[Asked, Exception]] = []
         """Nothing was answered since these failed: it is the server, or they cannot be answered."""
         self._continues = False
@@ -314,6 +316,13 @@ def _seed(book: RepeatPurchase) -> str:
     """Of local models: another one for each record of the same run, of which ``--fresh`` begins several."""
     path = book.record.path
     return f"{book.config.seed} {path.stem.rpartition('-')[2] if path and not book.config.journal else ''}"
+
+
+def _judges_of(book: RepeatPurchase) -> list[Any]:
+    """Models that judge, each once."""
+    panels = [panel for name in book.primed.names if (panel := panel_of(book.primed.task(name)))]
+    loaded = {id(lm): lm for panel in panels for lm in (judge.load() for judge in panel.specs)}
+    return list(loaded.values())
 
 
 def at_once(lm: Any) -> int:

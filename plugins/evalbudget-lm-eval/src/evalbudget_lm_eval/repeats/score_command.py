@@ -14,7 +14,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.arms.spelled_command import TYPED, SpelledCommand
 from evalbudget_lm_eval.host.flag_spelling import spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_RUNS
-from evalbudget_lm_eval.repeats.flags import IN_FLIGHT, VARY_SEED
+from evalbudget_lm_eval.repeats.flags import VARY_SEED
 
 EXAMPLES = """\b
 Examples:
@@ -30,9 +30,7 @@ Every other flag is lm-eval's own: see lm-eval run --help.
 """
 
 _GIVEN = ("--model", "--model_args", "--tasks", "--samples", "--limit", "--predict_only", "--repeat")
-FLAGS = tuple(
-    flag for flag in OF_RUNS if flag.name not in ("repeat", "scorer", VARY_SEED.name, IN_FLIGHT.name)
-)
+FLAGS = tuple(flag for flag in OF_RUNS if flag.name not in ("repeat", "scorer", VARY_SEED.name))
 
 
 @click.command(
@@ -49,7 +47,8 @@ FLAGS = tuple(
 def score_command(ctx: click.Context, /, path: Path, **given: Any) -> None:
     """Have judges score the answers of a finished run.
 
-    The task may have other metrics, or be judged already: the judges named here score in place of them.
+    PATH comes first. The task may have other metrics, or be judged already: the judges named here score in
+    place of them.
     """
     from evalbudget_lm_eval.host.unloaded import RECORDED
     from evalbudget_lm_eval.repeats.finished_run import answers_in
