@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,7 @@ class Known:
 
 
 def run(setting: Setting) -> Section:
-    seeds = setting.replications(8)
+    seeds = setting.replications(6)
     per_item = PER_ITEM[:2] if setting.quick else PER_ITEM
     budgets = tuple(f"{n}x" for n in per_item)
     sources = dict(known_beforehand(setting.quick))
@@ -112,7 +113,7 @@ def known_beforehand(quick: bool) -> Iterator[tuple[str, list[Known]]]:
 
 
 def _known(
-    values: NDArray[np.floating],  # type: ignore[type-arg]
+    values: NDArray[np.floating[Any]],
     sources: Sequence[str],
     categories: Sequence[str] | None,
     prompts: NDArray[np.str_] | None,
