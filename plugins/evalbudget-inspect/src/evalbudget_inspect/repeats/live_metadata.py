@@ -19,7 +19,7 @@ class LiveMetadata(dict[str, Any]):
     """
 
     def __init__(self, source: BudgetedSource, *, drives: bool) -> None:
-        super().__init__(asked_for(source.config, source.scores_as))
+        super().__init__(asked_for(source.config, source.scores_as, source.beside))
         self._source = source
         self._drives = drives
 
