@@ -27,7 +27,7 @@ from repeats_sections.page import Entry, read_entries, write_docs
 from repeats_sections.replays import RECOMMENDED, REFERENCES
 from repeats_sections.section import Progress, Section, Setting
 
-SECTIONS = ("judges", "bias", "sequences", "coverage", "speed")
+SECTIONS = ("judges", "bias", "sequences", "coverage", "several-scores", "features", "speed")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -95,7 +95,7 @@ def main(
 
 
 def _runner(name: str) -> Callable[[Setting], Section]:
-    run: Callable[[Setting], Section] = import_module(f"repeats_sections.{name}").run
+    run: Callable[[Setting], Section] = import_module(f"repeats_sections.{name.replace('-', '_')}").run
     return run
 
 

@@ -30,9 +30,17 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         SuccessiveRejects,
         UniformRacing,
     )
-    from evalbudget.repeats.samplers import Auto, EBBernstein, RatingKernel, Robin, RobinHood, Uniform
+    from evalbudget.repeats.samplers import (
+        Auto,
+        EBBernstein,
+        Joint,
+        RatingKernel,
+        Robin,
+        RobinHood,
+        Uniform,
+    )
 
-    repeats: list[type[Sampler]] = [Auto, Uniform, Robin, RobinHood, EBBernstein, RatingKernel]
+    repeats: list[type[Sampler]] = [Auto, Uniform, Robin, RobinHood, EBBernstein, RatingKernel, Joint]
     models: list[type[Sampler]] = [
         UniformRacing,
         UCBE,

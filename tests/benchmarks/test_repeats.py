@@ -39,8 +39,22 @@ def recorded(folder: Path) -> None:
     np.savez(folder / "judge_repeats.npz", allow_pickle=False, scores=scores, **names)
 
 
-@pytest.mark.parametrize("section", ["bias", "sequences", "coverage", "speed"])
-def test_a_section_runs(section: str, tmp_path: Path) -> None:
+def recorded_stories(folder: Path) -> None:
+    """A stand-in in the layout of hanna_multijudge.npz: 3 systems, 10 stories, 2 criteria, 8 raters."""
+    rng = np.random.default_rng(1)
+    scores = np.clip(rng.normal(3.0, 1.0, size=(3, 20, 8, 1)), 1, 5).astype(np.float32)
+    scores[0, 3, 2] = np.nan
+    names = {"models": list("abc"), "items": [f"{i // 2}/{'XY'[i % 2]}" for i in range(20)]}
+    categories, raters = ["X", "Y"] * 10, [str(r) for r in range(8)]
+    file = folder / "hanna_multijudge.npz"
+    np.savez(file, allow_pickle=False, scores=scores, raters=raters, categories=categories, **names)
+
+
+@pytest.mark.parametrize("section", ["bias", "sequences", "coverage", "several-scores", "features", "speed"])
+def test_a_section_runs(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded(tmp_path)
+    recorded_stories(tmp_path)
+    monkeypatch.setenv("EVALBUDGET_DATA", str(tmp_path))
     out = tmp_path / "figures.json"
     result = invoke(section, "--quick", "--json", str(out))
     assert result.exit_code == 0
@@ -92,6 +106,54 @@ def test_absent_data_are_said_and_leave_the_page_alone(
     result = invoke("judges", "--write-docs", "--docs", str(tmp_path / "docs"))
     assert "not measured: judge_repeats.npz was not found; set EVALBUDGET_DATA" in result.stdout
     assert not (tmp_path / "docs").exists()
+
+
+def test_a_joint_reading_is_one_recorded_reading_with_all_its_scores() -> None:
+    together: Any = importlib.import_module("repeats_sections.together")
+    values = np.arange(8.0) + 100 * np.arange(3)[:, None, None] + 10 * np.arange(2)[:, None]
+    values[1, 0, 4] = values[2, 1, :3] = np.nan
+    world = together.together("w", values, ["a", "b"], [1.0, 1.0])
+    assert world.pools[0].items == world.pools[1].items == ("item 0", "item 1")  # item 2 has 5 complete
+    assert world.pools[1].counts.tolist() == [8, 7]
+    draws = [together.Draws(pool, 3, 40).values for pool in world.pools]
+    assert (np.array(draws[1]) - np.array(draws[0]) == 10).all()
+    assert 104.0 not in draws[0][1]
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_log_variances_of_a_normal_world_are_correlated_as_said(correlation: float) -> None:
+    together: Any = importlib.import_module("repeats_sections.together")
+    world = together.normal_world(correlation, 2000)
+    logs = np.log([pool.variances / scale**2 for pool, scale in zip(world.pools, world.ranges, strict=True)])
+    assert np.corrcoef(logs)[np.triu_indices(4, 1)] == pytest.approx(correlation, abs=0.07)
+    assert logs.std(axis=1) == pytest.approx(1, abs=0.05)
+    draws = [np.array(together.Draws(pool, 3, 40).values)[:, 0] for pool in world.pools]
+    assert np.abs(np.corrcoef(draws)[np.triu_indices(4, 1)]).max() < 0.07
+
+
+def test_earlier_logs_are_shrunk_and_what_they_lack_is_the_pools() -> None:
+    features: Any = importlib.import_module("repeats_sections.features")
+    scores = np.array([[1.0, 3.0, np.nan], [5.0, 5.0, 5.0], [np.nan] * 3])
+    log_variance, mean = features.earlier(scores)
+    m, q = 1.0, (4 / 3 + 0) / 2  # s^2 = 2 and 0, with 1 and 2 degrees of freedom
+    kappa = 2 + 2 / (q - m * m + 2.0 / 2)
+    assert np.exp(log_variance) == pytest.approx([(kappa * m + 2) / (kappa + 1), kappa * m / (kappa + 2), m])
+    assert mean == pytest.approx([2.0, 5.0, np.nanmean(scores)])
+
+
+def test_a_win_is_a_tenth_at_two_budgets_beyond_noise_and_nowhere_worse() -> None:
+    several: Any = importlib.import_module("repeats_sections.several_scores")
+    win, noisy, near, worse = (
+        several.Average(*numbers) for numbers in ((0.8, 0.05), (0.8, 0.15), (0.95, 0.01), (1.1, 0.04))
+    )
+    for ratios, won in (
+        ([win, win, near], True),
+        ([win, near, noisy], False),
+        ([win, win, worse], False),
+        ([win, win, several.Average(1.1, 0.06)], True),
+    ):
+        named = [(str(place), one) for place, one in enumerate(ratios)]
+        assert several.verdict("it wins", named).reached is won
 
 
 def test_distributions_are_exact() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,13 +30,14 @@ from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 
 
-def asked_for(config: Config, score: str) -> dict[str, Any]:
-    """What the user asked for."""
+def asked_for(config: Config, score: str, beside: Sequence[str] = ()) -> dict[str, Any]:
+    """What the user asked for: the score that drives the sampler, and those that drive it beside it."""
     asked: dict[str, Any] = {
         "sampler": config.sampler,
         "budget": config.budget,
         "repeat": config.repeat.value,
         "score": score,
+        **({"beside": list(beside)} if beside else {}),
         "score_range": list(config.score_range) if config.score_range else None,
         **({"estimators": list(config.estimators)} if config.estimators else {}),
         "seed": config.seed,

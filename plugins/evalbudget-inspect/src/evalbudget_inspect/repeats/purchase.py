@@ -132,14 +132,20 @@ class RepeatPurchase:
             self._peak = max(self._peak, self._running)
 
     def completed(
-        self, key: Key, value: float | None, *, attempts: int = 1, error: str | None = None
+        self,
+        key: Key,
+        value: float | None,
+        *,
+        attempts: int = 1,
+        error: str | None = None,
+        beside: tuple[float, ...] = (),
     ) -> None:
         """The host is done with this cell, after so many paid attempts in this and earlier runs."""
         flight = self._land(key)
         if flight is not None and value is None:
             self.purchase.fail(flight.request, error, cost=float(attempts))
         elif flight is not None:
-            self.purchase.tell(Reading(flight.request, value, float(attempts), error))
+            self.purchase.tell(Reading(flight.request, value, float(attempts), error, beside))
         elif key[0] in self._index:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back

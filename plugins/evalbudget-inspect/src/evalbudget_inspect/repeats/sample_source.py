@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,6 +74,7 @@ class BudgetedSource(SampleSource):
         config: what the user asked for.
         dataset: the task's samples, as the host will number them.
         score: which score drives the sampler: scorer name, and key if its scores are dicts.
+        beside: further scores that drive it too.
         refused: called with every refusal, so that a command can tell it from the host's own errors.
         accuracy: the score's own metrics include the host's ``accuracy``.
         told: where judges take turns, a scorer is known to ask them.
@@ -88,8 +89,10 @@ class BudgetedSource(SampleSource):
         refused: Callable[[EvalbudgetError], None],
         accuracy: bool = False,
         told: bool = True,
+        beside: Sequence[tuple[str, str | None]] = (),
     ) -> None:
         self.config = config
+        self._beside = tuple(beside)
         self._told = told
         self._seed = samples
         self._score, self._key = score
@@ -107,6 +110,11 @@ class BudgetedSource(SampleSource):
     def scores_as(self) -> str:
         """What drives the sampler, as the user would write it."""
         return self._score if self._key is None else f"{self._score}.{self._key}"
+
+    @property
+    def beside(self) -> list[str]:
+        """The further scores that drive the sampler, in the same way."""
+        return [name if key is None else f"{name}.{key}" for name, key in self._beside]
 
     def told(self) -> dict[str, Any]:
         """Of the run in whose context this is called: what was bought, and once all is read what it shows."""
@@ -172,12 +180,16 @@ class BudgetedSource(SampleSource):
             logger.warning(unused)
         self._pass_on(serving, (str(sample.id), sample.epoch))
         value, error = self._read(serving, sample)
+        beside: tuple[float, ...] = ()
+        if value is not None and self._beside:
+            beside, error = self._read_beside(sample)
+            value = value if error is None else None
         key = (str(sample.id), sample.epoch)
         if serving.rotation is not None and key[0] in book.items:
             dropped = serving.rotation.note(*key, scored=value is not None)
             if dropped is not None:
                 logger.warning(dropped)
-        book.completed(key, value, attempts=paid_attempts(sample), error=error)
+        book.completed(key, value, attempts=paid_attempts(sample), error=error, beside=beside)
         self._warn_if_identical(serving, book)
         self._ask(serving)
         return None
@@ -409,14 +421,34 @@ class BudgetedSource(SampleSource):
             return None, "unscored" if math.isnan(value) else "score outside the declared range"
         return value, None
 
+    def _read_beside(self, sample: EvalSample) -> tuple[tuple[float, ...], str | None]:
+        """The further scores, or why one of them is none."""
+        found = []
+        for name, key in self._beside:
+            score = (sample.scores or {}).get(name)
+            if score is None:
+                return (), f"no score from {name!r}"
+            try:
+                value = score_to_float(score, name, key)
+            except InvalidInputError as ex:
+                self._refused(ex)
+                raise
+            if not in_range(value, self.config.score_range):
+                return (), "unscored" if math.isnan(value) else "score outside the declared range"
+            found.append(value)
+        return tuple(found), None
+
     def _counts(self, scores: Mapping[str, Score]) -> bool:
-        """Whether an earlier run's scores have one that the sampler was told."""
-        score = scores.get(self._score)
-        try:
-            value = math.nan if score is None else score_to_float(score, self._score, self._key)
-        except InvalidInputError:  # said when the host hands the sample over
-            return False
-        return in_range(value, self.config.score_range)
+        """Whether an earlier run's scores are those that the sampler was told."""
+        for name, key in ((self._score, self._key), *self._beside):
+            score = scores.get(name)
+            try:
+                value = math.nan if score is None else score_to_float(score, name, key)
+            except InvalidInputError:  # said when the host hands the sample over
+                return False
+            if not in_range(value, self.config.score_range):
+                return False
+        return True
 
     def _warn_if_identical(self, serving: _Serving, book: RepeatPurchase) -> None:
         purchase = book.purchase

@@ -12,6 +12,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.repeats import Repeat
+from evalbudget.repeats.samplers import Joint
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.plugin_scorer import plugin_scorer
@@ -43,7 +44,7 @@ def budgeted(
     budget: str | int | None = None,
     sampler: str | None = None,
     repeat: str | None = None,
-    score: str | None = None,
+    score: str | Sequence[str] | None = None,
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
     estimators: str | Sequence[str] | None = None,
@@ -67,7 +68,9 @@ def budgeted(
             see the scores of ``judges`` with the judges' deviations taken out.
         repeat: ``generation`` (default): a repeat is a fresh epoch; ``judge``: the first generation of each
             item is kept and scored again.
-        score: the scorer whose scores drive the sampler, ``name`` or ``name.key``; default the first.
+        score: the scorer whose scores drive the sampler, ``name`` or ``name.key``; default the first. With
+            several, ``"a,b.key"``, on the scale ``score_range``, the sampler is ``joint``. The summary and
+            the item table are about the first, every scorer's metrics about its own scores.
         seed: of the sampler.
         score_range: the smallest and the largest possible score, ``"1..10"``; with it every item gets a
             guaranteed interval, and a score outside counts as failed. C/I/P/N scores are within 0..1.
@@ -95,11 +98,14 @@ def budgeted(
         task.scorer = [plugin_scorer(scorer)]
     scorers = check_task(task, "budgeted")
     names = scorer_names(scorers)
-    name, key = driving_score(score, names)
-    require_key(scorers[names.index(name)], name, key, "--score")
+    (name, key), *beside = driving = driving_scores(score, names)
+    for scorer_name, scorer_key in driving:
+        require_key(scorers[names.index(scorer_name)], scorer_name, scorer_key, "--score")
     turns = {n: rotates(scorer) for n, scorer in zip(names, scorers, strict=True)}
     panels = {n: found.panel for n, found in turns.items() if found is not None}
     _check_panels(panels, judges=judges, rotation=rotation, judge_prices=judge_prices, judge_role=judge_role)
+    if beside:
+        sampler = _joint(sampler, len(driving), score_range, judges or panels, options)
     config = Config.of(
         budget=budget,
         sampler=sampler,
@@ -123,6 +129,7 @@ def budgeted(
         list(dataset),
         told=told,
         score=(name, key),
+        beside=beside,
         refused=refused,
         accuracy=has_accuracy(scorers[names.index(name)]),
     )
@@ -165,7 +172,9 @@ def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: b
     return with_metrics(
         scorer,
         metric,
-        metadata=LiveMetadata(asked_for(config, source.scores_as), source.told if drives else dict),
+        metadata=LiveMetadata(
+            asked_for(config, source.scores_as, source.beside), source.told if drives else dict
+        ),
         before=source.before_scoring,
         share=source.share,
         seat=source.seat if config.panel is not None else None,
@@ -261,6 +270,44 @@ def driving_score(wanted: str | None, names: Sequence[str]) -> tuple[str, str | 
     if dot and name in names:
         return name, key
     raise UnknownNameError("score", wanted, names)
+
+
+def driving_scores(wanted: str | Sequence[str] | None, names: Sequence[str]) -> list[tuple[str, str | None]]:
+    """As :func:`driving_score`, of one or several scores, each once.
+
+    Raises:
+        UnknownNameError: the task has no such scorer.
+    """
+    if wanted is None or (isinstance(wanted, str) and wanted in names):
+        return [driving_score(wanted, names)]
+    parts = wanted.split(",") if isinstance(wanted, str) else wanted
+    given = [part.strip() for part in parts if part.strip()]
+    return list(dict.fromkeys(driving_score(part, names) for part in given)) or [driving_score(None, names)]
+
+
+def _joint(
+    sampler: str | None, n_scores: int, score_range: object, judges: object, options: dict[str, Any]
+) -> str:
+    """The sampler that goes by several scores, and its option.
+
+    Raises:
+        InvalidInputError: another sampler, no scale that they share, or judges that take turns.
+    """
+    if sampler not in (None, Joint.name):
+        raise InvalidInputError(
+            f"--score names {n_scores} scores, and sampler {sampler!r} goes by one; use --sampler "
+            f"{Joint.name}, or name one score"
+        )
+    if judges:
+        raise InvalidInputError(
+            f"--score names {n_scores} scores, and where judges take turns one score decides; name one"
+        )
+    if score_range is None:
+        raise InvalidInputError(
+            f"--score names {n_scores} scores; say the scale that they share, for example --score-range 1..10"
+        )
+    options["ranges"] = (1.0,) * n_scores  # one scale: what it is changes nothing
+    return Joint.name
 
 
 def setup_of(name: str, before: Callable[[TaskState], Awaitable[None]]) -> Solver:
