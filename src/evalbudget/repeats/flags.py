@@ -16,12 +16,12 @@ SCORE_RANGE = Flag(
 )
 ESTIMATORS = Flag(
     "estimators",
-    "Further estimates of the benchmark, by name; evalbudget plugins lists those that are installed.",
+    "Further estimates of the benchmark, by name (evalbudget plugins lists them).",
     "NAME,...",
 )
 SCORER = Flag(
     "scorer",
-    "Scorer of a plugin, in place of the task's own; evalbudget plugins lists those that are installed.",
+    "A plugin's scorer, in place of the task's own (evalbudget plugins lists them).",
     "NAME",
 )
 REPEAT = Flag(
