@@ -42,6 +42,18 @@ ONE_ONLY = {
 """Why an option is on one host only, by its name."""
 
 
+BESIDE_OPTIONS = (
+    "`--score a,b` (several scores decide together) is on inspect only so far: on lm-eval a comma in "
+    "`--score` parts a metric from a filter.",
+    "Races on a group of tasks are on lm-eval only: inspect has no groups.",
+    "Judges on a finished run: inspect has a command of its own, `inspect score LOG --scorer "
+    "evalbudget_inspect/cyclic_judge`; lm-eval has none, so that `evalbudget lm-eval score` is ours.",
+    "Settings that race are arguments of the task on inspect (`--arm shots=3`), and options of lm-eval there "
+    "(`--arm num_fewshot=3`).",
+)
+"""What no option shows."""
+
+
 def page() -> str:
     """The whole page.
 
@@ -55,6 +67,7 @@ def page() -> str:
     ]
     for title, (inspect, lm_eval) in QUESTIONS.items():
         parts += [f"## {title}", "\n".join(_rows(inspect, lm_eval, title.partition(":")[0].lower()))]
+    parts += ["## What no option shows", "\n".join(f"- {line}" for line in BESIDE_OPTIONS)]
     return "\n\n".join(parts) + "\n"
 
 
