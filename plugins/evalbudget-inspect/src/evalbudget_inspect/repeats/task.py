@@ -11,8 +11,7 @@ from inspect_ai.scorer import Metric, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.repeats import Repeat
-from evalbudget.repeats.samplers import Joint
+from evalbudget.repeats import Repeat, jointly
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.plugin_scorer import plugin_scorer
@@ -105,7 +104,9 @@ def budgeted(
     panels = {n: found.panel for n, found in turns.items() if found is not None}
     _check_panels(panels, judges=judges, rotation=rotation, judge_prices=judge_prices, judge_role=judge_role)
     if beside:
-        sampler = _joint(sampler, len(driving), score_range, judges or panels, options)
+        both = jointly(sampler, len(driving), score_range, judges=bool(judges or panels))
+        sampler = both.pop("sampler")
+        options |= both
     config = Config.of(
         budget=budget,
         sampler=sampler,
@@ -283,31 +284,6 @@ def driving_scores(wanted: str | Sequence[str] | None, names: Sequence[str]) -> 
     parts = wanted.split(",") if isinstance(wanted, str) else wanted
     given = [part.strip() for part in parts if part.strip()]
     return list(dict.fromkeys(driving_score(part, names) for part in given)) or [driving_score(None, names)]
-
-
-def _joint(
-    sampler: str | None, n_scores: int, score_range: object, judges: object, options: dict[str, Any]
-) -> str:
-    """The sampler that goes by several scores, and its option.
-
-    Raises:
-        InvalidInputError: another sampler, no scale that they share, or judges that take turns.
-    """
-    if sampler not in (None, Joint.name):
-        raise InvalidInputError(
-            f"--score names {n_scores} scores, and sampler {sampler!r} goes by one; use --sampler "
-            f"{Joint.name}, or name one score"
-        )
-    if judges:
-        raise InvalidInputError(
-            f"--score names {n_scores} scores, and where judges take turns one score decides; name one"
-        )
-    if score_range is None:
-        raise InvalidInputError(
-            f"--score names {n_scores} scores; say the scale that they share, for example --score-range 1..10"
-        )
-    options["ranges"] = (1.0,) * n_scores  # one scale: what it is changes nothing
-    return Joint.name
 
 
 def setup_of(name: str, before: Callable[[TaskState], Awaitable[None]]) -> Solver:

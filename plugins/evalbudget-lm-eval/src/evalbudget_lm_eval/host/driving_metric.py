@@ -50,6 +50,23 @@ def driving_score(name: str, task: Any, wanted: str | None) -> str:
     return f"{metric},{chosen or filters[0]}"
 
 
+def driving_scores(name: str, task: Any, wanted: str | None) -> tuple[str, ...]:
+    """As :func:`driving_score`, of one or several, each once: ``exact_match,strict-match,f1`` are two.
+
+    Raises:
+        UnknownNameError: the task has no such metric or filter.
+        InvalidInputError: no metric, or not one of these, has a number per document that is averaged.
+    """
+    named: list[list[str]] = []
+    for part in (part.strip() for part in (wanted or "").split(",")):
+        if not named or part in task.aggregation():
+            named.append([part])
+        else:
+            named[-1].append(part)
+    given = [",".join(parts) for parts in named]
+    return tuple(dict.fromkeys(driving_score(name, task, each or None) for each in given))
+
+
 def filters_of(task: Any) -> list[str]:
     """Names of a task's filters, in the host's order."""
     return [ensemble.name for ensemble in getattr(task, "_filters", ())] or ["none"]

@@ -48,7 +48,8 @@ def budgeted(
             calls of the judges. None is for ``judges`` only: the host's own run, scored by them.
         sampler: registered name; default ``auto``: ``rating-kernel`` or ``eb-bernstein`` by what the warm-up
             shows. ``uniform`` asks every document equally often.
-        score: ``metric`` or ``metric,filter`` that drives the sampler; default each task's first.
+        score: ``metric`` or ``metric,filter`` that drives the sampler; default each task's first. Several, as
+            in ``"acc,f1"``, decide together if they share a ``score_range``.
         seed: of the sampler.
         score_range: the smallest and the largest possible score, ``"0..1"``; with it every document gets a
             guaranteed interval, and a score outside counts as failed.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ class RepeatPurchase:
         config: what the user asked for.
         primed: the tasks.
         scores: the key ``metric,filter`` that drives the sampler, by task.
+        beside: further keys that drive it in the same way, by task.
         path: of the record; it is continued if it exists. None to keep none.
         run: what else must be the same for a record to be continued.
 
@@ -37,11 +39,13 @@ class RepeatPurchase:
         primed: PrimedTasks,
         *,
         scores: dict[str, str],
+        beside: Mapping[str, Sequence[str]],
         path: Path | None,
         run: dict[str, Any],
     ) -> None:
         self.config = config
         self.scores = scores
+        self.beside = beside
         self.primed = primed
         self.documents = [(name, doc) for name in primed.names for doc in primed.documents(name)]
         costs = [float(primed.cost(*document)) for document in self.documents]
@@ -81,16 +85,30 @@ class RepeatPurchase:
         """Documents were scored."""
         for answer in answers:
             self.record.count_by(counted_by(self.config))
-            value = answer.metrics.get(self.scores[answer.task])
-            error = None
-            if value is None or math.isnan(value):
-                replies = (reply for record in answer.records for reply in record["filtered_resps"])
-                value, error = None, why_missing(replies) or f"no score {self.scores[answer.task]}"
-            elif self.config.score_range is not None:
-                low, high = self.config.score_range
-                if not low <= value <= high:
-                    value, error = None, f"score {value:g} is outside {low:g}..{high:g}"
-            self.purchase.tell(Reading(self._requests[answer.asked], value, float(answer.requests), error))
+            keys = (self.scores[answer.task], *self.beside.get(answer.task, ()))
+            found = [answer.metrics.get(key) for key in keys]
+            error = next(filter(None, map(partial(self._no_score, answer), keys, found)), None)
+            value, *beside = found if error is None else [None]
+            self.purchase.tell(
+                Reading(
+                    self._requests[answer.asked],
+                    value,
+                    float(answer.requests),
+                    error,
+                    tuple(score for score in beside if score is not None),
+                )
+            )
+
+    def _no_score(self, answer: Answered, key: str, value: float | None) -> str | None:
+        """Why this is no score; None if it is one."""
+        if value is None or math.isnan(value):
+            replies = (reply for record in answer.records for reply in record["filtered_resps"])
+            return why_missing(replies) or f"no score {key}"
+        if self.config.score_range is not None:
+            low, high = self.config.score_range
+            if not low <= value <= high:
+                return f"score {value:g} is outside {low:g}..{high:g}"
+        return None
 
     def fail(self, asked: Asked, error: str) -> None:
         """This could not be answered; the calls may have been paid for."""

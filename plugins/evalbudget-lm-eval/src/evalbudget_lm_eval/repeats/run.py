@@ -15,7 +15,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Repeat, Summary
 from evalbudget.run import said_by
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
-from evalbudget_lm_eval.host.driving_metric import driving_score
+from evalbudget_lm_eval.host.driving_metric import driving_scores
 from evalbudget_lm_eval.host.fingerprint import fingerprint_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
@@ -64,7 +64,11 @@ def run_budgeted(
         EvalbudgetError: what was asked for cannot be done.
     """
     _, found = tasks_of(tasks)
-    scores = {name: driving_score(name, task, config.score) for name, task in found.items()}
+    driving = {name: driving_scores(name, task, config.score) for name, task in found.items()}
+    scores = {name: keys[0] for name, keys in driving.items()}
+    beside = {name: keys[1:] for name, keys in driving.items() if keys[1:]}
+    if beside:
+        config = config.jointly(driving, judges=any(map(panel_of, found.values())))
     for task in found.values():
         if check_judges(task) is not None and config.estimators:
             raise InvalidInputError(
@@ -79,6 +83,8 @@ def run_budgeted(
         if check_budget(config, primed) and not repeats:
             check_repeats(config, primed)
         run: dict[str, Any] = {"model": model_name(lm), "prompts": fingerprint_of(primed), "score": scores}
+        if beside:
+            run["beside"] = beside
         run |= {"vary_seed": config.vary_seed, **(about or {})}
         judges = {name: panel.identity for name, task in found.items() if (panel := panel_of(task))}
         if judges:
@@ -91,7 +97,7 @@ def run_budgeted(
             answers.check(primed)
             run["answers"] = answers.digest
         path = None if config.journal == NO_JOURNAL else _record_path(config, primed.names, run, folder)
-        book = RepeatPurchase(config, primed, scores=scores, path=path, run=run)
+        book = RepeatPurchase(config, primed, scores=scores, beside=beside, path=path, run=run)
         return _Run(book, told, answers).until_done()
 
 

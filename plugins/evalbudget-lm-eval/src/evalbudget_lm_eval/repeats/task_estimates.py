@@ -119,6 +119,8 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
         if other == key or len(complete) < len(scored) or not _is_averaged(task, other):
             continue
         range_ = known_range(task, other.partition(",")[0], (one.value for one in complete))
+        if other in book.beside.get(name, ()):
+            range_ = book.config.score_range  # which all that decide share
         others[other] = describe_mean(readings_of(complete, documents), bounds=range_, **how)
     mean = describe_mean(table, bounds=bounds, estimators=book.config.further, **how)
     columns = item_columns(table, bounds=bounds, **how)
