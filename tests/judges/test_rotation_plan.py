@@ -15,6 +15,7 @@ from evalbudget.judges.estimates import (
     panel_mean,
     variance_components,
 )
+from evalbudget.judges.estimates._sources import Source
 from evalbudget.judges.schedules import All, Cyclic, JudgeSchedule, Priced, Random
 from references.anova import variance_components_literal
 
@@ -54,6 +55,39 @@ def test_cyclic_against_the_papers_formula() -> None:
     assert forecast(p, "all", 1, EQUAL).variance - a == pytest.approx((5 * b + e) / calls)
     assert forecast(p, "random", 5, EQUAL).variance - a == pytest.approx((b + g + e) / calls)
     assert forecast(p, "cyclic", 5, EQUAL).variance - a == pytest.approx((b + e) / calls)
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(("used", "m"), [(1, 1), (2, 3), (4, 1)])
+def test_some_of_the_judges_against_simulation(used: int, m: int) -> None:
+    """The world's judges are given: the lot falls on some of them, anew for every evaluation."""
+    R, rng, n = replications(600, 6000), np.random.default_rng(41), 60
+    off = []
+    for _ in range(R):
+        table = WORLD.table(n, m, rng)
+        off.append(table[:, rng.choice(5, size=used, replace=False)].mean())
+    found = forecast(pilot(), "some", m, EQUAL, used=used)
+    assert (found.calls, found.used) == (m * used, used)
+    assert np.var(off) == pytest.approx(found.variance / n + found.fixed, rel=0.07 + 4 * np.sqrt(2 / R))
+
+
+def test_some_of_the_judges_are_planned_beside_the_rotations() -> None:
+    found, prices = pilot(), Prices(np.array([1.0, 1.0, 1.0, 2.0, 4.0]))
+    four = only("some", plan_for_half_width(found, 1.0, prices, judges_used=4))
+    assert isinstance(four, Plan)
+    assert (four.judges, four.calls) == (4, four.items * four.generations * 4)
+    assert four.cost == pytest.approx(four.items * four.generations * 8.0)  # the dearest, should it be they
+    lot = found.combine({Source.JUDGE: 1 / 2}, truncated=True) * 3 / 4
+    refused = only("some", plan_for_half_width(found, 1.9 * np.sqrt(lot), EQUAL, judges_used=2))
+    assert isinstance(refused, Refusal)
+    assert "any number of items" in refused.reason
+    assert isinstance(
+        only("some", plan_for_half_width(found, 2.1 * np.sqrt(lot), EQUAL, judges_used=2)), Plan
+    )
+    assert "some" not in {plan.strategy for plan in plan_for_half_width(found, 0.2, EQUAL)}
+    for used in (0, 5, 9):
+        with pytest.raises(InvalidInputError, match="number from 1 to 4"):
+            plan_for_half_width(found, 0.2, EQUAL, judges_used=used)
 
 
 def test_half_width_plans_reach_it_and_nothing_smaller_does() -> None:

@@ -82,6 +82,12 @@ Prices per call are in dollars; without them every judge call costs 1, and --usd
 )
 @TASK
 @click.option("--model", metavar="NAME", help="Which model's scores; needed if the pilot has several.")
+@click.option(
+    "--judges-used",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="Also plan with K of the judges, drawn at random, who score everything.",
+)
 @click.option("--max-items", type=click.IntRange(min=2), metavar="N", help="How many items there are.")
 @click.option(
     "--one-generation",
@@ -106,6 +112,7 @@ def plan(
     level: float,
     task: str | None,
     model: str | None,
+    judges_used: int | None,
     max_items: int | None,
     one_generation: bool,
     rescale: bool,
@@ -138,6 +145,7 @@ def plan(
         for flag, given in {
             "--model": model,
             "--judge-prices": judge_prices,
+            "--judges-used": judges_used,
             "--one-generation": one_generation,
             "--rescale": rescale,
         }.items():
@@ -164,9 +172,11 @@ def plan(
         raise InvalidInferenceError(f"{pilot}: {ex}") from ex
     priced = Prices(_prices(judge_prices, scores, found), generation_price)
     if usd is not None:
-        plans = plan_for_money(found, usd, priced, level=level, max_items=max_items)
+        plans = plan_for_money(found, usd, priced, level=level, max_items=max_items, judges_used=judges_used)
     elif half_width is not None:
-        plans = plan_for_half_width(found, half_width, priced, level=level, max_items=max_items)
+        plans = plan_for_half_width(
+            found, half_width, priced, level=level, max_items=max_items, judges_used=judges_used
+        )
     if not any(isinstance(p, Plan) for p in plans):
         reasons = "\n".join(f"  {p.strategy}: {p.reason}" for p in plans if not isinstance(p, Plan))
         raise InvalidInferenceError(f"{pilot} does not support a plan:\n{reasons}")

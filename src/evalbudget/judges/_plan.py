@@ -14,6 +14,13 @@ fixed panel, the panel mean over n items has variance V/n with
     V_{\text{priced}} &= \frac1{K^2} \sum_l \frac{v_l}{q_l}, \quad q_l \propto \sqrt{v_l/c_l}
                          \quad (m = 1)
 
+and k of the K judges, drawn at random, who score everything (CyclicJudge's variance of the mean; ``some``), add
+what no number of items takes away:
+
+.. math:: \frac{V_{\text{some}}}{n} = \frac1n \Bigl[\sigma^2_\alpha + \frac{\sigma^2_\beta}{m}
+          + \frac{\sigma^2_{\alpha\gamma}}{k} + \frac{\sigma^2_\varepsilon}{mk}\Bigr]
+          + \frac{\sigma^2_\gamma}{k} \, \frac{K - k}{K - 1}
+
 The paper leaves sigma^2_alpha out; it is what most of the items pay for. Counts that do not come out even add
 to the variance as sum_l 1/n_l does. Estimating K judges costs degrees of freedom: n - K with one score per
 item, and with several about what is left of both items and scores,
@@ -40,6 +47,7 @@ from evalbudget.statistics._bounds import FloatArray, check_level
 from evalbudget.statistics._shrinkage import t_quantile
 
 STRATEGIES = ("all", "random", "cyclic", "priced")
+SOME = "some"
 MOST_GENERATIONS = 10
 _MOST_ITEMS = 10**9
 _RANDOM_COST = 1.96  # standard deviations that `random` may cost more than on average
@@ -81,6 +89,8 @@ class Forecast:
         variance: V; that of the estimate over n items is V/n where all counts come out even.
         shares: of the calls, per judge.
         uneven: the part of V that is larger where judges' counts do not come out even.
+        fixed: variance of the estimate that items do not take away.
+        used: judges that score; None for all of the panel.
     """
 
     strategy: str
@@ -89,6 +99,8 @@ class Forecast:
     variance: float
     shares: tuple[float, ...]
     uneven: float = 0.0
+    fixed: float = 0.0
+    used: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +111,7 @@ class Plan:
         strategy: name of the rotation.
         items: how many.
         generations: per item.
-        judges: size of the panel.
+        judges: that score.
         calls: judge calls in all.
         cost: of calls and generations in all, in the unit of the prices. What does not come out even is
             charged at the dearest judges; ``random`` is charged what 39 of 40 runs stay below.
@@ -132,8 +144,17 @@ class Refusal:
     reason: str
 
 
-def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices: Prices) -> Forecast:
+def forecast(
+    pilot: VarianceComponents, strategy: str, generations: int, prices: Prices, *, used: int | None = None
+) -> Forecast:
     """Variance of one item under a strategy; negative components count as 0.
+
+    Args:
+        pilot: components of a G study.
+        strategy: one of ``STRATEGIES``, or ``some``.
+        generations: per item.
+        prices: of calls and generations.
+        used: with ``some``, how many of the judges score.
 
     Raises:
         UnknownNameError: no such strategy.
@@ -142,7 +163,7 @@ def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices:
             scores do not vary.
     """
     K, m = pilot.n_judges, generations
-    if strategy not in STRATEGIES:
+    if strategy not in (*STRATEGIES, SOME):
         raise UnknownNameError("strategy", strategy, STRATEGIES)
     if prices.per_call.size != K:
         raise InvalidInputError(
@@ -153,6 +174,8 @@ def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices:
         raise InvalidInputError(f"generations is {m}; plan at least one per item")
     if strategy == "priced":
         return _priced(pilot, m, prices)
+    if strategy == SOME:
+        return _some(pilot, m, used)
     weight = {Source.ITEM: 1.0, Source.GENERATION: 1 / m, Source.RESIDUAL: 1 / m}
     if strategy == "all":
         weight |= {Source.INTERACTION: 1 / K, Source.RESIDUAL: 1 / (m * K)}
@@ -173,6 +196,17 @@ def forecast(pilot: VarianceComponents, strategy: str, generations: int, prices:
     return Forecast(strategy, m, calls, variance, (1 / K,) * K, uneven)
 
 
+def _some(pilot: VarianceComponents, m: int, used: int | None) -> Forecast:
+    K = pilot.n_judges
+    if used is None or not 1 <= used < K:
+        raise InvalidInputError(f"{used} of {K} judges; give a number from 1 to {K - 1}")
+    weight = {Source.ITEM: 1.0, Source.GENERATION: 1 / m}
+    weight |= {Source.INTERACTION: 1 / used, Source.RESIDUAL: 1 / (m * used)}
+    variance = pilot.combine(weight, truncated=True)
+    lot = pilot.combine({Source.JUDGE: 1 / used}, truncated=True) * (K - used) / (K - 1)
+    return Forecast(SOME, m, m * used, variance, (1 / K,) * K, fixed=lot, used=used)
+
+
 def plan_for_half_width(
     pilot: VarianceComponents,
     half_width: float,
@@ -180,6 +214,7 @@ def plan_for_half_width(
     *,
     level: float = 0.95,
     max_items: int | None = None,
+    judges_used: int | None = None,
 ) -> tuple[Plan | Refusal, ...]:
     """The cheapest plan of each strategy whose interval is no wider than wanted.
 
@@ -189,6 +224,7 @@ def plan_for_half_width(
         prices: of calls and generations.
         level: of the interval.
         max_items: how many items there are; more generations are planned then, if that helps.
+        judges_used: also plan with so many judges of the panel, drawn at random, who score everything.
 
     Returns:
         A plan or a refusal for each strategy.
@@ -207,11 +243,13 @@ def plan_for_half_width(
         most = max_items or _MOST_ITEMS
         best = min(_half_width(f, most, level, pilot) for f in found)
         return (
-            f"a half-width of {half_width:g} is out of reach with {max_items} items and up to "
-            f"{max(f.generations for f in found)} generations each (best: {best:.3g}); more items are needed"
+            f"a half-width of {half_width:g} is out of reach with "
+            f"{'any number of' if max_items is None else max_items} items and up to "
+            f"{max(f.generations for f in found)} generations each (best: {best:.3g}); more "
+            f"{'judges' if max_items is None else 'items'} are needed"
         )
 
-    return _plans(pilot, prices, level, max_items, items_for, refuse, lambda p: p.cost)
+    return _plans(pilot, prices, level, max_items, judges_used, items_for, refuse, lambda p: p.cost)
 
 
 def plan_for_money(
@@ -221,6 +259,7 @@ def plan_for_money(
     *,
     level: float = 0.95,
     max_items: int | None = None,
+    judges_used: int | None = None,
 ) -> tuple[Plan | Refusal, ...]:
     """The narrowest interval of each strategy for the money.
 
@@ -230,6 +269,7 @@ def plan_for_money(
         prices: of calls and generations.
         level: of the interval.
         max_items: how many items there are.
+        judges_used: also plan with so many judges of the panel, drawn at random, who score everything.
 
     Returns:
         A plan or a refusal for each strategy.
@@ -252,7 +292,7 @@ def plan_for_money(
             return f"{max_items} items are too few to tell the judges apart; {few} are needed"
         return f"{money:g} does not buy enough calls for an interval; the least is {least:.4g}"
 
-    return _plans(pilot, prices, level, max_items, items_for, refuse, lambda p: p.half_width)
+    return _plans(pilot, prices, level, max_items, judges_used, items_for, refuse, lambda p: p.half_width)
 
 
 def _plans(
@@ -260,18 +300,19 @@ def _plans(
     prices: Prices,
     level: float,
     max_items: int | None,
+    judges_used: int | None,
     items_for: Callable[[Forecast], int],
     refuse: Callable[[Sequence[Forecast]], str],
     loss: Callable[[Plan], float],
 ) -> tuple[Plan | Refusal, ...]:
     check_level(level)
     results: list[Plan | Refusal] = []
-    for strategy in STRATEGIES:
-        forecasts, reason = _forecasts(pilot, strategy, prices)
+    for strategy in STRATEGIES if judges_used is None else (*STRATEGIES, SOME):
+        forecasts, reason = _forecasts(pilot, strategy, prices, judges_used)
         plans = []
         for found in forecasts:
             items = items_for(found)
-            if items < _least(found) or (max_items is not None and items > max_items):
+            if items < _least(found) or items > (_MOST_ITEMS - 1 if max_items is None else max_items):
                 continue
             half = _half_width(found, items, level, pilot)
             calls, cost = items * found.calls, _cost(found, items, prices)
@@ -281,7 +322,7 @@ def _plans(
                     strategy,
                     items,
                     found.generations,
-                    pilot.n_judges,
+                    found.used or pilot.n_judges,
                     calls,
                     cost,
                     half,
@@ -296,13 +337,15 @@ def _plans(
     return tuple(results)
 
 
-def _forecasts(pilot: VarianceComponents, strategy: str, prices: Prices) -> tuple[list[Forecast], str]:
+def _forecasts(
+    pilot: VarianceComponents, strategy: str, prices: Prices, used: int | None
+) -> tuple[list[Forecast], str]:
     """Every number of generations that the pilot can speak of, and why not more."""
     found: list[Forecast] = []
     reason = ""
     for m in range(1, MOST_GENERATIONS + 1):
         try:
-            found.append(forecast(pilot, strategy, m, prices))
+            found.append(forecast(pilot, strategy, m, prices, used=used))
         except InvalidInferenceError as ex:
             reason = reason or str(ex)
     return found, reason
@@ -326,7 +369,7 @@ def _priced(pilot: VarianceComponents, m: int, prices: Prices) -> Forecast:
 
 def _least(found: Forecast) -> int:
     """Items that give every judge two calls, or, where judges are not estimated, an interval at all."""
-    if found.strategy in ("all", "random"):
+    if found.strategy in ("all", "random", SOME):
         return 2
     return max(-(-2 * len(found.shares) // found.generations), 2)
 
@@ -345,13 +388,15 @@ def _counts(found: Forecast, items: int, prices: Prices) -> FloatArray:
 
 def _cost(found: Forecast, items: int, prices: Prices) -> float:
     cost = float(_counts(found, items, prices) @ prices.per_call)
+    if found.used is not None:  # whom the lot falls on is not known
+        cost = items * found.generations * float(np.sort(prices.per_call)[-found.used :].sum())
     if found.strategy == "random":
         cost += _RANDOM_COST * sqrt(items * found.calls * float(prices.per_call.var()))
     return cost + items * found.generations * prices.per_generation
 
 
 def _half_width(found: Forecast, items: int, level: float, pilot: VarianceComponents) -> float:
-    K, calls, variance = pilot.n_judges, items * found.calls, found.variance / items
+    K, calls, variance = pilot.n_judges, items * found.calls, found.variance / items + found.fixed
     degrees = items - 1.0
     if found.strategy in ("cyclic", "priced"):
         if calls < 2 * K:
