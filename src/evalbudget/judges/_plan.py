@@ -14,8 +14,8 @@ fixed panel, the panel mean over n items has variance V/n with
     V_{\text{priced}} &= \frac1{K^2} \sum_l \frac{v_l}{q_l}, \quad q_l \propto \sqrt{v_l/c_l}
                          \quad (m = 1)
 
-and k of the K judges, drawn at random, who score everything (CyclicJudge's variance of the mean; ``some``), add
-what no number of items takes away:
+and k of the K judges, drawn at random, who score everything (CyclicJudge's variance of the mean; ``some``),
+add what no number of items takes away:
 
 .. math:: \frac{V_{\text{some}}}{n} = \frac1n \Bigl[\sigma^2_\alpha + \frac{\sigma^2_\beta}{m}
           + \frac{\sigma^2_{\alpha\gamma}}{k} + \frac{\sigma^2_\varepsilon}{mk}\Bigr]
