@@ -50,5 +50,7 @@ def test_it_scores_in_place_of_the_tasks_scorers(run: Callable[..., Any], tmp_pa
 def test_what_it_cannot_score_is_refused() -> None:
     with pytest.raises(UnknownNameError, match=NAME):
         budgeted(task(), budget="2x", scorer="last_nubmer")
+    with pytest.raises(InvalidInputError, match="says the same each time"):
+        budgeted(task(), budget="2x", scorer=NAME, repeat="judge")
     with pytest.raises(InvalidInputError, match="drop one"):
         budgeted(task(), budget="2x", scorer=NAME, judges="a,b")

@@ -32,6 +32,16 @@ def test_it_scores_in_place_of_the_tasks_metrics(tmp_path: Path) -> None:
     assert "exact_match,none" in again["results"]["numbers"]
 
 
+def test_the_target_of_choices_is_the_right_one(tmp_path: Path) -> None:
+    folder = write_task(tmp_path / "tasks", n=4, doc_to_choice=["10", "0"], doc_to_target=1)
+    model = {"model": "evalbudget-test-coin", "model_args": "noise=False", "apply_chat_template": False}
+    model_args = model.pop("model_args")
+    with budgeted(budget="1x", sampler="uniform", scorer=NAME, journal="none"):
+        found = evaluate(folder, str(model_args), "numbers", **model)
+    for sample in found["samples"]["numbers"]:
+        assert sample[NAME] == (sample["resps"][0][0] == "0")
+
+
 def test_what_it_cannot_score_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="last_number"), budgeted(budget="5x", scorer="last_nubmer"):
         pass

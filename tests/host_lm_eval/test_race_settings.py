@@ -187,6 +187,27 @@ def prompt(results: dict[str, Any]) -> str:
     return str(results["samples"]["numbers"][0]["arguments"][0][0])
 
 
+def test_a_setting_that_the_host_refuses_is_lost_alone(tmp_path: Path) -> None:
+    tasks = write_task(tmp_path / "tasks", n=N)
+    with fresh_racers():  # they have no chat template
+        found = race(
+            {"m": f"{KIND}:skill=0.9,seed=0"},
+            "numbers",
+            settings={
+                "plain": {"gen_kwargs": {"temperature": 0}},
+                "chat": {"apply_chat_template": True},
+                "warm": {"gen_kwargs": {"temperature": 0.5}},
+            },
+            budget="60%",
+            include_path=tasks,
+            keep=1,
+        )
+        assert Racer.most_alive == 1
+    assert set(found.results) == {"m plain", "m warm"}
+    (lost,) = [one.name for one in found.leaderboard.standings if one.status.value == "lost"]
+    assert lost == "m chat"
+
+
 def test_settings_need_a_model_of_theirs(tmp_path: Path, own_tasks_only: None) -> None:
     tasks = write_task(tmp_path / "tasks", n=N)
     shared = ["race", "--tasks", "numbers", "--include_path", str(tasks), "--budget", "50%"]

@@ -86,7 +86,7 @@ def plan_audit(
         )
         for row in result.rows:
             proved = row.decided == 1.0  # without a verdict, everything is left to label
-            bought = (row.audits, row.cost) if proved else (float(every), every * label_price)
+            bought = (row.audits, row.cost) if proved else (float(every), max(row.cost, every * label_price))
             found[row.sampler].append((*bought, proved, row.correct == 1.0))
         if progress is not None:
             progress(number + 1, n_worlds)

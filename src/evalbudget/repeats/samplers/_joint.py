@@ -83,7 +83,7 @@ class Joint(_OneScore):
             )
             for _ in self._ranges[1:]
         ]
-        self._in_flight: dict[Cell, list[Request]] = {}  # what the further samplers were asked
+        self._in_flight: dict[Cell, list[list[Request]]] = {}  # what the further samplers were asked
         self._beside: tuple[float, ...] = ()  # of the reading that is taken in
         super().__init__(
             design, hold_out=hold_out, budget=budget, warmup=warmup, seed=seed, max_failures=max_failures
@@ -120,19 +120,27 @@ class Joint(_OneScore):
             sampler.assume_weight(cell, weight)
 
     def _asked(self, cell: Cell) -> None:
-        self._in_flight[cell] = [sampler.adopt(cell) for sampler in self._further]
+        self._in_flight.setdefault(cell, []).append([sampler.adopt(cell) for sampler in self._further])
         super()._asked(cell)
 
     def _learn(self, cell: Cell, value: float) -> None:
-        requests = self._in_flight.pop(cell)
+        requests = self._answered(cell)
         for sampler, request, score in zip(self._further, requests, self._beside, strict=True):
             sampler.tell((Reading(request, score),))
         super()._learn(cell, value)
 
     def _failed(self, cell: Cell) -> None:
-        for sampler, request in zip(self._further, self._in_flight.pop(cell), strict=True):
+        for sampler, request in zip(self._further, self._answered(cell), strict=True):
             sampler.tell((Reading(request, None),))
         super()._failed(cell)
+
+    def _answered(self, cell: Cell) -> list[Request]:
+        """What the further samplers were asked when this cell was, and is told now; each ask is told once."""
+        waiting = self._in_flight[cell]
+        requests = waiting.pop()
+        if not waiting:
+            del self._in_flight[cell]
+        return requests
 
     def _warmed_up(self) -> None:
         for sampler in self._further:

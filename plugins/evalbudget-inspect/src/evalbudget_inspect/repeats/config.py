@@ -33,6 +33,11 @@ class Config(RepeatConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.scorer is not None and self.repeat is Repeat.JUDGE:
+            raise InvalidInputError(
+                "--repeat judge scores the same answer again, and a plugin's scorer says the same each time; "
+                "drop --scorer or --repeat judge"
+            )
         if self.panel is not None:
             self._check_panel(self.panel)
 

@@ -140,7 +140,13 @@ def budgeted(
         setup=[setup_of("budget", source.before_solving), *solvers_of(task.setup)],
         cleanup=_cleanup(source, task.cleanup),
         scorer=[
-            _scorer(scorer, config, source, drives=scorer_name == name)
+            _scorer(
+                scorer,
+                config,
+                source,
+                drives=scorer_name == name,
+                decides=any(scorer_name == each for each, _ in driving),
+            )
             for scorer, scorer_name in zip(scorers, names, strict=True)
         ],
         name=task.name,
@@ -166,10 +172,10 @@ def _told_to_ask(panel: Panel | None, scorers: Sequence[Scorer]) -> bool:
     return True in found
 
 
-def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: bool) -> Scorer:
+def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: bool, decides: bool) -> Scorer:
     if rotates(scorer) is not None and not drives:  # it deals its own judges and reports on them
         return with_metrics(scorer, None, metadata=None, before=source.before_scoring, share=source.share)
-    metric = _metric(config, drives=drives, accuracy=has_accuracy(scorer))
+    metric = _metric(config, drives=drives, decides=decides, accuracy=has_accuracy(scorer))
     return with_metrics(
         scorer,
         metric,
@@ -195,9 +201,9 @@ def _check_panels(panels: Mapping[str, Panel], **given: object) -> None:
                 )
 
 
-def _metric(config: Config, *, drives: bool, accuracy: bool) -> Metric:
-    # the declared range is that of the scores that drive; another scorer's zeros must not fall out of it
-    low, high = config.score_range if drives and config.score_range else (None, None)
+def _metric(config: Config, *, drives: bool, decides: bool, accuracy: bool) -> Metric:
+    # the declared range is that of the scores that decide; another scorer's zeros must not fall out of it
+    low, high = config.score_range if decides and config.score_range else (None, None)
     if config.panel is None:
         return budget_estimates(
             allocation=config.allocation.value,

@@ -19,7 +19,7 @@ from lm_eval.api.registry import get_model
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.models.api_models import TemplateAPI
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.run import cleaned
 from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.arms.settings import with_setting
@@ -156,35 +156,52 @@ class Stable:
     def _load(self, entrant: Entrant, twin: Any) -> None:
         if entrant.primed is None:
             self._begin(entrant, twin)
-            self._begin_others(entrant)
+            begun = [entrant, *self._begin_others(entrant)]
+            self._check_settings(entrant)
+            for each in begun:
+                facts = asdict(each.tracker.general_config_tracker)
+                each.kept.open(each.arm.description, {"frame": each.frame, "tracker": facts})
         else:
             entrant.primed.lm = self._model(entrant.arm) if twin is None else self._cached(twin)
         entrant.loads += twin is None
 
     def _begin(self, entrant: Entrant, twin: Any) -> None:
-        """Open an arm for the first time, and note what the host says of it."""
+        """Open an arm for the first time."""
         self._open(entrant, entrant.arm if twin is None else replace(entrant.arm, model=twin))
         if twin is not None and not entrant.arm.is_live and entrant.frame is not None:
             entrant.frame["config"]["model"] = entrant.arm.model  # the host knows its class only
             entrant.tracker.general_config_tracker.model_source = entrant.arm.model
-        facts = asdict(entrant.tracker.general_config_tracker)
-        entrant.kept.open(entrant.arm.description, {"frame": entrant.frame, "tracker": facts})
 
-    def _begin_others(self, entrant: Entrant) -> None:
-        """Open the arms that differ in settings only, before anything is asked: some settings change nothing.
+    def _begin_others(self, entrant: Entrant) -> list[Entrant]:
+        """Open the arms that differ in settings only, before anything is asked; those are returned.
+
+        One that the host refuses is left out: it says so itself when it is asked.
+        """
+        begun: list[Entrant] = []
+        for each in [each for each in self._like(entrant) if each.primed is None]:
+            try:
+                self._begin(each, _bare(entrant))
+            except EvalbudgetError:
+                raise
+            except Exception:  # the host's
+                log.info("arm %s could not be opened", each.arm.name, exc_info=True)
+                continue
+            if each.primed is not None:
+                each.primed.lm = None
+            begun.append(each)
+        return begun
+
+    def _check_settings(self, entrant: Entrant) -> None:
+        """Refuse settings that change nothing.
 
         Raises:
-            InvalidInputError: two of them ask the same.
+            InvalidInputError: two arms of a model ask the same of the same task.
         """
-        own = entrant.arm
         asked: dict[str, str] = {}
-        for each in self.entrants:
-            if not _differ_in_settings_only(each.arm, own):
-                continue
+        for each in (entrant, *self._like(entrant)):
             if each.primed is None:
-                self._begin(each, _bare(entrant))
-            assert each.primed is not None
-            prompts = fingerprint_of(each.primed, named=False)
+                continue
+            prompts = fingerprint_of(each.primed)
             if prompts in asked:
                 raise InvalidInputError(
                     f"arms {asked[prompts]} and {each.arm.name} ask the same in the same way: lm-eval does "
@@ -192,8 +209,14 @@ class Stable:
                     "where nothing is generated, fewshot_as_multiturn without a chat template); drop one"
                 )
             asked[prompts] = each.arm.name
-            if each is not entrant:
-                each.primed.lm = None
+
+    def _like(self, entrant: Entrant) -> list[Entrant]:
+        """The other arms that differ from this one in settings only."""
+        return [
+            each
+            for each in self.entrants
+            if each is not entrant and _differ_in_settings_only(each.arm, entrant.arm)
+        ]
 
     def _open(self, entrant: Entrant, arm: Arm) -> None:
         """Run the host's ``simple_evaluate`` up to the point where it would ask its first question."""
@@ -231,7 +254,7 @@ class Stable:
     def _model(self, arm: Arm) -> Any:
         """The model alone, as ``simple_evaluate`` makes it."""
         if arm.is_live:
-            return arm.model
+            return self._cached(arm.model)
         more = {name: self._options.get(name) for name in ("batch_size", "max_batch_size", "device")}
         return self._cached(get_model(arm.model).create_from_arg_obj(dict(arm.args), more))
 

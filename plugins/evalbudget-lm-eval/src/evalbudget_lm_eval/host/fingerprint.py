@@ -8,18 +8,13 @@ import json
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 
 
-def fingerprint_of(primed: PrimedTasks, *, named: bool = True) -> str:
-    """Short hash of everything the model is asked, to tell whether a journal belongs to these prompts.
-
-    Args:
-        primed: the tasks.
-        named: whether the same prompts of a task with another name are others.
-    """
+def fingerprint_of(primed: PrimedTasks) -> str:
+    """Short hash of everything the model is asked, to tell whether a journal belongs to these prompts."""
     digest = hashlib.sha256()
     for name in primed.names:
         for doc in primed.documents(name):
             for instance in primed.instances(name, doc):
-                told = (name if named else "", doc, instance.request_type, instance.repeats)
+                told = (name, doc, instance.request_type, instance.repeats)
                 digest.update(repr(told).encode())
                 digest.update(json.dumps(instance.args, default=_kind, sort_keys=True).encode())
     return digest.hexdigest()[:16]

@@ -57,4 +57,6 @@ def _target(task: Any, doc: Mapping[str, Any]) -> str:
     if task.config.doc_to_target is None:
         return ""
     target = task.doc_to_target(doc)
+    if task.config.doc_to_choice is not None:  # then it is the number of the right one
+        target = task.doc_to_choice(doc)[target]
     return "\n".join(map(str, target)) if isinstance(target, list) else str(target)
