@@ -8,7 +8,11 @@ SAMPLER = Flag(
     "What decides, for repeats, races or audits; evalbudget plugins lists them.  [default: auto]",
     "NAME",
 )
-SCORE = Flag("score", "Score that the sampler goes by.  [default: the task's first]", "NAME")
+SCORE = Flag(
+    "score",
+    "Score that the sampler goes by; several, as in a,b, decide together.  [default: the task's first]",
+    "NAME",
+)
 SCORE_RANGE = Flag(
     "score_range",
     "Smallest and largest possible score, such as 1..10: gives every item a guaranteed interval.",

@@ -96,7 +96,7 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> None:
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
-        "evalbudget", "buy repeats where they teach most, within a budget; needs --budget"
+        "evalbudget", "buy repeats where they teach most, within a budget; needs --budget or --judges"
     )
     for flag in FLAGS:
         settings: dict[str, Any] = {"dest": _PREFIX + flag.name, "default": None, "help": flag.help}
