@@ -20,6 +20,7 @@ from evalbudget.repeats import Repeat
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
 from evalbudget.repeats.samplers import Joint
 from evalbudget_inspect import budgeted
+from evalbudget_inspect.log_folder import open_scores
 from evalbudget_inspect.repeats.identical_repeats import repeats_were_identical
 
 BOTH = "rubric.depth,rubric.style"
@@ -90,6 +91,13 @@ def test_a_reading_that_lacks_one_of_the_scores_failed(make_task: Any, run: Any)
     )
     text = " ".join(ours["summary"]["text"].split())
     assert re.search(r"Failed 6\b|6 of 60 .*failed|6 failed", text), text
+    # the host's rows rest on the same readings, those of the other score too
+    depth, told = rows(log, "depth"), ours["summary"]["rows"]
+    assert depth["estimate"] == pytest.approx(told["estimate"])
+    assert depth["stderr"] == pytest.approx(told["stderr"])
+    recorded = open_scores(Path(log.location))
+    assert recorded is not None
+    assert np.count_nonzero(~np.isnan(recorded.scores)) == 2 * 54
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from evalbudget.repeats import Repeat
 from evalbudget_inspect.host.how_bought import bought
 from evalbudget_inspect.host.readings import readings_of, was_asked, weight_of
 from evalbudget_inspect.host.score_values import value_to_number
-from evalbudget_inspect.host.scoring import LABEL, METADATA
+from evalbudget_inspect.host.scoring import FAILED, LABEL, METADATA
 
 _SUFFIX = ".eval"
 
@@ -185,7 +185,7 @@ def _add(
     if summary.error is not None:
         return
     for scorer, score in (summary.scores or {}).items():
-        if LABEL in (score.metadata or {}):
+        if LABEL in (score.metadata or {}) or _entry(score).get(FAILED):
             continue
         for series, value in _values(scorer, score.value):
             if turns is not None and series != turns.series:

@@ -13,7 +13,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import COUNTS, describe_mean
 from evalbudget.repeats.estimates import Estimator, ItemReadings
 from evalbudget_inspect.host.score_values import in_range, score_to_float
-from evalbudget_inspect.host.scoring import METADATA
+from evalbudget_inspect.host.scoring import FAILED, METADATA
 
 WEIGHT = "weight"
 """Of a reading."""
@@ -73,7 +73,7 @@ def without_counts(rows: Mapping[str, float]) -> dict[str, float]:
 def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | None) -> ItemReadings | None:
     """The scores as readings; None if there are none.
 
-    Left out: unscored ones and those outside the bounds.
+    Left out: unscored ones, those outside the bounds, and those of answers that lack a score that decides.
 
     Raises:
         InvalidInputError: a value that is no number.
@@ -89,6 +89,8 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
         if not in_range(value, bounds):
             continue
         ours = (sample.score.metadata or {}).get(METADATA) or {}
+        if ours.get(FAILED):
+            continue
         columns[0].append(items.setdefault(name, len(items)))
         columns[1].append(int(ours.get("epoch", epochs[name])) - 1)
         columns[2].append(value)

@@ -28,6 +28,8 @@ from evalbudget_inspect.host.private import (
 from evalbudget_inspect.host.sent_again import gave_up
 
 METADATA = "evalbudget"
+FAILED = "failed"
+"""Our key, in a score's metadata, of an answer that lacks another score that decides: it is no reading."""
 """Key of our entries in a host's metadata."""
 
 LABEL = "evalbudget_label"
@@ -146,6 +148,9 @@ class JudgeSeat(AbstractContextManager[Any], Protocol):
         ...
 
 
+Lacks = Callable[[TaskState, Score | None], bool]
+"""Whether an answer lacks one of the scores that decide: of those given so far, and the one given now."""
+
 FindShare = Callable[[TaskState], Awaitable[dict[str, float | None]]]
 FindSeat = Callable[[TaskState], Awaitable[JudgeSeat | None]]
 
@@ -165,6 +170,7 @@ def with_metrics(
     metadata: dict[str, Any] | None,
     before: BeforeScoring,
     share: FindShare | None = None,
+    lacks: Lacks | None = None,
     seat: FindSeat | None = None,
     alone: bool = False,
     by_key: Sequence[Metric] | None = None,
@@ -177,6 +183,7 @@ def with_metrics(
         metadata: what the host is to log about the scorer under our key; None for what it logs anyway.
         before: awaited with the state about to be scored; False if it is not to be scored at all.
         share: finds the weight of the reading about to be scored, for the score's metadata; None for none.
+        lacks: finds whether the answer lacks a score that decides; None where one alone does.
         seat: finds the judge of the state about to be scored; None where judges do not take turns.
         alone: the metric takes the place of the scorer's own.
         by_key: what stands for the metric where the scorer's are by key of a dict score; None for itself.
@@ -193,12 +200,18 @@ def with_metrics(
                 if gave_up():  # the host would take it for an error of the sample, or of the run
                     return None
                 raise
+        failed = lacks is not None and lacks(state, result)
+        for given in (state.scores or {}).values() if failed else ():
+            if given.metadata is not None and METADATA in given.metadata:
+                given.metadata[METADATA][FAILED] = True
         if result is None:
             return None
         own = (result.metadata or {}).get(METADATA) or {}  # of a scorer that rotates
         entry = ({} if judge is None else judge.entry()) | own | {"epoch": state.epoch}
         if share is not None:
             entry |= await share(state)
+        if failed:
+            entry[FAILED] = True
         ours = {**(result.metadata or {}), METADATA: entry}
         return result.model_copy(update={"metadata": ours})
 

@@ -259,6 +259,26 @@ class BudgetedSource(SampleSource):
             return {}
         return _allocation(await self._serving()).share((str(state.sample_id), state.epoch))
 
+    def lacks(self, scorer: str, state: TaskState, given: Score | None) -> bool:
+        """Whether an answer lacks one of the scores that decide, as far as they are given.
+
+        Args:
+            scorer: whose score is given now.
+            state: with the scores given before.
+            given: None if the scorer gave none.
+        """
+        for name, key in ((self._score, self._key), *self._beside):
+            score = given if name == scorer else (state.scores or {}).get(name)
+            if score is None and name != scorer:
+                continue  # it comes later
+            try:
+                value = math.nan if score is None else score_to_float(score, name, key)
+            except InvalidInputError:  # said when the host hands the sample over
+                return True
+            if not in_range(value, self.config.score_range):
+                return True
+        return False
+
     async def seat(self, state: TaskState) -> Seat | Turn | None:
         """The judge whose turn it is; None where a log is scored again outside a run."""
         if current_run() is None:

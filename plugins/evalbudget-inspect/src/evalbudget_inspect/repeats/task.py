@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from inspect_ai import Task, task_with
@@ -17,6 +18,7 @@ from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.plugin_scorer import plugin_scorer
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.scoring import (
+    Lacks,
     asks,
     has_accuracy,
     require_key,
@@ -134,6 +136,7 @@ def budgeted(
         refused=refused,
         accuracy=has_accuracy(scorers[names.index(name)]),
     )
+    deciding = {scorer_name for scorer_name, _ in driving}
     adapted = task_with(
         task,
         dataset=source,
@@ -145,7 +148,8 @@ def budgeted(
                 config,
                 source,
                 drives=scorer_name == name,
-                decides=any(scorer_name == each for each, _ in driving),
+                lacks=partial(source.lacks, scorer_name) if beside and scorer_name in deciding else None,
+                decides=scorer_name in deciding,
             )
             for scorer, scorer_name in zip(scorers, names, strict=True)
         ],
@@ -172,7 +176,15 @@ def _told_to_ask(panel: Panel | None, scorers: Sequence[Scorer]) -> bool:
     return True in found
 
 
-def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: bool, decides: bool) -> Scorer:
+def _scorer(
+    scorer: Scorer,
+    config: Config,
+    source: BudgetedSource,
+    *,
+    drives: bool,
+    decides: bool,
+    lacks: Lacks | None,
+) -> Scorer:
     if rotates(scorer) is not None and not drives:  # it deals its own judges and reports on them
         return with_metrics(scorer, None, metadata=None, before=source.before_scoring, share=source.share)
     metric = _metric(config, drives=drives, decides=decides, accuracy=has_accuracy(scorer))
@@ -184,6 +196,7 @@ def _scorer(scorer: Scorer, config: Config, source: BudgetedSource, *, drives: b
         ),
         before=source.before_scoring,
         share=source.share,
+        lacks=lacks,
         seat=source.seat if config.panel is not None else None,
         alone=rotates(scorer) is not None,
         by_key=by_row(metric),
