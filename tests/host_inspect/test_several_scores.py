@@ -100,6 +100,23 @@ def test_a_reading_that_lacks_one_of_the_scores_failed(make_task: Any, run: Any)
     assert np.count_nonzero(~np.isnan(recorded.scores)) == 2 * 54
 
 
+def test_the_range_is_that_of_the_scores_that_decide_alone(make_task: Any, run: Any) -> None:
+    @scorer(metrics={"depth": [mean()], "words": [mean()]})
+    def wordy() -> Scorer:
+        async def score(state: TaskState, target: Target) -> Score:
+            depth = values(str(state.sample_id), state.epoch)["depth"]
+            return Score(value={"depth": depth, "words": 50.0 + depth})
+
+        return score
+
+    given = {"budget": 24, "sampler": "uniform", "score_range": "0..4"}
+    log = run(budgeted(make_task(6, scorer=wordy()), score="wordy.depth", **given), max_samples=1)
+    depth, words = rows(log, "depth"), rows(log, "words")
+    assert words["estimate"] == pytest.approx(50.0 + depth["estimate"])
+    assert 0.0 <= depth["lower"] <= depth["upper"] <= 4.0
+    assert words["lower"] > 40.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

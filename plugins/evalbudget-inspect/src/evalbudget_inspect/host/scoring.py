@@ -173,7 +173,7 @@ def with_metrics(
     lacks: Lacks | None = None,
     seat: FindSeat | None = None,
     alone: bool = False,
-    by_key: Sequence[Metric] | None = None,
+    by_key: Callable[[str], Sequence[Metric]] | None = None,
 ) -> Scorer:
     """The same scorer under the same name, with one more metric.
 
@@ -186,7 +186,8 @@ def with_metrics(
         lacks: finds whether the answer lacks a score that decides; None where one alone does.
         seat: finds the judge of the state about to be scored; None where judges do not take turns.
         alone: the metric takes the place of the scorer's own.
-        by_key: what stands for the metric where the scorer's are by key of a dict score; None for itself.
+        by_key: what stands for the metric at a key, where the scorer's are by key of a dict score; None for
+            itself.
     """
 
     async def score(state: TaskState, target: Target) -> Score | None:
@@ -227,7 +228,7 @@ def shaped(
     metric: Metric,
     *,
     alone: bool = False,
-    by_key: Sequence[Metric] | None = None,
+    by_key: Callable[[str], Sequence[Metric]] | None = None,
 ) -> MetricList | dict[str, list[Metric]]:
     """Metrics with ours first: where a scorer's metrics are by key of a dict score, ours are too.
 
@@ -235,18 +236,18 @@ def shaped(
         metrics: a scorer's own.
         metric: put before them.
         alone: ours in place of them.
-        by_key: what stands for ours where metrics are by key; None for itself.
+        by_key: what stands for ours at a key where metrics are by key; None for itself.
     """
-    ours = [metric] if by_key is None else list(by_key)
 
-    def group(own: Sequence[Metric]) -> list[Metric]:
+    def group(key: str, own: Sequence[Metric]) -> list[Metric]:
+        ours = [metric] if by_key is None else list(by_key(key))
         return ours if alone else [*ours, *own]
 
     if isinstance(metrics, dict):
-        return {key: group(own) for key, own in metrics.items()}
+        return {key: group(key, own) for key, own in metrics.items()}
     plain = [m for m in metrics if not isinstance(m, dict)]
     grouped: MetricList = [
-        {key: group(own) for key, own in m.items()} if isinstance(m, dict) else m
+        {key: group(key, own) for key, own in m.items()} if isinstance(m, dict) else m
         for m in metrics
         if isinstance(m, dict) or not alone
     ]

@@ -174,11 +174,12 @@ def _rotating(
         judges=list(panel.judges),
         weighs_judges=panel.weighs_judges,
     )
+    rows = by_row(metric)
     info = RegistryInfo(
         type="scorer",
         name=registry_name(factory, factory.__name__),
         metadata={
-            SCORER_METRICS: shaped(own, metric, alone=True, by_key=by_row(metric)),
+            SCORER_METRICS: shaped(own, metric, alone=True, by_key=lambda _key: rows),
             METADATA: LiveMetadata(turns.asked_for(), turns.told),
         },
     )

@@ -150,6 +150,7 @@ def budgeted(
                 drives=scorer_name == name,
                 lacks=partial(source.lacks, scorer_name) if beside and scorer_name in deciding else None,
                 decides=scorer_name in deciding,
+                keys={each for name_, each in driving if name_ == scorer_name and each is not None} or None,
             )
             for scorer, scorer_name in zip(scorers, names, strict=True)
         ],
@@ -183,11 +184,14 @@ def _scorer(
     *,
     drives: bool,
     decides: bool,
+    keys: set[str] | None,
     lacks: Lacks | None,
 ) -> Scorer:
     if rotates(scorer) is not None and not drives:  # it deals its own judges and reports on them
         return with_metrics(scorer, None, metadata=None, before=source.before_scoring, share=source.share)
     metric = _metric(config, drives=drives, decides=decides, accuracy=has_accuracy(scorer))
+    free = _metric(config, drives=drives, decides=False, accuracy=has_accuracy(scorer))
+    bounded = by_row(metric)
     return with_metrics(
         scorer,
         metric,
@@ -199,8 +203,13 @@ def _scorer(
         lacks=lacks,
         seat=source.seat if config.panel is not None else None,
         alone=rotates(scorer) is not None,
-        by_key=by_row(metric),
+        by_key=lambda key: bounded if keys is None or key in keys or _is_pattern(key) else by_row(free),
     )
+
+
+def _is_pattern(key: str) -> bool:
+    """Whether a key of a scorer's metrics stands for several keys of its scores, of which one may decide."""
+    return any(letter in key for letter in "*?[")
 
 
 def _check_panels(panels: Mapping[str, Panel], **given: object) -> None:
