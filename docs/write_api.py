@@ -22,6 +22,7 @@ FACES = (
     "evalbudget.races.prediction",
     "evalbudget.audits.policies",
     "evalbudget.audits.store",
+    "evalbudget.prices",
     "evalbudget.run",
     "evalbudget.backtest",
     "evalbudget.statistics",

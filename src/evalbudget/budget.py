@@ -103,11 +103,21 @@ class Budget:
         raise BudgetError(f"budget {text!r} is not an amount; {_REMEDY}")
 
     def __str__(self) -> str:
-        if self.unit is Unit.USD:
-            return f"${self.amount:,.2f}"
-        if self.unit is Unit.TOKENS:
-            return f"{self.amount:,.0f} tokens"
-        return f"{self.amount:,.0f} scores"
+        return shown_amount(self.amount, self.unit)
+
+
+def shown_amount(amount: float, unit: Unit, *, counts: str = "scores") -> str:
+    """An amount as people read it: ``$4.93``, ``$0.0042``, ``12,000 tokens``, ``500 scores``.
+
+    Args:
+        amount: in units of ``unit``.
+        unit: of it.
+        counts: what a score is called, in the plural.
+    """
+    if unit is Unit.USD:
+        places = 2 if amount == 0 or abs(amount) >= 1 else min(8, 1 - math.floor(math.log10(abs(amount))))
+        return f"${amount:,.{max(2, places)}f}"
+    return f"{amount:,.0f} {'tokens' if unit is Unit.TOKENS else counts}"
 
 
 class Ledger:

@@ -45,6 +45,23 @@ SAMPLER_OPTION = Flag(
     repeated=True,
     spelled="sampler_option",
 )
+PRICES = Flag(
+    "prices",
+    "Price file for a budget in money, YAML: a line for each model, in dollars per million tokens.",
+    "PATH",
+)
+RISK = Flag(
+    "risk",
+    "Accepted chance that the last calls exceed a budget in money or tokens; more of it is used then.  "
+    "[default: 0, never]",
+    "P",
+    float,
+)
+DRY_RUN = Flag(
+    "dry_run",
+    "Say what would be bought, at least and at most, and what would be refused; no call is made.",
+    switch=True,
+)
 JSON = Flag("json_path", "Write the leaderboard to this file, as JSON.", "PATH", spelled="json")
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from evalbudget.audits.policies import AuditPolicy
     from evalbudget.judges.schedules import JudgeSchedule
+    from evalbudget.prices import Price
     from evalbudget.recorded._scores import RecordedScores
     from evalbudget.repeats.estimates import Estimator
     from evalbudget.report._section import Section
@@ -74,6 +75,14 @@ def evalbudget_open_scores(path: Path, task: str | None) -> RecordedScores | Non
 
     Return None if the path is of another format. Raise InvalidInputError, naming file and remedy, if it is
     of this format but unreadable, and UnknownNameError if it has no such task.
+    """
+
+
+@hookspec(firstresult=True)
+def evalbudget_price_of(model: str) -> Price | None:
+    """What calls of a model cost, for budgets in money; None if this plugin does not know it.
+
+    Asked for models that neither the user's price file nor the host prices.
     """
 
 

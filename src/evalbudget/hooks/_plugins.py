@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from evalbudget.audits.policies import AuditPolicy
     from evalbudget.judges.schedules import JudgeSchedule
+    from evalbudget.prices import Price
     from evalbudget.recorded._scores import RecordedScores
     from evalbudget.repeats.estimates import Estimator
     from evalbudget.report._section import Section
@@ -247,6 +248,10 @@ class Plugins:
             "files in the recorded-scores layout, and the logs of the installed host plugins "
             "(see: evalbudget plugins)"
         )
+
+    def price_of(self, model: str) -> Price | None:
+        """What a plugin knows of the price of a model; None if none does."""
+        return cast("Price | None", self._manager.hook.evalbudget_price_of(model=model))
 
     def add_commands(self, cli: click.Group) -> None:
         """Let every plugin add its commands; one that fails is reported, the rest go on."""

@@ -33,7 +33,7 @@ class RaceConfig(RunConfig):
 
     Raises:
         UnknownNameError: no such sampler of models, or it has no such option.
-        BudgetError: the budget cannot be read, or is not counted in scores.
+        BudgetError: the budget cannot be read.
         InvalidInputError: the sampler refuses an option, or the history does not exist.
     """
 
@@ -47,6 +47,7 @@ class RaceConfig(RunConfig):
                 "or --until-proved, which goes on until the best is proved"
             )
         self.resolve_budget(1_000_000, 1_000_000)
+        self._check_money()
         self._check_options(self._class, _NOT_OPTIONS)
         if self.history is not None and not Path(self.history).exists():
             raise InvalidInputError(
@@ -87,11 +88,10 @@ class RaceConfig(RunConfig):
         return self.score_range or (0.0, 1.0)
 
     def resolve_budget(self, n_items: int, n_models: int) -> Budget:
-        """The budget in scores: ``x`` multiplies the items, ``%`` is a share of all models x items."""
+        """The budget: ``x`` multiplies the items, ``%`` is a share of all models x items."""
         if self.budget is None:
             return Budget(n_items * n_models)
-        budget = Budget.parse(self.budget, n_items=n_items, n_cells=n_items * n_models)
-        return self._in_scores(budget, "a race", "(5000), scores per item (20x) or a share of all (5%)")
+        return Budget.parse(self.budget, n_items=n_items, n_cells=n_items * n_models)
 
     def make_sampler(
         self, design: Design, *, budget: int | None = None, predictor: FactorModel | None = None

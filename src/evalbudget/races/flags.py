@@ -1,12 +1,12 @@
 """What a user can say of a race."""
 
-from evalbudget.flags import JSON, SAMPLER_OPTION, SAMPLER_SEED, Flag
+from evalbudget.flags import JSON, PRICES, RISK, SAMPLER_OPTION, SAMPLER_SEED, Flag
 
 ARM = Flag("arms", "Who races; give it several times.", "NAME=...", repeated=True, spelled="arm")
 BUDGET = Flag(
     "budget",
-    "Evaluations of all models together: 5000, 20x for 20 per item, 5% of models x items.",
-    "N|Nx|N%",
+    "Evaluations of all models together: 5000, 20x for 20 per item, 5% of models x items; or '$5', or 2Mtok.",
+    "N|Nx|N%|$",
 )
 UNTIL_PROVED = Flag(
     "until_proved",
@@ -27,6 +27,6 @@ HISTORY = Flag(
 )
 
 FLAGS = (
-    *(ARM, BUDGET, UNTIL_PROVED, SAMPLER, SCORE, SCORE_RANGE),
+    *(ARM, BUDGET, PRICES, RISK, UNTIL_PROVED, SAMPLER, SCORE, SCORE_RANGE),
     *(BATCH, MARGIN, HISTORY, SAMPLER_SEED, SAMPLER_OPTION, JSON),
 )

@@ -40,7 +40,7 @@ class RepeatConfig(RunConfig):
 
     Raises:
         UnknownNameError: no such sampler, scorer or estimator, or the sampler has no such option.
-        BudgetError: the budget cannot be read, or is not counted in scores.
+        BudgetError: the budget cannot be read.
         InvalidInputError: the sampler refuses an option's value, or has not what an estimator needs.
     """
 
@@ -53,6 +53,7 @@ class RepeatConfig(RunConfig):
             self._check_without_budget()
         else:
             self.resolve_budget(1_000_000)
+        self._check_money()
         self._check_options(plugins().sampler(self.sampler), _NOT_OPTIONS)
         self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
         self._check_estimators()
@@ -74,16 +75,17 @@ class RepeatConfig(RunConfig):
                 )
 
     def _check_without_budget(self) -> None:
-        raise BudgetError("no budget given; write a number of scores (2000) or scores per item (20x)")
+        raise BudgetError(
+            "no budget given; write a number of scores (2000), scores per item (20x) or money ('$5')"
+        )
 
     def resolve_budget(self, n_items: int, *, without: int = 0) -> Budget:
-        """The budget in scores for this many items; ``without`` is what to allow where none was given.
+        """The budget for this many items; ``without`` is what to allow, in scores, where none was given.
 
         Raises:
-            BudgetError: it cannot be read, or is not counted in scores.
+            BudgetError: it cannot be read.
         """
-        budget = Budget.parse(without if self.budget is None else self.budget, n_items=n_items)
-        return self._in_scores(budget, "a run", "(2000) or scores per item (20x)")
+        return Budget.parse(without if self.budget is None else self.budget, n_items=n_items)
 
     def make_sampler(
         self, design: Design, *, warmup: int | None = None, budget: int | None = None

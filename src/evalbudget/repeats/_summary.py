@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len
 
+from evalbudget.budget import Unit, shown_amount
 from evalbudget.repeats._advice import next_steps
 from evalbudget.repeats._failing_items import FailingItems
 from evalbudget.repeats._mean_rows import BenchmarkMean, whole_counts
 from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.run import BillRow
 
 SHOWN = ("estimate", "lower", "upper", "readings")
 """Of every item's columns."""
@@ -45,7 +47,9 @@ class Outcome:
         judged: a model gave the scores.
         kept: all readings of an item are of one answer, scored again and again.
         score: whose scores these are; empty if there is only one.
-        unit: what a budget of 1 buys, in the plural.
+        unit: what a budget of 1 buys, in the plural; ``usd`` and ``tokens`` for money and tokens.
+        costs: what was paid for, by model and role; empty where the budget counts scores.
+        wasted: of what was spent, for what brought no reading, in units of the budget.
         range_flag: how this host is told the range of the scores.
         judges_flag: how it is told of several judges; empty where it cannot be told.
     """
@@ -68,6 +72,8 @@ class Outcome:
     kept: bool = False
     score: str = ""
     unit: str = "scores"
+    costs: Sequence[BillRow] = ()
+    wasted: float = 0.0
     range_flag: str = "--score-range"
     judges_flag: str = "--judges"
 
@@ -95,7 +101,9 @@ class Summary:
         task: its name.
         model: what was evaluated.
         score: whose scores these are; empty if there is only one.
-        unit: what a budget of 1 buys, in the plural.
+        unit: what a budget of 1 buys, in the plural; ``usd`` and ``tokens`` for money and tokens.
+        costs: what was paid for, by model and role; empty where the budget counts scores.
+        wasted: of what was spent, for what brought no reading, in units of the budget.
         budget: None where there was none.
         spent: of it.
         readings: scores that came back.
@@ -118,6 +126,8 @@ class Summary:
     model: str
     score: str
     unit: str
+    costs: tuple[BillRow, ...]
+    wasted: float
     budget: float | None
     spent: float
     readings: int
@@ -155,7 +165,7 @@ class Summary:
         if self.readings:
             found += ["", *self._items(width)]
         if self.plain is not None:
-            found += ["", *wrapped(_compared(self.plain, self.unit), width)]
+            found += ["", *wrapped(_compared(self.plain, self.unit if not self.costs else "readings"), width)]
         if self.next_steps:
             found.append("")
             for step in self.next_steps:
@@ -206,14 +216,15 @@ class Summary:
         return found
 
     def _bought(self, width: int) -> list[str]:
-        spent = f"{self.spent:,.0f} {self.unit}"
+        spent = self._amount(self.spent)
         if self.budget is not None:
-            spent = f"{self.spent:,.0f} of {self.budget:,.0f} {self.unit}"
+            spent = f"{self._amount(self.spent, short=True)} of {self._amount(self.budget)}"
         counted = "; all count for the estimate" if self.readings else ""
         if self.counted < self.readings:
             counted = f"; {self.counted:,} of them count for the estimate"
         pairs = [
             ("Spent", spent),
+            ("Paid to", self._paid_to()),
             ("Stopped", self.stop_reason),
             ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{counted}"),
         ]
@@ -236,6 +247,30 @@ class Summary:
             if text:
                 found += wrapped(text, width, first=f"{label:<10}", rest=" " * 10)
         return found
+
+    def _amount(self, amount: float, *, short: bool = False) -> str:
+        if self.unit in (Unit.USD, Unit.TOKENS):
+            shown = shown_amount(amount, Unit(self.unit))
+        else:
+            shown = shown_amount(amount, Unit.SCORES, counts=self.unit)
+        return shown.partition(" ")[0] if short else shown
+
+    def _paid_to(self) -> str:
+        parts = [
+            f"{row.model}{f' as {row.role}' if row.role else ''} {self._amount(row.cost)} for "
+            f"{count(row.calls, 'call')}"
+            for row in self.costs
+        ]
+        unknown = sum(row.unknown for row in self.costs)
+        if unknown:
+            cost = self._amount(sum(row.unknown_cost for row in self.costs))
+            parts.append(
+                f"{count(unknown, 'call')} among them whose usage nobody said count as the most that they "
+                f"can cost ({cost})"
+            )
+        if self.wasted:
+            parts.append(f"{self._amount(self.wasted)} in all brought no reading")
+        return "; ".join(parts)
 
     def _items(self, width: int) -> list[str]:
         places = decimals(line.half_width for line in self.least_known)
@@ -267,6 +302,8 @@ def summarize(outcome: Outcome) -> Summary:
         model=outcome.model,
         score=outcome.score,
         unit=outcome.unit,
+        costs=tuple(outcome.costs),
+        wasted=outcome.wasted,
         budget=outcome.budget,
         spent=outcome.spent,
         readings=int(outcome.table.value.size),

@@ -1,8 +1,10 @@
 """What a user can say of repeats."""
 
-from evalbudget.flags import SAMPLER_OPTION, SAMPLER_SEED, Flag
+from evalbudget.flags import PRICES, RISK, SAMPLER_OPTION, SAMPLER_SEED, Flag
 
-BUDGET = Flag("budget", "Scores to buy: 2000, or 20x for 20 per item. Never exceeded.", "N|Nx")
+BUDGET = Flag(
+    "budget", "Scores to buy: 2000, or 20x for 20 per item; or '$5', or 2Mtok. Never exceeded.", "N|Nx|$"
+)
 SAMPLER = Flag(
     "sampler",
     "What decides, for repeats, races or audits; evalbudget plugins lists them.  [default: auto]",
@@ -41,4 +43,7 @@ SHARE = Flag(
 )
 """Where hosts run several tasks and models by one command, each by itself."""
 
-FLAGS = (BUDGET, SAMPLER, SCORE, SCORE_RANGE, ESTIMATORS, SCORER, REPEAT, SAMPLER_SEED, SAMPLER_OPTION)
+FLAGS = (
+    *(BUDGET, PRICES, RISK, SAMPLER, SCORE, SCORE_RANGE, ESTIMATORS, SCORER, REPEAT),
+    *(SAMPLER_SEED, SAMPLER_OPTION),
+)

@@ -1,6 +1,8 @@
 """Buying scores: a sampler with its budget and journal, and the way in for those without a host."""
 
+from evalbudget.run._bill import Bill, BillRow, Hold
 from evalbudget.run._drive import Answer, drive
+from evalbudget.run._forecast import Forecast
 from evalbudget.run._journal_file import JournalFile, JournalReader, read_journal
 from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
 from evalbudget.run._purchase import RUN_AGAIN, UNANSWERED, Flight, Purchase, Tally
@@ -10,7 +12,11 @@ __all__ = [
     "RUN_AGAIN",
     "UNANSWERED",
     "Answer",
+    "Bill",
+    "BillRow",
     "Flight",
+    "Forecast",
+    "Hold",
     "JournalFile",
     "JournalReader",
     "LinesFile",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect as introspection
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 from evalbudget.budget import Budget, Unit
 from evalbudget.design import Design
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
+from evalbudget.hooks._plugins import plugins
+from evalbudget.prices import Price, Tariff, read_prices
 from evalbudget.sampler import Sampler
 from evalbudget.scale import parse_range
 
@@ -26,6 +29,8 @@ class RunConfig:
         score: which score decides; None for the first.
         seed: of the sampler.
         score_range: the smallest and the largest possible score; None if not declared.
+        prices: file of prices, for a budget in money; None where the host knows them.
+        risk: the accepted chance that the last calls exceed a budget in money or tokens.
         options: further arguments of the sampler.
     """
 
@@ -34,6 +39,8 @@ class RunConfig:
     score: str | None = None
     seed: int = 0
     score_range: tuple[float, float] | None = None
+    prices: str | None = None
+    risk: float = 0.0
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -73,13 +80,40 @@ class RunConfig:
             if option not in known:
                 raise UnknownNameError(f"option of sampler {self.sampler!r}", option, known)
 
-    def _in_scores(self, budget: Budget, of_what: str, remedy: str) -> Budget:
-        if budget.unit is not Unit.SCORES:
-            raise BudgetError(
-                f"budget {self.budget!r} is counted in {budget.unit.value}, but {of_what} is budgeted in "
-                f"scores so far; write a number of scores {remedy}"
-            )
-        return budget
+    @cached_property
+    def unit(self) -> Unit:
+        """What the budget counts; scores where there is none."""
+        return Unit.SCORES if self.budget is None else Budget.parse(self.budget, n_items=1, n_cells=100).unit
+
+    @property
+    def in_scores(self) -> bool:
+        """Whether the budget counts scores, not money or tokens."""
+        return self.unit is Unit.SCORES
+
+    def tariff(self, beside: Callable[[str], Price | None] = lambda model: None) -> Tariff:
+        """What calls cost, in the unit of the budget: by the price file, the host, a plugin, in this order.
+
+        Args:
+            beside: what the host knows of a model.
+
+        Raises:
+            InvalidInputError: the price file cannot be read.
+        """
+        prices = {} if self.prices is None else read_prices(self.prices)
+        return Tariff(self.unit, prices, lambda model: beside(model) or plugins().price_of(model))
+
+    def _check_money(self) -> None:
+        """Refuse what is said of money where none is budgeted, and prices that cannot be read."""
+        if not 0.0 <= self.risk < 1.0:
+            raise InvalidInputError(f"--risk is {self.risk:g}; write a chance, such as 0.01")
+        for flag, given in {"--prices": self.prices is not None, "--risk": self.risk > 0.0}.items():
+            if given and self.in_scores:
+                raise BudgetError(
+                    f"{flag} is for a budget in money or tokens; write --budget '$5' or --budget 2Mtok, or "
+                    f"drop {flag}"
+                )
+        if self.prices is not None:
+            read_prices(self.prices)
 
     def _construct(self, cls: type[S], design: Design, known: Mapping[str, Any], **more: Any) -> S:
         """A fresh sampler; of what is ``known`` it is told what it has parameters for."""

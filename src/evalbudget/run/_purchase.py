@@ -43,7 +43,7 @@ class Tally:
         readings: scores.
         failed: readings that were paid for and have no score.
         errors: how often each reason for that occurred.
-        unread: what was paid for calls that brought nothing that is read, by the reason for that.
+        unread: how many calls were paid that brought nothing that is read, by the reason for that.
         spent: what all of it cost.
     """
 
@@ -63,20 +63,26 @@ class Tally:
             reason = reading.error or "no score"
             self.errors[reason] = self.errors.get(reason, 0) + 1
 
-    def lose(self, cost: float, reason: str = UNANSWERED) -> None:
-        """Calls were paid for and brought nothing that is read; a negative cost was given back."""
+    def lose(self, cost: float, reason: str = UNANSWERED, *, calls: float | None = None) -> None:
+        """Calls were paid for and brought nothing that is read; a negative cost was given back.
+
+        Args:
+            cost: of them.
+            reason: why nothing is read.
+            calls: how many; None where a call costs 1.
+        """
         self.spent += cost
-        self.unread[reason] = self.unread.get(reason, 0.0) + cost
+        self.unread[reason] = self.unread.get(reason, 0.0) + (cost if calls is None else calls)
 
     @property
     def failures(self) -> dict[str, int]:
         """How often each reason occurred to pay and read nothing, the most frequent first.
 
-        Calls that brought nothing count as what they cost, rounded up: a part of a score is a call too.
+        Their number is rounded up: a part of a score is a call too.
         """
         found = dict(self.errors)
-        for reason, cost in self.unread.items():
-            if times := math.ceil(cost - 1e-9):
+        for reason, calls in self.unread.items():
+            if times := math.ceil(calls - 1e-9):
                 found[reason] = found.get(reason, 0) + times
         return dict(sorted(found.items(), key=lambda reason: -reason[1]))
 
@@ -92,6 +98,8 @@ class Purchase:
         budget: what may be spent in all, by earlier runs too.
         cost: the highest cost of one request.
         cost_of: the highest cost of a given cell, where they differ; at most ``cost``.
+        learns: the highest cost is not known: that of the dearest request so far takes its place, from
+            ``cost`` on. What is promised is then no cap; a :class:`~evalbudget.run.Bill` keeps that.
         journal: where to record; its readings count as spent. None: a new one.
 
     Attributes:
@@ -110,6 +118,7 @@ class Purchase:
         *,
         cost: float = 1.0,
         cost_of: Callable[[Cell], float] | None = None,
+        learns: bool = False,
         journal: Journal | JournalFile | None = None,
     ) -> None:
         self.sampler = sampler
@@ -123,9 +132,10 @@ class Purchase:
         self.ledger.spent = self.journal.spent
         self.cost = cost
         self._cost_of = cost_of
+        self._learns = learns
         self.tally = Tally()
         for reading in self.journal.readings:
-            self.tally.count(reading)
+            self._count(reading)
         self.flights: dict[int, Flight] = {}
         self.stopped: str | None = None
 
@@ -181,7 +191,7 @@ class Purchase:
         flight = self.flights.pop(reading.request.id, None)
         self.ledger.settle(0.0 if flight is None else flight.promised, reading.cost)
         self._append(Event(reading.request, reading))
-        self.tally.count(reading)
+        self._count(reading)
         self.sampler.tell([reading])
 
     def fail(self, request: Request, error: str | None, *, cost: float | None = None) -> None:
@@ -202,10 +212,21 @@ class Purchase:
         """The host gave a request up before it was sent: it cost nothing and taught nothing."""
         self.tell(Reading(request, None, 0.0, "abandoned by the host"))
 
-    def pay(self, cost: float, reason: str = UNANSWERED) -> None:
-        """Calls were paid for beside those of the readings, and teach nothing."""
+    def pay(self, cost: float, reason: str = UNANSWERED, *, calls: float | None = None) -> None:
+        """Calls were paid for beside those of the readings, and teach nothing.
+
+        Args:
+            cost: of them.
+            reason: why they teach nothing.
+            calls: how many; None where a call costs 1.
+        """
         self.ledger.settle(0.0, cost)
-        self.tally.lose(cost, reason)
+        self.tally.lose(cost, reason, calls=calls)
+
+    def _count(self, reading: Reading) -> None:
+        self.tally.count(reading)
+        if self._learns:
+            self.cost = max(self.cost, reading.cost)
 
     def stop(self, reason: str) -> None:
         """Ask nothing more; what is under way may still come back."""

@@ -1,0 +1,368 @@
+r"""The bill: what calls have cost, and a cap on it that holds.
+
+Every call is reserved at the most that it can cost before it is sent, and settled at what it did cost when
+its reply is there. What is spent and reserved never exceeds the cap, as long as no call costs more than
+:meth:`~evalbudget.prices.Tariff.most` says. On file, one JSON object per line::
+
+    {"evalbudget": "bill", "format": 1, "version": "0.1.0", "unit": "usd", "cap": 5.0}
+    {"hold": 0, "model": "openai/gpt-4o-mini", "most": 0.0009, "sample": "aB3", "role": "judge"}
+    {"end": 0, "cost": 0.0002, "why": "answered", "tokens": 412}
+
+A call that a kill cut off has no end, and counts at the most that it can cost.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from evalbudget._version import __version__
+from evalbudget.budget import Budget
+from evalbudget.errors import BudgetError, JournalError
+from evalbudget.prices import Tariff, Usage
+from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
+
+FORMAT = 1
+ANSWERED = "answered"
+REFUSED = "refused by the server, or never sent"
+UNKNOWN = "no usage in the reply: counted at the most that it can cost"
+LOST = "no reply: counted at the most that it can cost"
+_ROUNDING = 1e-12
+
+
+@dataclass(slots=True)
+class Hold:
+    """A call that is under way.
+
+    Attributes:
+        number: of the hold, from 0.
+        model: that is asked.
+        most: reserved for it, in units of the budget.
+        bound: the most that it can cost; above ``most`` only where a risk is accepted.
+        sample: for which it is made; empty if for none.
+        role: what the model does, such as ``model`` or ``grader``.
+        ended: its cost is known.
+    """
+
+    number: int
+    model: str
+    most: float
+    bound: float
+    sample: str = ""
+    role: str = ""
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class BillRow:
+    """What calls of one model in one role cost.
+
+    Attributes:
+        model: that was asked.
+        role: what it did.
+        calls: that are billed.
+        cost: of them, in units of the budget.
+        tokens: as far as replies said.
+        unknown: calls among them that count at the most that they can cost, since no usage is known.
+        unknown_cost: of these.
+    """
+
+    model: str
+    role: str
+    calls: int = 0
+    cost: float = 0.0
+    tokens: int = 0
+    unknown: int = 0
+    unknown_cost: float = 0.0
+
+
+class Bill:
+    """Keeps a cap on what calls cost; for several threads at once.
+
+    Args:
+        cap: in US dollars or tokens.
+        tariff: what calls cost, in the same unit.
+        risk: the accepted chance that what is under way costs more than was reserved for it. Above 0, what is
+            reserved for a call is no longer the most that it can cost but what calls of its model cost so
+            far: of n shares of the most, the ceil((n + 1)(1 - risk/m))-th smallest with m calls under way
+            (Vovk et al. 2005, conformal prediction: the next one exceeds it with chance risk/m at most where
+            calls are exchangeable).
+        lines: where to record; None for nowhere.
+
+    Attributes:
+        cap: in units of ``tariff``.
+        spent: by calls that have ended, by earlier runs too.
+        held: reserved for calls under way.
+        over: what calls cost above what was reserved for them.
+
+    Raises:
+        BudgetError: cap and tariff differ in their unit, or the risk is no chance.
+    """
+
+    def __init__(
+        self, cap: Budget, tariff: Tariff, *, risk: float = 0.0, lines: LinesFile | None = None
+    ) -> None:
+        if cap.unit is not tariff.unit:
+            raise BudgetError(f"a cap in {cap.unit.value} cannot be kept by prices in {tariff.unit.value}")
+        if not 0.0 <= risk < 1.0:
+            raise BudgetError(f"--risk is {risk:g}; write a chance from 0 (the cap holds) to below 1")
+        self.cap = cap
+        self.tariff = tariff
+        self.risk = risk
+        self.spent = 0.0
+        self.held = 0.0
+        self.over = 0.0
+        self._lines = lines
+        self._lock = RLock()
+        self._open: dict[int, Hold] = {}
+        self._count = 0
+        self._of_sample: dict[str, float] = {}
+        self._rows: dict[tuple[str, str], BillRow] = {}
+        self._shares: dict[str, list[float]] = {}
+
+    @classmethod
+    def on_file(cls, path: Path, cap: Budget, tariff: Tariff, *, risk: float = 0.0) -> Bill:
+        """Begin a bill, or go on with one; what was under way when it was left counts as spent.
+
+        Raises:
+            JournalError: the file is no bill, is damaged, or another process writes it.
+            BudgetError: it is in another unit.
+        """
+        if not path.exists():
+            bill = cls(cap, tariff, risk=risk, lines=LinesFile.create(path))
+            bill._write(_header(cap))
+            return bill
+        lines, entries = LinesFile.open(path, _parse)
+        try:
+            bill = cls(cap, tariff, risk=risk, lines=lines)
+            if entries and entries[0]["unit"] != cap.unit.value:
+                raise BudgetError(
+                    f"{path} was begun with a budget in {entries[0]['unit']}, and this one is in "
+                    f"{cap.unit.value}; go on with the same unit, or begin anew in another folder"
+                )
+            for number, entry in enumerate(entries[1:], start=2):
+                try:
+                    bill._take(entry)
+                except (ArithmeticError, LookupError, TypeError, ValueError) as ex:
+                    raise JournalError(f"{path}, line {number} is damaged: {ex}") from ex
+            if not entries:
+                bill._write(_header(cap))
+            for hold in list(bill._open.values()):
+                bill.lose(hold)
+        except BaseException:
+            lines.close()
+            raise
+        return bill
+
+    # before a call
+
+    def reserve(
+        self,
+        model: str,
+        input_tokens: int,
+        output_tokens: int | None,
+        *,
+        sample: str = "",
+        role: str = "",
+    ) -> Hold | None:
+        """Put aside what a call costs at most; None, and nothing put aside, if that does not fit.
+
+        Args:
+            model: that is asked.
+            input_tokens: that the call has at most.
+            output_tokens: that its reply has at most; None for what the price says.
+            sample: for which it is made.
+            role: what the model does.
+
+        Raises:
+            BudgetError: nobody knows the price, or nothing limits the reply.
+            JournalError: it cannot be recorded.
+        """
+        bound = self.tariff.most(model, input_tokens, output_tokens)
+        with self._lock:
+            most = self._reserved(model, bound)
+            if most > self.free + _ROUNDING * self.cap.amount:
+                return None
+            hold = Hold(self._count, model, most, bound, sample, role)
+            self._write(_as_entry(hold))
+            self._hold(hold)
+            return hold
+
+    def may_fit(self, model: str, input_tokens: int, output_tokens: int | None) -> bool:
+        """Whether such a call would fit if all that is under way cost nothing: whether waiting may help."""
+        with self._lock:
+            most = self._reserved(model, self.tariff.most(model, input_tokens, output_tokens))
+            return bool(self._open) and most <= self.cap.amount - self.spent
+
+    def again(self, hold: Hold) -> bool:
+        """The call is sent once more, and its first sending may be billed; False if that does not fit."""
+        with self._lock:
+            if hold.ended or hold.most > self.free + _ROUNDING * self.cap.amount:
+                return False
+            second = Hold(self._count, hold.model, hold.most, hold.bound, hold.sample, hold.role)
+            self._write(_as_entry(second))
+            self._hold(second)
+            self.lose(second)
+            return True
+
+    # after it
+
+    def settle(self, hold: Hold, usage: Usage | None) -> float:
+        """The reply is there; what it cost. Without a plausible usage, the most that it can cost."""
+        if usage is None or not usage.is_plausible:
+            return self._end(hold, hold.bound, UNKNOWN, 0)
+        cost = self.tariff.cost(hold.model, usage)
+        if not math.isfinite(cost) or cost < 0:
+            return self._end(hold, hold.bound, UNKNOWN, 0)
+        with self._lock:
+            if not hold.ended and hold.bound > 0:
+                insort(self._shares.setdefault(hold.model, []), cost / hold.bound)
+        return self._end(hold, cost, ANSWERED, usage.tokens)
+
+    def lose(self, hold: Hold) -> float:
+        """No reply came, and it may be billed all the same: the most that it can cost counts."""
+        return self._end(hold, hold.bound, LOST, 0)
+
+    def release(self, hold: Hold) -> None:
+        """It was refused or never sent: nothing is billed."""
+        self._end(hold, 0.0, REFUSED, 0)
+
+    def end_all(self, sample: str) -> None:
+        """A sample has ended; of calls that nobody settled, the most that they can cost counts."""
+        with self._lock:
+            for hold in [each for each in self._open.values() if each.sample == sample]:
+                self.lose(hold)
+
+    def close(self) -> None:
+        """Let the file go; calls that are still under way count as lost."""
+        with self._lock:
+            for hold in list(self._open.values()):
+                self.lose(hold)
+            if self._lines is not None:
+                self._lines.close()
+                self._lines = None
+
+    # what is known
+
+    @property
+    def free(self) -> float:
+        """What may still be reserved."""
+        return max(0.0, self.cap.amount - self.spent - self.held)
+
+    @property
+    def under_way(self) -> int:
+        """Calls that have not ended."""
+        return len(self._open)
+
+    def of_sample(self, sample: str) -> float:
+        """What ended calls of a sample cost so far."""
+        return self._of_sample.get(sample, 0.0)
+
+    @property
+    def rows(self) -> Sequence[BillRow]:
+        """By model and role, the dearest first."""
+        return sorted(self._rows.values(), key=lambda row: (-row.cost, row.model, row.role))
+
+    # bookkeeping
+
+    def _reserved(self, model: str, bound: float) -> float:
+        shares = self._shares.get(model, ())
+        if not self.risk or not shares:
+            return bound
+        at = math.ceil((len(shares) + 1) * (1.0 - self.risk / (len(self._open) + 1)) - 1e-9)
+        return bound if at > len(shares) else bound * min(1.0, shares[at - 1])
+
+    def _hold(self, hold: Hold) -> None:
+        self._count = hold.number + 1
+        self._open[hold.number] = hold
+        self.held += hold.most
+
+    def _end(self, hold: Hold, cost: float, why: str, tokens: int) -> float:
+        with self._lock:
+            if hold.ended:
+                return 0.0
+            self._write({"end": hold.number, "cost": cost, "why": why, "tokens": tokens})
+            self._count_in(hold, cost, why, tokens)
+            return cost
+
+    def _count_in(self, hold: Hold, cost: float, why: str, tokens: int) -> None:
+        hold.ended = True
+        del self._open[hold.number]
+        self.held = sum(each.most for each in self._open.values()) if self._open else 0.0
+        self.spent += cost
+        self.over += max(0.0, cost - hold.most)
+        if hold.sample:
+            self._of_sample[hold.sample] = self._of_sample.get(hold.sample, 0.0) + cost
+        if why == REFUSED:
+            return
+        row = self._rows.setdefault((hold.model, hold.role), BillRow(hold.model, hold.role))
+        row.calls += 1
+        row.cost += cost
+        row.tokens += tokens
+        if why in (LOST, UNKNOWN):
+            row.unknown += 1
+            row.unknown_cost += cost
+
+    def _take(self, entry: dict[str, Any]) -> None:
+        if "hold" in entry:
+            most = float(entry["most"])
+            bound = float(entry.get("bound", most))
+            self._hold(
+                Hold(int(entry["hold"]), str(entry["model"]), most, bound, entry["sample"], entry["role"])
+            )
+            return
+        hold = self._open.get(entry["end"])
+        if hold is None:
+            raise JournalError(f"a bill ends call {entry['end']!r}, which was not under way")
+        cost, why = float(entry["cost"]), str(entry["why"])
+        if why == ANSWERED and hold.bound > 0:
+            insort(self._shares.setdefault(hold.model, []), cost / hold.bound)
+        self._count_in(hold, cost, why, int(entry["tokens"]))
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        if self._lines is not None:
+            self._lines.append(entry)
+
+
+def _header(cap: Budget) -> dict[str, Any]:
+    return {
+        "evalbudget": "bill",
+        "format": FORMAT,
+        "version": __version__,
+        "unit": cap.unit.value,
+        "cap": cap.amount,
+    }
+
+
+def _as_entry(hold: Hold) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "hold": hold.number,
+        "model": hold.model,
+        "most": hold.most,
+        "sample": hold.sample,
+        "role": hold.role,
+    }
+    if hold.bound != hold.most:
+        entry["bound"] = hold.bound
+    return entry
+
+
+def _parse(data: bytes, path: Path) -> tuple[list[dict[str, Any]], int]:
+    lines, whole = whole_lines(data, path)
+    entries = [
+        read_line(line, f"{path}, line {number}", lambda entry: entry)
+        for number, line in enumerate(lines, start=1)
+    ]
+    if entries and (entries[0].get("evalbudget") != "bill" or "unit" not in entries[0]):
+        raise JournalError(f"{path} is no bill of evalbudget; move it away")
+    if entries and entries[0].get("format") != FORMAT:
+        raise JournalError(
+            f"{path} has format {entries[0].get('format')!r} (evalbudget {entries[0].get('version')}); this "
+            f"version reads format {FORMAT}. Install the version that wrote it, or begin in another folder"
+        )
+    return entries, whole
