@@ -1,0 +1,411 @@
+"""The bill: a cap that holds, for threads, kills and replies that say nothing of what they cost."""
+
+import json
+import random
+import threading
+from pathlib import Path
+
+import pytest
+from scipy.stats import binomtest
+
+from evalbudget.budget import Budget, Unit
+from evalbudget.errors import BudgetError, JournalError
+from evalbudget.prices import Price, Tariff, Usage
+from evalbudget.run import Bill
+
+CAP = Budget(100.0, Unit.TOKENS)
+TOKENS = Tariff(Unit.TOKENS)
+
+
+def bill(cap: float = 100.0, **more: float) -> Bill:
+    return Bill(Budget(cap, Unit.TOKENS), TOKENS, **more)
+
+
+def test_a_call_is_reserved_at_its_most_and_settled_at_its_cost() -> None:
+    account = bill()
+    hold = account.reserve("m", 30, 20, sample="s", role="judge")
+
+    assert hold is not None
+    assert (account.held, account.free, account.spent, account.under_way) == (50.0, 50.0, 0.0, 1)
+    assert account.settle(hold, Usage(input=10, output=5)) == 15.0
+    assert (account.held, account.free, account.spent, account.under_way) == (0.0, 85.0, 15.0, 0)
+    assert account.of_sample("s") == 15.0
+
+
+def test_a_call_that_does_not_fit_is_not_begun() -> None:
+    account = bill()
+    first = account.reserve("m", 60, 0)
+
+    assert account.reserve("m", 41, 0) is None
+    assert account.held == 60.0
+    assert account.reserve("m", 40, 0) is not None
+    assert first is not None
+    account.settle(first, Usage(input=1))
+    assert account.free == 59.0
+
+
+def test_waiting_helps_only_while_something_is_under_way() -> None:
+    account = bill()
+
+    assert not account.may_fit("m", 10, 0)
+    hold = account.reserve("m", 90, 0)
+    assert account.may_fit("m", 100, 0)
+    assert not account.may_fit("m", 101, 0)
+    assert hold is not None
+    account.settle(hold, Usage(input=80))
+    assert not account.may_fit("m", 10, 0)
+
+
+def test_a_refused_call_costs_nothing_and_a_lost_one_its_most() -> None:
+    account = bill()
+    refused, lost = account.reserve("m", 10, 0), account.reserve("m", 20, 0)
+
+    assert refused is not None
+    assert lost is not None
+    account.release(refused)
+    account.lose(lost)
+    assert (account.spent, account.held) == (20.0, 0.0)
+    (row,) = account.rows
+    assert (row.calls, row.cost, row.unknown, row.unknown_cost) == (1, 20.0, 1, 20.0)
+
+
+@pytest.mark.parametrize("usage", [None, Usage(), Usage(input=-3), Usage(input=2, output=-1)])
+def test_a_reply_that_does_not_say_what_it_cost_counts_at_its_most(usage: Usage | None) -> None:
+    account = bill()
+    hold = account.reserve("m", 10, 5)
+
+    assert hold is not None
+    assert account.settle(hold, usage) == 15.0
+    assert account.rows[0].unknown == 1
+
+
+def test_what_costs_more_than_its_most_is_counted_and_told() -> None:
+    account = bill()
+    hold = account.reserve("m", 10, 5)
+
+    assert hold is not None
+    account.settle(hold, Usage(input=10, output=8))
+    assert (account.spent, account.over) == (18.0, 3.0)
+
+
+def test_a_call_ends_once() -> None:
+    account = bill()
+    hold = account.reserve("m", 10, 0)
+
+    assert hold is not None
+    account.settle(hold, Usage(input=4))
+    account.lose(hold)
+    account.release(hold)
+    assert account.settle(hold, Usage(input=9)) == 0.0
+    assert account.spent == 4.0
+    assert account.rows[0].calls == 1
+
+
+def test_a_call_that_is_sent_again_is_paid_twice() -> None:
+    account = bill(50.0)
+    hold = account.reserve("m", 20, 0, sample="s")
+
+    assert hold is not None
+    assert account.again(hold)
+    assert (account.spent, account.held) == (20.0, 20.0)
+    assert not account.again(hold)
+    account.settle(hold, Usage(input=5))
+    assert (account.spent, account.held, account.of_sample("s")) == (25.0, 0.0, 25.0)
+    assert not account.again(hold)
+
+
+def test_a_sample_that_ends_leaves_nothing_under_way() -> None:
+    account = bill()
+    for sample in ("a", "a", "b"):
+        account.reserve("m", 10, 0, sample=sample)
+
+    account.end_all("a")
+
+    assert (account.spent, account.held, account.under_way) == (20.0, 10.0, 1)
+    account.close()
+    assert (account.spent, account.under_way) == (30.0, 0)
+
+
+def test_costs_are_told_by_model_and_role_the_dearest_first() -> None:
+    account = bill()
+    for model, role, tokens in (("a", "", 3), ("b", "judge", 5), ("a", "judge", 4), ("b", "judge", 2)):
+        hold = account.reserve(model, 10, 0, role=role)
+        assert hold is not None
+        account.settle(hold, Usage(input=tokens))
+
+    told = [(row.model, row.role, row.calls, row.cost, row.tokens) for row in account.rows]
+    assert told == [("b", "judge", 2, 7.0, 7), ("a", "judge", 1, 4.0, 4), ("a", "", 1, 3.0, 3)]
+
+
+def test_many_threads_never_go_over() -> None:
+    account = bill(1_000.0)
+    bought: list[float] = []
+
+    def buy(seed: int) -> None:
+        draw = random.Random(seed)
+        while True:
+            most = draw.randrange(1, 30)
+            hold = account.reserve("m", most, 0)
+            if hold is None:
+                return
+            bought.append(account.settle(hold, Usage(input=draw.randrange(1, most + 1))))
+
+    threads = [threading.Thread(target=buy, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert account.spent == sum(bought)
+    assert 950.0 < account.spent <= 1_000.0
+    assert (account.held, account.under_way) == (0.0, 0)
+
+
+def test_dollars() -> None:
+    account = Bill(Budget(1.0, Unit.USD), Tariff(Unit.USD, {"m": Price(1.0, 10.0)}))
+    hold = account.reserve("m", 500_000, 50_000)
+
+    assert hold is not None
+    assert hold.most == 1.0
+    assert account.settle(hold, Usage(input=100_000, output=1_000)) == pytest.approx(0.11)
+
+
+@pytest.mark.parametrize("risk", [-0.1, 1.0, 2.0])
+def test_a_risk_is_a_chance(risk: float) -> None:
+    with pytest.raises(BudgetError, match="--risk is"):
+        bill(risk=risk)
+
+
+def test_cap_and_prices_are_in_one_unit() -> None:
+    with pytest.raises(BudgetError, match="a cap in usd cannot be kept by prices in tokens"):
+        Bill(Budget(1.0, Unit.USD), TOKENS)
+
+
+class TestRisk:
+    """What is reserved where a risk is accepted: a share that calls of the model seldom exceed."""
+
+    def test_the_most_is_reserved_until_enough_is_known(self) -> None:
+        account = bill(10_000.0, risk=0.1)
+        for number in range(1, 9):
+            hold = account.reserve("m", 100, 0)
+            assert hold is not None
+            assert hold.most == 100.0
+            account.settle(hold, Usage(input=number))
+
+        ninth = account.reserve("m", 100, 0)
+        assert ninth is not None
+        assert ninth.most == 100.0
+        account.settle(ninth, Usage(input=9))
+        tenth = account.reserve("m", 100, 0)  # the largest of 9 is exceeded by the 10th with chance 1/10
+        assert tenth is not None
+        assert (tenth.most, tenth.bound) == (9.0, 100.0)
+
+    def test_more_calls_under_way_share_the_risk(self) -> None:
+        account = bill(10_000.0, risk=0.1)
+        for number in range(1, 20):
+            hold = account.reserve("m", 100, 0)
+            assert hold is not None
+            account.settle(hold, Usage(input=number))
+
+        found = [account.reserve("m", 100, 0) for _ in range(3)]
+        assert [hold.most for hold in found if hold is not None] == [18.0, 19.0, 100.0]
+
+    def test_another_model_teaches_nothing(self) -> None:
+        account = bill(10_000.0, risk=0.5)
+        hold = account.reserve("a", 100, 0)
+        assert hold is not None
+        account.settle(hold, Usage(input=1))
+
+        other = account.reserve("b", 100, 0)
+        assert other is not None
+        assert other.most == 100.0
+
+    def test_the_next_call_exceeds_what_is_reserved_no_more_often_than_accepted(self) -> None:
+        draw = random.Random(11)
+        over = 0
+        for _ in range(2_000):
+            account = bill(1e9, risk=0.1)
+            for _ in range(30):
+                hold = account.reserve("m", 1_000, 0)
+                assert hold is not None
+                account.settle(hold, Usage(input=max(1, int(1_000 * draw.random() ** 3))))
+            hold = account.reserve("m", 1_000, 0)
+            assert hold is not None
+            over += max(1, int(1_000 * draw.random() ** 3)) > hold.most
+        assert over == 195
+        assert binomtest(over, 2_000, 0.1, alternative="greater").pvalue > 0.01
+
+    def test_without_a_reply_the_most_counts(self) -> None:
+        account = bill(1_000.0, risk=0.5)
+        first = account.reserve("m", 100, 0)
+        assert first is not None
+        account.settle(first, Usage(input=10))
+        hold = account.reserve("m", 100, 0)
+        assert hold is not None
+        assert hold.most == 10.0
+        assert account.lose(hold) == 100.0
+        assert account.over == 90.0
+
+
+class TestFile:
+    """The bill on file."""
+
+    def test_a_killed_run_goes_on_where_it_was(self, tmp_path: Path) -> None:
+        path = tmp_path / "bill.jsonl"
+        first = Bill.on_file(path, CAP, TOKENS)
+        answered, cut_off = first.reserve("m", 30, 0, sample="s", role="judge"), first.reserve("m", 20, 0)
+        assert answered is not None
+        assert cut_off is not None
+        first.settle(answered, Usage(input=12))
+        _killed(first)
+
+        second = Bill.on_file(path, CAP, TOKENS)
+        assert (second.spent, second.held, second.under_way) == (32.0, 0.0, 0)
+        assert second.of_sample("s") == 12.0
+        assert [(row.role, row.cost, row.unknown) for row in second.rows] == [
+            ("", 20.0, 1),
+            ("judge", 12.0, 0),
+        ]
+        assert second.reserve("m", 69, 0) is None
+        assert second.reserve("m", 68, 0) is not None
+        _killed(second)
+        assert _spent(path) == 100.0
+
+    def test_what_is_over_the_cap_leaves_nothing_to_reserve(self, tmp_path: Path) -> None:
+        path = tmp_path / "bill.jsonl"
+        first = Bill.on_file(path, CAP, TOKENS)
+        hold = first.reserve("m", 90, 0)
+        assert hold is not None
+        first.settle(hold, Usage(input=90))
+        first.close()
+
+        lower = Bill.on_file(path, Budget(50.0, Unit.TOKENS), TOKENS)
+        assert lower.free == 0.0
+        assert lower.reserve("m", 1, 0) is None
+        lower.close()
+
+    def test_what_was_learned_of_risks_is_kept(self, tmp_path: Path) -> None:
+        path = tmp_path / "bill.jsonl"
+        first = Bill.on_file(path, CAP, TOKENS, risk=0.5)
+        one = first.reserve("m", 50, 0)
+        assert one is not None
+        first.settle(one, Usage(input=5))
+        two = first.reserve("m", 50, 0)
+        assert two is not None
+        assert two.most == 5.0
+        _killed(first)
+
+        second = Bill.on_file(path, CAP, TOKENS, risk=0.5)
+        assert second.spent == 55.0
+        three = second.reserve("m", 40, 0)
+        assert three is not None
+        assert three.most == 4.0
+        second.close()
+
+    def test_a_line_that_a_kill_cut_off_is_dropped(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        path = tmp_path / "bill.jsonl"
+        Bill.on_file(path, CAP, TOKENS).close()
+        with path.open("a") as file:
+            file.write('{"hold": 0, "mo')
+
+        assert _spent(path) == 0.0
+        assert "dropped the last line" in caplog.text
+
+    def test_an_empty_file_is_begun(self, tmp_path: Path) -> None:
+        path = tmp_path / "bill.jsonl"
+        path.touch()
+        Bill.on_file(path, CAP, TOKENS).close()
+
+        assert json.loads(path.read_text().splitlines()[0])["evalbudget"] == "bill"
+
+    def test_another_unit_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "bill.jsonl"
+        Bill.on_file(path, CAP, TOKENS).close()
+
+        with pytest.raises(BudgetError, match="was begun with a budget in tokens, and this one is in usd"):
+            Bill.on_file(path, Budget(1.0, Unit.USD), Tariff(Unit.USD))
+
+    @pytest.mark.parametrize(
+        ("line", "told"),
+        [
+            ("{}", "line 2 is damaged"),
+            ('{"end":0,"cost":1,"why":"answered","tokens":1}', "which was not under way"),
+            ('{"hold":0,"model":"m","most":"x","sample":"","role":""}', "line 2 is damaged"),
+            ("[]", "line 2 is damaged"),
+            ("nonsense", "line 2 is damaged"),
+        ],
+    )
+    def test_damage_is_told_with_its_place(self, tmp_path: Path, line: str, told: str) -> None:
+        path = tmp_path / "bill.jsonl"
+        Bill.on_file(path, CAP, TOKENS).close()
+        with path.open("a") as file:
+            file.write(line + "\n")
+
+        with pytest.raises(JournalError, match=told):
+            Bill.on_file(path, CAP, TOKENS)
+
+    @pytest.mark.parametrize(
+        ("line", "told"),
+        [
+            ('{"evalbudget":"journal"}', "is no bill of evalbudget; move it away"),
+            ('{"evalbudget":"bill","format":9,"version":"7","unit":"usd"}', r"has format 9 \(evalbudget 7\)"),
+        ],
+    )
+    def test_another_file_is_refused(self, tmp_path: Path, line: str, told: str) -> None:
+        path = tmp_path / "bill.jsonl"
+        path.write_text(line + "\n")
+
+        with pytest.raises(JournalError, match=told):
+            Bill.on_file(path, CAP, TOKENS)
+
+    def test_a_second_process_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "bill.jsonl"
+        first = Bill.on_file(path, CAP, TOKENS)
+
+        with pytest.raises(JournalError, match="another process"):
+            Bill.on_file(path, CAP, TOKENS)
+        first.close()
+
+
+def test_random_schedules_with_kills_never_exceed_the_cap(tmp_path: Path) -> None:
+    """Against a provider that keeps its own count: what it bills stays below the cap."""
+    for seed in range(60):
+        draw = random.Random(seed)
+        path, billed = tmp_path / f"{seed}.jsonl", 0
+        cap = Budget(5_000.0, Unit.TOKENS)
+        for _ in range(draw.randrange(1, 4)):
+            account = Bill.on_file(path, cap, TOKENS)
+            under_way = []
+            for _ in range(draw.randrange(50, 600)):
+                hold = account.reserve("m", draw.randrange(1, 30), draw.randrange(20))
+                if hold is not None:
+                    cost = draw.randrange(1, int(hold.most) + 1)
+                    fate = draw.random()
+                    billed += cost * (fate < 0.9)
+                    under_way.append((hold, cost, fate))
+                if under_way and (hold is None or draw.random() < 0.6):
+                    hold, cost, fate = under_way.pop(draw.randrange(len(under_way)))
+                    if fate < 0.8:
+                        account.settle(hold, Usage(input=cost))
+                    elif fate < 0.9:
+                        account.lose(hold)
+                    else:
+                        account.release(hold)
+                assert billed <= account.spent + account.held <= cap.amount
+            _killed(account)
+        assert billed <= _spent(path, cap) <= cap.amount
+
+
+def _spent(path: Path, cap: Budget = CAP) -> float:
+    account = Bill.on_file(path, cap, TOKENS)
+    account.close()
+    return account.spent
+
+
+def _killed(account: Bill) -> None:
+    """What is left of it when its process is killed: the file as it is, without its lock."""
+    assert account._lines is not None
+    account._lines.close()
+    account._lines = None
