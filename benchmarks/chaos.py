@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import signal
 
-from chaos_sections.campaign import inspect, lm_eval
+from chaos_sections.campaign import inspect, lm_eval, money
 from sections import Page, command
 
 PAGE = Page(
     script="chaos",
     name="chaos",
     title="Chaos: the bill after kills and faults",
-    sections={"lm-eval": lm_eval, "inspect": inspect},
+    sections={"lm-eval": lm_eval, "inspect": inspect, "money": money},
     strict=True,
 )
 

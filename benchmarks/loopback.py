@@ -15,7 +15,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -79,6 +79,7 @@ class Served:
         fault: that disturbed it.
         text: of the first answer; empty if nothing was computed.
         at: when the reply was about to be sent, by ``time.monotonic``.
+        usage: tokens that it is billed for, whether or not the reply says so.
     """
 
     path: str
@@ -87,6 +88,7 @@ class Served:
     fault: Fault | None = None
     text: str = ""
     at: float = field(default_factory=time.monotonic)
+    usage: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def billed(self) -> bool:
@@ -114,6 +116,13 @@ class _Failure:
 
 
 Answer = Callable[[Asked], str]
+Meter = Callable[[dict[str, Any], str, str], tuple[int, int]]
+"""Input and output tokens of a prompt and its answer, given the whole request."""
+
+
+def words(body: dict[str, Any], prompt: str, text: str) -> tuple[int, int]:
+    """A token is a word."""
+    return len(prompt.split()), len(text.split())
 
 
 def number(asked: Asked) -> str:
@@ -140,6 +149,8 @@ class Server:
         answers: by model, before ``answer``.
         latency: seconds before each reply.
         disturb: what happens to a request with this body, None for nothing; asked after ``fail``.
+        meter: counts what is billed.
+        said: what a reply says of its usage, given what is billed; None for nothing.
         served: every request, in the order of their replies.
     """
 
@@ -147,6 +158,8 @@ class Server:
     answers: dict[str, Answer] = field(default_factory=dict)
     latency: float = 0.0
     disturb: Callable[[dict[str, Any]], Fault | None] = lambda body: None
+    meter: Meter = words
+    said: Callable[[dict[str, int]], dict[str, int] | None] = lambda usage: usage
     served: list[Served] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
@@ -272,7 +285,12 @@ class Server:
             status, said = self._said(path, body, fault)
             choices = said.get("choices")
             text = _text_of(choices[0]) if choices else ""
-            served = Served(path, body, status, fault, text)
+            usage = said.get("usage") or {}
+            if status in (200, GARBLED, None) and usage:
+                told = self.said(usage)
+                said = {key: value for key, value in said.items() if key != "usage"}
+                said |= {} if told is None else {"usage": told}
+            served = Served(path, body, status, fault, text, usage=usage)
             with self._lock:
                 self.served.append(served)
             return served, said
@@ -308,12 +326,14 @@ class Server:
 
     def _completion(self, path: str, body: dict[str, Any], instead: str | None) -> dict[str, Any]:
         choices: list[dict[str, Any]] = []
-        tokens = 0
+        prompt_tokens = completion_tokens = 0
         for prompt in _prompts(path, body):
             for copy in range(int(body.get("n") or 1)):
                 text = self._text(body, prompt, copy) if instead is None else instead
                 text = _stopped(text, body.get("stop"))
-                tokens += len(prompt.split()) + len(text.split())
+                read, written = self.meter(body, prompt, text)
+                prompt_tokens += read if copy == 0 else 0
+                completion_tokens += written
                 said = {"message": {"role": "assistant", "content": text}} if path == CHAT else {"text": text}
                 choices.append({"index": len(choices), "finish_reason": "stop", **said})
         return {
@@ -321,7 +341,11 @@ class Server:
             "object": "chat.completion" if path == CHAT else "text_completion",
             "model": body.get("model"),
             "choices": choices,
-            "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": tokens},
+            "usage": {
+                "prompt_tokens": prompt_tokens,
+                "completion_tokens": completion_tokens,
+                "total_tokens": prompt_tokens + completion_tokens,
+            },
         }
 
     def _text(self, body: dict[str, Any], prompt: str, copy: int) -> str:

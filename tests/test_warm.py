@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests import warm
+
+import warm
 
 SURROUNDINGS = """
 import json, os, random, sys

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from evalbudget.prices import Price, Usage
 from loopback import Asked, Served
 
 STAMP = re.compile(r"\[reply (\d+)\]")
@@ -47,7 +48,7 @@ class Account:
 
     lost: int = 0
     twice: int = 0
-    over: int = 0
+    over: float = 0
     hung: int = 0
 
     @property
@@ -97,7 +98,16 @@ def _attempt(one: Served) -> tuple[str, str, object]:
     return one.model, one.prompt, one.body.get("seed")
 
 
-def over(served: Iterable[Served], models: Sequence[str], budget: int, spent: int | None) -> int:
+def dollars(served: Iterable[Served], prices: Mapping[str, Price]) -> float:
+    """What the provider bills."""
+    return sum(
+        prices[one.model].cost(Usage(one.usage["prompt_tokens"], one.usage["completion_tokens"]))
+        for one in served
+        if one.billed and one.usage
+    )
+
+
+def over(served: Iterable[Served], models: Sequence[str], budget: int, spent: float | None) -> float:
     """Calls of these models on the bill beyond the budget, or beyond what the record counts as spent."""
     paid = sum(one.billed and one.model in models for one in served)
     return max(0, paid - budget, 0 if spent is None else paid - spent)

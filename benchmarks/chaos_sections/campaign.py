@@ -9,11 +9,12 @@ import click
 
 from chaos_sections.inspect_side import INSPECT, missing_client
 from chaos_sections.lm_eval_side import LM_EVAL
+from chaos_sections.money import MONEY
 from chaos_sections.plan import Capability
-from chaos_sections.schedule import Played, play
+from chaos_sections.schedule import ENOUGH, SMALL, Played, play
 from judges_sections.found import Found, Target
 
-CAPABILITIES = (*LM_EVAL, *INSPECT)
+CAPABILITIES = (*LM_EVAL, *INSPECT, *MONEY)
 LEAD = (
     "Each schedule runs a command of its own against a server on loopback that bills every answer, disturbs "
     "requests, and sends it one to three signals, each after a random number of requests; then the same "
@@ -25,7 +26,7 @@ SIDE_BY_SIDE = 2
 COUNTS = {
     "lost": "answers lost that had reached the client",
     "twice": "calls bought twice",
-    "over": "calls on the bill beyond the budget, or beyond what the record counts as spent",
+    "over": "calls (or dollars) on the bill beyond the budget, or beyond what the record counts as spent",
     "hung": "commands that hang, or never end",
 }
 
@@ -40,6 +41,13 @@ def inspect(quick: bool, seeds: int = SEEDS) -> Found:
     if why := missing_client():
         return Found(lead=f"Not measured: {why}.", columns=("capability",), rows=())
     return _of(INSPECT, quick, seeds)
+
+
+def money(quick: bool, seeds: int = SEEDS) -> Found:
+    """The campaign of budgets in money, on both hosts."""
+    if why := missing_client():
+        return Found(lead=f"Not measured: {why}.", columns=("capability",), rows=())
+    return _of(MONEY, quick, seeds)
 
 
 def _of(capabilities: Sequence[Capability], quick: bool, seeds: int) -> Found:
@@ -87,12 +95,25 @@ def _table(capabilities: Sequence[Capability], found: Iterable[Played]) -> Found
                 f"{signals.count('SIGKILL')}",
                 f"{sum(bool(played.faults) for played in own)}",
                 f"{sum(played.faults.total() for played in own)}",
-                *(f"{sum(getattr(played.account, count) for played in own)}" for count in COUNTS),
+                *(f"{sum(getattr(played.account, count) for played in own):g}" for count in COUNTS),
             )
         )
     totals = {count: sum(getattr(played.account, count) for played in found) for count in COUNTS}
     kinds = sorted({kind for played in found for kind in played.faults})
     counted = ", ".join(f"{kind} {sum(played.faults[kind] for played in found)}" for kind in kinds)
+    used = [played.used for played in found if played.used is not None]
+    targets = [
+        Target(f"{text}: 0", f"{totals[count]:g}", not totals[count]) for count, text in COUNTS.items()
+    ]
+    if used:
+        enough = sum(share >= ENOUGH for share in used)
+        targets.append(
+            Target(
+                f"{ENOUGH:.0%} of the cap used where a call costs under {SMALL:.0%} of it",
+                f"{enough} of {len(used)} schedules, {min(used):.3f} at least",
+                enough == len(used),
+            )
+        )
     notes = [f"Requests disturbed: {counted}."] if kinds else []
     if not all(played.account.clean for played in found):
         notes.append(
@@ -101,15 +122,13 @@ def _table(capabilities: Sequence[Capability], found: Iterable[Played]) -> Found
         )
     for played in found:
         if not played.account.clean:
-            counts = ", ".join(f"{count} {n}" for count in COUNTS if (n := getattr(played.account, count)))
+            counts = ", ".join(f"{count} {n:g}" for count in COUNTS if (n := getattr(played.account, count)))
             happened = ", ".join([*played.signals, *(f"{kind} {n}" for kind, n in played.faults.items())])
             notes.append(f"- {played.capability.name} {played.seed} ({happened or 'nothing'}): {counts}")
     return Found(
         lead=LEAD,
         columns=("capability", "schedules", "kills", "of them -9", "with faults", "faults", *COUNTS),
         rows=tuple(rows),
-        targets=tuple(
-            Target(f"{text}: 0", f"{totals[count]}", not totals[count]) for count, text in COUNTS.items()
-        ),
+        targets=tuple(targets),
         notes=tuple(notes),
     )

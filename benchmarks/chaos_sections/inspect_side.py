@@ -31,7 +31,7 @@ def missing_client() -> str | None:
     return None
 
 
-def _model(name: str) -> str:
+def name_of(name: str) -> str:
     return f"openai-api/chaos/{name}"
 
 
@@ -59,14 +59,14 @@ def _done(folder: Path) -> bool:
     return bool(logs) and all(log.status == "success" for log in logs)
 
 
-def _spent(folder: Path) -> int | None:
+def _spent(folder: Path) -> float | None:
     for log in _logs(folder):
         for score in log.results.scores if log.results else []:
             entry = (score.metadata or {}).get("evalbudget") or {}
             if "race" in entry:
-                return int(entry["race"]["spent"])
+                return float(entry["race"]["spent"])
             if "spent" in entry:
-                return int(entry["spent"])
+                return float(entry["spent"])
     return None
 
 
@@ -95,7 +95,7 @@ def _plan(folder: Path, server: Server, arguments: list[str], samples: int, **mo
     return Plan(command=command, **given | more)
 
 
-def _retry(folder: Path, command: list[str]) -> list[str]:
+def retry(folder: Path, command: list[str]) -> list[str]:
     """The host's own way to go on with the newest log; the same command if there is none."""
     logs = sorted((folder / "logs").glob("*.eval"))
     start = [sys.executable, "-c", EVALBUDGET, "inspect", "eval-retry"]
@@ -108,7 +108,7 @@ def run(folder: Path, server: Server, rng: random.Random, items: int = 12, budge
     server.answer = stamped(number)
     sampler = rng.choice(("uniform", "eb-bernstein"))
     arguments = [
-        *("eval", f"{TASKS}@quiz", "-T", f"items={items}", "--model", _model("m")),
+        *("eval", f"{TASKS}@quiz", "-T", f"items={items}", "--model", name_of("m")),
         *("--budget", str(budget), "--sampler", sampler),
     ]
     plan = _plan(
@@ -120,7 +120,7 @@ def run(folder: Path, server: Server, rng: random.Random, items: int = 12, budge
         recorded=("m",),
         caught=samples,
     )
-    return replace(plan, again=lambda: _retry(folder, plan.command))
+    return replace(plan, again=lambda: retry(folder, plan.command))
 
 
 def judges(folder: Path, server: Server, rng: random.Random, items: int = 8, budget: int = 32) -> Plan:
@@ -130,8 +130,8 @@ def judges(folder: Path, server: Server, rng: random.Random, items: int = 8, bud
     judged = rating()
     server.answer = stamped(lambda asked: number(asked) if asked.model == "m" else judged(asked))
     arguments = [
-        *("eval", f"{TASKS}@essays", "-T", f"items={items}", "--model", _model("m")),
-        *("--budget", str(budget), "--judges", ",".join(map(_model, panel))),
+        *("eval", f"{TASKS}@essays", "-T", f"items={items}", "--model", name_of("m")),
+        *("--budget", str(budget), "--judges", ",".join(map(name_of, panel))),
     ]
     plan = _plan(
         folder,
@@ -142,7 +142,7 @@ def judges(folder: Path, server: Server, rng: random.Random, items: int = 8, bud
         recorded=("m", *panel),
         caught=2 * samples,
     )
-    return replace(plan, again=lambda: _retry(folder, plan.command))
+    return replace(plan, again=lambda: retry(folder, plan.command))
 
 
 def race(folder: Path, server: Server, rng: random.Random, items: int = 20, budget: int = 40) -> Plan:
@@ -151,7 +151,7 @@ def race(folder: Path, server: Server, rng: random.Random, items: int = 20, budg
     server.answer = stamped(skilled)
     arguments = [
         *("race", "--eval-set", f"{TASKS}@quiz", "-T", f"items={items}"),
-        *("--model", ",".join(map(_model, SKILLS)), "--budget", str(budget), "--batch", "4"),
+        *("--model", ",".join(map(name_of, SKILLS)), "--budget", str(budget), "--batch", "4"),
         *("--sampler", rng.choice(("race", "ucb-e", "uniform"))),
     ]
     return _plan(
@@ -177,8 +177,8 @@ def audit(folder: Path, server: Server, rng: random.Random, items: int = 12, lab
     server.answer = stamped(lambda asked: number(asked) if asked.model in ("a", "b") else judged(asked))
     arguments = [
         *("audit", str(folder / "audit.sqlite"), f"{TASKS}@audited", "-T", f"items={items}"),
-        *("--model", f"{_model('a')},{_model('b')}", "--score-range", "1..5", "--labels-from", "labelled"),
-        *("--model-role", f"grader={_model('judge')}", "--model-role", f"auditor={_model('auditor')}"),
+        *("--model", f"{name_of('a')},{name_of('b')}", "--score-range", "1..5", "--labels-from", "labelled"),
+        *("--model-role", f"grader={name_of('judge')}", "--model-role", f"auditor={name_of('auditor')}"),
         *("--sampler-option", "pilot=4", "--labels-per-batch", "6", "--max-labels", str(labels)),
     ]
     logs = folder / "logs"

@@ -87,9 +87,9 @@ def _read(folder: Path) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in files)
 
 
-def _spent(folder: Path) -> int | None:
+def _spent(folder: Path) -> float | None:
     results = sorted(folder.rglob("results_*.json"))
-    return int(json.loads(results[-1].read_text())["evalbudget"]["spent"]) if results else None
+    return float(json.loads(results[-1].read_text())["evalbudget"]["spent"]) if results else None
 
 
 def _plan(folder: Path, flags: list[str], **more: Any) -> Plan:
@@ -184,8 +184,8 @@ def race(folder: Path, server: Server, rng: random.Random, items: int = 20, budg
         *("--sampler", rng.choice(("race", "ucb-e", "uniform"))),
     ]
 
-    def spent() -> int | None:
-        return int(json.loads(board.read_text())["spent"]) if board.exists() else None
+    def spent() -> float | None:
+        return float(json.loads(board.read_text())["spent"]) if board.exists() else None
 
     return _plan(
         folder,

@@ -18,7 +18,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from chaos_sections.bill import Account, Stop, missing, over, twice
+from chaos_sections.bill import Account, Stop, dollars, missing, over, twice
 from chaos_sections.faults import KINDS, disturbing, mixture
 from chaos_sections.plan import Capability, Plan
 from loopback import Fault, Server
@@ -27,6 +27,9 @@ DEADLINE = 120.0
 """Seconds after which a process hangs."""
 REFUSED = 2
 """Code of a command that found its own record, or what it was given, wanting."""
+SMALL, ENOUGH = 0.01, 0.97
+"""Where a call costs less of a cap than the first, at least the second share of it is to be used."""
+ROUNDING = 1e-9
 STARTS = 8
 """Starts after which a command will never end."""
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
@@ -43,6 +46,8 @@ class Played:
         faults: requests that were disturbed, by kind.
         account: what must be 0.
         told: each finding, in words.
+        used: share of a cap in money that is spent by the record; None where a call may cost over 1% of it,
+            or where calls are counted.
     """
 
     capability: Capability
@@ -51,6 +56,7 @@ class Played:
     faults: Counter[str]
     account: Account
     told: tuple[str, ...] = field(default=())
+    used: float | None = None
 
 
 def play(
@@ -81,8 +87,9 @@ def play(
     rng = random.Random(name)
     with Server(latency=rng.choice((0.01, 0.04, 0.08))) as server:
         plan = capability.prepare(folder, server, rng)
+        calls = sum(plan.billed.values()) if plan.cap is None else plan.cap.calls
         kills = [
-            (rng.choice(SIGNALS), rng.randint(1, round(sum(plan.billed.values()) * 0.7)), rng.random() ** 4)
+            (rng.choice(SIGNALS), rng.randint(1, round(calls * 0.7)), rng.random() ** 4)
             for _ in range(rng.randint(1, 3))
         ][:most_kills]
         server.disturb = disturbing(mixture(rng, faults), name)
@@ -101,7 +108,17 @@ def play(
     again = twice(served, excused)
     for what, ones in (("lost", lost), ("twice", again)):
         told += [f"{what}: {one.model}, {one.prompt[:60]!r}, {one.text!r}" for one in ones[:3]]
-    beyond = 0
+    beyond, used = 0.0, None
+    if plan.cap is not None:
+        billed = dollars(served, plan.cap.prices)
+        beyond = max(0.0, billed - plan.cap.dollars, 0.0 if spent is None else billed - spent)
+        beyond = beyond if beyond > ROUNDING else 0.0
+        if beyond:
+            told.append(f"${billed:.6f} paid, cap ${plan.cap.dollars:.6f}, spent by the record {spent}")
+        if spent is not None and plan.cap.call < SMALL * plan.cap.dollars:
+            used = spent / plan.cap.dollars
+            if used < ENOUGH:
+                told.append(f"only {used:.3f} of the cap is used")
     for models, budget in plan.billed.items():
         more = over(served, models, budget, spent)
         if more:
@@ -109,7 +126,7 @@ def play(
             told.append(f"{'/'.join(models)}: {paid} paid, budget {budget}, spent by the record {spent}")
         beyond += more
     account = Account(len(lost), len(again), beyond, runner.hung)
-    return Played(capability, seed, tuple(runner.sent), disturbed, account, tuple(told))
+    return Played(capability, seed, tuple(runner.sent), disturbed, account, tuple(told), used)
 
 
 class _Runner:

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests import warm
 
 import chaos
+import warm
 from chaos_sections import campaign, schedule
 from chaos_sections.bill import JUST_ARRIVED, Account, Stop, missing, over, stamped, twice
 from chaos_sections.faults import KINDS

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
-from tests import warm
 
+import warm
 from evalbudget.audits.store import AuditStore
 from evalbudget.cli.main import cli
 from evalbudget_inspect.audits import labels_by_scorer

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai import score as host_score
 from inspect_ai.log import EvalLog, read_eval_log
-from tests import warm
 
+import warm
 from evalbudget.cli.main import cli
 from evalbudget_inspect import cyclic_judge
 from evalbudget_inspect.judges.judge_names import judges_argument, read_judges

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai import eval_retry
 from inspect_ai.log import EvalLog, read_eval_log
-from tests import warm
 from tests.host_inspect.race_tasks import written
 
+import warm
 from evalbudget.cli.main import cli
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.run import UNANSWERED

@@ -11,9 +11,9 @@ from typing import Any
 
 from click.testing import CliRunner
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
-from tests import warm
 from tests.host_inspect.race_tasks import attempts, board, run
 
+import warm
 from evalbudget.cli.main import cli
 from evalbudget_inspect.cli.leaderboard import leaderboard
 

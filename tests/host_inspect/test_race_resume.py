@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai import eval_retry, eval_set
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
-from tests import warm
 from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three, written
 
+import warm
 from evalbudget.cli.main import cli
 from evalbudget_inspect import race
 from evalbudget_inspect.host.refusals import take_refusals

@@ -19,8 +19,8 @@ import pytest
 from inspect_ai.hooks import RunStart
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.util import LimitExceededError
-from tests import warm
 
+import warm
 from evalbudget.run import UNANSWERED
 from evalbudget_inspect.host import current_run, sent_again
 from evalbudget_inspect.host.attempt_notes import Attempt, Note, add_to_note, read_note, write_note

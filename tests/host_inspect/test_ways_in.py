@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import get_model
-from tests import warm
 
+import warm
 from evalbudget import Design, Reading
 from evalbudget.backtest import RecordedScores, backtest
 from evalbudget.cli.main import cli

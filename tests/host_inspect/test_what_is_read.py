@@ -17,8 +17,8 @@ from inspect_ai.log import EvalLog, HeadlineMetric, headline_metric, read_eval_l
 from inspect_ai.scorer import Score, Scorer, Target, accuracy, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 from inspect_ai.viewer import TaskSamplesView, ViewerConfig
-from tests import warm
 
+import warm
 from evalbudget.cli.main import cli
 from evalbudget_inspect import budgeted
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests import warm
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right
 from tests.host_lm_eval.test_race_command import EVALBUDGET, environment
 from tests.host_lm_eval.worlds import write_task
 
+import warm
 from evalbudget.audits.store import AuditStore, weigh
 from evalbudget.cli.main import cli
 from loopback import Asked, Server, rating

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests import warm
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right
 from tests.host_lm_eval.worlds import write_task
 
+import warm
 from evalbudget.backtest import RecordedScores
 from evalbudget_lm_eval.cli import lm_eval_command
 from evalbudget_lm_eval.log_folder import open_scores

@@ -14,9 +14,9 @@ from typing import Any
 
 import lm_eval.evaluator
 import pytest
-from tests import warm
 from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
 
+import warm
 from evalbudget.errors import JournalError
 from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted

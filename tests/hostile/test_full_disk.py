@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests import warm
 
+import warm
 from chaos_sections.bill import missing, over, twice
 from chaos_sections.inspect_side import INSPECT
 from chaos_sections.lm_eval_side import LM_EVAL

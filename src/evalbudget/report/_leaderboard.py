@@ -7,8 +7,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from evalbudget.budget import Unit, shown_amount
 from evalbudget.estimate import Estimate
-from evalbudget.report._numbers import CLAIM, decimals, name_cell, names, new_table, number, span
+from evalbudget.report._numbers import (
+    CLAIM,
+    MISSING,
+    NOTHING,
+    decimals,
+    name_cell,
+    names,
+    new_table,
+    number,
+    span,
+)
 from evalbudget.report._section import Bar, Chart, Section
 from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
@@ -35,6 +46,7 @@ class Standing:
         readings_recorded: in all; more, where some may not count.
         cost: cells paid for.
         usd: dollars paid; None where unknown.
+        per_usd: precision per dollar, 1/(standard_error^2 usd); None where either is not known, or 0.
         allocation: how readings were allocated.
         method: of the estimate.
     """
@@ -54,6 +66,7 @@ class Standing:
     readings_recorded: int
     cost: float
     usd: float | None
+    per_usd: float | None
     allocation: str
     method: str
 
@@ -118,11 +131,14 @@ class Leaderboard(Section):
         columns += [] if same_items else ["items"]
         columns += [] if constant else ["readings"]
         columns += ["cost"] if paid else []
-        columns += ["usd"] if dollars else []
+        columns += ["usd", "precision per $"] if dollars else []
+        notes = list(self.notes)
+        if dollars:
+            notes.append("Precision per $: 1/(s.e.² x usd); where it is twice as high, half the money does.")
         counts = [f"{self.items:,} item{'s' * (self.items != 1)}."] if same_items else []
         if constant:
             counts.append(f"{readings:,.0f} reading{'s' * (readings > 1)} per item.")
-        table = new_table("leaderboard", " ".join([*counts, self.label, *self.notes]), columns)
+        table = new_table("leaderboard", " ".join([*counts, self.label, *notes]), columns)
         places = decimals(row.standard_error for row in rows)
         for row in rows:
             cells: list[Any] = []
@@ -139,7 +155,9 @@ class Leaderboard(Section):
             cells += [] if same_items else [f"{row.items:,}"]
             cells += [] if constant else [f"{row.readings:,}"]
             cells += [f"{row.cost:,.0f}"] if paid else []
-            cells += ["-" if row.usd is None else f"{row.usd:,.2f}"] if dollars else []
+            if dollars:
+                cells.append(MISSING if row.usd is None else shown_amount(row.usd, Unit.USD).lstrip("$"))
+                cells.append(MISSING if row.per_usd is None else f"{row.per_usd:,.3g}")
             table.add_row(*cells)
         return (table,)
 
@@ -181,9 +199,16 @@ def _standing(study: Study, m: int, estimate: Estimate, rank: int, ranks: tuple[
         readings_recorded=recorded,
         cost=float(recorded) if purchase.cost is None else purchase.cost,
         usd=purchase.usd,
+        per_usd=_per_usd(estimate.standard_error, purchase.usd),
         allocation=purchase.allocation.value,
         method=estimate.method,
     )
+
+
+def _per_usd(standard_error: float, usd: float | None) -> float | None:
+    if not usd or not standard_error > NOTHING:
+        return None
+    return 1.0 / (standard_error**2 * usd)
 
 
 def _notes(study: Study, m: int, row: Standing) -> list[str]:

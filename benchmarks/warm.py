@@ -1,8 +1,9 @@
 """Processes that start warm: each is forked from one that has imported a host, which takes seconds of CPU.
 
-For tests that need a process of their own, to send it a signal say. Nothing but what was imported is shared:
-such a process is a child of the test's, has its own arguments, environment, folder and files, and ends as the
-interpreter ends. For each host and way in at least one test starts a fresh interpreter instead.
+For tests and campaigns that need a process of their own, to send it a signal say. Nothing but what was
+imported is shared: such a process is a child of whoever starts it, has its own arguments, environment, folder
+and files, and ends as the interpreter ends. For each host and way in at least one test starts a fresh
+interpreter instead.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+FOLDER = Path(__file__).parent
 IMPORTED = {  # what a command would import bit by bit
     "inspect": (
         *("inspect_ai._cli.main", "inspect_ai.agent._acp.server", "inspect_ai.model._openai_responses"),
@@ -98,8 +99,8 @@ def run(command: list[str], *, timeout: float = 300.0, **options: Any) -> subpro
 def _starter(host: str) -> socket.socket:
     """One that has imported the host, until this process ends."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    code = f"from tests.warm import begin; exec(begin({its.fileno()}, {host!r}))"
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    code = f"from warm import begin; exec(begin({its.fileno()}, {host!r}))"
+    path = os.pathsep.join([str(FOLDER), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": path},
