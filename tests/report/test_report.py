@@ -182,7 +182,7 @@ def test_readings_bought_because_of_scores_do_not_count() -> None:
     assert rows["m0"].per_usd == pytest.approx(1 / (1.5 * rows["m0"].standard_error ** 2))
     assert rows["m1"].per_usd is None
     text = str(found.table())
-    assert "precision per $" in text
+    assert "Per $: precision per dollar" in " ".join(text.split())
     assert "80 of 240 readings count, the first 2 of each item" in " ".join(text.split())
     with pytest.raises(InvalidInferenceError, match="every reading of model 'm0' was bought because of"):
         report(bought(x, HowBought(Allocation.ADAPTIVE, 0), HowBought(), epochs=epochs))
