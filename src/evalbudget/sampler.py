@@ -105,8 +105,24 @@ class Sampler(ABC):
         self._read_counts: dict[Cell, int] = {}
         self._keeps_count = type(self)._reads is Sampler._reads
         self._closed: set[Cell] = set()
+        self.weighs_costs = False
 
     # what drivers call
+
+    def weigh_costs(self) -> None:
+        """Go by what readings cost, for a budget in money or tokens; a sampler that knows no way to goes on.
+
+        Where all readings cost the same, and unless this is called, their costs change no decision.
+
+        Raises:
+            SamplerError: something was asked already.
+        """
+        if self.weighs_costs:
+            return
+        if self.asked:
+            raise SamplerError(f"{self.name} was asked before it was told to weigh costs; tell it first")
+        self.weighs_costs = True
+        self.options["costs"] = True
 
     @property
     def pending(self) -> tuple[Request, ...]:
@@ -199,6 +215,8 @@ class Sampler(ABC):
                     "which is not pending; tell each request that ask() returned exactly once"
                 )
             del self._pending[request.id]
+            if self.weighs_costs:
+                self._paid(request.cell, reading.cost)
             if reading.value is None:
                 self._fail(request.cell)
             else:
@@ -220,6 +238,13 @@ class Sampler(ABC):
 
     def _learn(self, cell: Cell, value: float) -> None:  # noqa: B027
         """Take one finite value in."""
+
+    def _paid(self, cell: Cell, cost: float) -> None:  # noqa: B027
+        """Take in what a reading cost, with or without a score; called before it is learned from or failed.
+
+        Only after :meth:`weigh_costs`. A cost may tell of the score it came with: what must not look at the
+        score must not look at its cost either.
+        """
 
     def _failed(self, cell: Cell) -> None:  # noqa: B027
         """Note that a reading failed; it may be asked again."""

@@ -129,6 +129,32 @@ def test_never_over_budget_with_unequal_costs(run: Run[Journal], concurrency: in
     assert max(seen) <= 60 + 4.5 + 1e-9
 
 
+@pytest.mark.parametrize(("budget", "weighs"), [("$60", True), ("60tok", True), ("60", False)])
+def test_costs_are_weighed_where_the_budget_is_no_number_of_scores(
+    run: Run[Journal], budget: str, weighs: bool, tmp_path: Any
+) -> None:
+    for journal in (None, Journal(), tmp_path / "run.jsonl"):
+        sampler = EBBernstein(DESIGN)
+        bought = run(lambda: drive(sampler, Host(), budget=budget, journal=journal))  # noqa: B023
+        assert sampler.weighs_costs is weighs
+        assert bought.header is None or bought.header.config == sampler.config
+    again = EBBernstein(DESIGN)
+    run(lambda: drive(again, Host(), budget=budget, journal=tmp_path / "run.jsonl"))
+    assert again.config == sampler.config
+    assert again.asked == sampler.asked
+
+
+def test_a_run_in_money_goes_on_by_counts_if_it_began_so(run: Run[Journal], tmp_path: Any) -> None:
+    path = tmp_path / "run.jsonl"
+    run(lambda: drive(EBBernstein(DESIGN), Host(), budget=30, journal=path))
+    sampler = EBBernstein(DESIGN)
+    run(lambda: drive(sampler, Host(), budget="$60", journal=path))
+    assert not sampler.weighs_costs
+    assert sampler.asked == 60
+    began = Journal(Header.of(EBBernstein(DESIGN), "0"))
+    assert len(run(lambda: drive(EBBernstein(DESIGN), Host(), budget="$30", journal=began)).readings) == 30
+
+
 def test_a_fixed_cost_leaves_nothing_pending(run: Run[Journal]) -> None:
     host = Host(cost=lambda r: 0.7)
     journal = run(lambda: drive(Uniform(DESIGN), host, budget="$10", cost=1.0, concurrency=4))

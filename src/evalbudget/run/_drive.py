@@ -51,6 +51,9 @@ async def drive(
     mistake of the caller and ends the run. However the run ends (cancelled, killed, an error), everything
     that was asked and read until then is in the journal: pass one if you want to continue.
 
+    With a budget in money or tokens the sampler weighs costs (:meth:`Sampler.weigh_costs`), unless
+    ``journal`` was begun by one that did not.
+
     To continue, build the same sampler and drive it with the same path. (With a Journal of your own,
     ``resume(sampler, journal)`` first.) Its readings count against the budget, its unanswered requests are
     answered first.
@@ -78,14 +81,23 @@ async def drive(
     if concurrency < 1:
         raise InvalidInputError(f"concurrency is {concurrency}; it must be 1 or more")
     total = Budget.parse(budget, n_items=sampler.design.n_items)
+    weighs = total.unit is not Unit.SCORES and not sampler.asked
     if journal is None:
+        if weighs:
+            sampler.weigh_costs()
         journal = Journal(Header.of(sampler, __version__))
     if not isinstance(journal, str | Path):
+        if weighs and _weighs(journal):
+            sampler.weigh_costs()
         return await _Run(sampler, answer, total, cost, journal).until_done(concurrency)
     path = Path(journal)
     if path.exists():
         file = JournalFile.open(path)
+        if weighs and _weighs(file):
+            sampler.weigh_costs()
     else:
+        if weighs:
+            sampler.weigh_costs()
         _Run(sampler, answer, total, cost, Journal())  # what it refuses begins no file
         file = JournalFile.create(path, Header.of(sampler, __version__))
     try:
@@ -93,6 +105,12 @@ async def drive(
         return await _Run(sampler, answer, total, cost, file).until_done(concurrency)
     finally:
         file.close()
+
+
+def _weighs(journal: Journal | JournalFile) -> bool:
+    """Whether whoever began the journal weighed costs; nobody began one without a header."""
+    header = (journal.journal if isinstance(journal, JournalFile) else journal).header
+    return header is None or bool(header.config.get("costs"))
 
 
 class _Run:

@@ -326,6 +326,80 @@ class SamplerContract:
             lambda c: self.score(c._replace(epoch=c.epoch + 1000)) if c in held else self.score(c)
         ) == [reading.request for reading in seen]
 
+    # costs
+
+    def cost(self, cell: Cell) -> float:
+        """A cost over several decades, different from cell to cell; now and then nothing."""
+        luck = random.Random(f"costs {cell}")
+        item = luck.gauss(float(cell.item % 4) + 2.0 * cell.model, 0.5)
+        return 0.0 if luck.random() < 0.1 else math.exp(item)
+
+    def weighing(self, *, seed: int = 0) -> Sampler:
+        """A fresh sampler that was told that costs matter."""
+        sampler = self.fresh(seed=seed)
+        sampler.weigh_costs()
+        return sampler
+
+    def test_equal_costs_change_no_decision(self) -> None:
+        weighing = self.play(
+            self.weighing(), self.n_requests, score=self.score_or_failure, cost=lambda c: 0.1
+        )
+        counting = self.play(self.fresh(), self.n_requests, score=self.score_or_failure)
+        assert [event.request for event in weighing] == [event.request for event in counting]
+
+    def test_costs_change_no_decision_unless_they_are_weighed(self) -> None:
+        played = [
+            self.play(self.fresh(), self.n_requests, score=self.score_or_failure, **options)
+            for options in ({}, {"cost": self.cost})
+        ]
+        assert [event.request for event in played[0]] == [event.request for event in played[1]]
+
+    @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+    def test_any_costs_are_taken_in_any_order_and_in_any_unit(self, scale: float) -> None:
+        rng = random.Random(0)
+        straight, shuffled = self.weighing(), self.weighing()
+        left: list[Request] = []
+        while straight.asked < self.n_requests:
+            asked = straight.ask(rng.randrange(1, 12))
+            assert shuffled.ask(len(asked) or 1) == asked
+            left += asked
+            if not left:
+                assert straight.stop_reason == shuffled.stop_reason
+                break
+            rng.shuffle(left)
+            told = [Reading(r, self.score_or_failure(r.cell), scale * self.cost(r.cell)) for r in left]
+            left.clear()
+            straight.tell(sorted(told, key=lambda r: r.request.id))
+            for reading in told:
+                shuffled.tell([reading])
+
+    def test_resumed_from_its_journal_it_weighs_the_same_costs(self) -> None:
+        original = self.weighing()
+        journal = self.play(original, self.n_requests // 2, cost=self.cost, score=self.score_or_failure)
+        again = self.weighing()
+        resume(again, journal)
+        on = [self.play(sampler, self.n_requests, cost=self.cost).events for sampler in (original, again)]
+        assert on[0] == on[1]
+        with pytest.raises(JournalError, match="costs"):
+            resume(self.fresh(), journal)
+
+    def test_costs_of_held_out_readings_change_no_decision(self) -> None:
+        """Under WEIGHTED: a cost may tell of the score, and those of held-out readings must not be seen."""
+        if self.fresh().allocation is not Allocation.WEIGHTED:
+            pytest.skip("holds nothing out")
+        seen = self.play(self.weighing(), self.n_requests, cost=self.cost).readings
+        held = {reading.request.cell for reading in seen if reading.request.weight is None}
+        again = self.play(
+            self.weighing(), self.n_requests, cost=lambda c: 1e6 if c in held else self.cost(c)
+        ).readings
+        assert [reading.request for reading in again] == [reading.request for reading in seen]
+
+    def test_costs_are_weighed_from_the_start_or_not_at_all(self) -> None:
+        assert self.weighing().config["costs"] is True
+        assert "costs" not in self.fresh().config
+        with pytest.raises(SamplerError, match="weigh costs"):
+            self.fresh(played=1).weigh_costs()
+
     # what a host may do
 
     @pytest.mark.parametrize("played", [0, 0.3, 0.8])

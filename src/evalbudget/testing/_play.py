@@ -35,6 +35,7 @@ def play(
     score: Score = gaussian,
     concurrency: int = 1,
     order: random.Random | None = None,
+    cost: Callable[[Cell], float] = lambda cell: 1.0,
 ) -> Journal:
     """Ask until ``n_requests`` were handed out or the sampler stops, and answer all of them.
 
@@ -44,6 +45,7 @@ def play(
         score: of each cell.
         concurrency: requests in flight.
         order: which request in flight comes back next; None for the oldest.
+        cost: of each cell, with or without a score.
 
     Returns:
         What happened here.
@@ -61,7 +63,7 @@ def play(
         if not in_flight:
             return journal
         request = in_flight.pop(order.randrange(len(in_flight)) if order else 0)
-        reading = Reading(request, score(request.cell))
+        reading = Reading(request, score(request.cell), cost(request.cell))
         sampler.tell([reading])
         journal.tell(reading)
 

@@ -151,6 +151,9 @@ class RacingSampler(Sampler):
         self._step_read = [0] * m
         self._step_closed = [0] * m
         self._given_up: set[int] = set()
+        # once costs are weighed: of every cell its mean cost, over how many attempts that cost anything
+        self._cost: FloatArray | None = None
+        self._n_paid = np.zeros((0, 0), dtype=np.int32)
 
     # what hosts and backtests may look at
 
@@ -250,26 +253,33 @@ class RacingSampler(Sampler):
             self._in_flight[model] += int(requests[model])
         return cells
 
-    def learn(self, cells: Cells, values: FloatArray) -> None:
+    def learn(self, cells: Cells, values: FloatArray, costs: FloatArray | None = None) -> None:
         """Take in the scores of cells that :meth:`next_cells` returned.
 
         Args:
             cells: all or some of them.
             values: their scores, shape (k,); nan for a cell that has none, which closes it.
+            costs: what the cells cost, shape (k,), 0 or more; 1 each if None. Only :meth:`weigh_costs` makes
+                them matter.
 
         Raises:
             SamplerError: a cell is not waiting for its score.
-            InvalidInputError: a score outside ``score_range``, or not one value per cell.
+            InvalidInputError: a score outside ``score_range``, or not one value, or cost, per cell.
         """
         values = np.asarray(values, dtype=float)
-        if values.shape != cells.model.shape:
-            raise InvalidInputError(f"{len(cells)} cells, but values of shape {values.shape}")
+        costs = np.ones(len(cells)) if costs is None else np.asarray(costs, dtype=float)
+        if values.shape != cells.model.shape or costs.shape != cells.model.shape:
+            raise InvalidInputError(
+                f"{len(cells)} cells, but values of shape {values.shape} and costs of shape {costs.shape}"
+            )
         if self._pending or not (self._status[cells.model, cells.item] == _ASKED).all():
             raise SamplerError(
                 f"sampler {self.name!r} was told scores of cells that next_cells() did not give"
             )
         read = np.isfinite(values)
         scaled = self._scaled(values[read])
+        if self._cost is not None:
+            self._count_cost(self._cost, cells.model, cells.item, costs)
         self._value[cells.model[read], cells.item[read]] = scaled
         self._status[cells.model, cells.item] = np.where(read, _READ, _CLOSED)
         self._in_step[cells.model, cells.item] = False
@@ -351,6 +361,10 @@ class RacingSampler(Sampler):
     def _remaining(self) -> IntArray:
         """Models in the race."""
         return np.flatnonzero(self._in)
+
+    def _costs_of(self, step: Step) -> FloatArray:
+        """What a request of each cell of a finished step cost, shape (k,); 0 where it is not known."""
+        return np.zeros(len(step)) if self._cost is None else self._cost[step.model, step.item]
 
     def _drawable(self) -> IntArray:
         """Models in the race that have items left."""
@@ -562,6 +576,23 @@ class RacingSampler(Sampler):
             first = self._drawn - np.bincount(step.model, minlength=self._n_models)
             if not passes.next(waiting, step.position - first[step.model], self.n_read, in_flight):
                 return None
+
+    def weigh_costs(self) -> None:
+        """Go by what the readings of each model cost, where the policy knows how; see Sampler."""
+        super().weigh_costs()
+        if self._cost is None:
+            self._cost = np.zeros((self._n_models, self._n_items))
+            self._n_paid = np.zeros((self._n_models, self._n_items), dtype=np.int32)
+
+    def _paid(self, cell: Cell, cost: float) -> None:
+        if self._cost is not None:
+            self._count_cost(self._cost, np.array([cell.model]), np.array([cell.item]), np.array([cost]))
+
+    def _count_cost(self, mean: FloatArray, model: IntArray, item: IntArray, cost: FloatArray) -> None:
+        model, item, cost = model[cost > 0.0], item[cost > 0.0], cost[cost > 0.0]
+        self._n_paid[model, item] += 1
+        # so that the mean of equal costs is exactly that cost
+        mean[model, item] += (cost - mean[model, item]) / self._n_paid[model, item]
 
     def _asked(self, cell: Cell) -> None:
         self._status[cell.model, cell.item] = _ASKED

@@ -16,6 +16,7 @@ from evalbudget.races.samplers._forecast import Forecast, losses
 from evalbudget.races.samplers._pooling import content_hash
 from evalbudget.races.samplers._proof_base import LEAST, ProofOptions, ProvingSampler
 from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics._costs import model_effects
 
 _UNPREDICTED = 0.5  # what is predicted without history
 _PSEUDO = 16.0  # readings that a model's expected variance counts as
@@ -48,6 +49,14 @@ class Race(ProvingSampler):
       much of one as of another, they are the nearest in standard deviations. Leader or challenger, whichever
       is known less well, is asked next. A model's readings at most double, and a step has ``batch`` cells, or
       one hundredth of the readings so far if that is more.
+
+    When costs are weighed (:meth:`weigh_costs`), :math:`c_m` being what a request of model m costs over the
+    typical one (:func:`~evalbudget.statistics._costs.model_effects`, from finished steps), challengers are
+    taken by expected improvement per cost, or, where they are ranked by their distance z, by
+    :math:`z^2/2 + \ln c_m`, the logarithm of the same; and of leader and challenger the one with the larger
+    :math:`V_m / \sqrt{c_m}` is asked, so that readings end up as
+    :math:`n_1/n_2 = \sqrt{v_1 c_2 / (v_2 c_1)}` where their scores vary alike. The proof is as before: all
+    contenders read the same items, whatever they cost.
 
     A history whose predictions of the first four anchors, the first eight, or all that everybody answers
     first are no better than a constant is dropped, which ``history_note`` says; the race goes on without, and
@@ -134,6 +143,9 @@ class Race(ProvingSampler):
         self._mean = np.full(m, np.nan)
         self._variance = np.ones(m)
         self._chased = np.ones(m, dtype=bool)  # leader and challengers
+        self._log_cost = np.zeros(m)  # of a reading of each model, over the typical one
+        self._costs_at = 0.0  # readings at which costs are learned again
+        self._paid_steps: list[tuple[IntArray, IntArray, FloatArray]] = []
 
     @property
     def minimum_readings(self) -> int:
@@ -166,13 +178,14 @@ class Race(ProvingSampler):
         others = others[np.lexsort((self._rank[others], -promise[others]))]
         leader_left = bool(self._drawn[leader] < self._n_items)
         room = max(self.batch, _STEP_SHARE * float(self._drawn.sum()))
+        uncertainty = self._variance * np.exp(-0.5 * self._log_cost)
         items: dict[int, int] = {}
         for challenger in others.tolist():
             if room <= sum(items.values()):
                 break
-            if leader_left and leader not in items and self._variance[leader] >= self._variance[challenger]:
+            if leader_left and leader not in items and uncertainty[leader] >= uncertainty[challenger]:
                 items[leader] = self._portion(leader)
-            if not leader_left or self._variance[challenger] >= self._variance[leader]:
+            if not leader_left or uncertainty[challenger] >= uncertainty[leader]:
                 items[challenger] = self._portion(challenger)
         if not items:
             asked = leader if leader_left else int(others[0])
@@ -201,12 +214,17 @@ class Race(ProvingSampler):
         """
         behind = self._behind(leader)
         if self._forecast is not None and self._n_anchors:
-            return -behind
+            return -self._behind_per_cost(behind)
         from scipy.special import ndtr  # takes long to import, and most samplers do without
 
         spread = np.sqrt(self._variance + self._variance[leader])
         density = np.exp(-(behind**2) / 2.0) / np.sqrt(2.0 * np.pi)
-        return np.asarray(spread * (density - behind * ndtr(-behind)))
+        return np.asarray(spread * (density - behind * ndtr(-behind)) * np.exp(-self._log_cost))
+
+    def _behind_per_cost(self, behind: FloatArray) -> FloatArray:
+        if not self._log_cost.any():
+            return behind
+        return np.asarray(np.sign(behind) * behind**2 / 2.0 + self._log_cost)
 
     # what was learned
 
@@ -223,6 +241,8 @@ class Race(ProvingSampler):
             self._past[model].append((f[:count], float(f.sum()), float((f * f).sum())))
 
     def _finished(self, step: Step) -> None:
+        if self.weighs_costs:
+            self._learn_costs(step)
         models: list[int] = np.unique(step.model).tolist()
         if self.predictor is not None and self._forecast is None:
             self._start(self.predictor)
@@ -235,6 +255,14 @@ class Race(ProvingSampler):
             self._chased &= self._behind(self._leading()) <= _SURE
         if not self._to_steer().size:
             self._drop()
+
+    def _learn_costs(self, step: Step) -> None:
+        self._paid_steps.append((step.model, step.item, self._costs_of(step)))
+        if (total := float(self._drawn.sum())) >= self._costs_at:
+            model, item, cost = (np.concatenate(column) for column in zip(*self._paid_steps, strict=True))
+            self._paid_steps = [(model, item, cost)]
+            self._log_cost = model_effects(model, item, cost, self._n_models)
+            self._costs_at = _GROWTH * total
 
     def _no_effects(self) -> tuple[AdditiveEffects, NDArray[np.float32], FloatArray]:
         m, pool = self._n_models, self._n_items - self._skipped

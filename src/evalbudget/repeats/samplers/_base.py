@@ -16,6 +16,7 @@ from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.repeats.samplers._heap import UrgencyHeap
 from evalbudget.repeats.samplers._unbiased_weights import Shares
 from evalbudget.sampler import Eligible, Option, Sampler, SamplerOptions
+from evalbudget.statistics._costs import Costs
 from evalbudget.statistics._judge_effects import judge_effects
 
 # Scores are summed as integer multiples of 2^-50: integer sums do not depend on the order of completion.
@@ -45,6 +46,10 @@ class RepeatSampler(Sampler):
     With several judges call :meth:`rotate` first. Scores of an item then differ because judges differ, so
     their deviations from the panel, gammahat, are estimated from the warm-up by two-way least squares
     (:mod:`evalbudget.statistics._judge_effects`), frozen, and taken out of every score: what is left decides.
+
+    After :meth:`weigh_costs` an item's urgency is divided by a power of what its readings are expected to
+    cost (:class:`~evalbudget.statistics._costs.Costs`; how much items differ is frozen with the warm-up). A
+    held-out reading's cost is as little looked at as its score: dear readings may be those that fail.
 
     Args:
         design: one model, any number of items; several raters only if they take turns.
@@ -88,6 +93,7 @@ class RepeatSampler(Sampler):
         self._open = [True] * n_items
         self._n_open = n_items
         self._shares = Shares(n_items, budget) if hold_out else None
+        self._costs: Costs | None = None
         self._judge_of: JudgeOf | None = None
         self._held: list[tuple[int, int, int, int]] = []  # until gammahat is known: item, epoch, judge, score
         self._gamma: list[int] = []  # of each judge, in the units of the scores
@@ -131,6 +137,11 @@ class RepeatSampler(Sampler):
         self._heap = self._ranked([item for turn in turns for item in turn if item is not None])
         self._fill()
 
+    def weigh_costs(self) -> None:
+        """Ask items whose readings are dear less, as far as the objective allows; see Sampler."""
+        super().weigh_costs()
+        self._costs = self._costs or Costs(self.design.n_items)
+
     def closes_as(self, cell: Cell) -> Cell:
         """The item, whoever failed on it."""
         return Cell(item=cell.item)
@@ -148,6 +159,10 @@ class RepeatSampler(Sampler):
         It may use :meth:`n_asked`, and what may be looked at of the item's scores: :meth:`n_read`,
         :meth:`sum_of_squares`. It is called again when one of these changed.
         """
+
+    def _cost_power(self) -> float:
+        """By which power of the item's cost a positive urgency is divided; 0 where costs do not matter."""
+        return 0.0
 
     def _warmed_up(self) -> None:
         """Fix what is learned from the whole pool; called before the first :meth:`_urgency`.
@@ -243,6 +258,10 @@ class RepeatSampler(Sampler):
         self._active[item] += 1
         self._place(item)
 
+    def _paid(self, cell: Cell, cost: float) -> None:
+        if self._costs is not None and not self.holds_out(cell):
+            self._costs.add(cell.item, cost)
+
     def _learn(self, cell: Cell, value: float) -> None:
         self._reconsider_warmup()
         item = cell.item
@@ -313,6 +332,8 @@ class RepeatSampler(Sampler):
             self._warming = False
             if self._judge_of is not None:
                 self._correct_judges()
+            if self._costs is not None:
+                self._costs.fit()
             self._warmed_up()
             self._fill()
 
@@ -352,7 +373,9 @@ class RepeatSampler(Sampler):
         urgency = self._urgency(item)
         if math.isnan(urgency):
             raise SamplerError(f"sampler {self.name!r} gave item {item} the urgency nan")
-        return urgency
+        if self._costs is None or urgency <= 0.0:
+            return urgency
+        return urgency * math.exp(-self._cost_power() * self._costs.log_relative(item))
 
 
 def _units(value: float) -> int:

@@ -147,6 +147,9 @@ class Joint(_OneScore):
             sampler._end_warmup()
         super()._warmed_up()
 
+    def _cost_power(self) -> float:
+        return 0.5 * self._cost_exponent
+
     def _urgency(self, item: int) -> float:
         scores = zip((self, *self._further), self._ranges, strict=True)
         return max(sampler.error(item) / r for sampler, r in scores)

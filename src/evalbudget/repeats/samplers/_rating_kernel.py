@@ -115,6 +115,11 @@ class RatingKernel(EBBernstein):
         if self._frozen:
             self._first_readings = None
 
+    def _cost_power(self) -> float:
+        if self._kernel is None or self.objective is not Objective.WORST_ITEM:
+            return super()._cost_power()
+        return 2.0 * self._cost_exponent  # the urgency is a fourth power of the error
+
     def _urgency(self, item: int) -> float:
         kernel = self._kernel
         if kernel is None:
