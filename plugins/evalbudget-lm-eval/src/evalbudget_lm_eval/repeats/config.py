@@ -20,8 +20,8 @@ class Config(RepeatConfig):
     """One budgeted run of lm-eval.
 
     Attributes:
-        budget: calls of the model; ``20x`` is 20 answers per document. None, for judges only: the host's own
-            run, and no more.
+        budget: calls of the model; ``20x`` is 20 answers per document; or money or tokens, of the model and
+            its judges. None, for judges only: the host's own run, and no more.
         score: ``metric`` or ``metric,filter`` that drives the sampler, or several of these; None for the
             first of each task.
         journal: path of the journal; None to choose one, ``none`` for no journal.
@@ -35,7 +35,7 @@ class Config(RepeatConfig):
 
     Raises:
         UnknownNameError: no such sampler, or it has no such option.
-        BudgetError: the budget cannot be read, or is not counted in scores.
+        BudgetError: the budget cannot be read.
         InvalidInputError: the sampler races models or refuses an option; or a round below 1.
     """
 
