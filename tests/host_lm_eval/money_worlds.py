@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,11 @@ def price_file(folder: Path, *models: str) -> Path:
     return path
 
 
+def args_of(url: str) -> Callable[..., str]:
+    """As ``Server.chat_args``, of a server in another process."""
+    return lambda **more: ",".join(f"{n}={v}" for n, v in {"model": "m", "base_url": url, **more}.items())
+
+
 def luck(asked: Asked) -> str:
     """The number asked for, or the next; the unlucky say more."""
     number = int(asked.prompt.rsplit("say ", 1)[1].split()[0])
@@ -89,7 +95,7 @@ def luck(asked: Asked) -> str:
 
 def run(
     folder: Path,
-    server: PaidServer,
+    server: Any,
     budget: str,
     *,
     concurrent: int = 1,

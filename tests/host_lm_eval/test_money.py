@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lm_eval.models.api_models
 import pytest
+import tenacity
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, luck, price_file, run
 from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
@@ -19,6 +21,12 @@ from evalbudget_lm_eval import budgeted
 from loopback import DROPPED, GARBLED, rating
 
 N = 12
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host waits a second and more before it sends a request again."""
+    monkeypatch.setattr(lm_eval.models.api_models, "wait_exponential", lambda **_: tenacity.wait_none())
 
 
 @pytest.fixture

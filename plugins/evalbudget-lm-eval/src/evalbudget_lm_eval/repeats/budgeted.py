@@ -143,7 +143,7 @@ def evaluate_replaced(
     import lm_eval.evaluator as host
 
     from evalbudget_lm_eval.host.host_evaluate import tasks_of
-    from evalbudget_lm_eval.repeats.run import run_budgeted
+    from evalbudget_lm_eval.repeats.run import foresee, run_budgeted
 
     if not _lock.acquire(blocking=False):
         raise InvalidInputError(
@@ -159,6 +159,8 @@ def evaluate_replaced(
         if config.budget is None:
             _refuse_blocks(tasks)
         with _rescored(config, tasks):
+            if config.budget is None and config.dry_run:
+                foresee(config, lm, task_dict, **arguments)
             if config.budget is None:
                 return original(lm, task_dict, **arguments)
             return run_budgeted(

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from evalbudget.budget import Budget, shown_amount
+from evalbudget.budget import shown_amount
 from evalbudget.errors import BudgetError, JournalError
 from evalbudget.run import Bill, Purchase
 from evalbudget_lm_eval.host.answers import Asked, key_of
@@ -29,29 +29,33 @@ class Money:
     Args:
         bill: that keeps the cap.
         models: the host's objects, the evaluated model first.
-        dearest: what the requests of one answer cost at most, over all documents, without judges.
+        call: what one call of the model costs at most, over all documents.
+        answer: what the requests of one answer do, without judges.
 
     Attributes:
         bill: that keeps the cap.
+        call: what one call of the model costs at most, over all documents.
         paid: stands before the calls.
     """
 
-    def __init__(self, bill: Bill, models: Sequence[Any], dearest: float) -> None:
+    def __init__(self, bill: Bill, models: Sequence[Any], call: float, answer: float) -> None:
         self.bill = bill
+        self.call = call
         self.paid = PaidCalls(bill)
         self._models = models
-        self._dearest = dearest
+        self._answer = answer
 
     @classmethod
     def of(
-        cls,
-        config: Config,
-        primed: PrimedTasks,
-        budget: Budget,
-        record: Record,
-        documents: Sequence[tuple[str, int]],
+        cls, config: Config, primed: PrimedTasks, record: Record, *, asks_model: bool = True
     ) -> Money | None:
         """The bill beside a run's record; None where the budget counts scores.
+
+        Args:
+            config: what the user asked for.
+            primed: the tasks.
+            record: of the run.
+            asks_model: the model itself is asked, not only its judges.
 
         Raises:
             BudgetError: a model has no price, nothing limits its replies, or the cap is below one call.
@@ -71,21 +75,40 @@ class Money:
                 f"{record.path} has no bill ({path}): it was begun with a budget in scores, or the bill was "
                 "moved; what it cost is not known. Choose another --journal"
             )
-        tariff = config.tariff()
-        judges = judges_of(primed)
-        models = [primed.lm, *judges]
+        found = cls.checked(config, primed, asks_model=asks_model)
+        if path is not None:
+            bill = Bill.on_file(path, found.bill.cap, found.bill.tariff, risk=config.risk)
+            return cls(bill, found._models, found.call, found._answer)
+        return found
+
+    @classmethod
+    def checked(cls, config: Config, primed: PrimedTasks, *, asks_model: bool = True) -> Money:
+        """A bill that nothing is on yet, and that is kept nowhere.
+
+        Raises:
+            BudgetError: a model has no price, nothing limits its replies, or the cap is below one call.
+        """
+        documents = [(name, doc) for name in primed.names for doc in primed.documents(name)]
+        budget, tariff = config.resolve_budget(len(documents)), config.tariff()
+        panels = [panel for name in primed.names if (panel := panel_of(primed.task(name)))]
+        judges = {short_name(judge.load()): judge for panel in panels for judge in panel.specs}
+        models = [*([primed.lm] if asks_model else []), *judges_of(primed)]
         tariff.check(map(short_name, models))
         bill = Bill(budget, tariff, risk=config.risk)
-        call, answer = _dearest(PaidCalls(bill), primed, documents)
-        if call > budget.amount:
-            raise BudgetError(
-                f"a budget of {budget} is below what one call of {short_name(primed.lm)} can cost here: "
-                f"{shown_amount(call, budget.unit)}. Raise --budget to that or more, or limit the length of "
-                "replies: --gen_kwargs max_gen_toks=..."
+        call, answer = _dearest(PaidCalls(bill), primed, documents) if asks_model else (0.0, 0.0)
+        least = {short_name(primed.lm): call} if asks_model else {}
+        for name, judge in judges.items():  # without what it is told
+            least[name] = max(
+                least.get(name, 0.0), tariff.most(name, 0, judge.gen_kwargs.get("max_gen_toks"))
             )
-        if path is not None:
-            bill = Bill.on_file(path, budget, tariff, risk=config.risk)
-        return cls(bill, models, answer)
+        for name, most in least.items():
+            if most > budget.amount:
+                raise BudgetError(
+                    f"a budget of {budget} is below what one call of {name} can cost here: "
+                    f"{shown_amount(most, budget.unit)}. Raise --budget to that or more, or limit the length "
+                    "of replies: --gen_kwargs max_gen_toks=..., and gen_kwargs: {max_gen_toks: ...} of judges"
+                )
+        return cls(bill, models, call, answer)
 
     @contextmanager
     def before_calls(self) -> Iterator[None]:
@@ -107,13 +130,13 @@ class Money:
         buys.
         """
         free = self.bill.free
-        if not is_api(self._models[0]):
+        if self._answer and not is_api(self._models[0]):
             seconds = self.paid.seconds_of(short_name(self._models[0]))
             price = self.paid.price_of(short_name(self._models[0]))
             timed = price is not None and price.second > 0
             if timed and not seconds:
                 return min(n, 1)  # by which the others are measured
-            most = self._dearest + (seconds * price.second if price is not None else 0.0)
+            most = self._answer + (seconds * price.second if price is not None else 0.0)
             if most > 0:
                 n = min(n, int(free / most + 1e-9))
         tally = purchase.tally

@@ -33,9 +33,11 @@ class RepeatPurchase:
         beside: further keys that drive it in the same way, by task.
         path: of the record; it is continued if it exists. None to keep none.
         run: what else must be the same for a record to be continued.
+        asks_model: the model itself is asked, not only its judges.
 
     Raises:
         JournalError: the record is of another run, or cannot be read or written.
+        BudgetError: a model has no price, nothing limits its replies, or the budget is below one call.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class RepeatPurchase:
         beside: Mapping[str, Sequence[str]],
         path: Path | None,
         run: dict[str, Any],
+        asks_model: bool = True,
     ) -> None:
         self.config = config
         self.scores = scores
@@ -64,7 +67,7 @@ class RepeatPurchase:
         self.money: Money | None = None
         self.record = Record.open(path, RUN, run, self.sampler)
         try:
-            self.money = Money.of(config, primed, budget, self.record, self.documents)
+            self.money = Money.of(config, primed, self.record, asks_model=asks_model)
         except BaseException:
             self.record.close()
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -22,8 +23,9 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
 from evalbudget_lm_eval.judges.filter import check_judges, panel_of
 from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config
+from evalbudget_lm_eval.repeats.forecast import Earlier, Foreseen, foreseen, records_in
 from evalbudget_lm_eval.repeats.kept_answers import Answers, KeptAnswers
-from evalbudget_lm_eval.repeats.money import judges_of
+from evalbudget_lm_eval.repeats.money import Money, judges_of
 from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
 from evalbudget_lm_eval.repeats.output import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
@@ -65,6 +67,7 @@ def run_budgeted(
 
     Raises:
         EvalbudgetError: what was asked for cannot be done.
+        Foreseen: it was only to be foreseen.
     """
     _, found = tasks_of(tasks)
     driving = {name: driving_scores(name, task, config.score) for name, task in found.items()}
@@ -99,9 +102,33 @@ def run_budgeted(
         if answers is not None:
             answers.check(primed)
             run["answers"] = answers.digest
+        if config.dry_run:
+            earlier = Earlier.of(records_in(folder, config), run, config.unit)
+            money = None if config.in_scores else Money.checked(config, primed, asks_model=answers is None)
+            raise Foreseen(foreseen(config, primed, money, earlier))
         path = None if config.journal == NO_JOURNAL else _record_path(config, primed.names, run, folder)
-        book = RepeatPurchase(config, primed, scores=scores, beside=beside, path=path, run=run)
+        book = RepeatPurchase(
+            *(config, primed),
+            scores=scores,
+            beside=beside,
+            path=path,
+            run=run,
+            asks_model=answers is None,
+        )
         return _Run(book, told, answers).until_done()
+
+
+def foresee(config: Config, lm: Any, tasks: Mapping[Any, Any], **host: Any) -> None:
+    """Of a run without a budget, scored by judges.
+
+    Raises:
+        EvalbudgetError: its judges cannot be used.
+        Foreseen: always, otherwise.
+    """
+    for task in tasks_of(tasks)[1].values():
+        check_judges(task)
+    with PrimedTasks(lm, tasks, **host) as primed:
+        raise Foreseen(foreseen(config, primed, None, Earlier()))
 
 
 def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], folder: Path) -> Path:
@@ -175,7 +202,7 @@ class _Run:
             return self._until_done(book, book.record)
 
     def _until_done(self, book: RepeatPurchase, record: Record) -> dict[str, Any]:
-        budget = book.purchase.ledger.budget
+        budget, before, began = book.purchase.ledger.budget, book.purchase.tally.readings, time.monotonic()
         try:
             self._take_over()
             self._continues = any(r.value is not None for r in book.purchase.journal.readings)
@@ -194,9 +221,15 @@ class _Run:
                 self._loop()
             finally:
                 self._progress.close()
+            asked = time.monotonic()
             results, summary = results_of(book, in_flight=self._size, rounds=self.rounds.count)
             # only now: the same command tries again what failed
-            record.finish(book.purchase.stop_reason, None if book.money is None else budget.amount)
+            record.finish(
+                book.purchase.stop_reason,
+                None if book.money is None else budget.amount,
+                seconds=asked - began,
+                readings=book.purchase.tally.readings - before,
+            )
         except BaseException as ex:
             if isinstance(ex, Exception):
                 book.kept.stop(type(ex).__name__)

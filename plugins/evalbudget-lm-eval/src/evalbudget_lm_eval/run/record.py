@@ -13,7 +13,8 @@ r"""The record of a run or a race: one file with everything that was paid for, w
     {"unanswered": 1}                                      calls that may be billed and brought no answer
     {"counted": {"score_range": [0, 1]}}                   by what settings answers count as scores
     {"stopped": "ConnectionError"}                         an error ended it; nothing is under way
-    {"finished": "budget used up"}                         with what budget, where that is money or tokens
+    {"finished": "budget used up", "with": 5.0, "seconds": 60.1, "readings": 400}   the budget, in money or
+                                                           tokens; how long its last attempt took for what
 
 A cell is a task, a document and the ordinal of the attempt. In a race every line but the header has the
 ``arm`` too. A run has its journal's lines (:class:`evalbudget.run.JournalFile`) among these: its decisions
@@ -306,10 +307,22 @@ class Record:
             self.counted = settings
             self._append("", {"counted": settings})
 
-    def finish(self, reason: str, amount: float | None = None) -> None:
-        """Note that it is over, with what budget in money or tokens."""
+    def finish(
+        self, reason: str, amount: float | None = None, *, seconds: float = 0.0, readings: int = 0
+    ) -> None:
+        """Note that it is over.
+
+        Args:
+            reason: why.
+            amount: of the budget, where that is money or tokens.
+            seconds: that the last attempt took.
+            readings: that it brought.
+        """
         if not self.finished or amount != self.finished_with:
-            self._append("", {"finished": reason} | ({} if amount is None else {"with": amount}))
+            entry = {"finished": reason} | ({} if amount is None else {"with": amount})
+            if readings:
+                entry |= {"seconds": round(seconds, 3), "readings": readings}
+            self._append("", entry)
 
     def close(self) -> None:
         """Let the file go."""
