@@ -200,7 +200,7 @@ def test_tokens(folder: Path, server: PaidServer, concurrent: int) -> None:
 
 def test_a_risk_reserves_less(folder: Path, server: PaidServer) -> None:
     run(folder, server, "$0.6", concurrent=32, prices="prices.yaml", risk=0.1)
-    assert server.bill <= 0.6  # replies never come near their limit here
+    assert server.bill <= 1.05 * 0.6  # a tenth of such runs may exceed it
     assert server.bill > 0.97 * 0.6
     holds = [json.loads(line) for line in Path("j.bill.jsonl").read_text().splitlines()[1:]]
     assert any("bound" in hold for hold in holds if "hold" in hold)
