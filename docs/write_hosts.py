@@ -33,6 +33,7 @@ ONE_ONLY = {
     "journal": "inspect's log is the record",
     "fresh": "inspect: a new run is always bought anew, and `eval-retry` goes on with an old one",
     "in_flight": "inspect: `--max-samples`",
+    "dry_run": "on inspect: to come",
     "vary_seed": "inspect sends no seed unless it is told to",
     "keep": "inspect's models are asked side by side",
     "arms of audits": "inspect: `--model a,b`",

@@ -59,8 +59,8 @@ def test_results_that_never_reached_the_disk_are_not_bought_again(
 ) -> None:
     finish = Record.finish
 
-    def killed(self: Record, reason: str) -> None:
-        finish(self, reason)
+    def killed(self: Record, *given: Any, **named: Any) -> None:
+        finish(self, *given, **named)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -105,17 +105,19 @@ class Price:
         )
         return self.call + self.second * usage.seconds + tokens / _MILLION
 
-    def most(self, input_tokens: int, output_tokens: int) -> float:
-        """What a call costs at most, in US dollars; the time that it takes is not in it.
+    def most(self, input_tokens: int, output_tokens: int, seconds: float = 0.0) -> float:
+        """What a call costs at most, in US dollars.
 
         Args:
             input_tokens: that it has at most.
             output_tokens: that its reply has at most.
+            seconds: that it takes at most, as far as anybody knows.
         """
         held = [tier for tier in (self, *self.tiers) if tier.above <= input_tokens]
         dearest = max(max(tier.input, tier.cached or 0.0, tier.written or 0.0) for tier in held)
         reply = max(tier.output for tier in held)
-        return self.call + (dearest * input_tokens + reply * output_tokens) / _MILLION
+        tokens = dearest * input_tokens + reply * output_tokens
+        return self.call + self.second * seconds + tokens / _MILLION
 
     def _at(self, input_tokens: int) -> Price:
         return [tier for tier in (self, *self.tiers) if tier.above == 0 or tier.above < input_tokens][-1]

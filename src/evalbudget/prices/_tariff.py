@@ -75,13 +75,14 @@ class Tariff:
             return usage.cost
         return self._known(model).cost(usage)
 
-    def most(self, model: str, input_tokens: int, output_tokens: int | None) -> float:
+    def most(self, model: str, input_tokens: int, output_tokens: int | None, seconds: float = 0.0) -> float:
         """What a call costs at most, in the unit of the budget.
 
         Args:
             model: that is asked.
             input_tokens: that the call has at most.
             output_tokens: that its reply has at most; None for what the price says.
+            seconds: that it takes at most, as far as anybody knows; for prices of time.
 
         Raises:
             BudgetError: nobody knows the price, or nothing limits the reply.
@@ -97,7 +98,7 @@ class Tariff:
             )
         if self.unit is Unit.TOKENS or price is None:
             return float(input_tokens + output_tokens)
-        return price.most(input_tokens, output_tokens)
+        return price.most(input_tokens, output_tokens, seconds)
 
     def _known(self, model: str) -> Price:
         price = self.price(model)

@@ -169,6 +169,7 @@ class Bill:
         *,
         sample: str = "",
         role: str = "",
+        seconds: float = 0.0,
     ) -> Hold | None:
         """Put aside what a call costs at most; None, and nothing put aside, if that does not fit.
 
@@ -178,12 +179,13 @@ class Bill:
             output_tokens: that its reply has at most; None for what the price says.
             sample: for which it is made.
             role: what the model does.
+            seconds: that it takes at most, as far as anybody knows; for prices of time.
 
         Raises:
             BudgetError: nobody knows the price, or nothing limits the reply.
             JournalError: it cannot be recorded.
         """
-        bound = self.tariff.most(model, input_tokens, output_tokens)
+        bound = self.tariff.most(model, input_tokens, output_tokens, seconds)
         with self._lock:
             most = self._reserved(model, bound)
             if most > self.free + _ROUNDING * self.cap.amount:

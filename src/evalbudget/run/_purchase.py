@@ -212,6 +212,12 @@ class Purchase:
         """The host gave a request up before it was sent: it cost nothing and taught nothing."""
         self.tell(Reading(request, None, 0.0, "abandoned by the host"))
 
+    def withdraw(self, request: Request) -> None:
+        """It was not sent, since the budget does not pay for it: it waits for a run with a larger one."""
+        flight = self.flights.pop(request.id, None)
+        if flight is not None:
+            self.ledger.settle(flight.promised, 0.0)
+
     def pay(self, cost: float, reason: str = UNANSWERED, *, calls: float | None = None) -> None:
         """Calls were paid for beside those of the readings, and teach nothing.
 

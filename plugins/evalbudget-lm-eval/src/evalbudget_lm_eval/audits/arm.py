@@ -161,6 +161,9 @@ class AuditArm:
         """None."""
         return cells
 
+    def unaffordable(self, cells: Sequence[Asked]) -> None:
+        """Never: an audit has no budget in money."""
+
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
         """End the audit: every model is needed for what it compares.
 

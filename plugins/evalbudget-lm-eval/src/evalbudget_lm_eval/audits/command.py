@@ -13,7 +13,7 @@ from evalbudget.audits.flags import FLAGS as OF_AUDITS
 from evalbudget.audits.flags import JUDGE, LABELS_FROM
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
-from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
+from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats.flags import BUDGET
@@ -107,7 +107,7 @@ def _run(
         if flag in _REFUSED:
             raise InvalidInputError(f"{argument.partition('=')[0]} {_REFUSED[flag]}")
     names = {flag.name for flag in FLAGS}
-    others = [flag for flag in (*OF_REPEATS, *OF_RACES) if flag.name not in names]
+    others = [flag for flag in (*OF_REPEATS, *OF_RACES, DRY_RUN) if flag.name not in names]
     refuse_elsewhere(args, others, "has no meaning in an audit; drop it")
     refuse_renamed(args, "lm-eval")
     from evalbudget.audits.store import AuditSettings

@@ -37,6 +37,11 @@ class Asked(NamedTuple):
         return self.task, self.doc_id
 
 
+def key_of(asked: Asked) -> str:
+    """A cell as a bill names it."""
+    return f"{asked.task}:{asked.doc_id}:{asked.epoch}"
+
+
 asked_now: ContextVar[tuple[Asked, ...] | None] = ContextVar("asked_now", default=None)
 """While a task's filters run: who asked for each of the responses they are given; None in a stock run."""
 
@@ -50,6 +55,9 @@ class JudgesBill(Protocol):
 
     def begins(self, asked: Asked, judge: str) -> None:
         """A judge behind a server is about to be asked about this."""
+
+    def asks(self, asked: Sequence[Asked]) -> None:
+        """In the thread that asks: a judge is about to be asked about these, in this order."""
 
     def pays(self, calls: int) -> bool:
         """Pay for calls that brought no reply; False, and nothing paid, if they exceed what is left."""

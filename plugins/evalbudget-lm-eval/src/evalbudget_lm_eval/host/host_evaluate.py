@@ -33,6 +33,7 @@ from evalbudget_lm_eval.host.answers import (
     raw_metrics,
 )
 from evalbudget_lm_eval.host.driving_metric import scores_per_answer
+from evalbudget_lm_eval.host.owners import Owners
 from evalbudget_lm_eval.host.private import (
     _handle_back_comp,
     _process_results,
@@ -90,6 +91,8 @@ class PrimedTasks:
         self._seed = int(getattr(lm, "_seed", DEFAULT_SEED)) if vary_seed else None
         self._groups, found = tasks_of(tasks)
         self._served: dict[str, ServedTask] = {}
+        self.owners: Owners | None = None
+        """Told whom the requests of a round are for; None where nobody asks."""
         self.hides_bars = False
         """Whether even large rounds draw none of the host's bars: somebody else shows how far they are."""
         self._ran = False
@@ -329,6 +332,8 @@ class PrimedTasks:
             lm = Memory(self.lm, said) if said else self.lm
             if isinstance(lm, Memory):
                 lm.expect(sent)
+            if self.owners is not None:
+                self.owners.expect(self.lm, sent, said)
             with listening(self.lm, sent, said, received):
                 found = self._ask_host(lm, rounds)
         finally:

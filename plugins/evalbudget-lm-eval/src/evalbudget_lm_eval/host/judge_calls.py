@@ -8,6 +8,7 @@ from typing import Any
 
 from evalbudget.errors import EvalbudgetError
 from evalbudget_lm_eval.host.billing import may_be_billed
+from evalbudget_lm_eval.host.used_up import UsedUpError
 from evalbudget_lm_eval.host.wire import Final, NoticingSession
 
 
@@ -66,6 +67,8 @@ class _Calls:
 
     def _failed(self, messages: Any, error: Exception, *, sent: bool) -> None:
         """Decide whether the host sends it again; the last attempt is what was paid for to begin with."""
+        if isinstance(error, UsedUpError):
+            raise Final(error) from error
         times = self._times.pop(id(messages), 0) + 1
         if times >= self._most:
             return

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-from evalbudget_lm_eval.host.answers import Asked
+from evalbudget_lm_eval.host.answers import Asked, key_of
 from evalbudget_lm_eval.host.private import hash_args
 from evalbudget_lm_eval.host.task_requests import Sent
 
@@ -16,6 +17,10 @@ Received = Callable[[Asked, int, Any], object]
 
 Responses = Mapping[Asked, Mapping[int, Sequence[Any]]]
 """What the model said: to each of a document's requests as many responses as the host repeats it."""
+
+
+answering: ContextVar[list[str] | None] = ContextVar("answering", default=None)
+"""While the host reads a reply: the cells it is for, as a bill names them; None where nobody keeps one."""
 
 
 @contextmanager
@@ -54,8 +59,19 @@ class _Hook:
         key = _key(attr, req)
         waiting = self._waiting.get(key) if key is not None else None
         if waiting:
-            one = waiting.popleft()
+            one = _next(waiting)
             self._received(one.asked, one.number, res)
+
+
+def _next(waiting: deque[Sent]) -> Sent:
+    """For whom the call was made that is being answered; the first, where nobody knows."""
+    owners = answering.get()
+    for one in waiting:
+        if owners and key_of(one.asked) in owners:
+            owners.remove(key_of(one.asked))
+            waiting.remove(one)
+            return one
+    return waiting.popleft()
 
 
 def _key(attr: str, arguments: Iterable[Any]) -> str | None:

@@ -18,6 +18,7 @@ from evalbudget.errors import EvalbudgetError
 from evalbudget.outage import is_down
 from evalbudget_lm_eval.host.billing import may_be_billed
 from evalbudget_lm_eval.host.identity import is_api
+from evalbudget_lm_eval.host.used_up import UsedUpError
 
 log = logging.getLogger(__name__)
 
@@ -183,7 +184,7 @@ class Wire:
         self._open.add(id(messages))
         error: Exception | None = None
         async with sem:
-            if not self._stopped:
+            if not self.stopped:
                 self._times[id(messages)] = self._times.get(id(messages), 0) + 1
                 self._under_way += len(messages)
                 noticed = NoticingSession(session)
@@ -205,12 +206,12 @@ class Wire:
                 finally:
                     self._under_way -= len(messages)
         self._ended.add(id(messages))
-        while self._under_way or (not self._stopped and self._open - self._ended):
+        while self._under_way or (not self.stopped and self._open - self._ended):
             await asyncio.sleep(_PAUSE)
         self.check()
         error = error or self._down
-        if isinstance(self._down, EvalbudgetError):
-            error = self._down
+        if isinstance(self._down, EvalbudgetError) or isinstance(error, UsedUpError):
+            error = self._down or error
         assert error is not None
         if self._raised:
             return []  # the host has one error already, and nobody would ask this task for its own
@@ -218,12 +219,14 @@ class Wire:
         raise Final(error) from error
 
     @property
-    def _stopped(self) -> bool:
+    def stopped(self) -> bool:
         """Nothing more is sent."""
         return self._interrupt is not None or self._down is not None
 
     def _failed(self, messages: Any, error: Exception, *, sent: bool) -> bool:
         """Pay for what may be billed; whether the request is not to be sent again."""
+        if isinstance(error, UsedUpError):
+            return True  # the model is not at fault, and others may still fit
         final = isinstance(error, EvalbudgetError) or self._times[id(messages)] >= self._lm.max_retries
         if may_be_billed(error, sent=sent) and not self._settled:
             try:

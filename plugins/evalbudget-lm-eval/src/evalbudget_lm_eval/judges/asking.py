@@ -22,6 +22,7 @@ from evalbudget.judges.schedules import Dealer
 from evalbudget.run import said_by
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.judge_calls import counted
+from evalbudget_lm_eval.host.used_up import UsedUpError
 from evalbudget_lm_eval.host.wire import Final, interrupted, signals
 from evalbudget_lm_eval.judges.judge_models import JudgeSpec
 from evalbudget_lm_eval.judges.panel import JudgePanel
@@ -81,6 +82,8 @@ class Asking:
         """Called with every reading as it comes, and the position of its answer."""
         self.begins: Callable[[int, str], object] = lambda position, judge: None
         """Called before a judge behind a server is asked, with the position of the answer and its name."""
+        self.asks: Callable[[Sequence[int]], object] = lambda positions: None
+        """Called before any judge is asked, in the thread that asks, with the positions of the answers."""
         self.pays: Callable[[int], bool] = lambda calls: True
         """Pays for calls that may be billed and brought no reply; False if nothing is left for them."""
         self.ill: set[int] | None = None
@@ -185,6 +188,7 @@ class Asking:
         with self._lock:
             if self._over:
                 return []
+            self.asks(job.answers)
             if is_api(lm):
                 for position in job.answers:
                     self.begins(position, spec.name)
@@ -321,6 +325,8 @@ def _replies(lm: Any, contexts: Sequence[Any], options: Mapping[str, Any]) -> li
         if isinstance(ex.error, EvalbudgetError):
             raise ex.error from None
         return [ex.error]
+    except UsedUpError:
+        raise
     except Exception as ex:  # whatever the model raises
         if len(contexts) == 1:
             return [ex]

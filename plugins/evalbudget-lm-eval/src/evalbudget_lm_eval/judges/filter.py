@@ -11,6 +11,7 @@ from lm_eval.api.filter import Filter
 from evalbudget.errors import EvalbudgetError, InvalidInputError, JournalError
 from evalbudget.judges.schedules import Dealer
 from evalbudget_lm_eval.host.answers import asked_now, task_now
+from evalbudget_lm_eval.host.used_up import UsedUpError
 from evalbudget_lm_eval.judges.asking import Answer, Asking
 from evalbudget_lm_eval.judges.panel import JudgePanel
 from evalbudget_lm_eval.judges.readings import Reading, Readings
@@ -79,7 +80,10 @@ class CyclicJudgeFilter(Filter):  # type: ignore[misc]  # the host is untyped
         try:
             panel = JudgePanel.of(self._options)
             return _judge(panel, responses, docs)
-        except JournalError:  # what judges said is lost if the run goes on
+        except (
+            JournalError,
+            UsedUpError,
+        ):  # what judges said is lost if the run goes on; or its money is gone
             raise
         except EvalbudgetError as ex:
             log.error(
@@ -164,6 +168,7 @@ def _judge(
         asking.told = lambda position, reading: keep(owner_of[position], str(reading))
         if (bill := task.bill) is not None:
             asking.begins = lambda position, judge: bill.begins(owner_of[position], judge)
+            asking.asks = lambda positions: bill.asks([owner_of[p] for p in positions])
             asking.pays = bill.pays
     found = iter(asking.run())
     return [_readings(panel, [next(found) for _ in own]) for own in responses]

@@ -164,6 +164,10 @@ class _Arm:
         self.race.pay(self.number, calls)
         return left
 
+    def unaffordable(self, cells: Sequence[Asked]) -> None:
+        for asked in cells:
+            self.race.abandoned(self.number, self._key(asked))
+
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
         tally = self.race.lanes[self.number].tally
         if is_down(tally.failed, successes=tally.readings):

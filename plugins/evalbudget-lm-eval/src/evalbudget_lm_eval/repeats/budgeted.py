@@ -25,6 +25,8 @@ _ignored: ContextVar[bool] = ContextVar("blocks_ignored", default=False)
 def budgeted(
     *,
     budget: str | int | None = None,
+    prices: str | Path | None = None,
+    risk: float | None = None,
     sampler: str | None = None,
     score: str | None = None,
     seed: int | None = None,
@@ -45,7 +47,10 @@ def budgeted(
 
     Args:
         budget: calls of the model: ``2000``, or ``"20x"`` for 20 answers per document. Where judges score,
-            calls of the judges. None is for ``judges`` only: the host's own run, scored by them.
+            calls of the judges. Or ``"$5"`` or ``"2Mtok"``, for the model and the judges together. None is
+            for ``judges`` only: the host's own run, scored by them.
+        prices: file of prices, for a budget in money.
+        risk: the accepted chance that the last calls exceed a budget in money or tokens.
         sampler: registered name; default ``auto``: ``rating-kernel`` or ``eb-bernstein`` by what the warm-up
             shows. ``uniform`` asks every document equally often.
         score: ``metric`` or ``metric,filter`` that drives the sampler; default each task's first. Several, as
@@ -79,6 +84,8 @@ def budgeted(
     """
     config = Config.of(
         budget=budget,
+        prices=None if prices is None else str(prices),
+        risk=risk,
         sampler=sampler,
         score=score,
         seed=seed,
@@ -136,7 +143,7 @@ def evaluate_replaced(
     import lm_eval.evaluator as host
 
     from evalbudget_lm_eval.host.host_evaluate import tasks_of
-    from evalbudget_lm_eval.repeats.run import run_budgeted
+    from evalbudget_lm_eval.repeats.run import foresee, run_budgeted
 
     if not _lock.acquire(blocking=False):
         raise InvalidInputError(
@@ -152,6 +159,8 @@ def evaluate_replaced(
         if config.budget is None:
             _refuse_blocks(tasks)
         with _rescored(config, tasks):
+            if config.budget is None and config.dry_run:
+                foresee(config, lm, task_dict, **arguments)
             if config.budget is None:
                 return original(lm, task_dict, **arguments)
             return run_budgeted(

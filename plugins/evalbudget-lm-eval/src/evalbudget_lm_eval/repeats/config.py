@@ -20,8 +20,8 @@ class Config(RepeatConfig):
     """One budgeted run of lm-eval.
 
     Attributes:
-        budget: calls of the model; ``20x`` is 20 answers per document. None, for judges only: the host's own
-            run, and no more.
+        budget: calls of the model; ``20x`` is 20 answers per document; or money or tokens, of the model and
+            its judges. None, for judges only: the host's own run, and no more.
         score: ``metric`` or ``metric,filter`` that drives the sampler, or several of these; None for the
             first of each task.
         journal: path of the journal; None to choose one, ``none`` for no journal.
@@ -29,13 +29,14 @@ class Config(RepeatConfig):
             that is more.
         vary_seed: have every repeat send its own seed.
         fresh: begin another record where one of the same run is finished.
+        dry_run: say what would be bought, and ask nobody.
         repeat: what a repeat repeats.
         judges: what the user said of judges that score in place of the tasks' own metrics: ``judges``, and
             perhaps ``rotation`` and ``judge_prices``; None for the tasks' own.
 
     Raises:
         UnknownNameError: no such sampler, or it has no such option.
-        BudgetError: the budget cannot be read, or is not counted in scores.
+        BudgetError: the budget cannot be read.
         InvalidInputError: the sampler races models or refuses an option; or a round below 1.
     """
 
@@ -43,6 +44,7 @@ class Config(RepeatConfig):
     in_flight: int | None = None
     vary_seed: bool = False
     fresh: bool = False
+    dry_run: bool = False
     repeat: Repeat = Repeat.GENERATION
     judges: Mapping[str, Any] | None = None
 
@@ -128,6 +130,7 @@ class Config(RepeatConfig):
             "journal": None if journal is None else NO_JOURNAL if journal is False else str(journal),
             "vary_seed": bool(typed.get("vary_seed")),
             "fresh": bool(typed.get("fresh")),
+            "dry_run": bool(typed.get("dry_run")),
         }
         return cls._of({**typed, **changed}, judges=judges if judges["judges"] else None)
 

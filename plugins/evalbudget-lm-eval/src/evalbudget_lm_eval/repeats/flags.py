@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evalbudget.flags import Flag
+from evalbudget.flags import DRY_RUN, Flag
 from evalbudget.judges.flags import JUDGE_PRICES, JUDGES, ROTATION
 from evalbudget.repeats.flags import BUDGET, SAMPLER, SCORE
 from evalbudget.repeats.flags import FLAGS as REPEATS
@@ -34,7 +34,8 @@ FRESH = Flag(
 
 _OF_HOST = {
     BUDGET.name: replace(
-        BUDGET, help="Calls of the model to buy: 2000, or 20x for 20 per document. Never exceeded."
+        BUDGET,
+        help="Calls of the model to buy: 2000, or 20x for 20 per document; or '$5', 2Mtok. Never exceeded.",
     ),
     SCORE.name: replace(SCORE, metavar="METRIC[,FILTER]"),
     SAMPLER.name: replace(SAMPLER, help="What decides; evalbudget plugins lists them.  [default: auto]"),
@@ -47,5 +48,5 @@ FLAGS = (
     *(_OF_HOST.get(flag.name, flag) for flag in REPEATS[:-2]),
     *PANEL,
     *REPEATS[-2:],
-    *(JOURNAL, FRESH, IN_FLIGHT, VARY_SEED),
+    *(JOURNAL, FRESH, IN_FLIGHT, VARY_SEED, DRY_RUN),
 )

@@ -70,11 +70,12 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> None:
     from lm_eval.utils import setup_logging
 
     from evalbudget_lm_eval.host.private import HarnessCLI
+    from evalbudget_lm_eval.repeats.forecast import Foreseen
 
     setup_logging()
     cli = HarnessCLI()
     run = cli._subparsers.choices["run"]
-    refuse_renamed(arguments, "lm-eval")
+    refuse_renamed([each for each in arguments if not is_one_of(each, FLAGS)], "lm-eval")
     names = {flag.name for flag in FLAGS}
     of_races = [flag for flag in OF_RACES if flag.name not in names]
     refuse_elsewhere(arguments, of_races, "is of evalbudget lm-eval race; drop it, or use that command")
@@ -89,7 +90,11 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> None:
     with evaluate_replaced(
         lambda _tasks: config, folder=_folder(parsed), about=about, told=told.append, answers=answers
     ):
-        cli.execute(parsed)
+        try:
+            cli.execute(parsed)
+        except Foreseen as ex:
+            click.echo(f"{ex.forecast}\n\nNo call was made.")
+            return
     for summary in told:  # below the host's table
         click.echo(f"{summary}\n")
 

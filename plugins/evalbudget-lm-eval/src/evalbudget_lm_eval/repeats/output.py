@@ -36,6 +36,9 @@ BLOCK = "evalbudget"
 UNIT = "calls"
 """What a budget of 1 buys."""
 
+COST = "cost"
+"""Key, in a record, of what its answer cost, in a run whose budget is money or tokens."""
+
 _REASONS = 5
 
 
@@ -50,6 +53,10 @@ def results_of(book: RepeatPurchase, *, in_flight: int, rounds: int) -> tuple[di
     results = book.primed.results()
     if book.sampler.allocation is Allocation.WEIGHTED:
         _note_weights(results.get("samples") or {}, book.weights)
+    if book.money is not None:
+        for name, records in (results.get("samples") or {}).items():
+            for record in records:
+                record[COST] = book.money.cost(Asked(name, record["doc_id"], record["epoch"]))
     totals = totals_of(book)
     groups = group_means(book.primed.groups, results["results"], totals)
     for name, own in totals.items():
@@ -131,13 +138,14 @@ def _block(
         "seed": config.seed,
         "options": dict(config.options),
         "budget": config.budget,
-        "budget_scores": int(book.purchase.ledger.budget.amount),
+        "budget_scores": int(book.purchase.ledger.budget.amount) if book.money is None else None,
         "score": dict(book.scores),
         **({"beside": {name: list(keys) for name, keys in book.beside.items()}} if book.beside else {}),
         "score_range": list(config.score_range) if config.score_range else None,
         **({"repeat": config.repeat.value} if config.repeat is Repeat.JUDGE else {}),
         **({"estimators": list(config.estimators)} if config.estimators else {}),
-        "spent": book.purchase.ledger.spent,
+        "spent": book.spent,
+        **({} if book.money is None else book.money.as_json(book.purchase)),
         "readings": tally.readings,
         "failed": sum(tally.failures.values()),
         "failures": dict(list(tally.failures.items())[:_REASONS]),
@@ -186,7 +194,7 @@ def _summary(
         found = share_budget(
             [_outcome(book, own, of=f" of {name}") for name, own in sorted(totals.items())],
             groups={name: next(iter(means.values())) for name, means in groups.items()},
-            spent=book.purchase.ledger.spent,
+            spent=book.spent,
             failures=book.purchase.tally.failures,
             closed=_closed(book),
         )
@@ -208,7 +216,7 @@ def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
         columns=own.columns,
         mean=own.mean,
         budget=book.purchase.ledger.budget.amount,
-        spent=book.purchase.ledger.spent,
+        spent=book.spent,
         failures=book.purchase.tally.failures,
         closed=_closed(book),
         failing=failing_items(book.purchase.journal.readings, book.sampler.design.items),
@@ -218,7 +226,9 @@ def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
         judged=own.panel is not None,
         kept=book.config.repeat is Repeat.JUDGE,
         score=own.score if len(own.means) > 1 else "",
-        unit=UNIT,
+        unit=UNIT if book.money is None else book.money.bill.cap.unit.value,
+        costs=() if book.money is None else book.money.bill.rows,
+        wasted=0.0 if book.money is None else book.money.wasted(book.purchase),
         range_flag="--score_range",
         judges_flag="--judges",
     )

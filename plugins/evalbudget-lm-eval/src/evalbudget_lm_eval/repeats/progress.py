@@ -10,7 +10,8 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 
 log = logging.getLogger("lm_eval.evalbudget")  # shown, and silenced, as the host's own lines
 
-_LINES = 20
+LINES = 20
+"""Of a whole run, where there is no terminal."""
 
 
 class Progress:
@@ -37,7 +38,7 @@ class Progress:
 
     def spent(self, spent: float) -> None:
         """So much is spent altogether."""
-        if self._bar is None and _is_terminal():
+        if self._bar is None and is_terminal():
             self._bar = tqdm(
                 total=self._amount,
                 initial=self._spent,
@@ -59,8 +60,9 @@ class Progress:
             self._bar = None
 
     def _mark(self, spent: int) -> int:
-        return spent * _LINES // max(self._amount, 1)
+        return spent * LINES // max(self._amount, 1)
 
 
-def _is_terminal() -> bool:
+def is_terminal() -> bool:
+    """Whether a bar can be drawn."""
     return bool(getattr(sys.stderr, "isatty", lambda: False)())

@@ -10,12 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget import Design, Reading, Request, Sampler
+from evalbudget.budget import shown_amount
 from evalbudget.run import Purchase
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.judges.readings import why_missing
 from evalbudget_lm_eval.repeats.config import Config
+from evalbudget_lm_eval.repeats.money import Money
 from evalbudget_lm_eval.run.record import RUN, Record
+
+USED_UP = "budget used up"
+_NOTHING = 1e-9
 
 
 class RepeatPurchase:
@@ -28,9 +33,11 @@ class RepeatPurchase:
         beside: further keys that drive it in the same way, by task.
         path: of the record; it is continued if it exists. None to keep none.
         run: what else must be the same for a record to be continued.
+        asks_model: the model itself is asked, not only its judges.
 
     Raises:
         JournalError: the record is of another run, or cannot be read or written.
+        BudgetError: a model has no price, nothing limits its replies, or the budget is below one call.
     """
 
     def __init__(
@@ -42,6 +49,7 @@ class RepeatPurchase:
         beside: Mapping[str, Sequence[str]],
         path: Path | None,
         run: dict[str, Any],
+        asks_model: bool = True,
     ) -> None:
         self.config = config
         self.scores = scores
@@ -52,18 +60,34 @@ class RepeatPurchase:
         budget = config.resolve_budget(int(sum(costs)))
         self.sampler: Sampler = config.make_sampler(
             Design(items=tuple(f"{name}:{doc}" for name, doc in self.documents)),
-            budget=int(budget.amount * len(costs) / sum(costs)),
+            budget=int(budget.amount * len(costs) / sum(costs)) if config.in_scores else None,
         )
+        if not config.in_scores and hasattr(self.sampler, "weigh_costs"):
+            self.sampler.weigh_costs()
+        self.money: Money | None = None
         self.record = Record.open(path, RUN, run, self.sampler)
+        try:
+            self.money = Money.of(config, primed, self.record, asks_model=asks_model)
+        except BaseException:
+            self.record.close()
+            raise
         self.kept = self.record.of()
-        self.purchase = Purchase(
-            self.sampler,
-            budget,
-            cost=max(costs),
-            cost_of=lambda cell: costs[cell.item],
-            journal=self.record.journal,
-        )
-        self.purchase.pay(float(self.kept.unanswered))
+        if self.money is None:
+            self.purchase = Purchase(
+                self.sampler,
+                budget,
+                cost=max(costs),
+                cost_of=lambda cell: costs[cell.item],
+                journal=self.record.journal,
+            )
+            self.purchase.pay(float(self.kept.unanswered))
+        else:
+            # what a cell can cost is on the bill, which keeps the cap
+            self.purchase = Purchase(
+                self.sampler, budget, cost=_NOTHING * budget.amount, journal=self.record.journal
+            )
+            if self.record.finished and self.record.finished_with == budget.amount:
+                self.purchase.stop(USED_UP)
         scored = {one.asked for one in self.kept.bought}
 
         def known(request: Request) -> tuple[bool, int]:
@@ -72,11 +96,16 @@ class RepeatPurchase:
 
         # whose calls an earlier run paid for goes first, where the budget no longer pays for all
         for request in sorted(self.sampler.pending, key=known, reverse=True):
-            self.purchase.promise(request)
+            if self.purchase.stopped is None:
+                self.purchase.promise(request)
         self._requests = {self.asked(event.request): event.request for event in self.purchase.journal}
 
     def ask(self, n: int) -> list[Asked]:
         """Up to n cells the budget pays for; none if it is used up or the sampler stops."""
+        if self.money is not None:
+            n = self.money.size(n, self.purchase)
+            if not n:
+                self.purchase.stop(USED_UP)
         requests = {self.asked(request): request for request in self.purchase.buy(n)}
         self._requests |= requests
         return list(requests)
@@ -93,7 +122,7 @@ class RepeatPurchase:
                 Reading(
                     self._requests[answer.asked],
                     value,
-                    float(answer.requests),
+                    float(answer.requests) if self.money is None else self.money.cost(answer.asked),
                     error,
                     tuple(score for score in beside if score is not None),
                 )
@@ -112,10 +141,19 @@ class RepeatPurchase:
 
     def fail(self, asked: Asked, error: str) -> None:
         """This could not be answered; the calls may have been paid for."""
-        self.purchase.fail(self._requests[asked], error)
+        cost = None if self.money is None else self.money.cost(asked)
+        self.purchase.fail(self._requests[asked], error, cost=cost)
+
+    def unaffordable(self, cells: Iterable[Asked]) -> None:
+        """They wait for a run with a larger budget; nothing more is asked in this one."""
+        for asked in cells:
+            self.purchase.withdraw(self._requests[asked])
+        self.purchase.stop(USED_UP)
 
     def pays(self, calls: int) -> bool:
         """Pay for calls that brought no answer; False, and nothing paid, if they exceed what is left."""
+        if self.money is not None:
+            return True  # the bill has them
         if calls > self.purchase.ledger.free:
             return False
         self.purchase.pay(float(calls))
@@ -130,6 +168,15 @@ class RepeatPurchase:
         return left
 
     # what is known
+
+    @property
+    def spent(self) -> float:
+        """In units of the budget, by earlier runs too."""
+        return self.purchase.ledger.spent if self.money is None else self.money.bill.spent
+
+    def shown(self, amount: float) -> str:
+        """An amount of the budget, as people read it."""
+        return shown_amount(amount, self.purchase.ledger.budget.unit, counts="calls")
 
     @property
     def pending(self) -> list[Asked]:

@@ -24,6 +24,8 @@ def check_budget(config: Config, primed: PrimedTasks) -> bool:
     Raises:
         BudgetError: it is too small.
     """
+    if not config.in_scores:
+        return True  # what answers cost is known when they are there
     costs = [primed.cost(name, doc) for name in primed.names for doc in primed.documents(name)]
     first = max(1, config.fixed_repeats)
     minimum = sum(costs) * first
@@ -74,7 +76,7 @@ def _check_judging(config: Config, primed: PrimedTasks) -> None:
             panel.rotation == "cyclic" and (primed.instances(name, documents[name][0])[0].repeats or 1) == 1
         )
         most = len(panel.judges) if turns and config.allocation is Allocation.FIXED else 1
-        if not cold or config.resolve_budget(once).amount <= most * once:
+        if not cold or (config.in_scores and config.resolve_budget(once).amount <= most * once):
             continue
         raise InvalidInputError(
             f"{', '.join(cold)} of the judges of task {name!r} run at temperature 0, and --repeat judge "

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import logging
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from math import isfinite, nan
 from pathlib import Path
@@ -21,12 +23,15 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
 from evalbudget_lm_eval.judges.filter import check_judges, panel_of
 from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config
+from evalbudget_lm_eval.repeats.forecast import Earlier, Foreseen, foreseen, records_in
 from evalbudget_lm_eval.repeats.kept_answers import Answers, KeptAnswers
+from evalbudget_lm_eval.repeats.money import Money, judges_of
+from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
 from evalbudget_lm_eval.repeats.output import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, counted_by
 from evalbudget_lm_eval.repeats.refusals import check_budget, check_repeats
-from evalbudget_lm_eval.run.record import FOLDER, RUN, digest_of, state_of
+from evalbudget_lm_eval.run.record import FOLDER, RUN, Record, digest_of, state_of
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off, take_over_answers
 from evalbudget_lm_eval.run.rounds import Rounds
 
@@ -62,6 +67,7 @@ def run_budgeted(
 
     Raises:
         EvalbudgetError: what was asked for cannot be done.
+        Foreseen: it was only to be foreseen.
     """
     _, found = tasks_of(tasks)
     driving = {name: driving_scores(name, task, config.score) for name, task in found.items()}
@@ -96,9 +102,33 @@ def run_budgeted(
         if answers is not None:
             answers.check(primed)
             run["answers"] = answers.digest
+        if config.dry_run:
+            earlier = Earlier.of(records_in(folder, config), run, config.unit)
+            money = None if config.in_scores else Money.checked(config, primed, asks_model=answers is None)
+            raise Foreseen(foreseen(config, primed, money, earlier))
         path = None if config.journal == NO_JOURNAL else _record_path(config, primed.names, run, folder)
-        book = RepeatPurchase(config, primed, scores=scores, beside=beside, path=path, run=run)
+        book = RepeatPurchase(
+            *(config, primed),
+            scores=scores,
+            beside=beside,
+            path=path,
+            run=run,
+            asks_model=answers is None,
+        )
         return _Run(book, told, answers).until_done()
+
+
+def foresee(config: Config, lm: Any, tasks: Mapping[Any, Any], **host: Any) -> None:
+    """Of a run without a budget, scored by judges.
+
+    Raises:
+        EvalbudgetError: its judges cannot be used.
+        Foreseen: always, otherwise.
+    """
+    for task in tasks_of(tasks)[1].values():
+        check_judges(task)
+    with PrimedTasks(lm, tasks, **host) as primed:
+        raise Foreseen(foreseen(config, primed, None, Earlier()))
 
 
 def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], folder: Path) -> Path:
@@ -143,50 +173,72 @@ class _Run:
         self._answers = None
         if book.config.repeat is Repeat.JUDGE:
             self._answers = KeptAnswers(book.primed, book.kept, {} if answers is None else answers.said)
-        self.rounds = Rounds(book.primed, book.kept, self, heard=self._heard, seed=_seed(book))
+        money = book.money
+        self.rounds = Rounds(
+            book.primed,
+            book.kept,
+            self,
+            heard=self._heard,
+            seed=_seed(book),
+            paid=None if money is None else money.paid,
+        )
         self._told = told
-        asked = [book.primed.lm] if self._answers is None else [book.primed.lm, *_judges_of(book)]
+        asked = [book.primed.lm] if self._answers is None else [book.primed.lm, *judges_of(book.primed)]
         self._size = book.config.in_flight or max(DEFAULT_ROUND, sum(map(at_once, asked)))
         self._suspects: list[tuple[Asked, Exception]] = []
         """Nothing was answered since these failed: it is the server, or they cannot be answered."""
         self._continues = False
         self._checked = False
         self._judged = {name for name in book.primed.names if panel_of(book.primed.task(name)) is not None}
-        self._progress = Progress(book.purchase.ledger.budget.amount)
+        self._progress: Progress | MoneyProgress
+        if money is None:
+            self._progress = Progress(book.purchase.ledger.budget.amount)
+        else:
+            self._progress = MoneyProgress(money.bill)
 
     def until_done(self) -> dict[str, Any]:
-        book, record, ledger = self.book, self.book.record, self.book.purchase.ledger
+        book, money = self.book, self.book.money
+        with nullcontext() if money is None else money.before_calls():
+            return self._until_done(book, book.record)
+
+    def _until_done(self, book: RepeatPurchase, record: Record) -> dict[str, Any]:
+        budget, before, began = book.purchase.ledger.budget, book.purchase.tally.readings, time.monotonic()
         try:
             self._take_over()
             self._continues = any(r.value is not None for r in book.purchase.journal.readings)
             if record.finished and book.purchase.finished:
                 log.warning(
-                    "evalbudget: this run is finished, and %s has its %s calls: no call is made. --fresh "
+                    "evalbudget: this run is finished, and %s has its %s: no call is made. --fresh "
                     "buys everything again",
                     record.path,
-                    f"{ledger.spent:,.0f}",
+                    book.shown(book.spent),
                 )
             elif self._continues:
-                log.warning(
-                    "evalbudget continues %s: %s calls are spent", record.path, f"{ledger.spent:,.0f}"
-                )
+                log.warning("evalbudget continues %s: %s are spent", record.path, book.shown(book.spent))
             book.primed.hides_bars = tells_calls(book.primed.lm)
-            self._progress.start(ledger.spent)
+            self._progress.start(book.spent)
             try:
                 self._loop()
             finally:
                 self._progress.close()
+            asked = time.monotonic()
             results, summary = results_of(book, in_flight=self._size, rounds=self.rounds.count)
-            record.finish(book.purchase.stop_reason)  # only now: the same command tries again what failed
+            # only now: the same command tries again what failed
+            record.finish(
+                book.purchase.stop_reason,
+                None if book.money is None else budget.amount,
+                seconds=asked - began,
+                readings=book.purchase.tally.readings - before,
+            )
         except BaseException as ex:
             if isinstance(ex, Exception):
                 book.kept.stop(type(ex).__name__)
             if record.path is not None and book.sampler.asked:
                 log.warning(
-                    "evalbudget: %s of %s calls are spent and kept in %s; run the same command with "
+                    "evalbudget: %s of %s are spent and kept in %s; run the same command with "
                     "--journal %s to continue",
-                    f"{ledger.spent:,.0f}",
-                    f"{ledger.budget.amount:,.0f}",
+                    book.shown(book.spent).partition(" ")[0],
+                    book.shown(budget.amount),
                     record.path,
                     record.path,
                 )
@@ -217,6 +269,10 @@ class _Run:
         if self._answers is not None:
             self._answers.scorable(cells)
         self.rounds.finish(cells)
+        if book.money is not None:  # whose bill has what was cut off
+            if book.kept.under_way:
+                book.kept.stop("killed")
+            return
         failures, pending = book.failures, set(book.pending)
         cut = [asked for asked in book.kept.under_way if asked in pending]
         cut.sort(key=lambda asked: failures[asked.document])
@@ -227,7 +283,7 @@ class _Run:
         while cells or (cells := self.book.ask(self._next_size())) or self._suspects:
             if cells:
                 self._ask(cells)
-                self._progress.spent(self.book.purchase.ledger.spent)
+                self._progress.spent(self.book.spent)
             elif any(r.value is not None for r in self.book.purchase.journal.readings):
                 self._give_up_suspects()
             else:
@@ -256,7 +312,9 @@ class _Run:
     # what comes back
 
     def _heard(self, asked: Asked, number: int) -> None:
-        if (number == SCORED) == (asked.task in self._judged):  # the calls that the budget counts
+        if self.book.money is not None or (number == SCORED) == (
+            asked.task in self._judged
+        ):  # the calls that the budget counts
             self._progress.heard()
 
     def answered(self, answers: Sequence[Answered]) -> None:
@@ -280,6 +338,9 @@ class _Run:
 
     def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:
         return self.book.gives_up(cells, calls)
+
+    def unaffordable(self, cells: Sequence[Asked]) -> None:
+        self.book.unaffordable(cells)
 
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
         raise error
@@ -322,13 +383,6 @@ def _seed(book: RepeatPurchase) -> str:
     """Of local models: another one for each record of the same run, of which ``--fresh`` begins several."""
     path = book.record.path
     return f"{book.config.seed} {path.stem.rpartition('-')[2] if path and not book.config.journal else ''}"
-
-
-def _judges_of(book: RepeatPurchase) -> list[Any]:
-    """Models that judge, each once."""
-    panels = [panel for name in book.primed.names if (panel := panel_of(book.primed.task(name)))]
-    loaded = {id(lm): lm for panel in panels for lm in (judge.load() for judge in panel.specs)}
-    return list(loaded.values())
 
 
 def at_once(lm: Any) -> int:

@@ -13,7 +13,8 @@ r"""The record of a run or a race: one file with everything that was paid for, w
     {"unanswered": 1}                                      calls that may be billed and brought no answer
     {"counted": {"score_range": [0, 1]}}                   by what settings answers count as scores
     {"stopped": "ConnectionError"}                         an error ended it; nothing is under way
-    {"finished": "budget used up"}
+    {"finished": "budget used up", "with": 5.0, "seconds": 60.1, "readings": 400}   the budget, in money or
+                                                           tokens; how long its last attempt took for what
 
 A cell is a task, a document and the ordinal of the attempt. In a race every line but the header has the
 ``arm`` too. A run has its journal's lines (:class:`evalbudget.run.JournalFile`) among these: its decisions
@@ -222,6 +223,7 @@ class Record:
         journal: of a run that is recorded; otherwise None.
         counted: by what settings its answers count as scores; None before the first does.
         finished: whether its last line says that it is over.
+        finished_with: the budget in money or tokens that it was over with; None where scores were counted.
     """
 
     def __init__(self, settings: dict[str, Any], header: Header | None = None) -> None:
@@ -229,6 +231,7 @@ class Record:
         self.journal: JournalFile | None = None
         self.counted: dict[str, Any] | None = None
         self.finished = False
+        self.finished_with: float | None = None
         self._reader = None if header is None else JournalReader(header)
         self._kept: dict[str, Kept] = {}
         self._lines: LinesFile | None = None
@@ -304,10 +307,22 @@ class Record:
             self.counted = settings
             self._append("", {"counted": settings})
 
-    def finish(self, reason: str) -> None:
-        """Note that it is over."""
-        if not self.finished:
-            self._append("", {"finished": reason})
+    def finish(
+        self, reason: str, amount: float | None = None, *, seconds: float = 0.0, readings: int = 0
+    ) -> None:
+        """Note that it is over.
+
+        Args:
+            reason: why.
+            amount: of the budget, where that is money or tokens.
+            seconds: that the last attempt took.
+            readings: that it brought.
+        """
+        if not self.finished or amount != self.finished_with:
+            entry = {"finished": reason} | ({} if amount is None else {"with": amount})
+            if readings:
+                entry |= {"seconds": round(seconds, 3), "readings": readings}
+            self._append("", entry)
 
     def close(self) -> None:
         """Let the file go."""
@@ -317,6 +332,7 @@ class Record:
     def take(self, entry: dict[str, Any]) -> None:
         """Take in a line that an earlier run wrote."""
         self.finished = "finished" in entry
+        self.finished_with = entry.get("with") if self.finished else self.finished_with
         if self._reader is not None and not entry.keys().isdisjoint(_OF_THE_JOURNAL):
             self._reader.take(entry)
         elif "counted" in entry:

@@ -12,10 +12,12 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget.repeats import COPIED, Copies
 from evalbudget.run import said_by
-from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.host.answers import Answered, Asked, key_of
 from evalbudget_lm_eval.host.billing import at_a_kill
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.paid_calls import PaidCalls, judging
 from evalbudget_lm_eval.host.seeds import seed_round, seeds_of_host
+from evalbudget_lm_eval.host.used_up import UsedUpError
 from evalbudget_lm_eval.host.wire import Wire, signals_raise, wired
 from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.run.record import Bought, Kept, Said
@@ -45,6 +47,9 @@ class Buyer(Protocol):
     def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:
         """Pay for them all the same, out of what was put aside for cells; those are returned that remain."""
 
+    def unaffordable(self, cells: Sequence[Asked]) -> None:
+        """They were not asked, or not in full: what that can cost does not fit into what is left."""
+
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
         """So many failed one after the other that the rest is not asked."""
 
@@ -59,6 +64,7 @@ class Rounds:
         heard: told of every call that is answered, for whoever shows how far it is.
         arm: its name in a race.
         seed: of the run; with the host's own and the cells of a round it decides what a local model samples.
+        paid: keeps the bill of a budget in money or tokens; None where calls are counted.
 
     Attributes:
         count: rounds of the host so far.
@@ -73,7 +79,11 @@ class Rounds:
         heard: Callable[[Asked, int], object] = lambda asked, number: None,
         arm: str = "",
         seed: str = "",
+        paid: PaidCalls | None = None,
     ) -> None:
+        self._paid = paid
+        if paid is not None:
+            primed.owners = paid.owners
         self._primed = primed
         self._kept = kept
         self._buyer = buyer
@@ -130,6 +140,10 @@ class Rounds:
         try:
             with signals_raise():
                 answers = self._primed.replay(said, received=self._rescored, bill=self)
+        except UsedUpError:  # by a judge; what others were told may be complete
+            if len(said) > 1:
+                for asked, own in said.items():
+                    self._score({asked: own})
         except EvalbudgetError:
             raise
         except Exception as ex:  # the model answered, and the task fails on it
@@ -152,6 +166,9 @@ class Rounds:
         """One round of several; of one that fails, those are returned that have yet to be asked."""
         try:
             answers = self._run(cells)
+        except UsedUpError:
+            self._buyer.unaffordable(self.finish(cells))
+            return []
         except EvalbudgetError:
             raise
         except Exception as ex:
@@ -176,6 +193,9 @@ class Rounds:
         """Find out whether the model is down, or this document cannot be answered; what the host raised."""
         try:
             answers = self._run([asked])
+        except UsedUpError:
+            self._buyer.unaffordable(self.finish([asked]))
+            return None
         except EvalbudgetError:
             raise
         except Exception as ex:
@@ -212,6 +232,8 @@ class Rounds:
         self._billed = 0
         with wired(self._primed.lm, self, alone=len(cells) == 1) as wire:
             self._wire = wire
+            if self._paid is not None:
+                self._paid.stopped = lambda: wire.stopped
             try:
                 return self._primed.run(cells, said=said, received=self._received, bill=self)
             except BaseException:
@@ -220,6 +242,8 @@ class Rounds:
                 raise
             finally:
                 self._wire = None
+                if self._paid is not None:
+                    self._paid.stopped = lambda: False
 
     def _is_unpaid(self, asked: Asked) -> bool:
         requests = self._primed.instances(asked.task, asked.doc_id)
@@ -228,6 +252,10 @@ class Rounds:
     def begins(self, asked: Asked, judge: str) -> None:
         """On record: killed before the judge's reply is there, the call counts as spent."""
         self._kept.begin(asked, judge)
+
+    def asks(self, asked: Sequence[Asked]) -> None:
+        """So that the bill says for which cells its judges are paid."""
+        judging.set([key_of(one) for one in asked])
 
     def pays(self, calls: int) -> bool:
         """As the buyer does, and on record."""

@@ -1,0 +1,98 @@
+"""Which cell a request is for: prompts are all that the host's classes hand to their own senders."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from evalbudget_lm_eval.host.answers import key_of
+from evalbudget_lm_eval.host.identity import is_api
+from evalbudget_lm_eval.host.responses import Responses, said_to
+from evalbudget_lm_eval.host.task_requests import Sent
+
+log = logging.getLogger(__name__)
+
+NOBODY = ""
+"""Of requests that cannot be told: windows of a rolling log-likelihood, pictures."""
+
+
+class Owners:
+    """Cells of a round by their prompts.
+
+    Several cells may have the same prompt. The host sends them in the order of the round, so that the first
+    sent is for the first of them.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[Any, deque[str]] = {}
+        self._sent: dict[int, tuple[Any, list[str]]] = {}
+        """Of requests that may be sent again, by identity; each with its object, so that it stays one."""
+        self._instances: dict[int, str] = {}
+
+    def expect(self, lm: Any, sent: Sequence[Sent], said: Responses) -> None:
+        """A round begins: these will be asked, but for what was said before."""
+        lm = getattr(lm, "lm", lm)
+        self._waiting, self._sent = {}, {}
+        self._instances = {id(one.instance): key_of(one.asked) for one in sent}
+        if not is_api(lm):
+            return
+        try:
+            for one in sent:
+                missing = one.repeats - len(said_to(one, said))
+                if missing > 0:
+                    owners = self._waiting.setdefault(_prompt(lm, one.instance), deque())
+                    owners.extend([key_of(one.asked)] * missing)
+        except Exception:  # whatever a tokenizer raises: who it is for is not worth a run
+            log.debug("requests of a round are not told apart", exc_info=True)
+
+    def of(self, messages: Sequence[Any]) -> list[str]:
+        """Whose prompts these are; the same again when the same object is sent again."""
+        known = self._sent.get(id(messages))
+        if known is None:
+            owners = [self._next(message) for message in messages]
+            known = self._sent[id(messages)] = (messages, owners)
+        return known[1]
+
+    def answered(self, messages: Sequence[Any]) -> None:
+        """It is not sent again."""
+        self._sent.pop(id(messages), None)
+
+    def of_instances(self, requests: Sequence[Any]) -> list[str]:
+        """Whose the host's requests are, where it hands them over themselves."""
+        return [self._instances.get(id(request), NOBODY) for request in requests]
+
+    def _next(self, message: Any) -> str:
+        waiting = self._waiting.get(_as_key(message))
+        return waiting.popleft() if waiting else NOBODY
+
+
+def prompt_sent(lm: Any, instance: Any) -> Any:
+    """A request's prompt in the form in which one of the host's API classes sends it: text or tokens."""
+    if instance.request_type == "generate_until":
+        context = instance.args[0]
+        if not lm.tokenized_requests:
+            return context
+        options = instance.args[1] if len(instance.args) > 1 else {}
+        limit = lm.max_length - int(options.get("max_gen_toks", lm._max_gen_toks))
+        return lm.tok_encode((context,), add_special_tokens=lm.add_bos_token)[0][-limit:]
+    if instance.request_type == "loglikelihood":
+        context, continuation = instance.args
+        if context:
+            before, after = lm._encode_pair(context, continuation)
+        else:
+            before, after = [lm.prefix_token_id], lm.tok_encode(continuation)
+        return (before + after)[-lm.max_length :]
+    return lm.tok_encode(instance.args[0])
+
+
+def _prompt(lm: Any, instance: Any) -> Any:
+    return _as_key(prompt_sent(lm, instance))
+
+
+def _as_key(message: Any) -> Any:
+    if isinstance(message, list):
+        return tuple(message) if message and isinstance(message[0], int) else json.dumps(message, default=str)
+    return message

@@ -1,0 +1,340 @@
+"""The gate before a model's calls: what each can cost is put aside first, and settled after it."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+from evalbudget.prices import Price, Usage
+from evalbudget.run import Bill, Hold
+from evalbudget_lm_eval.host.billing import may_be_billed
+from evalbudget_lm_eval.host.identity import is_api, short_name
+from evalbudget_lm_eval.host.local_usage import size_of_local, usage_of_local
+from evalbudget_lm_eval.host.owners import NOBODY, Owners, prompt_sent
+from evalbudget_lm_eval.host.responses import answering
+from evalbudget_lm_eval.host.usage import Size, shared, sizes_of, usage_of
+from evalbudget_lm_eval.host.used_up import UsedUpError
+
+log = logging.getLogger(__name__)
+
+JUDGE = "judge"
+_PAUSE = 0.02  # seconds between two looks at whether something came back
+_KINDS = ("generate_until", "loglikelihood", "loglikelihood_rolling")
+
+judging: ContextVar[Sequence[str] | None] = ContextVar("judging", default=None)
+"""In a thread that asks a judge: the cells it is asked for; None where the model itself is asked."""
+
+
+class PaidCalls:
+    """Keeps the bill of calls of one command: its model's, and those of its judges.
+
+    Args:
+        bill: that keeps the cap.
+
+    Attributes:
+        owners: of the model's requests.
+        stopped: whether nothing more is to be sent; asked while a call waits for others.
+    """
+
+    def __init__(self, bill: Bill) -> None:
+        self.bill = bill
+        self.owners = Owners()
+        self.stopped: Callable[[], bool] = lambda: False
+        self._dearest_second: dict[str, float] = {}
+
+    @contextmanager
+    def before(self, lms: Sequence[Any]) -> Iterator[None]:
+        """Stand before the senders of these models, within the block."""
+        changed: list[tuple[Any, dict[str, Any], tuple[str, ...]]] = []
+        try:
+            for lm in {id(own): own for own in (getattr(lm, "lm", lm) for lm in lms)}.values():
+                gate: _Api | _Local = _Api(self, lm) if is_api(lm) else _Local(self, lm)
+                instead = gate.instead
+                changed.append((lm, {n: vars(lm)[n] for n in instead if n in vars(lm)}, tuple(instead)))
+                vars(lm).update(instead)
+            yield
+        finally:
+            for lm, before, names in reversed(changed):
+                for name in names:
+                    vars(lm).pop(name, None)
+                vars(lm).update(before)
+
+    def most_of(self, lm: Any, instance: Any) -> float:
+        """What one of the host's requests costs at most, in units of the budget.
+
+        Raises:
+            BudgetError: nobody knows the price, or nothing limits the reply.
+        """
+        lm = getattr(lm, "lm", lm)
+        size = size_of(lm, instance)
+        return self.bill.tariff.most(short_name(lm), *size)
+
+    # one request
+
+    def hold(self, model: str, sizes: Sequence[Size], owners: Sequence[str], seconds: float) -> list[Hold]:
+        """Put aside what a request costs at most, prompt by prompt; empty if that does not fit.
+
+        Raises:
+            BudgetError: nobody knows the price, or nothing limits the reply.
+            JournalError: it cannot be recorded.
+        """
+        bill, role = self.bill, "" if judging.get() is None else JUDGE
+        holds: list[Hold] = []
+        certain = len(sizes) > 1 and not bill.risk
+        if certain and sum(bill.tariff.most(model, *size, seconds) for size in sizes) > bill.free:
+            return []  # without a trace on the bill
+        for size, owner in zip(sizes, owners, strict=True):
+            hold = bill.reserve(model, *size, sample=owner, role=role, seconds=seconds)
+            if hold is None:
+                for other in holds:
+                    bill.release(other)
+                return []
+            holds.append(hold)
+        return holds
+
+    def check_waiting(self, model: str, sizes: Sequence[Size]) -> None:
+        """Refuse to wait for what is under way where that does not help.
+
+        Raises:
+            UsedUpError: it will not fit, or nothing more is to be sent.
+        """
+        outputs = [size.output for size in sizes if size.output is not None]
+        whole = Size(sum(size.input for size in sizes), sum(outputs) if outputs else None)
+        if self.stopped() or not self.bill.may_fit(model, *whole):
+            raise UsedUpError(self.bill.cap)
+
+    def seconds_of(self, model: str) -> float:
+        """What a request took at most so far, where time is what is paid for; 0 before the first."""
+        return self._dearest_second.get(model, 0.0)
+
+    def took(self, model: str, seconds: float) -> None:
+        """A request took so long."""
+        self._dearest_second[model] = max(seconds, self.seconds_of(model))
+
+    def price_of(self, model: str) -> Price | None:
+        """Of a model."""
+        return self.bill.tariff.price(model)
+
+
+class _Api:
+    """Before the two methods by which the host's API classes send requests."""
+
+    def __init__(self, paid: PaidCalls, lm: Any) -> None:
+        self._paid = paid
+        self._lm = lm
+        self._model = short_name(lm)
+        self._send, self._asend = lm.model_call, lm.amodel_call
+
+    @property
+    def instead(self) -> dict[str, Any]:
+        return {"model_call": self.call, "amodel_call": self.acall}
+
+    def call(self, messages: Any, *, generate: bool = True, gen_kwargs: Any = None, **more: Any) -> Any:
+        """Send one request, and nothing beside it in this thread."""
+        sizes, owners = self._sizes(messages, generate, gen_kwargs, more), self._owners(messages)
+        while not (holds := self._paid.hold(self._model, sizes, owners, 0.0)):
+            self._paid.check_waiting(self._model, sizes)
+            time.sleep(_PAUSE)
+        try:
+            reply = self._send(messages, generate=generate, gen_kwargs=gen_kwargs, **more)
+        except BaseException as ex:
+            self._failed(holds, ex, sent=False)
+            raise
+        self._answered(holds, messages, reply)
+        return reply
+
+    async def acall(
+        self,
+        session: Any,
+        sem: Any,
+        messages: Any,
+        *,
+        generate: bool = True,
+        gen_kwargs: Any = None,
+        **more: Any,
+    ) -> Any:
+        """Send one request of several."""
+        sizes, owners = self._sizes(messages, generate, gen_kwargs, {}), self._owners(messages)
+        while not (holds := self._paid.hold(self._model, sizes, owners, 0.0)):
+            self._paid.check_waiting(self._model, sizes)
+            await asyncio.sleep(_PAUSE)
+        heard = _Session(session)
+        try:
+            answers = await self._asend(
+                heard, sem, messages, generate=generate, gen_kwargs=gen_kwargs, **more
+            )
+        except BaseException as ex:
+            if heard.reply is not None:  # it was read, and the host can make nothing of it
+                self._settle(holds, heard.reply)
+            else:
+                self._failed(holds, ex, sent=heard.sent)
+            raise
+        self._answered(holds, messages, heard.reply)
+        return answers
+
+    def _sizes(self, messages: Any, generate: bool, gen_kwargs: Any, more: Any) -> list[Size]:
+        sizes = sizes_of(payload_of(self._lm, messages, generate, gen_kwargs))
+        if len(sizes) == len(messages):
+            return sizes
+        whole = Size(sum(s.input for s in sizes), None if sizes[0].output is None else sizes[0].output)
+        return [whole] * len(messages)
+
+    def _owners(self, messages: Any) -> list[str]:
+        cells = judging.get()
+        if cells is None:
+            owners = self._paid.owners.of(messages)
+            answering.set(list(owners))
+            return owners
+        return list(cells) if len(cells) == len(messages) else [NOBODY] * len(messages)
+
+    def _answered(self, holds: Sequence[Hold], messages: Any, reply: Any) -> None:
+        self._settle(holds, reply)
+        if judging.get() is None:
+            self._paid.owners.answered(messages)
+
+    def _settle(self, holds: Sequence[Hold], reply: Any) -> None:
+        for hold, usage in zip(holds, shared(usage_of(reply), len(holds)), strict=True):
+            self._paid.bill.settle(hold, usage)
+
+    def _failed(self, holds: Sequence[Hold], error: BaseException, *, sent: bool) -> None:
+        billed = may_be_billed(error, sent=sent) and (sent or not isinstance(error, asyncio.CancelledError))
+        for hold in holds:
+            (self._paid.bill.lose if billed else self._paid.bill.release)(hold)
+
+
+class _Local:
+    """Before the three methods by which the host asks a model on one's own machines."""
+
+    def __init__(self, paid: PaidCalls, lm: Any) -> None:
+        self._paid = paid
+        self._lm = lm
+        self._model = short_name(lm)
+        self._ask = {kind: getattr(lm, kind) for kind in _KINDS}
+
+    @property
+    def instead(self) -> dict[str, Any]:
+        return {
+            "generate_until": self.generate,
+            "loglikelihood": self.score,
+            "loglikelihood_rolling": self.roll,
+        }
+
+    def generate(self, requests: Sequence[Any], **more: Any) -> Any:
+        """Texts."""
+        return self._pay("generate_until", requests, more)
+
+    def score(self, requests: Sequence[Any], **more: Any) -> Any:
+        """Log-likelihoods of continuations."""
+        return self._pay("loglikelihood", requests, more)
+
+    def roll(self, requests: Sequence[Any], **more: Any) -> Any:
+        """Log-likelihoods of whole texts."""
+        return self._pay("loglikelihood_rolling", requests, more)
+
+    def _pay(self, kind: str, requests: Sequence[Any], more: dict[str, Any]) -> Any:
+        paid = self._paid
+        sizes = [size_of_local(self._lm, request) for request in requests]
+        cells = judging.get()
+        owners = paid.owners.of_instances(requests) if cells is None else list(cells)
+        if len(owners) != len(requests):
+            owners = [NOBODY] * len(requests)
+        seconds = paid.seconds_of(self._model)
+        while not (holds := paid.hold(self._model, sizes, owners, seconds)):
+            paid.check_waiting(self._model, sizes)
+            time.sleep(_PAUSE)
+        began = time.perf_counter()
+        try:
+            replies = self._ask[kind](requests, **more)
+        except BaseException:
+            for hold in holds:
+                paid.bill.lose(hold)
+            raise
+        elapsed = time.perf_counter() - began
+        used = [usage_of_local(self._lm, *each) for each in zip(requests, replies, sizes, strict=True)]
+        each = elapsed / max(len(holds), 1)  # of the time, an equal share
+        paid.took(self._model, each)
+        price = paid.price_of(self._model)
+        for hold, usage, size in zip(holds, used, sizes, strict=True):
+            if usage is None and price is not None and price.second:
+                usage = Usage(max(1, size.input), size.output or 0)
+            paid.bill.settle(hold, None if usage is None else replace(usage, seconds=each))
+        return replies
+
+
+class _Session:
+    """The host's session; keeps what the server replied."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self.sent = False
+        self.reply: Any = None
+
+    def post(self, *given: Any, **named: Any) -> Any:
+        """As the session's."""
+        self.sent = True
+        return _Posted(self, self._session.post(*given, **named))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+class _Posted:
+    """A request of the session, on its way."""
+
+    def __init__(self, owner: _Session, posted: Any) -> None:
+        self._owner = owner
+        self._posted = posted
+
+    async def __aenter__(self) -> Any:
+        return _Response(self._owner, await self._posted.__aenter__())
+
+    async def __aexit__(self, *raised: Any) -> Any:
+        return await self._posted.__aexit__(*raised)
+
+
+class _Response:
+    """What came back; tells its session what it says."""
+
+    def __init__(self, owner: _Session, response: Any) -> None:
+        self._owner = owner
+        self._response = response
+
+    async def json(self, *given: Any, **named: Any) -> Any:
+        """As the response's."""
+        self._owner.reply = await self._response.json(*given, **named)
+        return self._owner.reply
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._response, name)
+
+
+def payload_of(lm: Any, messages: Any, generate: bool, gen_kwargs: Any) -> Any:
+    """What one of the host's API classes is about to send."""
+    return lm._create_payload(
+        lm.create_message(messages),
+        generate=generate,
+        gen_kwargs=copy.deepcopy(gen_kwargs) if generate else None,
+        seed=lm._seed,
+        eos=None,
+    )
+
+
+def size_of(lm: Any, instance: Any) -> Size:
+    """What one of the host's requests uses at most."""
+    if not is_api(lm):
+        return size_of_local(lm, instance)
+    generate = instance.request_type == "generate_until"
+    options = dict(instance.args[1]) if generate and len(instance.args) > 1 else {}
+    try:
+        sizes = sizes_of(payload_of(lm, [prompt_sent(lm, instance)], generate, options))
+    except Exception:  # it will fail when it is sent, in the host's words
+        log.debug("a request cannot be measured", exc_info=True)
+        return Size(len(str(instance.args[0]).encode("utf-8", "surrogatepass")), lm._max_gen_toks)
+    return Size(sum(size.input for size in sizes), sizes[0].output)

@@ -1,0 +1,125 @@
+"""``--dry_run``: what a run would buy, from its tasks and from earlier records of the same run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lm_eval.utils import handle_non_serializable
+
+from evalbudget.budget import Unit
+from evalbudget.run import Forecast
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.identity import short_name
+from evalbudget_lm_eval.repeats.config import Config
+from evalbudget_lm_eval.repeats.money import Money, bill_path
+from evalbudget_lm_eval.run.record import FOLDER
+
+
+class Foreseen(BaseException):
+    """A run that was only to be foreseen is known: the host has nothing more to do, and catches nothing.
+
+    Args:
+        forecast: of it.
+    """
+
+    def __init__(self, forecast: Forecast) -> None:
+        super().__init__()
+        self.forecast = forecast
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What readings took in earlier runs.
+
+    Attributes:
+        reading: cost of one on average, in units of the budget; None where there were none.
+        seconds: that one took on average, with as many at a time as there were; None where nobody knows.
+    """
+
+    reading: float | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, paths: Iterable[Path], run: Mapping[str, Any], unit: Unit) -> Earlier:
+        """From records of the same run, with whatever budget; others, and damaged ones, are left out.
+
+        Args:
+            paths: of records.
+            run: settings that decide what a model answers.
+            unit: of the budget; costs in another one are left out.
+        """
+        wanted = json.loads(json.dumps(run, default=handle_non_serializable))
+        cost = seconds = 0.0
+        readings = timed = 0
+        for path in paths:
+            try:
+                lines = path.read_bytes().splitlines()
+                if json.loads(lines[0]).get("settings") != wanted:
+                    continue
+                own = _unit(path) is unit
+                for line in lines[1:]:
+                    if own and line.startswith(b'{"tell":'):
+                        told = json.loads(line)
+                        cost += float(told["cost"])
+                        readings += told["value"] is not None
+                    elif line.startswith(b'{"finished":'):
+                        over = json.loads(line)
+                        seconds += float(over.get("seconds", 0.0))
+                        timed += int(over.get("readings", 0))
+            except (OSError, ValueError, LookupError, TypeError, AttributeError):
+                continue
+        return cls(cost / readings if readings else None, seconds / timed if timed else None)
+
+
+def _unit(record: Path) -> Unit:
+    path = bill_path(record)
+    if not path.exists():
+        return Unit.SCORES
+    with path.open("rb") as lines:
+        return Unit(json.loads(lines.readline())["unit"])
+
+
+def records_in(folder: Path, config: Config) -> list[Path]:
+    """Where earlier runs may have left what they bought."""
+    named = [] if config.journal is None else [Path(config.journal).with_suffix(".jsonl")]
+    found = (folder / FOLDER).glob("*.jsonl")
+    return [path for path in (*named, *sorted(found)) if not path.name.endswith(".bill.jsonl")]
+
+
+def foreseen(
+    config: Config, primed: PrimedTasks, money: Money | None, earlier: Earlier, *, at_once: int | None = None
+) -> Forecast:
+    """What a run would buy.
+
+    Args:
+        config: what the user asked for.
+        primed: the tasks, and the model, which is not asked.
+        money: the bill; None where the budget counts scores.
+        earlier: what is known of earlier runs.
+        at_once: documents given to the host at a time.
+    """
+    documents = [(name, doc) for name in primed.names for doc in primed.documents(name)]
+    calls = sum(primed.cost(*document) for document in documents)
+    budget = None if config.budget is None else config.resolve_budget(calls)
+    most: int | None = None
+    if budget is None:
+        most = len(documents)
+    elif config.in_scores:
+        most = int(budget.amount * len(documents) / max(calls, 1))
+    return Forecast(
+        task=", ".join(primed.names),
+        model=short_name(primed.lm),
+        sampler=config.sampler,
+        items=len(documents),
+        budget=budget,
+        minimum=len(documents) * max(1, config.fixed_repeats),
+        most=most,
+        call=None if money is None else money.call,
+        reading=None if money is None else earlier.reading,
+        seconds=earlier.seconds,
+        at_once=at_once,
+    )

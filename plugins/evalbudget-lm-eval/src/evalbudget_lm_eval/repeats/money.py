@@ -1,0 +1,186 @@
+"""The bill of a run whose budget is money or tokens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from evalbudget.budget import shown_amount
+from evalbudget.errors import BudgetError, JournalError
+from evalbudget.run import Bill, Purchase
+from evalbudget_lm_eval.host.answers import Asked, key_of
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.identity import is_api, short_name
+from evalbudget_lm_eval.host.paid_calls import PaidCalls
+from evalbudget_lm_eval.judges.filter import panel_of
+from evalbudget_lm_eval.repeats.config import Config
+from evalbudget_lm_eval.run.record import Record
+
+_ROUNDING = 1e-9
+
+
+class Money:
+    """What the calls of a run cost: the model's and its judges'.
+
+    Args:
+        bill: that keeps the cap.
+        models: the host's objects, the evaluated model first.
+        call: what one call of the model costs at most, over all documents.
+        answer: what the requests of one answer do, without judges.
+
+    Attributes:
+        bill: that keeps the cap.
+        call: what one call of the model costs at most, over all documents.
+        paid: stands before the calls.
+    """
+
+    def __init__(self, bill: Bill, models: Sequence[Any], call: float, answer: float) -> None:
+        self.bill = bill
+        self.call = call
+        self.paid = PaidCalls(bill)
+        self._models = models
+        self._answer = answer
+
+    @classmethod
+    def of(
+        cls, config: Config, primed: PrimedTasks, record: Record, *, asks_model: bool = True
+    ) -> Money | None:
+        """The bill beside a run's record; None where the budget counts scores.
+
+        Args:
+            config: what the user asked for.
+            primed: the tasks.
+            record: of the run.
+            asks_model: the model itself is asked, not only its judges.
+
+        Raises:
+            BudgetError: a model has no price, nothing limits its replies, or the cap is below one call.
+            JournalError: the record was begun with a budget of another kind, or its bill cannot be read.
+        """
+        path = None if record.path is None else bill_path(record.path)
+        bought = record.journal is not None and record.journal.journal.spent > 0
+        if config.in_scores:
+            if path is not None and path.exists():
+                raise JournalError(
+                    f"{record.path} was begun with a budget in money or tokens ({path}), and this one counts "
+                    "scores; go on with money, or choose another --journal"
+                )
+            return None
+        if path is not None and bought and not path.exists():
+            raise JournalError(
+                f"{record.path} has no bill ({path}): it was begun with a budget in scores, or the bill was "
+                "moved; what it cost is not known. Choose another --journal"
+            )
+        found = cls.checked(config, primed, asks_model=asks_model)
+        if path is not None:
+            bill = Bill.on_file(path, found.bill.cap, found.bill.tariff, risk=config.risk)
+            return cls(bill, found._models, found.call, found._answer)
+        return found
+
+    @classmethod
+    def checked(cls, config: Config, primed: PrimedTasks, *, asks_model: bool = True) -> Money:
+        """A bill that nothing is on yet, and that is kept nowhere.
+
+        Raises:
+            BudgetError: a model has no price, nothing limits its replies, or the cap is below one call.
+        """
+        documents = [(name, doc) for name in primed.names for doc in primed.documents(name)]
+        budget, tariff = config.resolve_budget(len(documents)), config.tariff()
+        panels = [panel for name in primed.names if (panel := panel_of(primed.task(name)))]
+        judges = {short_name(judge.load()): judge for panel in panels for judge in panel.specs}
+        models = [*([primed.lm] if asks_model else []), *judges_of(primed)]
+        tariff.check(map(short_name, models))
+        bill = Bill(budget, tariff, risk=config.risk)
+        call, answer = _dearest(PaidCalls(bill), primed, documents) if asks_model else (0.0, 0.0)
+        least = {short_name(primed.lm): call} if asks_model else {}
+        for name, judge in judges.items():  # without what it is told
+            least[name] = max(
+                least.get(name, 0.0), tariff.most(name, 0, judge.gen_kwargs.get("max_gen_toks"))
+            )
+        for name, most in least.items():
+            if most > budget.amount:
+                raise BudgetError(
+                    f"a budget of {budget} is below what one call of {name} can cost here: "
+                    f"{shown_amount(most, budget.unit)}. Raise --budget to that or more, or limit the length "
+                    "of replies: --gen_kwargs max_gen_toks=..., and gen_kwargs: {max_gen_toks: ...} of judges"
+                )
+        return cls(bill, models, call, answer)
+
+    @contextmanager
+    def before_calls(self) -> Iterator[None]:
+        """Every call within the block is on the bill."""
+        try:
+            with self.paid.before(self._models):
+                yield
+        finally:
+            self.bill.close()
+
+    def cost(self, asked: Asked) -> float:
+        """What a cell cost: its requests, its judges, and what was sent again or lost."""
+        return self.bill.of_sample(key_of(asked))
+
+    def size(self, n: int, purchase: Purchase) -> int:
+        """How many of n cells to ask: no more than what is left is likely to buy.
+
+        Of a model on one's own machines, which is given whole rounds, no more than what is left certainly
+        buys.
+        """
+        free = self.bill.free
+        if self._answer and not is_api(self._models[0]):
+            seconds = self.paid.seconds_of(short_name(self._models[0]))
+            price = self.paid.price_of(short_name(self._models[0]))
+            timed = price is not None and price.second > 0
+            if timed and not seconds:
+                return min(n, 1)  # by which the others are measured
+            most = self._answer + (seconds * price.second if price is not None else 0.0)
+            if most > 0:
+                n = min(n, int(free / most + 1e-9))
+        tally = purchase.tally
+        if tally.readings and tally.spent > 0:
+            n = min(n, max(1, math.ceil(free * tally.readings / tally.spent)))
+        return n
+
+    def wasted(self, purchase: Purchase) -> float:
+        """Spent for what brought no reading."""
+        useful = math.fsum(each.cost for each in purchase.journal.readings if each.value is not None)
+        left = self.bill.spent - useful
+        return left if left > _ROUNDING * self.bill.cap.amount else 0.0
+
+    def as_json(self, purchase: Purchase) -> dict[str, Any]:
+        """As JSON values, for results."""
+        return {
+            "unit": self.bill.cap.unit.value,
+            "costs": [asdict(row) for row in self.bill.rows],
+            "wasted": self.wasted(purchase),
+        }
+
+
+def judges_of(primed: PrimedTasks) -> list[Any]:
+    """Models that judge, each once."""
+    panels = [panel for name in primed.names if (panel := panel_of(primed.task(name)))]
+    loaded = {id(lm): lm for panel in panels for lm in (judge.load() for judge in panel.specs)}
+    return list(loaded.values())
+
+
+def bill_path(record: Path) -> Path:
+    """Of the bill beside a record."""
+    return record.with_name(f"{record.stem}.bill.jsonl")
+
+
+def _dearest(
+    paid: PaidCalls, primed: PrimedTasks, documents: Sequence[tuple[str, int]]
+) -> tuple[float, float]:
+    """What one call costs at most over all documents, and what all calls of one answer do."""
+    call = answer = 0.0
+    for task, doc_id in documents:
+        whole = 0.0
+        for instance in primed.instances(task, doc_id):
+            most = paid.most_of(primed.lm, instance)
+            call = max(call, most)
+            whole += most * (instance.repeats or 1)
+        answer = max(answer, whole)
+    return call, answer

@@ -1,0 +1,308 @@
+"""Budgets in money and tokens: the bill never exceeds the cap, and the cap is used."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lm_eval.models.api_models
+import pytest
+import tenacity
+from tests.host_lm_eval.judged_worlds import write_judged
+from tests.host_lm_eval.money_worlds import PaidServer, luck, price_file, run
+from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
+
+from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, JournalError
+from evalbudget_lm_eval import budgeted
+from loopback import DROPPED, GARBLED, rating
+
+N = 12
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host waits a second and more before it sends a request again."""
+    monkeypatch.setattr(lm_eval.models.api_models, "wait_exponential", lambda **_: tenacity.wait_none())
+
+
+@pytest.fixture
+def server() -> Iterator[PaidServer]:
+    with PaidServer(answer=luck) as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    price_file(tmp_path)
+    return write_task(tmp_path / "tasks", n=N)
+
+
+@pytest.mark.parametrize("concurrent", [1, 8, 32])
+def test_the_cap_holds_and_is_used(folder: Path, server: PaidServer, concurrent: int) -> None:
+    found = run(folder, server, "$2.60", concurrent=concurrent, prices="prices.yaml")
+    block = found["evalbudget"]
+    assert server.bill == pytest.approx(block["spent"])
+    assert 0.97 * 2.6 <= server.bill <= 2.6
+    assert block["stop_reason"] == "budget used up"
+    assert block["unit"] == "usd"
+    assert block["failed"] == 0
+    readings = [r for r in journal_of("j.jsonl").readings if r.value is not None]
+    assert math.fsum(r.cost for r in readings) == pytest.approx(block["spent"])
+    assert len({r.cost for r in readings}) > 1
+    logged = found["samples"]["numbers"]
+    assert math.fsum(sample["cost"] for sample in logged) == pytest.approx(block["spent"])
+    text = block["summary"]["text"]
+    assert "of $2.60" in text
+    assert "Paid to   m $2." in text
+
+
+@pytest.mark.parametrize("concurrent", [1, 8])
+def test_batches_of_prompts(folder: Path, server: PaidServer, concurrent: int) -> None:
+    found = run(
+        *(folder, server, "$2.60"),
+        concurrent=concurrent,
+        model="local-completions",
+        chat=False,
+        args={"batch_size": 4},
+        prices="prices.yaml",
+    )
+    assert any(isinstance(s.body["prompt"], list) and len(s.body["prompt"]) == 4 for s in server.served)
+    assert server.bill == pytest.approx(found["evalbudget"]["spent"])
+    assert 0.94 * 2.6 <= server.bill <= 2.6
+
+
+@pytest.mark.parametrize("concurrent", [1, 8])
+@pytest.mark.parametrize("status", [GARBLED, None, 500, DROPPED])
+def test_calls_that_fail_are_billed_at_most(
+    folder: Path, server: PaidServer, concurrent: int, status: int | None
+) -> None:
+    for after in (5, 9, 30):
+        server.fail(status, after=after)
+    block = run(folder, server, "$2", concurrent=concurrent, prices="prices.yaml")["evalbudget"]
+    lost = sum(row["unknown"] for row in block["costs"])
+    assert lost == (0 if status == 500 else 3)
+    assert server.bill <= block["spent"] + 1e-9 <= 2 + 1e-9
+    if status == 500:
+        assert server.bill == pytest.approx(block["spent"])
+    assert block["spent"] > 0.95 * 2
+
+
+@pytest.mark.parametrize("usage", ["none", "wrong"])
+def test_usage_that_is_missing_or_wrong_counts_at_most(folder: Path, server: PaidServer, usage: str) -> None:
+    server.usage = usage
+    block = run(folder, server, "$1", concurrent=8, prices="prices.yaml")["evalbudget"]
+    (row,) = block["costs"]
+    assert row["unknown"] == row["calls"] > 0
+    assert server.bill < block["spent"] <= 1
+    assert "whose usage nobody said count as the most that they" in " ".join(block["summary"]["text"].split())
+
+
+def test_the_providers_own_figure_stands_above_prices(
+    folder: Path, server: PaidServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete = server._completion
+
+    def with_cost(*given: object) -> dict[str, object]:
+        reply = complete(*given)  # type: ignore[arg-type]
+        reply["usage"]["cost"] = 0.003
+        return reply
+
+    monkeypatch.setattr(server, "_completion", with_cost)
+    block = run(folder, server, "$1", concurrent=4, prices="prices.yaml")["evalbudget"]
+    assert block["spent"] == pytest.approx(0.003 * server.billed)
+
+
+@pytest.mark.parametrize("concurrent", [1, 8])
+def test_judges_are_paid_from_the_same_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: PaidServer, concurrent: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    price_file(tmp_path)
+    server.answer = rating()
+    judges = [server.judge(name, num_concurrent=concurrent) for name in ("j1", "j2")]
+    folder = write_judged(
+        *(tmp_path / "tasks", judges), rotation="all", gen_kwargs={"temperature": 1, "max_gen_toks": 20}
+    )
+    server.fail(GARBLED, model="j1", after=3)
+    options: dict[str, Any] = {"tasks": "essays", "concurrent": concurrent, "prices": "prices.yaml"}
+    block = run(folder, server, "$2", **options)["evalbudget"]
+    assert server.bill <= block["spent"] <= 2
+    assert block["spent"] > 0.97 * 2
+    assert {(row["model"], row["role"]) for row in block["costs"]} == {
+        ("m", ""),
+        ("j1", "judge"),
+        ("j2", "judge"),
+    }
+    by_model = {row["model"]: row["cost"] for row in block["costs"]}
+    assert by_model["j2"] == pytest.approx(server.dollars["j2"])
+    readings = [r for r in journal_of("j.jsonl").readings if r.value is not None]
+    assert block["readings"] == len(readings) > N
+    useful = math.fsum(r.cost for r in readings)
+    assert block["wasted"] == pytest.approx(block["spent"] - useful, abs=1e-9)
+    assert block["wasted"] < 0.1
+    more = run(folder, server, "$3", **options)["evalbudget"]  # those left unjudged are asked first
+    assert server.bill <= more["spent"] <= 3
+    assert more["readings"] > block["readings"]
+
+
+def test_an_unfinished_run_goes_on_with_its_bill(folder: Path, server: PaidServer) -> None:
+    server.fail(500, times=math.inf, after=20)
+    with pytest.raises(Exception, match="500"):
+        run(folder, server, "$2", concurrent=4, prices="prices.yaml", args={"max_retries": 1})
+    spent = server.bill
+    server.forgive()
+    block = run(folder, server, "$2", concurrent=8, prices="prices.yaml")["evalbudget"]
+    assert server.bill == pytest.approx(block["spent"])
+    assert server.bill > spent
+    assert 0.97 * 2 <= block["spent"] <= 2
+    assert math.fsum(r.cost for r in journal_of("j.jsonl").readings) == pytest.approx(block["spent"])
+    calls = server.calls()
+    again = run(folder, server, "$2", concurrent=8, prices="prices.yaml")["evalbudget"]
+    assert server.calls() == calls
+    assert again["spent"] == block["spent"]
+    more = run(folder, server, "$2.5", concurrent=8, prices="prices.yaml")["evalbudget"]
+    assert server.bill == pytest.approx(more["spent"])
+    assert 2.4 < server.bill <= 2.5
+    calls = server.calls()
+    run(folder, server, "$2.5", concurrent=8, prices="prices.yaml")
+    assert server.calls() == calls
+
+
+def test_what_was_under_way_at_a_kill_counts_at_most(folder: Path, server: PaidServer) -> None:
+    run(folder, server, "$1", concurrent=8, prices="prices.yaml")
+    path = Path("j.bill.jsonl")
+    lines = path.read_text().splitlines()
+    last = max(number for number, line in enumerate(lines) if line.startswith('{"end"'))
+    most = next(
+        json.loads(line)["most"]
+        for line in lines
+        if line.startswith(f'{{"hold":{json.loads(lines[last])["end"]},')
+    )
+    cost = json.loads(lines.pop(last))["cost"]
+    path.write_text("\n".join(lines) + "\n")
+    block = run(folder, server, "$1.5", concurrent=8, prices="prices.yaml")["evalbudget"]
+    assert block["spent"] == pytest.approx(server.bill - cost + most)
+    assert block["spent"] <= 1.5
+
+
+@pytest.mark.parametrize("concurrent", [1, 8])
+def test_tokens(folder: Path, server: PaidServer, concurrent: int) -> None:
+    block = run(folder, server, "10ktok", concurrent=concurrent)["evalbudget"]
+    assert 0.97 * 10_000 <= block["spent"] <= 10_000
+    assert block["unit"] == "tokens"
+    assert "of 10,000 tokens" in block["summary"]["text"]
+
+
+def test_a_risk_reserves_less(folder: Path, server: PaidServer) -> None:
+    run(folder, server, "$0.6", concurrent=32, prices="prices.yaml", risk=0.1)
+    assert server.bill <= 1.05 * 0.6  # a tenth of such runs may exceed it
+    assert server.bill > 0.97 * 0.6
+    holds = [json.loads(line) for line in Path("j.bill.jsonl").read_text().splitlines()[1:]]
+    assert any("bound" in hold for hold in holds if "hold" in hold)
+
+
+class _Counting(CoinModel):
+    """A local model with a tokenizer: one token a word."""
+
+    max_gen_toks = 16
+
+    def tok_encode(self, text: str, **_: object) -> list[int]:
+        return list(range(len(text.split())))
+
+
+class _Slow(_Counting):
+    seconds = 0.0
+
+    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+        began = time.perf_counter()
+        time.sleep(0.002 * len(requests))
+        said = super().generate_until(requests)
+        self.seconds += time.perf_counter() - began
+        return said
+
+
+def test_local_models_count_by_their_tokenizer(folder: Path) -> None:
+    lm = _Counting()
+    with budgeted(budget="2ktok", sampler="uniform"):
+        block = simple_evaluate(folder, lm)["evalbudget"]
+    assert block["spent"] == 5 * len(lm.calls) <= 2000  # three words, one said, one that ends it
+    assert block["spent"] > 0.97 * 2000
+
+
+def test_local_models_are_paid_by_time(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("_Slow: {second: 3.6}\n")
+    lm = _Slow()
+    with budgeted(budget="$1", sampler="uniform", prices=tmp_path / "own.yaml"):
+        block = simple_evaluate(folder, lm)["evalbudget"]
+    assert 0.9 < block["spent"] < 1.05  # a machine may be slower than it ever was
+    assert 0.9 / 3.6 < lm.seconds < 1.05 / 3.6
+    assert block["readings"] == len(lm.calls) > N
+
+
+def test_a_local_model_without_a_tokenizer_counts_at_most(folder: Path) -> None:
+    with (
+        budgeted(budget="20ktok", sampler="uniform", prices=None),
+        pytest.raises(BudgetError, match="limits"),
+    ):
+        simple_evaluate(folder, CoinModel())
+    lm: Any = CoinModel()
+    lm.max_gen_toks = 16
+    with budgeted(budget="20ktok", sampler="uniform"):
+        block = simple_evaluate(folder, lm)["evalbudget"]
+    (row,) = block["costs"]
+    assert row["unknown"] == row["calls"] == len(lm.calls)
+    assert 0.97 * 20_000 <= block["spent"] <= 20_000
+
+
+@pytest.mark.parametrize(
+    ("budget", "priced", "message"),
+    [
+        ("$0", ["m"], "must be above zero"),
+        ("$-1", ["m"], "is not an amount"),
+        ("-1", ["m"], "must be above zero"),
+        ("EUR 5", ["m"], "is not an amount"),
+        ("$5", ["j1"], r"no price is known for m, .*\n  m: \{input"),
+        ("$0.001", ["m"], r"budget of \$0\.0010 is below what one call of m can cost here: \$0\.02"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_the_first_call(
+    folder: Path, server: PaidServer, tmp_path: Path, budget: str, priced: list[str], message: str
+) -> None:
+    price_file(tmp_path, *priced)
+    with pytest.raises(EvalbudgetError, match=message):
+        run(folder, server, budget, prices="prices.yaml")
+    assert server.calls() == 0
+    assert not list(tmp_path.glob("*.bill.jsonl"))
+
+
+def test_prices_that_miss_a_judge_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: PaidServer
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    price_file(tmp_path, "m", "j1")
+    folder = write_judged(tmp_path / "tasks", [server.judge("j1"), server.judge("j2")])
+    with pytest.raises(BudgetError, match=r"no price is known for j2, .*\n  j2: "):
+        run(folder, server, "$5", tasks="essays", prices="prices.yaml")
+    assert server.calls() == 0
+
+
+def test_other_currencies_and_prices_without_money(folder: Path, server: PaidServer, tmp_path: Path) -> None:
+    (tmp_path / "prices.yaml").write_text("m: {input: 1, output: 1, currency: EUR}\n")
+    with pytest.raises(InvalidInputError, match="prices are in US dollars"):
+        run(folder, server, "$5", prices="prices.yaml")
+    with pytest.raises(BudgetError, match="--prices is for a budget in money"):
+        run(folder, server, "50", prices="prices.yaml")
+
+
+def test_a_record_in_money_does_not_go_on_in_calls(folder: Path, server: PaidServer) -> None:
+    run(folder, server, "$0.5", concurrent=4, prices="prices.yaml")
+    with pytest.raises(JournalError, match="was begun with a budget in money"):
+        run(folder, server, "500")
+    Path("j.bill.jsonl").unlink()
+    with pytest.raises(JournalError, match="has no bill"):
+        run(folder, server, "$1", prices="prices.yaml")
