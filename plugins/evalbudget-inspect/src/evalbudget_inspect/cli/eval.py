@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from evalbudget.audits.flags import FLAGS as AUDITS
-from evalbudget.budget import Budget
+from evalbudget.budget import Budget, Unit, shown_amount
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.flags import JSON, SAMPLER_OPTION, sampler_options
@@ -107,7 +107,7 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     from evalbudget_inspect.host.run_host import run_host
     from evalbudget_inspect.judges.judge_names import judges_argument, read_judges
     from evalbudget_inspect.repeats.config import Config
-    from evalbudget_inspect.repeats.shared_budget import shares
+    from evalbudget_inspect.repeats.shared_budget import shares, shares_of_money
 
     if "judges" in ours:
         ours = {**ours, "judges": judges_argument(read_judges(ours["judges"]))}
@@ -125,11 +125,17 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     parsed = parse(command, args)
     models = [model.strip() for model in str(parsed.get("model") or "").split(",") if model.strip()]
     models = models or ["none"] * max(1, len(parsed.get("model_spec") or ()))
-    parts = shares(config, tasks_among(parsed["tasks"]), models, parsed) if share else None
+    parts: Mapping[str, int | str] | None = None
+    if "--help" not in args and (share or not config.in_scores):
+        specs = tasks_among(parsed["tasks"])
+        if config.in_scores:
+            parts = shares(config, specs, models, parsed)
+        elif len(specs) * len(models) > 1:  # a cap on money is one for the whole command
+            parts = shares_of_money(config, specs, models, parsed)
     runs = host_arguments(command, args, ours, budgets=parts)
     if parts is not None:
         click.echo(f"evalbudget: {_shared(parts, len(models))}", err=True)
-    elif config.budget is not None and "--help" not in args and len(runs) * len(models) > 1:
+    elif "--help" not in args and config.budget is not None and len(runs) * len(models) > 1:
         click.echo(f"evalbudget: {_in_all(config.budget, len(runs), len(models))}", err=True)
     codes = []
     for rewritten in runs:
@@ -138,11 +144,17 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     return max(codes)
 
 
-def _shared(parts: Mapping[str, int], models: int) -> str:
+def _shared(parts: Mapping[str, int | str], models: int) -> str:
     """What each run gets of a total: ``one 40, two 20, for each of 2 models: 120 scores in all``."""
-    each = ", ".join(f"{spec.rpartition('@')[2]} {part:,}" for spec, part in parts.items())
+    budgets = {spec: Budget.parse(part) for spec, part in parts.items()}
+    unit = next(iter(budgets.values())).unit
+    shown = {
+        spec: f"{part.amount:,.0f}" if unit is Unit.SCORES else str(part) for spec, part in budgets.items()
+    }
+    each = ", ".join(f"{spec.rpartition('@')[2]} {part}" for spec, part in shown.items())
     among = f", for each of {models} models" if models > 1 else ""
-    return f"one budget for all runs: {each}{among}; {models * sum(parts.values()):,} scores in all"
+    total = shown_amount(models * sum(part.amount for part in budgets.values()), unit)
+    return f"one budget for all runs: {each}{among}; {total} in all"
 
 
 def _in_all(budget: str | int, tasks: int, models: int) -> str:

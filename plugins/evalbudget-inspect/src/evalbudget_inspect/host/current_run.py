@@ -11,8 +11,10 @@ import anyio
 import anyio.to_thread
 from inspect_ai import Task
 from inspect_ai.hooks import (
+    BeforeModelGenerate,
     EvalSetStart,
     Hooks,
+    ModelCacheUsageData,
     ModelRetry,
     RunEnd,
     RunStart,
@@ -25,7 +27,7 @@ from inspect_ai.log import EvalSample, EvalSpec
 from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import TaskState
 
-from evalbudget_inspect.host import sent_again
+from evalbudget_inspect.host import bill, sent_again
 from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note, folder_of
 from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.interrupts import interrupts
@@ -135,12 +137,21 @@ class RunHooks(Hooks):
         """It is in the log, unless it failed and is to be tried again: then no log knows of it yet."""
         run = current_run()
         try:
+            bill.sample_ended(data.sample_id)
             await sent_again.settle(data.sample_id)
             if run is not None and run.is_ours:
                 await _note_failure(run, data)
         finally:
             if run is not None and run.is_ours:
                 interrupts.ends(data.sample_id)
+
+    async def on_before_model_generate(self, data: BeforeModelGenerate) -> None:
+        """A budget in money or tokens has room for the call, or it is not made."""
+        await bill.before_call(data)
+
+    async def on_model_cache_usage(self, data: ModelCacheUsageData) -> None:
+        """The reply was at hand, and costs nothing."""
+        bill.release_unsent()
 
     async def on_model_retry(self, data: ModelRetry) -> None:
         """A reply that the host cannot use may be billed too."""
@@ -154,6 +165,7 @@ class RunHooks(Hooks):
     async def on_run_start(self, data: RunStart) -> None:
         """Let races know how many tasks to wait for."""
         interrupts.release()  # a run whose loop was broken by Ctrl-C has not said that it ended
+        bill.close_accounts()
         for watcher in _watchers:
             watcher.run_starts(data.run_id, data.task_names)
 
@@ -161,6 +173,7 @@ class RunHooks(Hooks):
         """Let races know that nothing more comes."""
         interrupts.release()
         sent_again.forget_payers()
+        bill.close_accounts()
         for watcher in _watchers:
             watcher.run_ends(data.run_id)
 

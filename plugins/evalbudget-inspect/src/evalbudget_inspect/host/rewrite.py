@@ -23,7 +23,7 @@ def host_arguments(
     args: Sequence[str],
     ours: Mapping[str, Any],
     entries: Sequence[str] = (ENTRY,),
-    budgets: Mapping[str, int] | None = None,
+    budgets: Mapping[str, int | str] | None = None,
 ) -> list[list[str]]:
     """The host's arguments, one list per task: our entry takes the place of the task.
 

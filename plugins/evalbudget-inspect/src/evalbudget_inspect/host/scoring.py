@@ -14,6 +14,7 @@ from inspect_ai.solver import TaskState
 from inspect_ai.util import LimitExceededError, RegistryInfo
 
 from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.host.bill import gave_up
 from evalbudget_inspect.host.private import (
     SCORER_METRICS,
     registry_info,
@@ -25,7 +26,6 @@ from evalbudget_inspect.host.private import (
     set_registry_params,
     unique_scorer_name,
 )
-from evalbudget_inspect.host.sent_again import gave_up
 
 METADATA = "evalbudget"
 FAILED = "failed"

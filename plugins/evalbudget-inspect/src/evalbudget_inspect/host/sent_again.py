@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 from inspect_ai.log import EvalSample
@@ -28,6 +28,20 @@ UNPAID = "no reply, and the budget does not pay for asking again"
 
 _CLIENTS = ("httpx", "httpx2")
 _NOBODY_THERE = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol"})
+
+
+class Sending(Protocol):
+    """A call whose client may send it several times, where what it costs is known."""
+
+    def sends(self) -> None:
+        """It is about to be sent; raises if it may not be."""
+
+    def came(self, outcome: int | None) -> None:
+        """The status that came back; 0 where nobody was there, None where nothing came."""
+
+
+sending: ContextVar[Sending | None] = ContextVar("evalbudget_sending", default=None)
+"""The call that is under way in this context."""
 
 _payers: dict[str, Pays] = {}
 _calls: dict[str, _Calls] = {}
@@ -90,7 +104,7 @@ def pay_by(attempt: Attempt, pays: Callable[[float], bool]) -> None:
         return paid
 
     _payers[attempt.eval_id] = paying_and_noting
-    _count_calls()
+    watch_sends()
 
 
 def forget_payers() -> None:
@@ -102,7 +116,7 @@ def forget_payers() -> None:
 @asynccontextmanager
 async def paying(pays: Pays) -> AsyncIterator[None]:
     """Who pays for what is sent again within this block, where no run is under way."""
-    _count_calls()
+    watch_sends()
     calls = _Calls(pays)
     before = _asking.set(calls)
     try:
@@ -112,7 +126,8 @@ async def paying(pays: Pays) -> AsyncIterator[None]:
         await calls.end()
 
 
-def _count_calls() -> None:
+def watch_sends() -> None:
+    """From now on, know what clients send."""
     for name in _CLIENTS:
         try:
             client = importlib.import_module(name).AsyncClient
@@ -160,7 +175,11 @@ async def retried() -> None:
 
 def _counting(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def counting(client: Any, request: Any, *given: Any, **named: Any) -> Any:
-        calls = _calls_of_sample() if HttpHooks.REQUEST_ID_HEADER in request.headers else None
+        asks = HttpHooks.REQUEST_ID_HEADER in request.headers
+        call = sending.get()
+        if asks and call is not None:
+            return await _watched(call, send, client, request, *given, **named)
+        calls = _calls_of_sample() if asks else None
         if calls is None:
             return await send(client, request, *given, **named)
         event = active_model_event.get()
@@ -181,6 +200,17 @@ def _counting(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
 
     counting.__dict__["counts_calls"] = True
     return counting
+
+
+async def _watched(call: Sending, send: Callable[..., Awaitable[Any]], *given: Any, **named: Any) -> Any:
+    call.sends()
+    try:
+        response = await send(*given, **named)
+    except BaseException as ex:
+        call.came(0 if type(ex).__name__ in _NOBODY_THERE else None)
+        raise
+    call.came(response.status_code)
+    return response
 
 
 def _calls_of_sample() -> _Calls | None:

@@ -49,16 +49,16 @@ def show_epochs(task: Task) -> None:
     task.viewer = viewer.model_copy(update={"task_samples_view": view})
 
 
-def label(spec: EvalSpec, items: int, cells: int) -> None:
+def label(spec: EvalSpec, items: int, most: str) -> None:
     """Add a tag that says what the host's "800 samples" are.
 
     Args:
         spec: of the run; changed in place, an earlier attempt's tag goes.
         items: of the benchmark.
-        cells: that the budget pays for.
+        most: what the budget is, in samples or money.
     """
     others = [tag for tag in spec.tags or [] if not tag.startswith(_LABEL)]
-    spec.tags = [*others, f"{_LABEL}{items:,} items, up to {cells:,} samples"]
+    spec.tags = [*others, f"{_LABEL}{items:,} items, up to {most}"]
 
 
 def _only_by_key(metrics: Sequence[Any] | Mapping[str, Any]) -> bool:

@@ -14,13 +14,14 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget_inspect.host.bill import gave_up
 from evalbudget_inspect.host.current_run import Run, current_run
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import slice_dataset
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float
-from evalbudget_inspect.host.sent_again import UNPAID, gave_up, pay_by, was_unpaid
+from evalbudget_inspect.host.sent_again import UNPAID, pay_by, was_unpaid
 from evalbudget_inspect.races.coordinator import Arm, Coordinator, Group, coordinator_of
 from evalbudget_inspect.races.media import with_media
 from evalbudget_inspect.races.resume import known_cells

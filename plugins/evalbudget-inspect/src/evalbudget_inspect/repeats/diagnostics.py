@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -54,8 +54,8 @@ def outcome(book: RepeatPurchase) -> dict[str, Any]:
     purchase = book.purchase
     failures = purchase.tally.failures
     return {
-        "budget_scores": None if book.config.budget is None else int(book.budget.amount),
-        "spent": purchase.ledger.spent,
+        **_budget_of(book),
+        "spent": book.spent,
         "items": len({r.request.cell.item for r in purchase.journal.readings if r.value is not None}),
         "readings": purchase.tally.readings,
         "failed": sum(failures.values()),
@@ -65,6 +65,18 @@ def outcome(book: RepeatPurchase) -> dict[str, Any]:
         "chosen": getattr(book.sampler, "chosen", None),
         "allocation": book.sampler.allocation.value,
         "fixed_repeats": book.sampler.fixed_repeats,
+    }
+
+
+def _budget_of(book: RepeatPurchase) -> dict[str, Any]:
+    if book.bill is None:
+        return {"budget_scores": None if book.config.budget is None else int(book.budget.amount)}
+    return {
+        "budget_scores": None,
+        "unit": book.budget.unit.value,
+        "budget_amount": book.budget.amount,
+        "wasted": book.wasted,
+        "costs": [asdict(row) for row in book.bill.rows],
     }
 
 
@@ -180,7 +192,7 @@ class Diagnosis:
                 columns=self.per_item,
                 mean=self.mean,
                 budget=None if book.config.budget is None else book.budget.amount,
-                spent=purchase.ledger.spent,
+                spent=book.spent,
                 failures=purchase.tally.failures,
                 closed=[names[cell.item] for cell in book.sampler.closed],
                 failing=None if book.resumed else failing_items(purchase.journal.readings, names),
@@ -190,5 +202,13 @@ class Diagnosis:
                 judged=bool(spec.model_roles) and self.panel is None,
                 kept=book.config.repeat is Repeat.JUDGE,
                 score=score,
+                **self._money,
             )
         )
+
+    @property
+    def _money(self) -> dict[str, Any]:
+        book = self.book
+        if book.bill is None:
+            return {}
+        return {"unit": book.budget.unit.value, "costs": book.bill.rows, "wasted": book.wasted}

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
+from inspect_ai.util import display_counter
+
+from evalbudget.budget import shown_amount
+from evalbudget_inspect.host.bill import Account
 from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.private import TaskDisplay, TaskProfile, TaskResult, TaskSuccess
 
@@ -47,3 +52,35 @@ def _count_up_to(display: Any, profile: TaskProfile, cells: int, finished: Calla
         complete(result)
 
     display.sample_complete, display.complete = counted, completed
+
+
+_OFTEN = 1.0
+"""Seconds between two lines of what is spent."""
+
+
+def show_spending(account: Account) -> None:
+    """Have the host's display say what is spent, promised and left, and how fast that goes."""
+    bill = account.bill
+    begun, before, said = monotonic(), bill.spent, 0.0
+
+    def show() -> None:
+        nonlocal said
+        now = monotonic()
+        if now - said < _OFTEN:
+            return
+        said = now
+        unit = bill.cap.unit
+        spent = bill.spent - before
+        text = f"{shown_amount(bill.spent, unit)} of {bill.cap}"
+        text += f", {shown_amount(bill.held, unit)} promised"
+        if spent > 0:
+            rate = spent / max(now - begun, 1e-9)
+            text += f", {shown_amount(60 * rate, unit)} a minute, {_time(bill.free / rate)} left"
+        display_counter("Spent", text)
+
+    account.spends = show
+
+
+def _time(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes // 60}:{minutes % 60:02} h" if minutes >= 60 else f"{minutes} min"

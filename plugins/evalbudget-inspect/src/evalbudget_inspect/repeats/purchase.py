@@ -7,12 +7,14 @@ from collections.abc import Collection, Sequence
 from evalbudget import Allocation, Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError
 from evalbudget.repeats.samplers import JudgeOf
-from evalbudget.run import RUN_AGAIN, Flight, Purchase
+from evalbudget.run import RUN_AGAIN, Bill, Flight, Purchase
 from evalbudget_inspect.host.readings import WEIGHT
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
 
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
+_UNKNOWN = 1e-6  # of the budget: what a reading costs, as long as none is known
+_FREE = 20  # times as many readings in a row as there are items, and none cost anything
 
 
 def least_of(config: Config, sampler: Sampler, n_items: int, epochs: int, attempts: int) -> tuple[int, str]:
@@ -37,6 +39,7 @@ class RepeatPurchase:
         attempts: how often the host runs one cell at most (1 + its retries on error): all of them cost.
         width: how many samples the host runs at once; None to watch it.
         judge_of: index of the judge of an item and epoch (both from 0); None where they do not take turns.
+        bill: that calls are on, where the budget is in money or tokens; None where it counts scores.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -51,18 +54,27 @@ class RepeatPurchase:
         attempts: int = 1,
         width: int | None = None,
         judge_of: JudgeOf | None = None,
+        bill: Bill | None = None,
     ) -> None:
         self.config = config
+        self.bill = bill
         self.budget: Budget = config.resolve_budget(len(items), without=_UNLIMITED)
         self._judge_of = judge_of if config.corrects_judges else None
         design = Design(items=tuple(items))
         if self._judge_of is not None and config.panel is not None:
             design = Design(items=tuple(items), raters=config.panel.judges)
-        expected = None if config.budget is None else int(self.budget.amount)
+        expected = None if config.budget is None or bill is not None else int(self.budget.amount)
         self.sampler: Sampler = config.make_sampler(
             design, warmup=epochs, budget=expected, judge_of=self._judge_of
         )
-        self.purchase = Purchase(self.sampler, self.budget, cost=attempts)
+        if bill is None:
+            self.purchase = Purchase(self.sampler, self.budget, cost=attempts)
+        else:
+            self.purchase = Purchase(
+                self.sampler, self.budget, cost=_UNKNOWN * self.budget.amount, learns=True
+            )
+            if hasattr(self.sampler, "weigh_costs"):
+                self.sampler.weigh_costs()
         self.epochs = epochs
         self.resumed = False
         """Whether earlier attempts bought cells; in which order is not known."""
@@ -74,9 +86,12 @@ class RepeatPurchase:
         self._width = width
         self._running = 0
         self._peak = 1
+        self._free = 0
+        self._spent_on_readings = 0.0
         if config.budget is None:
             self.purchase.stop("no budget given")
-        self._check_budget(len(items))
+        if bill is None:
+            self._check_budget(len(items))
 
     def _check_budget(self, n_items: int) -> None:
         minimum, why = least_of(self.config, self.sampler, n_items, self.epochs, self._attempts)
@@ -106,10 +121,12 @@ class RepeatPurchase:
             if WEIGHT in known.share and not known.errored:
                 self.sampler.assume_weight(self._cell(known.key), known.share[WEIGHT])
         self.resumed = bool(prior)
-        unread = begun * self._attempts + more
-        self.purchase.pay(min(unread, self.purchase.ledger.free))
-        cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
-        promised, self._refused = promises(cells, attempts=self._attempts, free=self.purchase.ledger.free)
+        promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
+        if self.bill is None:
+            unread = begun * self._attempts + more
+            self.purchase.pay(min(unread, self.purchase.ledger.free))
+            cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
+            promised, self._refused = promises(cells, attempts=self._attempts, free=self.purchase.ledger.free)
         self._failed_before = {known.key for known in earlier.values() if known.errored}
         for key, cost in promised.items():
             self._flights[key] = self.purchase.adopt(self._cell(key), cost)
@@ -139,17 +156,39 @@ class RepeatPurchase:
         attempts: int = 1,
         error: str | None = None,
         beside: tuple[float, ...] = (),
+        sample: str = "",
     ) -> None:
-        """The host is done with this cell, after so many paid attempts in this and earlier runs."""
+        """The host is done with this cell, after so many paid attempts in this and earlier runs.
+
+        Args:
+            key: of the cell.
+            value: its score; None if it has none.
+            attempts: that were paid.
+            error: why it has no score.
+            beside: further scores.
+            sample: the host's own name of it, by which the bill knows it.
+        """
         flight = self._land(key)
+        cost = float(attempts) if self.bill is None else self.bill.of_sample(sample)
         if flight is not None and value is None:
-            self.purchase.fail(flight.request, error, cost=float(attempts))
+            self.purchase.fail(flight.request, error, cost=cost)
         elif flight is not None:
-            self.purchase.tell(Reading(flight.request, value, float(attempts), error, beside))
+            self.purchase.tell(Reading(flight.request, value, cost, error, beside))
+            self._free = 0 if cost else self._free + 1
+            self._spent_on_readings += cost
         elif key[0] in self._index:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back
-            self.purchase.pay(1.0, RUN_AGAIN)
+            self.purchase.pay(1.0 if self.bill is None else cost, RUN_AGAIN, calls=1.0)
+        self._see_bill()
+
+    def _see_bill(self) -> None:
+        """What was spent is what is on the bill, for samples under way and for lost ones too."""
+        if self.bill is None:
+            return
+        self.purchase.ledger.spent = self.bill.spent
+        if self._free >= max(100, _FREE * self.n_items):
+            self.purchase.stop(f"the last {self._free:,} readings cost nothing; give the budget in scores")
 
     def pays(self, samples: float) -> bool:
         """Pay for what brought nothing, in samples; False, and nothing paid, if it exceeds what is left."""
@@ -173,6 +212,7 @@ class RepeatPurchase:
 
     def wanted(self) -> list[Key]:
         """Cells to run next: as many as the host has hands for and the budget pays for."""
+        self._see_bill()
         keys: list[Key] = []
         for request in self.purchase.buy(max(0, self.width - len(self._flights))):
             key = (self.sampler.design.items[request.cell.item], request.cell.epoch + 1)
@@ -181,6 +221,19 @@ class RepeatPurchase:
         return keys
 
     # what is known
+
+    @property
+    def spent(self) -> float:
+        """Of the budget, by earlier attempts too."""
+        return self.purchase.ledger.spent if self.bill is None else self.bill.spent
+
+    @property
+    def wasted(self) -> float:
+        """Of what was spent in money or tokens: for what brought no reading."""
+        if self.bill is None:
+            return 0.0
+        wasted = self.bill.spent - self._spent_on_readings
+        return wasted if wasted > 1e-9 * self.bill.cap.amount else 0.0  # sums of floats
 
     @property
     def width(self) -> int:

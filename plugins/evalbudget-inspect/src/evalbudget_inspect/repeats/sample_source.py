@@ -20,13 +20,17 @@ from inspect_ai.solver import TaskState
 from evalbudget import Allocation
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats import Repeat, Summary
+from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
+from evalbudget_inspect.host.bill_file import open_bill
+from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.current_run import Run, current_run, is_cancelled
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
+from evalbudget_inspect.host.models_asked import models_asked
 from evalbudget_inspect.host.run_host import note
 from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
-from evalbudget_inspect.host.sent_again import UNPAID, gave_up, pay_by, was_unpaid
+from evalbudget_inspect.host.sent_again import UNPAID, pay_by, was_unpaid
 from evalbudget_inspect.host.viewer import label
 from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
 from evalbudget_inspect.repeats.config import Config
@@ -41,11 +45,14 @@ from evalbudget_inspect.repeats.earlier_log import (
 )
 from evalbudget_inspect.repeats.identical_repeats import identical_repeats, repeats_were_identical
 from evalbudget_inspect.repeats.kept_generation import KeptGenerations
-from evalbudget_inspect.repeats.progress import expect
+from evalbudget_inspect.repeats.progress import expect, show_spending
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 from evalbudget_inspect.repeats.resume import Key
 
 logger = logging.getLogger(__name__)
+
+_ROUNDS = 8
+"""Of all judges, dealt beforehand where it is not known how many readings a budget buys."""
 
 
 @dataclass
@@ -55,6 +62,7 @@ class _Serving:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     book: RepeatPurchase | None = None
     rotation: Rotation | None = None
+    account: Account | None = None
     alone: Key | None = None
     passed_on: anyio.Event = field(default_factory=anyio.Event)
     refusal: EvalbudgetError | None = None
@@ -149,10 +157,14 @@ class BudgetedSource(SampleSource):
         if self.config.budget is None or not n_items:
             return
         try:
-            cells = int(self.config.resolve_budget(n_items).amount)
+            budget = self.config.resolve_budget(n_items)
         except EvalbudgetError:
             return  # it is refused when the first sample starts
-        label(run.spec, n_items, cells)
+        if not self.config.in_scores:
+            label(run.spec, n_items, str(budget))
+            return
+        cells = int(budget.amount)
+        label(run.spec, n_items, f"{cells:,} samples")
         serving = self._servings.setdefault(run.spec.eval_id, _Serving())
         expect(cells, lambda: serving.book is not None and serving.book.purchase.finished)
 
@@ -189,7 +201,20 @@ class BudgetedSource(SampleSource):
             dropped = serving.rotation.note(*key, scored=value is not None)
             if dropped is not None:
                 logger.warning(dropped)
-        book.completed(key, value, attempts=paid_attempts(sample), error=error, beside=beside)
+        account = serving.account
+        if account is not None:
+            account.scored |= value is not None
+            if sample.uuid in account.gave_up:
+                value, error = None, account.reason
+                book.purchase.stop("budget used up")
+        book.completed(
+            key,
+            value,
+            attempts=paid_attempts(sample),
+            error=error,
+            beside=beside,
+            sample=sample.uuid or "",
+        )
         self._warn_if_identical(serving, book)
         self._ask(serving)
         return None
@@ -335,6 +360,7 @@ class BudgetedSource(SampleSource):
         epochs = spec.config.epochs or 1
         prior = await prior_cells(run, counts=self._counts)
         unread = await paid_for_nothing(run)
+        serving.account = self._account(run, serving, len(items))
         serving.rotation = self._rotation(items, epochs, spec.model)
         if serving.rotation is not None:
             for cell in prior:
@@ -347,6 +373,7 @@ class BudgetedSource(SampleSource):
             attempts=1 + (spec.config.retry_on_error or 0),
             width=spec.config.max_samples,
             judge_of=None if serving.rotation is None else serving.rotation.judge,
+            bill=None if serving.account is None else serving.account.bill,
         )
         if serving.rotation is None:  # judges that take turns differ, whatever their temperature
             for warning in identical_repeats(spec, run.config, self.config.repeat):
@@ -357,15 +384,40 @@ class BudgetedSource(SampleSource):
                     serving.kept.expect(*cell.key)
         keys = book.begin(prior, begun=unread.samples, more=unread.more)
         serving.book = book
-        pay_by(run.attempt, book.pays)
+        if serving.account is None:
+            pay_by(run.attempt, book.pays)
+        else:
+            show_spending(serving.account)
         note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
+
+    def _account(self, run: Run, serving: _Serving, n_items: int) -> Account | None:
+        """Who pays for the calls; None where the budget counts scores."""
+        if self.config.in_scores or not n_items:
+            return None
+        tariff = self.config.tariff(host_price)
+        judges = [] if self.config.panel is None else self.config.panel.model_names.values()
+        tariff.check([*models_asked(run.spec, self._task.scorer or [] if self._task else []), *judges])
+        check_roles(tariff.price)
+        cap = self.config.resolve_budget(n_items)
+        bill = open_bill(run, cap, tariff, risk=self.config.risk)
+
+        def refuse(error: EvalbudgetError) -> None:
+            serving.refusal = error
+            self._refused(error)
+
+        account = Account(bill, refuse)
+        open_account(run.spec.eval_id, account)
+        return account
 
     def _rotation(self, items: list[str], epochs: int, model: str) -> Rotation | None:
         panel = self.config.panel
         if panel is None or not items:
             return None
-        budget = int(self.config.resolve_budget(len(items), without=epochs * len(items)).amount)
+        if self.config.in_scores:
+            budget = int(self.config.resolve_budget(len(items), without=epochs * len(items)).amount)
+        else:  # nobody knows how many readings it buys; later rounds are dealt as they come
+            budget = _ROUNDS * len(panel.judges) * len(items)
         rotation = Rotation(
             panel,
             items,

@@ -1,4 +1,4 @@
-"""``--share``: one total for all runs of a command, and what a run of each task gets of it."""
+"""One total for all runs of a command (``--share``, and money), and what a run of each task gets of it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from inspect_ai import Task
 
 from evalbudget import Budget, Design
+from evalbudget.budget import Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget_inspect.host.private import (
     PrerequisiteError,
@@ -21,6 +22,9 @@ from evalbudget_inspect.host.private import (
 from evalbudget_inspect.host.tasks import load_alone
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.purchase import least_of
+
+_DIGITS = 9
+"""Of a dollar."""
 
 
 def shares(
@@ -39,12 +43,7 @@ def shares(
         InvalidInputError: a task cannot be loaded, or has no items.
     """
     total = _total(config.budget)
-    if parsed.get("run_config"):
-        raise InvalidInputError(
-            "--share cannot tell the runs of a --run-config; name task and models by flags"
-        )
-    tasks = [load_alone(spec, _arguments(parsed), models[0]) for spec in specs]
-    items = [_items(task, parsed) for task in tasks]
+    tasks, items = _loaded("--share", specs, models, parsed)
     runs = len(models) * len(tasks)
     parts = [total * n // (len(models) * sum(items)) for n in items]
     for first in range((total - len(models) * sum(parts)) // len(models)):
@@ -59,6 +58,49 @@ def shares(
                 "run fewer tasks or models, or evaluate fewer items with --limit"
             )
     return dict(zip(specs, parts, strict=True))
+
+
+def shares_of_money(
+    config: Config, specs: Sequence[str], models: Sequence[str], parsed: Mapping[str, Any]
+) -> dict[str, str]:
+    """What each run of every task may spend, by its spec: in proportion to items, equal over models.
+
+    Args:
+        config: what the user asked for; its budget, in money or tokens, is the total.
+        specs: of the tasks; they are loaded to count their items.
+        models: that every task runs with.
+        parsed: what the host makes of the other arguments.
+
+    Raises:
+        BudgetError: a run would get nothing.
+        InvalidInputError: a task cannot be loaded, or has no items.
+    """
+    total = config.resolve_budget(1)
+    tasks, items = _loaded(f"--budget {config.budget}", specs, models, parsed)
+    parts = {}
+    for spec, task, n in zip(specs, tasks, items, strict=True):
+        part = total.amount * n / (len(models) * sum(items))
+        digits = _DIGITS if total.unit is Unit.USD else 0
+        rounded = math.floor(part * 10**digits) / 10**digits
+        if rounded <= 0:
+            raise BudgetError(
+                f"--budget {config.budget} is one total for all runs, and leaves nothing to those of "
+                f"{task.name!r}; raise it, or run fewer tasks or models"
+            )
+        parts[spec] = f"${rounded:.{_DIGITS}f}" if total.unit is Unit.USD else f"{rounded:.0f} tokens"
+    return parts
+
+
+def _loaded(
+    what: str, specs: Sequence[str], models: Sequence[str], parsed: Mapping[str, Any]
+) -> tuple[list[Task], list[int]]:
+    """The tasks, and how many items each has."""
+    if parsed.get("run_config"):
+        raise InvalidInputError(
+            f"{what} cannot tell the runs of a --run-config; name task and models by flags"
+        )
+    tasks = [load_alone(spec, _arguments(parsed), models[0]) for spec in specs]
+    return tasks, [_items(task, parsed) for task in tasks]
 
 
 def _total(budget: str | int | None) -> int:

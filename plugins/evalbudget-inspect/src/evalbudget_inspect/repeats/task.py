@@ -43,6 +43,8 @@ def budgeted(
     task: Task,
     *,
     budget: str | int | None = None,
+    prices: str | None = None,
+    risk: float | None = None,
     sampler: str | None = None,
     repeat: str | None = None,
     score: str | Sequence[str] | None = None,
@@ -63,7 +65,11 @@ def budgeted(
     Args:
         task: an inspect task with a dataset and a scorer; it is not edited otherwise.
         budget: scores to buy: ``2000``, or ``"20x"`` for 20 per item. With ``judges`` it may be left out:
-            then the epochs that inspect runs are all there is.
+            then the epochs that inspect runs are all there is. ``"$5"`` or ``"2Mtok"`` is a cap on what all
+            calls of each run of this task cost, judges and retries included.
+        prices: price file for a budget in money; models that it does not name have the price that inspect or
+            a plugin knows.
+        risk: accepted chance that the last calls exceed a budget in money or tokens; more of it is used then.
         sampler: registered name; default ``auto`` (``rating-kernel`` or ``eb-bernstein`` by what the warm-up
             shows), with ``judges`` ``uniform`` (every item equally often). Samplers
             see the scores of ``judges`` with the judges' deviations taken out.
@@ -111,6 +117,8 @@ def budgeted(
         options |= both
     config = Config.of(
         budget=budget,
+        prices=prices,
+        risk=risk,
         sampler=sampler,
         repeat=repeat,
         score=score,

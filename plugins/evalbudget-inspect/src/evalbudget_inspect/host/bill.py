@@ -1,0 +1,368 @@
+"""The gate that every call of a run in money or tokens goes through: reserved before it, settled after it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import wraps
+from time import monotonic
+from typing import Any
+
+import anyio
+from inspect_ai.hooks import BeforeModelGenerate
+from inspect_ai.model import (
+    ChatMessage,
+    GenerateConfig,
+    Model,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    get_model_info,
+)
+from inspect_ai.tool import ToolInfo
+from inspect_ai.util import LimitExceededError
+
+from evalbudget.budget import shown_amount
+from evalbudget.errors import BudgetError, EvalbudgetError, JournalError
+from evalbudget.prices import Price, Usage
+from evalbudget.run import Bill, Hold
+from evalbudget_inspect.host import sent_again
+from evalbudget_inspect.host.call_bounds import input_at_most, output_at_most
+from evalbudget_inspect.host.host_frames import held_by_caller
+from evalbudget_inspect.host.private import sample_active
+
+logger = logging.getLogger(__name__)
+
+_PAUSE = 0.02
+"""Seconds between two looks at whether a call fits by now."""
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """One that was reserved.
+
+    Attributes:
+        account: that pays.
+        hold: what is reserved.
+        begun: its provider was asked to send it.
+        outcome: of what was sent last, where the client tells: its status; 0 where nobody was there, None
+            where nothing came back.
+        sent: how often the client sent it, where it tells.
+        unpaid: it was to be sent once more, and the budget does not pay for that.
+    """
+
+    account: Account
+    hold: Hold
+    begun: bool = False
+    outcome: int | None = None
+    sent: int = 0
+    unpaid: bool = False
+
+    def sends(self) -> None:
+        """The client is about to send it.
+
+        Raises:
+            LimitExceededError: once more, after a sending that may be billed, and that does not fit.
+        """
+        billed = self.sent and (self.outcome is None or 0 < self.outcome < 400)
+        if self.unpaid or (billed and not self.account.bill.again(self.hold)):
+            self.unpaid = True
+            raise self.account.used_up(self.hold.sample)
+        self.sent += 1
+        self.outcome = None
+
+    def came(self, outcome: int | None) -> None:
+        """What became of it: its status; 0 where nobody was there."""
+        self.outcome = outcome
+
+    def answered(self, output: ModelOutput, seconds: float) -> None:
+        """The reply is there."""
+        self._settle(_usage(output, seconds))
+
+    def compacted(self, usage: ModelUsage | None, seconds: float) -> None:
+        """The messages were shortened."""
+        self._settle(None if usage is None else _counted(usage, seconds))
+
+    def _settle(self, usage: Usage | None) -> None:
+        bill, bound = self.account.bill, self.hold.bound
+        cost = bill.settle(self.hold, usage)
+        if cost > bound * (1 + 1e-9):
+            self.account.warn_of(self.hold.model, cost, bound)
+
+    def failed(self, error: BaseException) -> None:
+        """No reply came: nothing is billed only where the server refused it, or nobody was there."""
+        status = self.outcome if self.sent else _status_of(error)
+        if status is not None and (status == 0 or status >= 400):
+            self.account.bill.release(self.hold)
+        else:
+            self.account.bill.lose(self.hold)
+
+    def end(self) -> None:
+        """Its sample has ended."""
+        if not self.begun:
+            self.account.bill.release(self.hold)
+        else:
+            self.account.bill.lose(self.hold)
+
+
+@dataclass(eq=False)
+class Account:
+    """Who pays for a run.
+
+    Attributes:
+        bill: that its calls are on.
+        refuse: told of what makes it impossible to keep the budget.
+        spends: called when a call has ended.
+        refusal: what makes it impossible; nothing more is asked.
+        scored: something has been.
+        gave_up: samples that wanted a call which the budget did not pay for.
+        warned: models that bill more than they can.
+    """
+
+    bill: Bill
+    refuse: Callable[[EvalbudgetError], None]
+    spends: Callable[[], None] = lambda: None
+    refusal: EvalbudgetError | None = None
+    scored: bool = False
+    gave_up: set[str] = field(default_factory=set)
+    warned: set[str] = field(default_factory=set)
+    _calls: dict[str, list[_Call]] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """Why a sample ended that could not ask."""
+        return f"the budget of {self.bill.cap} is used up"
+
+    def used_up(self, sample: str) -> LimitExceededError:
+        """What ends a sample whose next call does not fit."""
+        self.gave_up.add(sample)
+        reason = self.reason if self.refusal is None else str(self.refusal)
+        amount = self.bill.cap.amount
+        return LimitExceededError("custom", value=self.bill.spent, limit=amount, message=reason)
+
+    async def reserve(
+        self,
+        model: Model,
+        messages: list[ChatMessage],
+        tools: list[ToolInfo],
+        config: GenerateConfig,
+        sample: str,
+    ) -> _Call:
+        """Put aside what a call costs at most; waits while what is under way may still leave room for it.
+
+        Raises:
+            LimitExceededError: it does not fit, or the budget cannot be kept.
+        """
+        name = str(model)
+        role = model.role or ""
+        own = _call.get()
+        nested = own is not None and own.begun and not own.hold.ended
+        try:
+            if self.refusal is not None:
+                raise self.used_up(sample)
+            given = input_at_most(name, messages, tools, config)
+            reply = output_at_most(name, config, self.bill.tariff.price(name))
+            while True:
+                hold = self.bill.reserve(name, given, reply, sample=sample, role=role)
+                if hold is not None:
+                    break
+                if nested or not self.bill.may_fit(name, given, reply):
+                    self._check_one_call(name, given, reply)
+                    raise self.used_up(sample)
+                await anyio.sleep(_PAUSE)
+        except (BudgetError, JournalError) as ex:
+            self.refusal = ex
+            self.refuse(ex)
+            raise self.used_up(sample) from ex
+        call = _Call(self, hold)
+        self._calls.setdefault(sample, []).append(call)
+        return call
+
+    def _check_one_call(self, model: str, given: int, reply: int) -> None:
+        most, cap = self.bill.tariff.most(model, given, reply), self.bill.cap
+        if most > cap.amount and not self.scored:
+            shown = shown_amount(most, cap.unit)
+            raise BudgetError(
+                f"the budget of {cap} is below one call of {model}, which may cost {shown}: up to {given:,} "
+                f"tokens of input and {reply:,} of the reply. Raise --budget to {shown} or more, or "
+                "limit replies (--max-tokens)"
+            )
+
+    def sample_ended(self, sample: str) -> None:
+        """An attempt at it has: what nobody settled counts, and what was never sent does not."""
+        for call in self._calls.pop(sample, ()):
+            call.end()
+        self.spends()
+
+    def warn_of(self, model: str, cost: float, bound: float) -> None:
+        """A provider bills more than the call can cost: said once of each model."""
+        if model not in self.warned:
+            self.warned.add(model)
+            unit = self.bill.cap.unit
+            logger.warning(
+                "evalbudget: %s says that a call cost %s, which is more than it can cost by its price and "
+                "limits (%s). It counts in full, and the cap may not hold: does the provider keep "
+                "max_tokens, and is the price right?",
+                *(model, shown_amount(cost, unit), shown_amount(bound, unit)),
+            )
+
+
+_accounts: dict[str, Account] = {}
+_call: ContextVar[_Call | None] = ContextVar("evalbudget_call", default=None)
+
+
+def open_account(eval_id: str, account: Account) -> None:
+    """From now on calls of this run's samples go through the gate."""
+    _accounts[eval_id] = account
+    sent_again.watch_sends()
+
+
+def close_accounts() -> None:
+    """The runs have ended; their bills let their files go."""
+    for account in _accounts.values():
+        account.bill.close()
+    _accounts.clear()
+
+
+def account_here() -> Account | None:
+    """Of the run whose sample this context works on; None where it has none."""
+    active = sample_active()
+    return None if active is None else _accounts.get(active.eval_id or "")
+
+
+def gave_up() -> bool:
+    """Whether the sample of this context wanted a call that the budget did not pay for."""
+    active, account = sample_active(), account_here()
+    if account is None:
+        return sent_again.gave_up()
+    return active is not None and (active.sample_uuid or "") in account.gave_up
+
+
+def sample_ended(sample: str) -> None:
+    """An attempt at a sample has ended."""
+    for account in _accounts.values():
+        account.sample_ended(sample)
+
+
+def host_price(model: str) -> Price | None:
+    """What the host knows, by ``--model-cost-config``, ``set_model_info`` or its own database."""
+    info = get_model_info(model)
+    cost = None if info is None else info.cost
+    if cost is None:
+        return None
+    return Price(
+        input=cost.input, output=cost.output, cached=cost.input_cache_read, written=cost.input_cache_write
+    )
+
+
+async def before_call(data: BeforeModelGenerate) -> None:
+    """Reserve what is about to be asked.
+
+    Raises:
+        LimitExceededError: it does not fit.
+    """
+    account, active = account_here(), sample_active()
+    if account is None or active is None:
+        return
+    model = held_by_caller(Model)
+    if model is None:
+        raise account.used_up(active.sample_uuid or "")
+    release_unsent()
+    _bracket(model)
+    call = await account.reserve(model, data.input, data.tools, data.config, active.sample_uuid or "")
+    _call.set(call)
+
+
+def release_unsent() -> None:
+    """What was reserved last in this context has not been sent: a cache had the reply."""
+    call = _call.get()
+    if call is not None and not call.begun:
+        call.account.bill.release(call.hold)
+
+
+def _bracket(model: Model) -> None:
+    api: ModelAPI = model.api
+    if hasattr(api.generate, "is_settled"):
+        return
+    generate, compact = api.generate, api.compact
+
+    @wraps(generate)
+    async def settled(*given: Any, **named: Any) -> Any:
+        call = _call.get()
+        if call is None or call.begun or call.hold.ended:
+            return await generate(*given, **named)
+        call.begun = True
+        started = monotonic()
+        result = await _sending(call, generate, *given, **named)
+        output = result[0] if isinstance(result, tuple) else result
+        if isinstance(output, ModelOutput):
+            call.answered(output, monotonic() - started)
+        else:
+            call.failed(output)
+            _raise_if_unpaid(call)
+        call.account.spends()
+        return result
+
+    @wraps(compact)
+    async def compacted(messages: Any, tools: Any, config: Any, *given: Any, **named: Any) -> Any:
+        account, active = account_here(), sample_active()
+        if account is None or active is None:
+            return await compact(messages, tools, config, *given, **named)
+        call = await account.reserve(model, messages, list(tools), config, active.sample_uuid or "")
+        call.begun = True
+        started = monotonic()
+        result = await _sending(call, compact, messages, tools, config, *given, **named)
+        call.compacted(result[1], monotonic() - started)
+        return result
+
+    settled.__dict__["is_settled"] = True
+    api.generate, api.compact = settled, compacted  # type: ignore[method-assign]
+
+
+async def _sending(call: _Call, ask: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    before = sent_again.sending.set(call)
+    try:
+        return await ask(*given, **named)
+    except BaseException as ex:
+        call.failed(ex)
+        call.account.spends()
+        if isinstance(ex, Exception):
+            _raise_if_unpaid(call)
+        raise
+    finally:
+        sent_again.sending.reset(before)
+
+
+def _raise_if_unpaid(call: _Call) -> None:
+    if call.unpaid:  # some clients take our own error for a lost connection
+        raise call.account.used_up(call.hold.sample)
+
+
+def _status_of(error: BaseException) -> int | None:
+    for name in ("status_code", "code"):
+        status = getattr(error, name, None)
+        if isinstance(status, int) and status >= 400:
+            return status
+    return None
+
+
+def _usage(output: ModelOutput, seconds: float) -> Usage | None:
+    """As far as it can be right: a call reads something, and a reply that says something has tokens."""
+    if output.usage is None:
+        return None
+    usage = _counted(output.usage, seconds)
+    if usage.input + usage.cached + usage.written <= 0:
+        return None
+    return None if usage.output <= 0 and not output.empty and output.completion else usage
+
+
+def _counted(usage: ModelUsage, seconds: float) -> Usage:
+    cached, written = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
+    # some providers leave reasoning out of the output, and none out of the total
+    rest = usage.total_tokens - usage.input_tokens - cached - written
+    reply = usage.output_tokens
+    if reply >= 0:
+        reply = max(reply, rest, usage.reasoning_tokens or 0)
+    return Usage(usage.input_tokens, reply, cached, written, seconds, usage.total_cost)

@@ -1,0 +1,60 @@
+"""The bill of a run, beside its logs: all attempts at a task are on one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import fsspec  # type: ignore[import-untyped]
+
+from evalbudget.budget import Budget
+from evalbudget.errors import BudgetError
+from evalbudget.prices import Tariff
+from evalbudget.run import Bill
+from evalbudget_inspect.host.attempt_notes import folder_of
+from evalbudget_inspect.host.current_run import Run
+
+
+def open_bill(run: Run, cap: Budget, tariff: Tariff, *, risk: float, key: str | None = None) -> Bill:
+    """Begin the bill of a run, or go on with that of its earlier attempts.
+
+    Args:
+        run: that is about to make its first call.
+        cap: in money or tokens.
+        tariff: what calls cost.
+        risk: as in :class:`~evalbudget.run.Bill`.
+        key: of runs that share a bill; None for the run's own.
+
+    Raises:
+        BudgetError: its folder is none of this machine, or an earlier attempt was made without a bill.
+        JournalError: it is damaged, or cannot be written.
+    """
+    if not run.log_location:
+        return Bill(cap, tariff, risk=risk)
+    key = run.spec.task_id if key is None else key
+    path = bill_path(folder_of(run.log_location), key)
+    if not path.exists() and isinstance(run.earlier, str):
+        before = bill_path(folder_of(run.earlier), key)
+        if not before.exists():
+            raise BudgetError(
+                f"this run goes on from {run.earlier}, and the bill of what it paid is not beside it "
+                f"({before}). Put it back, or begin anew"
+            )
+        shutil.copyfile(before, path)
+    return Bill.on_file(path, cap, tariff, risk=risk)
+
+
+def bill_path(folder: str, key: str) -> Path:
+    """Of the bill in a folder of logs.
+
+    Raises:
+        BudgetError: the folder is on another machine.
+    """
+    system, path = fsspec.core.url_to_fs(folder)
+    if "file" not in (system.protocol if isinstance(system.protocol, tuple) else (system.protocol,)):
+        raise BudgetError(
+            f"a budget in money or tokens keeps its bill beside the logs, written before every call, and "
+            f"{folder} is no folder of this machine. Use a local --log-dir and copy it afterwards, or a "
+            "budget in scores"
+        )
+    return Path(path) / f".evalbudget-{key}.bill"
