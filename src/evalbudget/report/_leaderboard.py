@@ -134,7 +134,9 @@ class Leaderboard(Section):
         columns += ["usd", "per $"] if dollars else []
         notes = list(self.notes)
         if dollars:
-            notes.append("Per $: precision per dollar, 1/(s.e.² x usd); where it is twice as high, half the money does.")
+            notes.append(
+                "Per $: precision per dollar, 1/(s.e.² x usd); where it is twice as high, half the money does."
+            )
         counts = [f"{self.items:,} item{'s' * (self.items != 1)}."] if same_items else []
         if constant:
             counts.append(f"{readings:,.0f} reading{'s' * (readings > 1)} per item.")
