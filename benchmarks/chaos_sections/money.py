@@ -20,13 +20,19 @@ LONGEST_PROMPT = 400
 _MESSAGES = 3
 
 
-def in_money(prepare: Prepare, name_of: Callable[[str], str], limit: Callable[[int], list[str]]) -> Prepare:
+def in_money(
+    prepare: Prepare,
+    name_of: Callable[[str], str],
+    limit: Callable[[int], list[str]],
+    again: Callable[[Path, list[str]], list[str]],
+) -> Prepare:
     """A command with ``--budget '$X'`` in place of a number of calls.
 
     Args:
         prepare: the command.
         name_of: how the host names a model of the server.
         limit: flags that limit the length of replies.
+        again: the command that goes on in a folder, given the first one.
     """
 
     def prepared(folder: Path, server: Server, rng: random.Random) -> Plan:
@@ -42,7 +48,12 @@ def in_money(prepare: Prepare, name_of: Callable[[str], str], limit: Callable[[i
         file.write_text(
             json.dumps(
                 {
-                    name_of(model): {"input": price.input, "output": price.output, "call": price.call}
+                    name_of(model): {
+                        "input": price.input,
+                        "output": price.output,
+                        "call": price.call,
+                        "max_output": longest,
+                    }
                     for model, price in prices.items()
                 }
             )
@@ -52,11 +63,10 @@ def in_money(prepare: Prepare, name_of: Callable[[str], str], limit: Callable[[i
         server.said = _forgetful(rng.choice((0.0, 0.0, 0.03)), rng.random())
         command = [*plan.command, "--prices", str(file), *limit(longest)]
         command[command.index("--budget") + 1] = f"${dollars:.8f}"
-        goes_on = plan.again() != plan.command  # by another command than the first
         return replace(
             plan,
             command=command,
-            again=(lambda: inspect_side.retry(folder, command)) if goes_on else (lambda: command),
+            again=lambda: again(folder, command),
             billed={},
             cap=Cap(round(dollars, 8), prices, call, calls=max(4, round(0.7 * dollars / usual))),
         )
@@ -103,15 +113,22 @@ def _limited_on_inspect(longest: int) -> list[str]:
     return ["--max-tokens", str(longest)]
 
 
-def _money_of(capabilities: tuple[Capability, ...], *given: Any) -> tuple[Capability, ...]:
-    return tuple(
-        Capability(one.host, f"{one.name} in money", in_money(one.prepare, *given))
-        for one in capabilities
-        if one.name in ("run", "race", "judges")
-    )
+def _same(folder: Path, command: list[str]) -> list[str]:
+    return command
 
 
-MONEY = (
-    *_money_of(lm_eval_side.LM_EVAL, str, _limited_on_lm_eval),
-    *_money_of(inspect_side.INSPECT, inspect_side.name_of, _limited_on_inspect),
+def _on_lm_eval(one: Capability) -> Prepare:
+    return in_money(one.prepare, str, _limited_on_lm_eval, _same)
+
+
+def _on_inspect(one: Capability) -> Prepare:
+    again = _same if one.name == "race" else inspect_side.retry
+    return in_money(one.prepare, inspect_side.name_of, _limited_on_inspect, again)
+
+
+MONEY = tuple(
+    Capability(one.host, f"{one.name} in money", prepared(one))
+    for capabilities, prepared in ((lm_eval_side.LM_EVAL, _on_lm_eval), (inspect_side.INSPECT, _on_inspect))
+    for one in capabilities
+    if one.name in ("run", "race", "judges")
 )

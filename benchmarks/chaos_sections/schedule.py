@@ -18,6 +18,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import warm
 from chaos_sections.bill import Account, Stop, dollars, missing, over, twice
 from chaos_sections.faults import KINDS, disturbing, mixture
 from chaos_sections.plan import Capability, Plan
@@ -93,7 +94,7 @@ def play(
             for _ in range(rng.randint(1, 3))
         ][:most_kills]
         server.disturb = disturbing(mixture(rng, faults), name)
-        runner = _Runner(plan, server, folder)
+        runner = _Runner(plan, server, folder, capability.host)
         for kill in kills:
             if runner.over or runner.hung:
                 break
@@ -141,8 +142,8 @@ class _Runner:
         told: about those.
     """
 
-    def __init__(self, plan: Plan, server: Server, folder: Path) -> None:
-        self._plan, self._server, self._folder = plan, server, folder
+    def __init__(self, plan: Plan, server: Server, folder: Path, host: str) -> None:
+        self._plan, self._server, self._folder, self._host = plan, server, folder, host
         self.over = False
         self.starts = self.hung = 0
         self.sent: list[str] = []
@@ -161,8 +162,9 @@ class _Runner:
         self.starts += 1
         before = self._server.calls()
         with (self._folder / f"{self.starts}.log").open("wb") as log:
-            process = subprocess.Popen(
+            process = warm.Popen(
                 command,
+                host=self._host,
                 cwd=self._folder,
                 env={**os.environ, **self._plan.environment},
                 stdout=log,

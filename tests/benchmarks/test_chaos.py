@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import math
 import signal
-import subprocess
 from collections import Counter
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 import chaos
-import warm
-from chaos_sections import campaign, schedule
+from chaos_sections import campaign
 from chaos_sections.bill import JUST_ARRIVED, Account, Stop, missing, over, stamped, twice
 from chaos_sections.faults import KINDS
 from chaos_sections.inspect_side import INSPECT
@@ -89,16 +85,9 @@ def test_answers_are_stamped_and_faults_served(monkeypatch: pytest.MonkeyPatch) 
     assert named["unparsable"].text == "I would rather not say"
 
 
-def start_warm(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
-    """The commands need not import their host first."""
-    starts = SimpleNamespace(Popen=partial(warm.Popen, host=host), TimeoutExpired=subprocess.TimeoutExpired)
-    monkeypatch.setattr(schedule, "subprocess", starts)
-
-
 @pytest.mark.host
-def test_a_killed_and_disturbed_run_keeps_what_it_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_and_disturbed_run_keeps_what_it_paid_for() -> None:
     """Killed by -9, disturbed by errors, and started again."""
-    start_warm(monkeypatch, "lm-eval")
     found = campaign.campaign([(LM_EVAL[0], 58)], most_kills=1)
     ((name, schedules, kills, by_9, disturbed, *_),) = found.rows
     assert (name, schedules, kills, by_9, disturbed) == ("lm-eval run", "1", "1", "1", "1")
@@ -108,8 +97,7 @@ def test_a_killed_and_disturbed_run_keeps_what_it_paid_for(monkeypatch: pytest.M
 
 @pytest.mark.host
 @pytest.mark.skipif(find_spec("openai") is None, reason="inspect asks servers through openai")
-def test_a_disturbed_run_of_inspect_is_reconciled(monkeypatch: pytest.MonkeyPatch) -> None:
-    start_warm(monkeypatch, "inspect")
+def test_a_disturbed_run_of_inspect_is_reconciled() -> None:
     free = tuple(kind for kind in KINDS if kind.name in ("500", "dropped"))
     played = play(INSPECT[0], 1, most_kills=0, faults=free)
     assert played.account == Account(), played.told

@@ -135,7 +135,7 @@ class Leaderboard(Section):
         notes = list(self.notes)
         if dollars:
             notes.append(
-                "Per $: precision per dollar, 1/(s.e.² x usd); where it is twice as high, half the money does."
+                "Per $: precision per dollar, 1/(s.e.² x usd). Where it is twice as high, half as much does."
             )
         counts = [f"{self.items:,} item{'s' * (self.items != 1)}."] if same_items else []
         if constant:
