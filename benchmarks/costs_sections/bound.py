@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
@@ -69,13 +72,16 @@ def _one(K: int, sd: float, draw: int) -> list[float]:
         scale = (c * v / shape).sum() / (c * v).sum()
         return _largest(np.sqrt(shape * scale))
 
+    def log_level(x: NDArray[Any]) -> float:
+        return float(np.log(level(np.exp(x))))
+
     counts = level(np.ones(K))
     shapes = [v, c**gamma, c ** (1.5 * gamma), (v * c) ** gamma]
     found = [counts / level(shape) for shape in shapes]
     if K > _LARGEST_SOLVED:
         return [*found, float("nan")]
     start = gamma * np.log(v * c)
-    best = minimize(lambda x: np.log(level(np.exp(x))), start, method="L-BFGS-B", options={"maxiter": 25})
+    best = minimize(log_level, start, method="L-BFGS-B", options={"maxiter": 25})
     return [*found, counts / float(np.exp(best.fun))]
 
 
