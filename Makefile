@@ -81,6 +81,7 @@ benchmarks: $(READY)
 	$(BIN)/python benchmarks/audits.py all --write-docs
 	$(BIN)/python benchmarks/load.py all --write-docs
 	$(BIN)/python benchmarks/papers.py all --write-docs
+	$(BIN)/python benchmarks/costs.py all --write-docs
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/lm_eval_overhead.py
 

@@ -109,10 +109,13 @@ class Sampler(ABC):
 
     # what drivers call
 
-    def weigh_costs(self) -> None:
+    def weigh_costs(self, budget: float | None = None) -> None:
         """Go by what readings cost, for a budget in money or tokens; a sampler that knows no way to goes on.
 
         Where all readings cost the same, and unless this is called, their costs change no decision.
+
+        Args:
+            budget: what will be spent in all, if known; samplers may plan for it.
 
         Raises:
             SamplerError: something was asked already.

@@ -36,6 +36,7 @@ NAMES = {
     "chaos": "chaos",
     "load": "load",
     "papers": "papers",
+    "costs": "costs",
 }
 
 

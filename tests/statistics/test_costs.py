@@ -9,7 +9,7 @@ import statistics
 import numpy as np
 import pytest
 
-from evalbudget.statistics._costs import Costs, model_effects
+from evalbudget.statistics._costs import Costs, MeanCost, model_effects
 
 READINGS = {0: [0.01, 0.02], 1: [4.0, 5.0, 3.0], 2: [0.3, 0.3], 3: [], 4: [1.0]}
 
@@ -85,6 +85,33 @@ def test_shrinking_beats_the_plain_mean_and_no_mean() -> None:
     best = 1.0 / (1.0 / 0.25 + 2.0)  # variance of the posterior
     assert np.mean(errors**2) == pytest.approx(best, rel=0.15)
     assert np.mean(errors**2) < 0.6 * np.mean((y.mean(axis=1) - true) ** 2)
+
+
+# what a budget pays
+
+
+@pytest.mark.parametrize("cost", [1e-9, 0.1, 0.7, 1.0, 3e7])
+def test_a_budget_pays_as_many_equal_readings_as_it_was_made_of(cost: float) -> None:
+    seen = MeanCost()
+    assert seen.affordable(600 * cost) is None
+    for _ in range(7):
+        seen.add(cost)
+    assert seen.affordable(600 * cost) == 600
+
+
+def test_what_is_not_looked_at_is_left_out_of_the_mean() -> None:
+    seen, own = MeanCost(), MeanCost()
+    for cost in (1.0, 2.0, 6.0):
+        seen.add(cost)
+    assert seen.affordable(30.0) == 10
+    own.add(6.0)
+    assert seen.affordable(30.0, own) == 20
+
+
+def test_a_budget_pays_any_number_of_readings_that_cost_nothing() -> None:
+    seen = MeanCost()
+    seen.add(0.0)
+    assert seen.affordable(1.0) is None
 
 
 # models

@@ -84,20 +84,20 @@ async def drive(
     weighs = total.unit is not Unit.SCORES and not sampler.asked
     if journal is None:
         if weighs:
-            sampler.weigh_costs()
+            sampler.weigh_costs(total.amount)
         journal = Journal(Header.of(sampler, __version__))
     if not isinstance(journal, str | Path):
         if weighs and _weighs(journal):
-            sampler.weigh_costs()
+            sampler.weigh_costs(total.amount)
         return await _Run(sampler, answer, total, cost, journal).until_done(concurrency)
     path = Path(journal)
     if path.exists():
         file = JournalFile.open(path)
         if weighs and _weighs(file):
-            sampler.weigh_costs()
+            sampler.weigh_costs(total.amount)
     else:
         if weighs:
-            sampler.weigh_costs()
+            sampler.weigh_costs(total.amount)
         _Run(sampler, answer, total, cost, Journal())  # what it refuses begins no file
         file = JournalFile.create(path, Header.of(sampler, __version__))
     try:

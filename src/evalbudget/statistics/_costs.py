@@ -15,6 +15,8 @@ from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _SHIFT = 40
 _UNIT = float(2**_SHIFT)
+_FINEST = 2.0**60
+_MOST = 1e15
 _ROUNDS = 30  # of EM; the variances of effects change by less than a percent after that
 
 
@@ -79,6 +81,31 @@ class Costs:
             return 0.0
         away = (self._sum[item] / n - self._mean) / _UNIT
         return n / (n + self._within_over_between) * away
+
+
+class MeanCost:
+    """Mean cost of readings; exact sums, so that their order does not matter."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._total = 0
+
+    def add(self, cost: float) -> None:
+        """Take a reading's cost in."""
+        self._n += 1
+        self._total += round(cost * _FINEST)
+
+    def affordable(self, budget: float, without: MeanCost | None = None) -> int | None:
+        """How many readings of this cost the budget pays; None as long as nothing is known.
+
+        Args:
+            budget: money.
+            without: readings among these that are not looked at.
+        """
+        n, total = self._n, self._total
+        if without is not None:
+            n, total = n - without._n, total - without._total
+        return None if total <= 0 else int(min(budget * n / (total / _FINEST), _MOST) + 1e-6)
 
 
 def model_effects(model: IntArray, item: IntArray, cost: FloatArray, n_models: int) -> FloatArray:

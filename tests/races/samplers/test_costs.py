@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from evalbudget import Design
 from evalbudget.errors import InvalidInputError
@@ -113,3 +115,18 @@ def test_a_leader_is_named_right_as_often_for_less() -> None:
 
 def design_of(n_models: int, n_items: int) -> Design:
     return Design(items=tuple(map(str, range(n_items))), models=tuple(map(str, range(n_models))))
+
+
+def test_challengers_are_taken_by_improvement_over_a_power_of_the_cost() -> None:
+    sampler = weighing(4)
+    cost, gamma = np.array([1.0, 8.0, 0.5, 3.0]), 1.0 / (1.0 + math.log(4))
+    sampler._mean, sampler._variance = np.array([0.7, 0.65, 0.6, 0.72]), np.array([0.01, 0.02, 0.03, 0.005])
+    sampler._log_cost = np.log(cost)
+    spread = np.sqrt(sampler._variance + 0.01)
+    z = (0.7 - sampler._mean) / spread
+    improvement = spread * (norm.pdf(z) - z * norm.sf(z))
+    assert sampler._promise(0) == pytest.approx(improvement / cost**gamma)
+    by_distance = sampler._behind_per_cost(z)
+    assert by_distance == pytest.approx(np.sign(z) * z**2 / 2.0 + gamma * np.log(cost))
+    sampler._log_cost = np.zeros(4)
+    assert sampler._behind_per_cost(z) is z

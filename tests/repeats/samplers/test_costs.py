@@ -116,3 +116,45 @@ def test_dear_failures_make_an_item_dear() -> None:
         return sampler.counts()
 
     assert counts(100.0)[0] < 0.7 * counts(1.0)[0]
+
+
+# weights
+
+
+def test_at_equal_costs_money_gives_the_weights_of_its_number_of_readings() -> None:
+    told, counted = Auto(Design.of_items(6)), Auto(Design.of_items(6), budget=120)
+    told.weigh_costs(120 * 0.1)
+    with_money = play(told, 120, score=rating, cost=lambda cell: 0.1)
+    assert [e.request for e in with_money] == [e.request for e in play(counted, 120, score=rating)]
+
+
+def test_a_budget_in_money_changes_weights_and_nothing_that_is_asked() -> None:
+    asked = []
+    for budget in (None, 1e4, 1e6):
+        sampler = Auto(Design.of_items(6))
+        sampler.weigh_costs(budget)
+        asked.append([e.request for e in play(sampler, 120, score=rating, cost=cost_of)])
+    assert asked[0] != asked[1] != asked[2]
+    assert [[r.cell for r in of] for of in asked] == [[r.cell for r in asked[0]]] * 3
+
+
+def test_weights_of_an_item_know_nothing_of_the_cost_of_its_held_out_reading() -> None:
+    def weights(dear: float) -> tuple[list[float | None], list[float | None]]:
+        sampler = Auto(Design.of_items(6), max_failures=10)
+        sampler.weigh_costs(5e3)
+        played = play(
+            sampler,
+            150,
+            # its first held-out reading fails, and costs too
+            score=lambda cell: None if cell.item == 2 and cell.epoch == 0 else rating(cell),
+            cost=lambda cell: dear * cost_of(cell) if cell.item == 2 and cell.epoch < 2 else cost_of(cell),
+        ).readings
+        held_out = [
+            r.request.cell.epoch for r in played if r.request.cell.item == 2 and r.request.weight is None
+        ]
+        assert held_out == [0, 1]
+        own = [r.request.weight for r in played if r.request.cell.item == 2]
+        return own, [r.request.weight for r in played if r.request.cell.item != 2]
+
+    assert weights(1.0)[0] == weights(50.0)[0]
+    assert weights(1.0)[1] != weights(50.0)[1]

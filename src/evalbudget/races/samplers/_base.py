@@ -577,9 +577,9 @@ class RacingSampler(Sampler):
             if not passes.next(waiting, step.position - first[step.model], self.n_read, in_flight):
                 return None
 
-    def weigh_costs(self) -> None:
+    def weigh_costs(self, budget: float | None = None) -> None:
         """Go by what the readings of each model cost, where the policy knows how; see Sampler."""
-        super().weigh_costs()
+        super().weigh_costs(budget)
         if self._cost is None:
             self._cost = np.zeros((self._n_models, self._n_items))
             self._n_paid = np.zeros((self._n_models, self._n_items), dtype=np.int32)

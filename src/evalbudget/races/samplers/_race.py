@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Unpack
 
 import numpy as np
@@ -52,10 +53,11 @@ class Race(ProvingSampler):
 
     When costs are weighed (:meth:`weigh_costs`), :math:`c_m` being what a request of model m costs over the
     typical one (:func:`~evalbudget.statistics._costs.model_effects`, from finished steps), challengers are
-    taken by expected improvement per cost, or, where they are ranked by their distance z, by
-    :math:`z^2/2 + \ln c_m`, the logarithm of the same; and of leader and challenger the one with the larger
-    :math:`V_m / \sqrt{c_m}` is asked, so that readings end up as
-    :math:`n_1/n_2 = \sqrt{v_1 c_2 / (v_2 c_1)}` where their scores vary alike. The proof is as before: all
+    taken by expected improvement over :math:`c_m^\gamma`, or, where they are ranked by their distance z, by
+    :math:`z^2/2 + \gamma \ln c_m`, the logarithm of the same, with :math:`\gamma = 1/(1 + \ln M)` for M
+    models as for the worst of M items (``eb-bernstein``); a whole power would put off a best model that is
+    dear for too long. Of leader and challenger the one with the larger :math:`V_m / \sqrt{c_m}` is asked, so
+    that readings end up as :math:`n_1/n_2 = \sqrt{v_1 c_2 / (v_2 c_1)}`. The proof is as before: all
     contenders read the same items, whatever they cost.
 
     A history whose predictions of the first four anchors, the first eight, or all that everybody answers
@@ -144,6 +146,7 @@ class Race(ProvingSampler):
         self._variance = np.ones(m)
         self._chased = np.ones(m, dtype=bool)  # leader and challengers
         self._log_cost = np.zeros(m)  # of a reading of each model, over the typical one
+        self._cost_power = 1.0 / (1.0 + math.log(m))
         self._costs_at = 0.0  # readings at which costs are learned again
         self._paid_steps: list[tuple[IntArray, IntArray, FloatArray]] = []
 
@@ -219,12 +222,14 @@ class Race(ProvingSampler):
 
         spread = np.sqrt(self._variance + self._variance[leader])
         density = np.exp(-(behind**2) / 2.0) / np.sqrt(2.0 * np.pi)
-        return np.asarray(spread * (density - behind * ndtr(-behind)) * np.exp(-self._log_cost))
+        return np.asarray(
+            spread * (density - behind * ndtr(-behind)) * np.exp(-self._cost_power * self._log_cost)
+        )
 
     def _behind_per_cost(self, behind: FloatArray) -> FloatArray:
         if not self._log_cost.any():
             return behind
-        return np.asarray(np.sign(behind) * behind**2 / 2.0 + self._log_cost)
+        return np.asarray(np.sign(behind) * behind**2 / 2.0 + self._cost_power * self._log_cost)
 
     # what was learned
 

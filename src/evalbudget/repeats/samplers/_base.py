@@ -16,7 +16,7 @@ from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.repeats.samplers._heap import UrgencyHeap
 from evalbudget.repeats.samplers._unbiased_weights import Shares
 from evalbudget.sampler import Eligible, Option, Sampler, SamplerOptions
-from evalbudget.statistics._costs import Costs
+from evalbudget.statistics._costs import Costs, MeanCost
 from evalbudget.statistics._judge_effects import judge_effects
 
 # Scores are summed as integer multiples of 2^-50: integer sums do not depend on the order of completion.
@@ -94,6 +94,9 @@ class RepeatSampler(Sampler):
         self._n_open = n_items
         self._shares = Shares(n_items, budget) if hold_out else None
         self._costs: Costs | None = None
+        self._money: float | None = None  # that will be spent in all
+        self._mean_cost = MeanCost()
+        self._cost_held_out: dict[int, MeanCost] = {}  # of each item's held-out reading
         self._judge_of: JudgeOf | None = None
         self._held: list[tuple[int, int, int, int]] = []  # until gammahat is known: item, epoch, judge, score
         self._gamma: list[int] = []  # of each judge, in the units of the scores
@@ -137,10 +140,16 @@ class RepeatSampler(Sampler):
         self._heap = self._ranked([item for turn in turns for item in turn if item is not None])
         self._fill()
 
-    def weigh_costs(self) -> None:
-        """Ask items whose readings are dear less, as far as the objective allows; see Sampler."""
-        super().weigh_costs()
+    def weigh_costs(self, budget: float | None = None) -> None:
+        """Ask items whose readings are dear less, as far as the objective allows; see Sampler.
+
+        Args:
+            budget: what will be spent in all, if known: so that what is left of an item's share lasts, as
+                the number of readings is for a budget in scores. It changes shares, never what is asked.
+        """
+        super().weigh_costs(budget)
         self._costs = self._costs or Costs(self.design.n_items)
+        self._money = budget
 
     def closes_as(self, cell: Cell) -> Cell:
         """The item, whoever failed on it."""
@@ -235,7 +244,13 @@ class RepeatSampler(Sampler):
             return None
         n = self._active[cell.item]
         asked = self.asked if n >= self.warmup else 0
-        return self._shares.of_next(cell.item, cell.epoch, n, asked)
+        return self._shares.of_next(cell.item, cell.epoch, n, asked, self._readings_in_all(cell.item))
+
+    def _readings_in_all(self, item: int) -> int | None:
+        """How many readings the money will pay, for all that the item's held-out reading does not tell."""
+        if self._money is None:
+            return None
+        return self._mean_cost.affordable(self._money, self._cost_held_out.get(item))
 
     def _cell(self, item: int) -> Cell:
         epoch = self._epochs[item]
@@ -259,7 +274,12 @@ class RepeatSampler(Sampler):
         self._place(item)
 
     def _paid(self, cell: Cell, cost: float) -> None:
-        if self._costs is not None and not self.holds_out(cell):
+        if self._costs is None:
+            return
+        self._mean_cost.add(cost)
+        if self.holds_out(cell):
+            self._cost_held_out.setdefault(cell.item, MeanCost()).add(cost)
+        else:
             self._costs.add(cell.item, cost)
 
     def _learn(self, cell: Cell, value: float) -> None:

@@ -43,8 +43,8 @@ class EBBernstein(RepeatSampler):
     :math:`c_i^\gamma`: the least :math:`\sum_i s_i^p` under :math:`\sum_i c_i n_i = B` with
     :math:`s_i^2 = V_i/n_i` has :math:`n_i \propto (V_i^{p/2}/c_i)^{2/(p+2)}`, and with
     :math:`p = 2 \ln K` that norm comes near the largest of K errors, hence
-    :math:`\gamma = 2/(p+2) = 1/(1 + \ln K)`. With known variances and costs over two decades this is
-    within two percent of the best there is.
+    :math:`\gamma = 2/(p+2) = 1/(1 + \ln K)`. With equal, known variances and
+    costs over two decades this is within two percent of the best there is (``benchmarks/costs.py bound``).
 
     Args:
         objective: ``worst-item``, ``mse`` or ``mean``.
