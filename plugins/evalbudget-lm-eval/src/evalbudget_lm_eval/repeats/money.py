@@ -12,7 +12,7 @@ from typing import Any
 from evalbudget.budget import shown_amount
 from evalbudget.errors import BudgetError, JournalError
 from evalbudget.run import Bill, Purchase
-from evalbudget_lm_eval.host.answers import Asked, key_of
+from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
@@ -61,20 +61,10 @@ class Money:
             BudgetError: a model has no price, nothing limits its replies, or the cap is below one call.
             JournalError: the record was begun with a budget of another kind, or its bill cannot be read.
         """
-        path = None if record.path is None else bill_path(record.path)
         bought = record.journal is not None and record.journal.journal.spent > 0
+        path = bill_beside(record, in_scores=config.in_scores, bought=bought)
         if config.in_scores:
-            if path is not None and path.exists():
-                raise JournalError(
-                    f"{record.path} was begun with a budget in money or tokens ({path}), and this one counts "
-                    "scores; go on with money, or choose another --journal"
-                )
             return None
-        if path is not None and bought and not path.exists():
-            raise JournalError(
-                f"{record.path} has no bill ({path}): it was begun with a budget in scores, or the bill was "
-                "moved; what it cost is not known. Choose another --journal"
-            )
         found = cls.checked(config, primed, asks_model=asks_model)
         if path is not None:
             bill = Bill.on_file(path, found.bill.cap, found.bill.tariff, risk=config.risk)
@@ -121,7 +111,7 @@ class Money:
 
     def cost(self, asked: Asked) -> float:
         """What a cell cost: its requests, its judges, and what was sent again or lost."""
-        return self.bill.of_sample(key_of(asked))
+        return self.paid.cost(asked)
 
     def size(self, n: int, purchase: Purchase) -> int:
         """How many of n cells to ask: no more than what is left is likely to buy.
@@ -169,6 +159,33 @@ def judges_of(primed: PrimedTasks) -> list[Any]:
 def bill_path(record: Path) -> Path:
     """Of the bill beside a record."""
     return record.with_name(f"{record.stem}.bill.jsonl")
+
+
+def bill_beside(record: Record, *, in_scores: bool, bought: bool) -> Path | None:
+    """Where the bill of a record is; None where nothing is recorded.
+
+    Args:
+        record: of the run or the race.
+        in_scores: the budget counts scores.
+        bought: it has answers already.
+
+    Raises:
+        JournalError: the record was begun with a budget of another kind, or its bill is gone.
+    """
+    if record.path is None:
+        return None
+    path = bill_path(record.path)
+    if in_scores and path.exists():
+        raise JournalError(
+            f"{record.path} was begun with a budget in money or tokens ({path}), and this one counts "
+            "scores; go on with money, or choose another --journal"
+        )
+    if not in_scores and bought and not path.exists():
+        raise JournalError(
+            f"{record.path} has no bill ({path}): it was begun with a budget in scores, or the bill was "
+            "moved; what it cost is not known. Choose another --journal"
+        )
+    return path
 
 
 def _dearest(
