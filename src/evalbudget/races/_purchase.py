@@ -342,7 +342,7 @@ class RacePurchase:
         return Reading(flight.request, value, cost, error)
 
     def _tell(self, lane: Lane, reading: Reading, attempts: int) -> None:
-        lane.tally.count(reading)
+        lane.tally.count(reading, attempts=attempts)
         lane.evaluations += attempts
         if reading.value is None and attempts:
             self._blocked = None  # what failed is asked again first
