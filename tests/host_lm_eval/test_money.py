@@ -176,6 +176,21 @@ def test_an_unfinished_run_goes_on_with_its_bill(folder: Path, server: PaidServe
     assert server.calls() == calls
 
 
+@pytest.mark.parametrize("sampler", ["auto", "eb-bernstein", "rating-kernel"])
+def test_samplers_that_weigh_costs_go_on_where_they_were(
+    folder: Path, server: PaidServer, sampler: str
+) -> None:
+    server.fail(500, times=math.inf, after=60)
+    options: dict[str, Any] = {"concurrent": 4, "prices": "prices.yaml", "sampler": sampler}
+    with pytest.raises(Exception, match="500"):
+        run(folder, server, "$0.8", args={"max_retries": 1}, **options)
+    server.forgive()
+    block = run(folder, server, "$0.8", **options)["evalbudget"]
+    assert 0.95 * 0.8 < server.bill <= 0.8
+    assert server.bill == pytest.approx(block["spent"])
+    assert json.loads(Path("j.jsonl").read_text().splitlines()[0])["sampler"]["config"]["costs"]
+
+
 def test_what_was_under_way_at_a_kill_counts_at_most(folder: Path, server: PaidServer) -> None:
     run(folder, server, "$1", concurrent=8, prices="prices.yaml")
     path = Path("j.bill.jsonl")

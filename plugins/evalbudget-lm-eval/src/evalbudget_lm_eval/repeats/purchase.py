@@ -62,7 +62,7 @@ class RepeatPurchase:
             Design(items=tuple(f"{name}:{doc}" for name, doc in self.documents)),
             budget=int(budget.amount * len(costs) / sum(costs)) if config.in_scores else None,
         )
-        if not config.in_scores and hasattr(self.sampler, "weigh_costs"):
+        if not config.in_scores:
             self.sampler.weigh_costs()
         self.money = None if config.in_scores else Money.checked(config, primed, asks_model=asks_model)
         self.record = Record.open(path, RUN, run, self.sampler)
