@@ -7,17 +7,20 @@ import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import lm_eval.models.api_models
 import pytest
 import tenacity
+from lm_eval.models.openai_completions import LocalCompletionsAPI
 from tests.host_lm_eval.judged_worlds import write_judged
-from tests.host_lm_eval.money_worlds import PaidServer, luck, price_file, run
+from tests.host_lm_eval.money_worlds import GENERATION, PaidServer, luck, price_file, run
 from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
 
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, JournalError
 from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.host import paid_calls
 from loopback import DROPPED, GARBLED, rating
 
 N = 12
@@ -173,6 +176,21 @@ def test_an_unfinished_run_goes_on_with_its_bill(folder: Path, server: PaidServe
     assert server.calls() == calls
 
 
+@pytest.mark.parametrize("sampler", ["auto", "eb-bernstein", "rating-kernel"])
+def test_samplers_that_weigh_costs_go_on_where_they_were(
+    folder: Path, server: PaidServer, sampler: str
+) -> None:
+    server.fail(500, times=math.inf, after=60)
+    options: dict[str, Any] = {"concurrent": 4, "prices": "prices.yaml", "sampler": sampler}
+    with pytest.raises(Exception, match="500"):
+        run(folder, server, "$0.8", args={"max_retries": 1}, **options)
+    server.forgive()
+    block = run(folder, server, "$0.8", **options)["evalbudget"]
+    assert 0.95 * 0.8 < server.bill <= 0.8
+    assert server.bill == pytest.approx(block["spent"])
+    assert json.loads(Path("j.jsonl").read_text().splitlines()[0])["sampler"]["config"]["costs"]
+
+
 def test_what_was_under_way_at_a_kill_counts_at_most(folder: Path, server: PaidServer) -> None:
     run(folder, server, "$1", concurrent=8, prices="prices.yaml")
     path = Path("j.bill.jsonl")
@@ -216,14 +234,13 @@ class _Counting(CoinModel):
 
 
 class _Slow(_Counting):
+    """Takes two milliseconds for an answer, and a little more as time goes by."""
+
     seconds = 0.0
 
     def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-        began = time.perf_counter()
-        time.sleep(0.002 * len(requests))
-        said = super().generate_until(requests)
-        self.seconds += time.perf_counter() - began
-        return said
+        self.seconds += (0.002 + 1e-6 * len(self.calls)) * len(requests)
+        return super().generate_until(requests)
 
 
 def test_local_models_count_by_their_tokenizer(folder: Path) -> None:
@@ -234,13 +251,15 @@ def test_local_models_count_by_their_tokenizer(folder: Path) -> None:
     assert block["spent"] > 0.97 * 2000
 
 
-def test_local_models_are_paid_by_time(folder: Path, tmp_path: Path) -> None:
+def test_local_models_are_paid_by_time(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own.yaml").write_text("_Slow: {second: 3.6}\n")
     lm = _Slow()
+    clock = SimpleNamespace(perf_counter=lambda: lm.seconds, sleep=time.sleep)
+    monkeypatch.setattr(paid_calls, "time", clock)
     with budgeted(budget="$1", sampler="uniform", prices=tmp_path / "own.yaml"):
         block = simple_evaluate(folder, lm)["evalbudget"]
-    assert 0.9 < block["spent"] < 1.05  # a machine may be slower than it ever was
-    assert 0.9 / 3.6 < lm.seconds < 1.05 / 3.6
+    assert block["spent"] == pytest.approx(3.6 * lm.seconds)
+    assert 0.97 < block["spent"] < 1.01  # the last answers may take longer than any before
     assert block["readings"] == len(lm.calls) > N
 
 
@@ -277,7 +296,7 @@ def test_what_cannot_be_is_refused_before_the_first_call(
     with pytest.raises(EvalbudgetError, match=message):
         run(folder, server, budget, prices="prices.yaml")
     assert server.calls() == 0
-    assert not list(tmp_path.glob("*.bill.jsonl"))
+    assert not list(tmp_path.glob("*.jsonl"))
 
 
 def test_prices_that_miss_a_judge_are_refused(
@@ -306,3 +325,57 @@ def test_a_record_in_money_does_not_go_on_in_calls(folder: Path, server: PaidSer
     Path("j.bill.jsonl").unlink()
     with pytest.raises(JournalError, match="has no bill"):
         run(folder, server, "$1", prices="prices.yaml")
+
+
+def test_a_document_that_is_refused_for_good_costs_nothing_and_is_told(
+    folder: Path, server: PaidServer
+) -> None:
+    server.fail(400, times=math.inf, when=lambda body: "say 7 please" in json.dumps(body))
+    options: dict[str, Any] = {"concurrent": 4, "prices": "prices.yaml", "args": {"max_retries": 1}}
+    block = run(folder, server, "$0.6", **options)["evalbudget"]
+    assert block["closed"] == ["numbers:7"]
+    assert block["failed"] >= 3
+    assert "400" in next(iter(block["failures"]))
+    assert server.bill == pytest.approx(block["spent"])
+
+
+def test_several_tasks_share_one_bill(folder: Path, server: PaidServer) -> None:
+    write_task(folder, name="others", n=5)
+    options: dict[str, Any] = {"tasks": "numbers,others", "concurrent": 4, "prices": "prices.yaml"}
+    found = run(folder, server, "$0.6", **options)
+    assert server.bill == pytest.approx(found["evalbudget"]["spent"])
+    assert server.bill <= 0.6
+    costs = [sample["cost"] for own in found["samples"].values() for sample in own]
+    assert math.fsum(costs) == pytest.approx(server.bill)
+
+
+def test_one_answer_scored_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: PaidServer
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    price_file(tmp_path)
+    server.answer = rating()
+    judges = [server.judge(name, num_concurrent=4) for name in ("j1", "j2")]
+    folder = write_judged(tmp_path / "tasks", judges, gen_kwargs={"temperature": 1, "max_gen_toks": 20})
+    options: dict[str, Any] = {"tasks": "essays", "concurrent": 4, "prices": "prices.yaml"}
+    block = run(folder, server, "$0.6", repeat="judge", **options)["evalbudget"]
+    assert server.count()["m"] == N
+    assert 0.9 * 0.6 < server.bill <= block["spent"] + 1e-9 <= 0.6 + 1e-9
+    assert block["readings"] == server.billed - N
+
+
+def test_prompts_that_are_sent_as_tokens_are_counted_as_tokens(folder: Path, server: PaidServer) -> None:
+    lm: Any = LocalCompletionsAPI(
+        base_url=server.completions, model="m", tokenizer_backend="none", num_concurrent=4
+    )
+    lm.tokenized_requests = True
+    lm.tok_encode = lambda texts, **_: [list(text.encode()) for text in texts]
+    server.answer = lambda asked: bytes(json.loads(asked.prompt)).decode().split()[1]
+    with budgeted(budget="6ktok", sampler="uniform", journal="t.jsonl"):
+        found = simple_evaluate(folder, lm, gen_kwargs={**GENERATION, "max_gen_toks": 20})
+    block = found["evalbudget"]
+    assert 0.9 * 6000 < block["spent"] <= 6000
+    holds = [json.loads(line) for line in Path("t.bill.jsonl").read_text().splitlines()[1:]]
+    assert {hold["most"] for hold in holds if "hold" in hold} == {32.0, 33.0}  # 12 or 13 letters, 20 said
+    costs = math.fsum(sample["cost"] for sample in found["samples"]["numbers"])
+    assert costs == block["spent"]

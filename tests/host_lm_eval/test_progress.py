@@ -14,8 +14,13 @@ from tests.host_lm_eval.judged_worlds import evaluate, write_judged
 from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 from tqdm import tqdm
 
+from evalbudget.budget import Budget
+from evalbudget.prices import Price, Tariff, Usage
+from evalbudget.run import Bill
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.progress_bars import WORTH_A_BAR, bars_of_a_round
+from evalbudget_lm_eval.repeats import money_progress
+from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
 from evalbudget_lm_eval.repeats.progress import Progress
 from loopback import Server, rating
 
@@ -113,3 +118,18 @@ def test_judged_calls_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert seen == sorted(seen)
     assert seen[-1] == 60
     assert len(set(seen)) == 60
+
+
+def test_money_is_told_with_what_is_promised_and_how_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(money_progress.time, "monotonic", lambda: now[0])
+    cap = Budget.parse("$10")
+    bill = Bill(cap, Tariff(cap.unit, {"m": Price(output=1e6)}))
+    progress = MoneyProgress(bill)
+    progress.start(0.0)
+    hold = bill.reserve("m", 0, 4)
+    assert hold is not None
+    assert progress.text == "$0.00 of $10.00 is spent, $4.00 promised"
+    bill.settle(hold, Usage(output=2))
+    now[0] += 60.0
+    assert progress.text == "$2.00 of $10.00 is spent, $2.00 a minute, about 4 min left"

@@ -8,6 +8,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from evalbudget.budget import Unit
 from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
 from evalbudget.races._purchase import RacePurchase
 from evalbudget.races._summary import decimals_of
@@ -46,23 +47,28 @@ class RaceProgress:
     def begins(self, race: RacePurchase) -> None:
         """Say what is about to be spent at most."""
         models, items = race.design.n_models, race.design.n_items
-        cap = min(int(race.budget.amount), race.grid)
+        unit = race.budget.unit
+        most = (
+            f"{min(int(race.budget.amount), race.grid):,} of them"
+            if unit is Unit.SCORES
+            else str(race.budget)
+        )
         until = ", until the best is proved" if race.config.until_proved else ""
-        known = f"; {int(race.purchase.ledger.spent):,} are known" if race.purchase.ledger.spent else ""
+        known = f"; {race.evaluations:,} are known" if race.evaluations else ""
         self._line(
-            f"race: {models:,} models x {items:,} items = {race.grid:,} evaluations; at most {cap:,} of "
-            f"them{until}{known}"
+            f"race: {models:,} models x {items:,} items = {race.grid:,} evaluations; at most {most}"
+            f"{until}{known}"
         )
 
     def __call__(self, race: RacePurchase) -> None:
         """Show what changed, if it is time."""
-        spent = int(race.purchase.ledger.spent)
+        spent = race.evaluations
         self.so_far = f" after {spent:,} evaluations"
         if self._console.is_terminal:
             if self._clock() >= self._next:
                 self._show(race)
             return
-        mark = spent * _LINES // max(1, int(race.budget.amount))
+        mark = int(race.purchase.ledger.spent * _LINES / race.budget.amount)
         if mark > self._mark:
             self._mark = mark
             self._say(leaderboard_of(race))

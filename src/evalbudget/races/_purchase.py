@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalbudget import Budget, Cell, Design, Reading, Request
@@ -14,6 +14,7 @@ from evalbudget.run import RUN_AGAIN, UNANSWERED, Flight, Purchase, Tally
 Key = tuple[str, int]
 """Item id, and epoch as hosts count, from 1."""
 
+_NOTHING = 1e-9  # of a budget in money: what is promised for a cell, whose cost is on the bill
 _WIDTH = 10  # cells an arm is given at once, where nobody said how many it runs
 
 
@@ -44,6 +45,7 @@ class Lane:
         name: of the arm.
         width: cells to keep with the host at once; None to watch it.
         running: cells the host works on.
+        evaluations: that were paid for, whether or not they brought a score.
         tally: its scores, failures and attempts so far.
         left: why nothing more can be asked of it from outside; None while it takes part.
         absent: it does not run this time; what it answered earlier is known.
@@ -52,6 +54,7 @@ class Lane:
     name: str
     width: int | None = None
     running: int = 0
+    evaluations: float = 0.0
     tally: Tally = field(default_factory=Tally)
     left: str | None = None
     absent: bool = False
@@ -90,6 +93,8 @@ class RacePurchase:
         attempts: how often the host runs one cell at most (1 + its retries on error): all of them cost.
         widths: cells each arm runs at once; None to watch it.
         predictor: learned from history.
+        cost_of: what a cell of an arm cost so far, where the budget is money or tokens; the cap is then kept
+            by a :class:`~evalbudget.run.Bill`. None where evaluations are counted.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -105,8 +110,10 @@ class RacePurchase:
         attempts: int = 1,
         widths: Sequence[int | None] | None = None,
         predictor: FactorModel | None = None,
+        cost_of: Callable[[int, Key], float] | None = None,
     ) -> None:
         self.config = config
+        self._cost_of = cost_of
         self.design = Design(items=tuple(items), models=tuple(arms))
         self.budget: Budget = config.resolve_budget(len(items), len(arms))
         self.attempts = attempts
@@ -114,6 +121,11 @@ class RacePurchase:
         self._blocked: Lane | None = None  # the arm whose free hand the next cell waits for
         widths = widths or [None] * len(arms)
         self.lanes = [Lane(name, width) for name, width in zip(arms, widths, strict=True)]
+        if cost_of is not None:
+            self.sampler = config.make_sampler(self.design, predictor=predictor)
+            self.sampler.weigh_costs()
+            self.purchase = Purchase(self.sampler, self.budget, cost=_NOTHING * self.budget.amount)
+            return
         self.sampler = config.make_sampler(
             self.design, budget=min(int(self.budget.amount), self.grid), predictor=predictor
         )
@@ -127,6 +139,16 @@ class RacePurchase:
                 f"--budget to {minimum} or more, give a smaller --batch, or race fewer models"
             )
         self.purchase = Purchase(self.sampler, self.budget, cost=attempts)
+
+    @property
+    def evaluations(self) -> int:
+        """That were paid for, by all arms."""
+        return int(sum(lane.evaluations for lane in self.lanes))
+
+    @property
+    def most_evaluations(self) -> int:
+        """That the budget buys at most; the grid, where it is money or tokens."""
+        return self.grid if self._cost_of is not None else int(self.budget.amount)
 
     @property
     def grid(self) -> int:
@@ -180,7 +202,11 @@ class RacePurchase:
         if cell.again:
             lane.flights[cell.key] = flight
         else:
-            self._tell(lane, Reading(flight.request, cell.value, float(cell.attempts), cell.error))
+            self._tell(
+                lane,
+                self._reading(arm, cell.key, flight, cell.value, cell.attempts, cell.error),
+                cell.attempts,
+            )
 
     def started(self, arm: int, key: Key) -> None:
         """The host works on this cell now."""
@@ -202,11 +228,12 @@ class RacePurchase:
             # reading cannot be taken back
             self.pay(arm, 1.0, RUN_AGAIN)
             return
-        self._tell(lane, Reading(flight.request, value, float(attempts), error))
+        self._tell(lane, self._reading(arm, key, flight, value, attempts, error), attempts)
 
     def pay(self, arm: int, cost: float, reason: str = UNANSWERED) -> None:
         """Calls were paid for beside those of the readings, and teach nothing."""
         self.lanes[arm].tally.lose(cost, reason)
+        self.lanes[arm].evaluations += cost
         self.purchase.pay(cost, reason)
 
     def pays(self, arm: int, cost: float) -> bool:
@@ -222,6 +249,13 @@ class RacePurchase:
         flight = self._land(lane, key)
         if flight is not None:
             self.purchase.abandon(flight.request)
+
+    def unaffordable(self, arm: int, key: Key) -> None:
+        """It was not asked, since what that can cost does not fit into what is left; nor is anything more."""
+        flight = self._land(self.lanes[arm], key)
+        if flight is not None:
+            self.purchase.withdraw(flight.request)
+        self.purchase.stop("budget used up")
 
     def leave(self, arm: int, reason: str) -> None:
         """Ask an arm nothing more: its task has ended. What it was running counts as paid."""
@@ -300,8 +334,15 @@ class RacePurchase:
             lane.running -= 1
         return flight
 
-    def _tell(self, lane: Lane, reading: Reading) -> None:
-        lane.tally.count(reading)
-        if reading.value is None and reading.cost > 0:
+    def _reading(
+        self, arm: int, key: Key, flight: Flight, value: float | None, attempts: int, error: str | None
+    ) -> Reading:
+        cost = float(attempts) if self._cost_of is None else self._cost_of(arm, key)
+        return Reading(flight.request, value, cost, error)
+
+    def _tell(self, lane: Lane, reading: Reading, attempts: int) -> None:
+        lane.tally.count(reading, attempts=attempts)
+        lane.evaluations += attempts
+        if reading.value is None and attempts:
             self._blocked = None  # what failed is asked again first
         self.purchase.tell(reading)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from evalbudget._version import __version__
-from evalbudget.budget import Budget, Ledger
+from evalbudget.budget import Budget, Ledger, Unit
 from evalbudget.design import Cell, Reading, Request
 from evalbudget.journal import Event, Header, Journal
 from evalbudget.run._journal_file import JournalFile
@@ -15,6 +15,9 @@ from evalbudget.sampler import Eligible, Sampler
 
 UNANSWERED = "cut off, or no reply that the host could read"
 """Why calls that were spent brought nothing that is read, under every host."""
+
+ABANDONED = "abandoned by the host"
+"""Why a request that was never sent has no score."""
 
 RUN_AGAIN = "run again by an operator: its first score counts"
 """Why a call that brought a score is not read."""
@@ -53,12 +56,17 @@ class Tally:
     unread: dict[str, float] = field(default_factory=dict)
     spent: float = 0.0
 
-    def count(self, reading: Reading) -> None:
-        """Take a reading in."""
+    def count(self, reading: Reading, *, attempts: float | None = None) -> None:
+        """Take a reading in.
+
+        Args:
+            reading: that came back.
+            attempts: calls that it took; None where a call costs 1. Without one nothing failed.
+        """
         self.spent += reading.cost
         if reading.value is not None:
             self.readings += 1
-        elif reading.cost > 0.0:
+        elif (reading.cost if attempts is None else attempts) > 0.0:
             self.failed += 1
             reason = reading.error or "no score"
             self.errors[reason] = self.errors.get(reason, 0) + 1
@@ -210,7 +218,7 @@ class Purchase:
 
     def abandon(self, request: Request) -> None:
         """The host gave a request up before it was sent: it cost nothing and taught nothing."""
-        self.tell(Reading(request, None, 0.0, "abandoned by the host"))
+        self.tell(Reading(request, None, 0.0, ABANDONED))
 
     def withdraw(self, request: Request) -> None:
         """It was not sent, since the budget does not pay for it: it waits for a run with a larger one."""
@@ -230,7 +238,9 @@ class Purchase:
         self.tally.lose(cost, reason, calls=calls)
 
     def _count(self, reading: Reading) -> None:
-        self.tally.count(reading)
+        # in money a call that was refused fails for nothing
+        free = self.ledger.budget.unit is not Unit.SCORES and reading.error != ABANDONED
+        self.tally.count(reading, attempts=1.0 if free else None)
         if self._learns:
             self.cost = max(self.cost, reading.cost)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from evalbudget.prices import Price, Usage
 from evalbudget.run import Bill, Hold
+from evalbudget_lm_eval.host.answers import Asked, key_of
 from evalbudget_lm_eval.host.billing import may_be_billed
 from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.local_usage import size_of_local, usage_of_local
@@ -37,14 +38,16 @@ class PaidCalls:
 
     Args:
         bill: that keeps the cap.
+        arm: whose cells they are, in a race.
 
     Attributes:
         owners: of the model's requests.
         stopped: whether nothing more is to be sent; asked while a call waits for others.
     """
 
-    def __init__(self, bill: Bill) -> None:
+    def __init__(self, bill: Bill, arm: str = "") -> None:
         self.bill = bill
+        self._prefix = f"{arm} " if arm else ""
         self.owners = Owners()
         self.stopped: Callable[[], bool] = lambda: False
         self._dearest_second: dict[str, float] = {}
@@ -65,6 +68,10 @@ class PaidCalls:
                 for name in names:
                     vars(lm).pop(name, None)
                 vars(lm).update(before)
+
+    def cost(self, asked: Asked) -> float:
+        """What a cell cost: its requests, its judges, and what was sent again or lost."""
+        return self.bill.of_sample(self._prefix + key_of(asked))
 
     def most_of(self, lm: Any, instance: Any) -> float:
         """What one of the host's requests costs at most, in units of the budget.
@@ -91,7 +98,8 @@ class PaidCalls:
         if certain and sum(bill.tariff.most(model, *size, seconds) for size in sizes) > bill.free:
             return []  # without a trace on the bill
         for size, owner in zip(sizes, owners, strict=True):
-            hold = bill.reserve(model, *size, sample=owner, role=role, seconds=seconds)
+            sample = self._prefix + owner if owner else NOBODY
+            hold = bill.reserve(model, *size, sample=sample, role=role, seconds=seconds)
             if hold is None:
                 for other in holds:
                     bill.release(other)

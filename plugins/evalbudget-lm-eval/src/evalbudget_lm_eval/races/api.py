@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,22 @@ from lm_eval.evaluator import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.races import RaceConfig, RacePurchase, leaderboard_of
+from evalbudget.races import Key, RaceConfig, RacePurchase, leaderboard_of
 from evalbudget_lm_eval.arms.arm import Arm, arms_of, check_arms, check_known, folder_of
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Stable
 from evalbudget_lm_eval.arms.metric import choose_metric
 from evalbudget_lm_eval.arms.one_task import own_tasks, settings_of
 from evalbudget_lm_eval.arms.settings import TASK, checked, every_pair
+from evalbudget_lm_eval.host.answers import Asked
+from evalbudget_lm_eval.races.forecast import foreseen
 from evalbudget_lm_eval.races.history import earlier_scores
+from evalbudget_lm_eval.races.money import RaceMoney
 from evalbudget_lm_eval.races.output import RaceResult, results_of, write_results
 from evalbudget_lm_eval.races.run import Progress, RaceRun
 from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
 from evalbudget_lm_eval.repeats.config import NO_JOURNAL
+from evalbudget_lm_eval.repeats.forecast import Foreseen
 from evalbudget_lm_eval.run.record import FOLDER, RACE, Record, digest_of
 
 _NOT_HOST = (
@@ -50,6 +54,7 @@ class Order:
             none.
         host: options of ``simple_evaluate``.
         tracker: arguments of the host's ``EvaluationTracker``.
+        dry_run: say what would be bought, and ask nobody.
     """
 
     arms: Sequence[Arm]
@@ -59,6 +64,7 @@ class Order:
     journal: str | None = None
     host: Mapping[str, Any] = field(default_factory=dict)
     tracker: Mapping[str, Any] = field(default_factory=dict)
+    dry_run: bool = False
 
 
 def race(
@@ -66,6 +72,8 @@ def race(
     task: Any,
     *,
     budget: str | int | None = None,
+    prices: str | Path | None = None,
+    risk: float | None = None,
     until_proved: bool = False,
     sampler: str | None = None,
     score: str | None = None,
@@ -92,7 +100,10 @@ def race(
     Args:
         arms: by name: ``"model:args"`` as on the command line, ``(model, args)`` or a model object.
         task: the host's name of a task or a group, a task's configuration or a task object.
-        budget: evaluations to buy, of all models together: ``5000``, ``"20x"`` for 20 per document, ``"5%"``.
+        budget: evaluations to buy, of all models together: ``5000``, ``"20x"`` for 20 per document, ``"5%"``;
+            or ``"$5"`` or ``"2Mtok"``, judges included.
+        prices: file of prices, for a budget in money.
+        risk: the accepted chance that the last calls exceed a budget in money or tokens.
         until_proved: go on until the best model is proved; the budget is then a cap, by default the whole
             grid.
         sampler: registered name of a sampler of models; default ``race``.
@@ -128,6 +139,8 @@ def race(
     _check_host(host)
     config = RaceConfig.of(
         budget=budget,
+        prices=None if prices is None else str(prices),
+        risk=risk,
         sampler=sampler,
         score=score,
         seed=seed,
@@ -166,15 +179,20 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
 
     Raises:
         EvalbudgetError: as :func:`race`.
+        Foreseen: it was only to be foreseen.
     """
     compared = Compared.of(task_manager, order.spec, order.config.score, order.host)
+    if order.dry_run:
+        raise Foreseen(foreseen(order.config, order.arms, compared))
     name, metric = compared.name, next(iter(compared.metrics.values()))
     own = _own_tasks(order, compared, task_manager)
     metrics = [own[arm.name][2] if arm.name in own else metric for arm in order.arms]
     record = Record.open(_journal(order, name), RACE, {"task": name, **settings_of(order.host)})
     stable: Stable | None = None
+    money: RaceMoney | None = None
     try:
         check_known(order.arms, record)
+        money = RaceMoney.of(order.config, order.arms, list(compared.tasks.values()), record)
         items = list(compared.items)
         predictor, notes = None, []
         if order.config.history is not None:
@@ -186,6 +204,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             items,
             widths=[len(items)] * len(order.arms),
             predictor=predictor,
+            cost_of=None if money is None else _costs(order, compared, own, money),
         )
         stable = Stable(
             list(order.arms),
@@ -199,15 +218,17 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             {arm: (its_name, spec) for arm, (its_name, spec, _) in own.items()},
         )
         with_own = {arm: (its_name, decides) for arm, (its_name, _, decides) in own.items()}
-        run = RaceRun(race, stable, compared, with_own, progress)
-        if race.purchase.ledger.spent:
-            known = f"{int(race.purchase.ledger.spent):,} evaluations were known"
+        run = RaceRun(race, stable, compared, with_own, progress, money)
+        if race.evaluations:
+            known = f"{race.evaluations:,} evaluations were known"
             notes.append(f"{known} from {record.path}; delete it to ask anew.")
         run.until_done()
         if run.calls != run.answers:
             notes.append(
                 f"{run.answers:,} documents were answered in {run.calls:,} calls, those of judges included."
             )
+        if money is not None:
+            notes.append(money.text)
         board = leaderboard_of(race, notes=notes)
         results = results_of(stable, race, board, metrics)
         write_results(stable, results, log_samples=bool(order.host.get("log_samples", True)))
@@ -216,7 +237,22 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     finally:
         if stable is not None:
             stable.close()
+        if money is not None:
+            money.bill.close()
         record.close()
+
+
+def _costs(
+    order: Order, compared: Compared, own: Mapping[str, tuple[str, Any, str]], money: RaceMoney
+) -> Callable[[int, Key], float]:
+    """What cells cost, in the race's terms."""
+
+    def cost(arm: int, key: Key) -> float:
+        name = order.arms[arm].name
+        task, doc_id = compared.items[key[0]]
+        return money.paid[name].cost(Asked(own[name][0] if name in own else task, doc_id, key[1] - 1))
+
+    return cost
 
 
 def _own_tasks(order: Order, compared: Compared, manager: TaskManager) -> dict[str, tuple[str, Any, str]]:

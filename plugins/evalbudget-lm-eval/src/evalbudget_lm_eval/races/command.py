@@ -12,7 +12,7 @@ from rich.console import Console
 
 from evalbudget.cli import check_target, write_text
 from evalbudget.cli.flags import options_of
-from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
+from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
@@ -58,7 +58,7 @@ _ARM = replace(
     metavar="NAME=MODEL:ARGS|KEY=VALUE",
 )
 _OF_HOST = {ARM.name: _ARM, SCORE.name: _SCORE}
-FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), KEEP, JOURNAL)
+FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), KEEP, JOURNAL, DRY_RUN)
 
 
 @click.command(
@@ -89,6 +89,7 @@ def _run(
     journal: str | None,
     sampler_options: tuple[str, ...],
     args: tuple[str, ...],
+    dry_run: bool = False,
     **given: Any,
 ) -> int:
     if json_path is not None:
@@ -106,6 +107,7 @@ def _run(
     from evalbudget_lm_eval.arms.settings import is_setting, parse_setting
     from evalbudget_lm_eval.races.api import Order, run_order
     from evalbudget_lm_eval.races.output import board_text
+    from evalbudget_lm_eval.repeats.forecast import Foreseen
 
     models = [parse_arm(text) for text in arms if not is_setting(text)]
     settings = [parse_setting(text) for text in arms if is_setting(text)]
@@ -113,10 +115,13 @@ def _run(
         check_arms(models)
     flags = read_flags(args, models, settings)
     check_arms(flags.arms)
-    order = Order(flags.arms, flags.task, config, keep, journal, flags.options, flags.tracker)
+    order = Order(flags.arms, flags.task, config, keep, journal, flags.options, flags.tracker, bool(dry_run))
     progress = RaceProgress(Console(stderr=True), monotonic)
     try:
         result = run_order(order, flags.manager, progress)
+    except Foreseen as ex:
+        click.echo(f"{ex.forecast}\n\nNo call was made.")
+        return 0
     except KeyboardInterrupt:
         progress.close()
         click.echo(f"interrupted{progress.so_far}; the same command goes on where it stopped", err=True)

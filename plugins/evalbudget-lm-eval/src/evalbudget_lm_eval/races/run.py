@@ -16,6 +16,7 @@ from evalbudget.run import without_secrets
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable
 from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.races.money import RaceMoney
 from evalbudget_lm_eval.run.record import RACE
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off
 from evalbudget_lm_eval.run.rounds import Rounds
@@ -44,6 +45,7 @@ class RaceRun:
         compared: tasks and documents.
         own: the task of arms that have one of their own, and its ``metric,filter``, by arm.
         progress: told how it goes; None for nobody.
+        money: the bill, where the budget is money or tokens.
 
     Raises:
         InvalidInputError: a recorded score is outside the range.
@@ -56,12 +58,14 @@ class RaceRun:
         compared: Compared,
         own: Mapping[str, tuple[str, str]],
         progress: Progress | None,
+        money: RaceMoney | None = None,
     ) -> None:
         self.race = race
+        self._money = money
         self.stable = stable
         self._progress = progress
         self._arms = [
-            _Arm(race, number, entrant, compared, own.get(entrant.arm.name))
+            _Arm(race, number, entrant, compared, own.get(entrant.arm.name), money)
             for number, entrant in enumerate(stable.entrants)
         ]
         race.replay({number: arm.known() for number, arm in enumerate(self._arms)})
@@ -107,8 +111,15 @@ class RaceRun:
         if arm.rounds is None:
             name = arm.entrant.arm.name
             seed = f"{self.race.config.seed} {name}"
-            arm.rounds = Rounds(primed, arm.entrant.kept, arm, arm=name, seed=seed)
-        arm.rounds.ask(cells)
+            paid = None if self._money is None else self._money.paid[name]
+            arm.rounds = Rounds(primed, arm.entrant.kept, arm, arm=name, seed=seed, paid=paid)
+        if self._money is None:
+            arm.rounds.ask(cells)
+        else:
+            lane = self.race.lanes[arm.number]
+            name, rounds = arm.entrant.arm.name, arm.rounds
+            left = self._money.ask(name, primed, rounds, cells, lambda: lane.left is None)
+            arm.unaffordable(left)
 
 
 @dataclass(slots=True, eq=False)
@@ -120,6 +131,7 @@ class _Arm:
     entrant: Entrant
     compared: Compared
     own: tuple[str, str] | None
+    money: RaceMoney | None = None
     rounds: Rounds | None = None
     answers: int = 0
     calls: int = 0
@@ -135,8 +147,11 @@ class _Arm:
     def known(self) -> list[KnownCell]:
         """What earlier runs bought."""
         kept = self.entrant.kept
-        count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[RACE]))
-        self.race.pay(self.number, kept.unanswered)
+        if self.money is None:
+            count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[RACE]))
+            self.race.pay(self.number, kept.unanswered)
+        elif kept.under_way:  # the bill has what was cut off
+            kept.stop("killed")
         found = []
         for one in kept.bought:
             value, error = (None, one.error) if one.answer is None else self._value(one.answer)
@@ -152,6 +167,8 @@ class _Arm:
         self._fail(asked, _brief(error), alone=not paid)  # cut off or asked by itself: it is an attempt
 
     def pays(self, calls: int) -> bool:
+        if self.money is not None:
+            return True  # the bill has them
         if calls > self.race.purchase.ledger.free:
             return False
         self.race.pay(self.number, calls)
@@ -166,7 +183,7 @@ class _Arm:
 
     def unaffordable(self, cells: Sequence[Asked]) -> None:
         for asked in cells:
-            self.race.abandoned(self.number, self._key(asked))
+            self.race.unaffordable(self.number, self._key(asked))
 
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
         tally = self.race.lanes[self.number].tally

@@ -12,7 +12,7 @@ from typing import Any
 from evalbudget.budget import shown_amount
 from evalbudget.errors import BudgetError, JournalError
 from evalbudget.run import Bill, Purchase
-from evalbudget_lm_eval.host.answers import Asked, key_of
+from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
@@ -30,7 +30,7 @@ class Money:
         bill: that keeps the cap.
         models: the host's objects, the evaluated model first.
         call: what one call of the model costs at most, over all documents.
-        answer: what the requests of one answer do, without judges.
+        answer: what the requests of one answer do, without judges; None where the model is not asked.
 
     Attributes:
         bill: that keeps the cap.
@@ -38,52 +38,34 @@ class Money:
         paid: stands before the calls.
     """
 
-    def __init__(self, bill: Bill, models: Sequence[Any], call: float, answer: float) -> None:
+    def __init__(self, bill: Bill, models: Sequence[Any], call: float, answer: float | None) -> None:
         self.bill = bill
         self.call = call
         self.paid = PaidCalls(bill)
         self._models = models
         self._answer = answer
 
-    @classmethod
-    def of(
-        cls, config: Config, primed: PrimedTasks, record: Record, *, asks_model: bool = True
-    ) -> Money | None:
-        """The bill beside a run's record; None where the budget counts scores.
-
-        Args:
-            config: what the user asked for.
-            primed: the tasks.
-            record: of the run.
-            asks_model: the model itself is asked, not only its judges.
+    def on_file(self, record: Record) -> Money:
+        """The same, kept beside a run's record where that is kept.
 
         Raises:
-            BudgetError: a model has no price, nothing limits its replies, or the cap is below one call.
-            JournalError: the record was begun with a budget of another kind, or its bill cannot be read.
+            JournalError: the record was begun with a budget in scores, or its bill cannot be read.
         """
-        path = None if record.path is None else bill_path(record.path)
         bought = record.journal is not None and record.journal.journal.spent > 0
-        if config.in_scores:
-            if path is not None and path.exists():
-                raise JournalError(
-                    f"{record.path} was begun with a budget in money or tokens ({path}), and this one counts "
-                    "scores; go on with money, or choose another --journal"
-                )
-            return None
-        if path is not None and bought and not path.exists():
-            raise JournalError(
-                f"{record.path} has no bill ({path}): it was begun with a budget in scores, or the bill was "
-                "moved; what it cost is not known. Choose another --journal"
-            )
-        found = cls.checked(config, primed, asks_model=asks_model)
-        if path is not None:
-            bill = Bill.on_file(path, found.bill.cap, found.bill.tariff, risk=config.risk)
-            return cls(bill, found._models, found.call, found._answer)
-        return found
+        path = bill_beside(record, in_scores=False, bought=bought)
+        if path is None:
+            return self
+        bill = Bill.on_file(path, self.bill.cap, self.bill.tariff, risk=self.bill.risk)
+        return Money(bill, self._models, self.call, self._answer)
 
     @classmethod
     def checked(cls, config: Config, primed: PrimedTasks, *, asks_model: bool = True) -> Money:
         """A bill that nothing is on yet, and that is kept nowhere.
+
+        Args:
+            config: what the user asked for.
+            primed: the tasks.
+            asks_model: the model itself is asked, not only its judges.
 
         Raises:
             BudgetError: a model has no price, nothing limits its replies, or the cap is below one call.
@@ -95,7 +77,7 @@ class Money:
         models = [*([primed.lm] if asks_model else []), *judges_of(primed)]
         tariff.check(map(short_name, models))
         bill = Bill(budget, tariff, risk=config.risk)
-        call, answer = _dearest(PaidCalls(bill), primed, documents) if asks_model else (0.0, 0.0)
+        call, answer = _dearest(PaidCalls(bill), primed, documents) if asks_model else (0.0, None)
         least = {short_name(primed.lm): call} if asks_model else {}
         for name, judge in judges.items():  # without what it is told
             least[name] = max(
@@ -121,7 +103,7 @@ class Money:
 
     def cost(self, asked: Asked) -> float:
         """What a cell cost: its requests, its judges, and what was sent again or lost."""
-        return self.bill.of_sample(key_of(asked))
+        return self.paid.cost(asked)
 
     def size(self, n: int, purchase: Purchase) -> int:
         """How many of n cells to ask: no more than what is left is likely to buy.
@@ -130,7 +112,7 @@ class Money:
         buys.
         """
         free = self.bill.free
-        if self._answer and not is_api(self._models[0]):
+        if self._answer is not None and not is_api(self._models[0]):
             seconds = self.paid.seconds_of(short_name(self._models[0]))
             price = self.paid.price_of(short_name(self._models[0]))
             timed = price is not None and price.second > 0
@@ -156,6 +138,7 @@ class Money:
             "unit": self.bill.cap.unit.value,
             "costs": [asdict(row) for row in self.bill.rows],
             "wasted": self.wasted(purchase),
+            "over": self.bill.over,
         }
 
 
@@ -169,6 +152,33 @@ def judges_of(primed: PrimedTasks) -> list[Any]:
 def bill_path(record: Path) -> Path:
     """Of the bill beside a record."""
     return record.with_name(f"{record.stem}.bill.jsonl")
+
+
+def bill_beside(record: Record, *, in_scores: bool, bought: bool) -> Path | None:
+    """Where the bill of a record is; None where nothing is recorded.
+
+    Args:
+        record: of the run or the race.
+        in_scores: the budget counts scores.
+        bought: it has answers already.
+
+    Raises:
+        JournalError: the record was begun with a budget of another kind, or its bill is gone.
+    """
+    if record.path is None:
+        return None
+    path = bill_path(record.path)
+    if in_scores and path.exists():
+        raise JournalError(
+            f"{record.path} was begun with a budget in money or tokens ({path}), and this one counts "
+            "scores; go on with money, or choose another --journal"
+        )
+    if not in_scores and bought and not path.exists():
+        raise JournalError(
+            f"{record.path} has no bill ({path}): it was begun with a budget in scores, or the bill was "
+            "moved; what it cost is not known. Choose another --journal"
+        )
+    return path
 
 
 def _dearest(

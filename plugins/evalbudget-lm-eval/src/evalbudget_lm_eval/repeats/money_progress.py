@@ -69,7 +69,7 @@ class MoneyProgress:
         elapsed, bought = time.monotonic() - self._began, bill.spent - self._first
         if elapsed >= _SOON and bought > 0:
             left = (bill.cap.amount - bill.spent) * elapsed / bought
-            found += f", {shown_amount(bought / elapsed * 60, unit)} a minute, {_long(left)} left at most"
+            found += f", {shown_amount(bought / elapsed * 60, unit)} a minute, about {_long(left)} left"
         return found
 
     @property

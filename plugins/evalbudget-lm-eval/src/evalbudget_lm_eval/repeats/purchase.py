@@ -16,7 +16,7 @@ from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.judges.readings import why_missing
 from evalbudget_lm_eval.repeats.config import Config
-from evalbudget_lm_eval.repeats.money import Money
+from evalbudget_lm_eval.repeats.money import Money, bill_beside
 from evalbudget_lm_eval.run.record import RUN, Record
 
 USED_UP = "budget used up"
@@ -62,12 +62,15 @@ class RepeatPurchase:
             Design(items=tuple(f"{name}:{doc}" for name, doc in self.documents)),
             budget=int(budget.amount * len(costs) / sum(costs)) if config.in_scores else None,
         )
-        if not config.in_scores and hasattr(self.sampler, "weigh_costs"):
+        if not config.in_scores:
             self.sampler.weigh_costs()
-        self.money: Money | None = None
+        self.money = None if config.in_scores else Money.checked(config, primed, asks_model=asks_model)
         self.record = Record.open(path, RUN, run, self.sampler)
         try:
-            self.money = Money.of(config, primed, self.record, asks_model=asks_model)
+            if self.money is None:
+                bill_beside(self.record, in_scores=True, bought=False)
+            else:
+                self.money = self.money.on_file(self.record)
         except BaseException:
             self.record.close()
             raise

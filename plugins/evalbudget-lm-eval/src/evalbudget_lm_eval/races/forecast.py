@@ -1,0 +1,41 @@
+"""``--dry_run`` of a race: what is known of it before a model is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalbudget import Design
+from evalbudget.races import RaceConfig, RacePurchase
+from evalbudget.run import Forecast
+from evalbudget_lm_eval.arms.arm import Arm
+from evalbudget_lm_eval.arms.compared import Compared
+from evalbudget_lm_eval.judges.filter import check_judges
+from evalbudget_lm_eval.races.money import checked_prices
+
+
+def foreseen(config: RaceConfig, arms: Sequence[Arm], compared: Compared) -> Forecast:
+    """What a race would buy; models are loaded when they are first asked, so a call's price is not known.
+
+    Raises:
+        EvalbudgetError: what the race would refuse before it loads a model.
+    """
+    items, names = list(compared.items), [arm.name for arm in arms]
+    for task in compared.tasks.values():
+        check_judges(task)
+    if config.in_scores:
+        race = RacePurchase(config, names, items)
+        budget, most = race.budget, min(int(race.budget.amount), race.grid)
+        minimum = race.sampler.minimum_readings
+    else:
+        budget, _ = checked_prices(config, arms, list(compared.tasks.values()))
+        minimum = config.make_sampler(Design(items=tuple(items), models=tuple(names))).minimum_readings
+        most = len(items) * len(names)
+    return Forecast(
+        task=compared.name,
+        model=", ".join(names),
+        sampler=config.sampler,
+        items=len(items),
+        budget=budget,
+        minimum=minimum,
+        most=most,
+    )
