@@ -83,10 +83,10 @@ class PaidModel(ModelAPI):
 
     async def generate(
         self,
-        input: list[ChatMessage],
+        input: list[ChatMessage],  # noqa: A002
         tools: Any,
         tool_choice: Any,
-        config: GenerateConfig,  # noqa: A002
+        config: GenerateConfig,
     ) -> ModelOutput:
         till = self._till
         till.at_once += 1

@@ -5,23 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from evalbudget.prices import Price, Usage
-from loopback import Served, Server
+from loopback import Server
 
 PRICE = Price(input=10.0, output=100.0)
 PRICE_LINE = "openai-api/here/*: {input: 10, output: 100}\n"
 
 
 class PaidServer(Server):
-    """Counts a third of the bytes that it reads, and any number of tokens up to ``max_tokens`` for a reply."""
+    """Counts a third of what it reads, and any number of tokens up to ``max_tokens`` for a reply."""
 
     @property
     def cost(self) -> float:
         """Of all calls that were served, read or not, in dollars."""
         return sum(PRICE.cost(_usage(one.body)) for one in self.served if one.billed)
-
-    def most(self, of: Served) -> float:
-        """What a client can know that this call costs at most."""
-        return PRICE.most(len(str(of.body)), int(of.body["max_tokens"]))
 
     def _completion(self, path: str, body: dict[str, Any], instead: str | None) -> dict[str, Any]:
         said, usage = super()._completion(path, body, instead), _usage(body)

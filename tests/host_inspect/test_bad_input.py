@@ -250,7 +250,7 @@ def test_the_tasks_own_arguments_may_be_named_like_ours(run: Any, tmp_path: Path
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--budget", "$5"], "counted in usd"),
+        (["--budget", "$5"], "no price is known for simulated/w, simulated/j"),
         (["--sampler", "uniform"], "--sampler needs a --budget"),
         (["--sampler-option", "levels=3"], "--sampler-option needs a --budget"),
         (["--budget", "40", "--sampler", "unifrm"], "Did you mean 'uniform'"),

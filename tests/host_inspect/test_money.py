@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from inspect_ai import Task
-from inspect_ai.model import GenerateConfig, ModelCost, ModelInfo, get_model, set_model_info
+from inspect_ai.model import CachePolicy, GenerateConfig, ModelCost, ModelInfo, get_model, set_model_info
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 from tests.host_inspect.paid_model import Till, judged_by, paid_model, self_rated, tills
 
@@ -161,11 +161,12 @@ def test_a_reply_from_the_cache_costs_nothing(
     make_task: Any, run: Any, diagnostics: Any, till: Till, prices: str, monkeypatch: Any, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
-    task = _ask(make_task, solver=generate(cache=True))
+    task = _ask(make_task, solver=generate(cache=CachePolicy(per_epoch=False)))
     log = run(budgeted(task, budget="$1", prices=prices, sampler="uniform"), model=_paid(), limit=2)
     ours = diagnostics(log, "self_rated")
     assert ours["spent"] == pytest.approx(till.total)
-    assert ours["stop_reason"].startswith("budget used up") or "cost nothing" in ours["stop_reason"]
+    assert till.calls("w") == 2
+    assert ours["stop_reason"] == "the last 100 readings cost nothing; give the budget in scores"
 
 
 def _refusal(run: Any, task: Task, **options: Any) -> str:
