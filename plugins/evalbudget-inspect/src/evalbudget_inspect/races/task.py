@@ -10,7 +10,7 @@ from inspect_ai import Task, task_with
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.races import RaceConfig
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
@@ -105,6 +105,19 @@ def race(
     return [one_arm(each, config, base=base, label=label, labels=labels) for label, each in tasks.items()]
 
 
+def refuse_money(config: RaceConfig) -> None:
+    """Races on inspect count scores.
+
+    Raises:
+        BudgetError: this one has a budget in money or tokens.
+    """
+    if not config.in_scores:
+        raise BudgetError(
+            f"a race on inspect counts scores, and --budget {config.budget} is in {config.unit.value}; write "
+            "a number of scores (5000), or scores per item (20x)"
+        )
+
+
 def name_of_arm(task: str, label: str) -> str:
     """The name of a setting's task, in logs."""
     return f"{task}-{label}"
@@ -129,6 +142,7 @@ def one_arm(
         labels: of all versions, by the names of their tasks.
         arguments: whatever else tells this race from others with the same names.
     """
+    refuse_money(config)
     scorers = check_task(task, "raced")
     names = scorer_names(scorers)
     deciding = name, key = driving_score(config.score, names)
