@@ -104,7 +104,7 @@ def test_calls_that_bring_no_reply_and_retries_of_samples_are_on_the_bill(
     assert row["calls"] == till.calls("w")
     assert row["unknown"] > 0  # no reply: each counts as the most that it can cost
     assert row["unknown_cost"] < ours["spent"]
-    assert 0 < ours["wasted"] < ours["spent"]
+    assert 0 <= ours["wasted"] < ours["spent"]
 
 
 @pytest.mark.parametrize("said", ["missing", "nothing", "negative"])
@@ -121,10 +121,10 @@ def test_usage_that_is_missing_or_wrong_counts_at_the_worst_and_is_said(
 
 
 def test_tokens_need_no_prices(make_task: Any, run: Any, diagnostics: Any, till: Till) -> None:
-    log = run(budgeted(_ask(make_task), budget="9ktok"), model=_paid(), max_samples=4)
+    log = run(budgeted(_ask(make_task), budget="3ktok"), model=_paid(max_tokens=5), max_samples=4)
     ours = diagnostics(log, "self_rated")
-    assert till.tokens == ours["spent"] <= 9000
-    assert ours["spent"] >= 0.97 * 9000
+    assert till.tokens == ours["spent"] <= 3000
+    assert ours["spent"] >= 0.97 * 3000
     assert ours["unit"] == "tokens"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -121,6 +122,8 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
         raise BudgetError(
             f"{said} needs a --budget; write a number of scores (2000) or scores per item (20x)"
         )
+    if ours.get("prices"):
+        ours = {**ours, "prices": str(Path(ours["prices"]).resolve())}
     share, dry = ours.pop("share", False), ours.pop(DRY_RUN.name, False)
     config = Config.of(**{"budget": None, **ours})  # refuse bad values before inspect starts
     command = host_cli.commands[name]

@@ -318,7 +318,7 @@ def _bracket(model: Model) -> None:
         return result
 
     settled.__dict__["is_settled"] = True
-    api.generate, api.compact = settled, compacted  # type: ignore[method-assign]
+    api.__dict__.update(generate=settled, compact=compacted)
 
 
 async def _sending(call: _Call, ask: Callable[..., Any], *given: Any, **named: Any) -> Any:

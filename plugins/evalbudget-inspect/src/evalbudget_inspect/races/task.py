@@ -32,6 +32,8 @@ def race(
     task: Factory | Mapping[str, Factory],
     *,
     budget: str | int | None = None,
+    prices: str | None = None,
+    risk: float | None = None,
     sampler: str | None = None,
     score: str | None = None,
     seed: int | None = None,
@@ -55,6 +57,8 @@ def race(
             by name, which race each other: prompts, tools, or whatever else differs. Their items must have
             the same ids.
         budget: evaluations to buy, of all models together: ``5000``, or ``"20x"`` for 20 per item.
+        prices: for budgets in money, which races on inspect do not take yet.
+        risk: as well.
         sampler: registered name of a sampler of models; default ``race``. ``uniform`` gives all models the
             same items.
         score: the scorer that decides, ``name`` or ``name.key``; default the first.
@@ -81,6 +85,8 @@ def race(
     """
     config = RaceConfig.of(
         budget=budget,
+        prices=prices,
+        risk=risk,
         sampler=sampler,
         score=score,
         seed=seed,
