@@ -109,7 +109,7 @@ def test_shuffle_without_a_seed(tmp_path: Path) -> None:
     ("options", "error", "part"),
     [
         ({"budget": None}, BudgetError, "needs a budget"),
-        ({"budget": "$5"}, BudgetError, "counted in usd"),
+        ({"budget": "$5"}, BudgetError, "counts scores, and --budget $5 is in usd"),
         ({"sampler": "eb-bernstein"}, UnknownNameError, "sampler of models"),
         ({"sampler": "ucbe"}, UnknownNameError, "'ucb-e'"),
         ({"bach": 3}, UnknownNameError, "'batch'"),

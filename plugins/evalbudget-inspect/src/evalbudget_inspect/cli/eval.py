@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from evalbudget.audits.flags import FLAGS as AUDITS
 from evalbudget.budget import Budget, Unit, shown_amount
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.flags import JSON, SAMPLER_OPTION, sampler_options
+from evalbudget.flags import DRY_RUN, JSON, SAMPLER_OPTION, sampler_options
 from evalbudget.judges.flags import FLAGS as JUDGES
 from evalbudget.races.flags import BATCH
 from evalbudget.races.flags import FLAGS as RACES
@@ -44,7 +45,7 @@ def budgeted_command(name: str) -> click.Command:
         epilog=_EXAMPLES.format(name=name),
         help=f"inspect {name} under a budget: a sampler decides how often each item is asked.",
     )
-    @options_of((FLAGS[0], SHARE, *FLAGS[1:]))
+    @options_of((FLAGS[0], SHARE, DRY_RUN, *FLAGS[1:]))
     @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[TASK] [INSPECT'S FLAGS]...")
     def command(args: tuple[str, ...], **given: Any) -> None:
         sys.exit(_run(name, args, **given))
@@ -68,6 +69,8 @@ def _run(name: str, args: Sequence[str], **given: Any) -> int:
     ours = {**typed, **options}
     if not ours:
         return run_host([name, *args])
+    if set(ours) == {DRY_RUN.name}:
+        raise BudgetError("--dry-run says what a budget would buy; add --budget")
     other = _of_another_kind(name, args, given["sampler"], ours)
     return _repeat(name, args, ours) if other is None else other
 
@@ -79,7 +82,7 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
     what = "repeats" if sampler is None else plugins().question(sampler)
     if what == "repeats":
         return None
-    for flag in (SHARE, REPEAT, *JUDGES):
+    for flag in (SHARE, DRY_RUN, REPEAT, *JUDGES):
         if flag.name in ours:
             raise InvalidInputError(
                 f"{flag.option} is for repeats of one model's items, not for {what}; drop it"
@@ -119,7 +122,9 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
         raise BudgetError(
             f"{said} needs a --budget; write a number of scores (2000) or scores per item (20x)"
         )
-    share = ours.pop("share", False)
+    if ours.get("prices"):
+        ours = {**ours, "prices": str(Path(ours["prices"]).resolve())}
+    share, dry = ours.pop("share", False), ours.pop(DRY_RUN.name, False)
     config = Config.of(**{"budget": None, **ours})  # refuse bad values before inspect starts
     command = host_cli.commands[name]
     parsed = parse(command, args)
@@ -132,6 +137,14 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
             parts = shares(config, specs, models, parsed)
         elif len(specs) * len(models) > 1:  # a cap on money is one for the whole command
             parts = shares_of_money(config, specs, models, parsed)
+    if dry and "--help" not in args:
+        from evalbudget_inspect.repeats.dry_run import forecasts
+
+        found = forecasts(ours, tasks_among(parsed["tasks"]), models, parsed, parts)
+        if parts is not None:
+            click.echo(f"evalbudget: {_shared(parts, len(models))}\n")
+        click.echo("\n\n".join(map(str, found)))
+        return 0
     runs = host_arguments(command, args, ours, budgets=parts)
     if parts is not None:
         click.echo(f"evalbudget: {_shared(parts, len(models))}", err=True)

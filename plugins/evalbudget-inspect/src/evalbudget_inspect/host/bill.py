@@ -83,7 +83,7 @@ class _Call:
 
     def compacted(self, usage: ModelUsage | None, seconds: float) -> None:
         """The messages were shortened."""
-        self._settle(None if usage is None else _counted(usage, seconds))
+        self._settle(None if usage is None else counted(usage, seconds))
 
     def _settle(self, usage: Usage | None) -> None:
         bill, bound = self.account.bill, self.hold.bound
@@ -318,7 +318,7 @@ def _bracket(model: Model) -> None:
         return result
 
     settled.__dict__["is_settled"] = True
-    api.generate, api.compact = settled, compacted  # type: ignore[method-assign]
+    api.__dict__.update(generate=settled, compact=compacted)
 
 
 async def _sending(call: _Call, ask: Callable[..., Any], *given: Any, **named: Any) -> Any:
@@ -352,13 +352,14 @@ def _usage(output: ModelOutput, seconds: float) -> Usage | None:
     """As far as it can be right: a call reads something, and a reply that says something has tokens."""
     if output.usage is None:
         return None
-    usage = _counted(output.usage, seconds)
+    usage = counted(output.usage, seconds)
     if usage.input + usage.cached + usage.written <= 0:
         return None
     return None if usage.output <= 0 and not output.empty and output.completion else usage
 
 
-def _counted(usage: ModelUsage, seconds: float) -> Usage:
+def counted(usage: ModelUsage, seconds: float) -> Usage:
+    """What the host says of calls, as prices go by it."""
     cached, written = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
     # some providers leave reasoning out of the output, and none out of the total
     rest = usage.total_tokens - usage.input_tokens - cached - written

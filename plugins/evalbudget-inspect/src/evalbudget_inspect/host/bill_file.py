@@ -14,8 +14,11 @@ from evalbudget.run import Bill
 from evalbudget_inspect.host.attempt_notes import folder_of
 from evalbudget_inspect.host.current_run import Run
 
+_bills: dict[Path, Bill] = {}
+"""Those begun by this process."""
 
-def open_bill(run: Run, cap: Budget, tariff: Tariff, *, risk: float, key: str | None = None) -> Bill:
+
+def open_bill(run: Run, cap: Budget, tariff: Tariff, *, risk: float) -> Bill:
     """Begin the bill of a run, or go on with that of its earlier attempts.
 
     Args:
@@ -23,7 +26,6 @@ def open_bill(run: Run, cap: Budget, tariff: Tariff, *, risk: float, key: str | 
         cap: in money or tokens.
         tariff: what calls cost.
         risk: as in :class:`~evalbudget.run.Bill`.
-        key: of runs that share a bill; None for the run's own.
 
     Raises:
         BudgetError: its folder is none of this machine, or an earlier attempt was made without a bill.
@@ -31,17 +33,21 @@ def open_bill(run: Run, cap: Budget, tariff: Tariff, *, risk: float, key: str | 
     """
     if not run.log_location:
         return Bill(cap, tariff, risk=risk)
-    key = run.spec.task_id if key is None else key
+    key = run.spec.task_id
     path = bill_path(folder_of(run.log_location), key)
     if not path.exists() and isinstance(run.earlier, str):
-        before = bill_path(folder_of(run.earlier), key)
-        if not before.exists():
+        earlier = bill_path(folder_of(run.earlier), key)
+        if not earlier.exists():
             raise BudgetError(
                 f"this run goes on from {run.earlier}, and the bill of what it paid is not beside it "
-                f"({before}). Put it back, or begin anew"
+                f"({earlier}). Put it back, or begin anew"
             )
-        shutil.copyfile(before, path)
-    return Bill.on_file(path, cap, tariff, risk=risk)
+        shutil.copyfile(earlier, path)
+    before = _bills.pop(path, None)
+    if before is not None:  # of a task that the host tries again within one run
+        before.close()
+    _bills[path] = bill = Bill.on_file(path, cap, tariff, risk=risk)
+    return bill
 
 
 def bill_path(folder: str, key: str) -> Path:

@@ -67,8 +67,8 @@ def output_at_most(model: str, config: GenerateConfig, price: Price | None) -> i
         raise BudgetError(
             f"nothing limits the length of replies of {model}, so that no budget in money or tokens can be "
             "kept. Limit them: --max-tokens for the model that is evaluated, --model-role "
-            f"'grader={{model: {model}, max_tokens: 1000}}' for one with a role, or max_output in its line of "
-            "the file of --prices"
+            f"'grader={{model: {model}, max_tokens: 1000}}' for one with a role, or max_output in its line "
+            "of the file of --prices"
         )
     return one * max(1, config.num_choices or 1, config.best_of or 1)
 

@@ -10,7 +10,7 @@ from inspect_ai import Task, task_with
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.races import RaceConfig
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
@@ -32,6 +32,8 @@ def race(
     task: Factory | Mapping[str, Factory],
     *,
     budget: str | int | None = None,
+    prices: str | None = None,
+    risk: float | None = None,
     sampler: str | None = None,
     score: str | None = None,
     seed: int | None = None,
@@ -55,6 +57,8 @@ def race(
             by name, which race each other: prompts, tools, or whatever else differs. Their items must have
             the same ids.
         budget: evaluations to buy, of all models together: ``5000``, or ``"20x"`` for 20 per item.
+        prices: for budgets in money, which races on inspect do not take yet.
+        risk: as well.
         sampler: registered name of a sampler of models; default ``race``. ``uniform`` gives all models the
             same items.
         score: the scorer that decides, ``name`` or ``name.key``; default the first.
@@ -81,6 +85,8 @@ def race(
     """
     config = RaceConfig.of(
         budget=budget,
+        prices=prices,
+        risk=risk,
         sampler=sampler,
         score=score,
         seed=seed,
@@ -103,6 +109,19 @@ def race(
     base = next(iter(tasks.values())).name
     labels = {name_of_arm(base, label): label for label in tasks}
     return [one_arm(each, config, base=base, label=label, labels=labels) for label, each in tasks.items()]
+
+
+def refuse_money(config: RaceConfig) -> None:
+    """Races on inspect count scores.
+
+    Raises:
+        BudgetError: this one has a budget in money or tokens.
+    """
+    if not config.in_scores:
+        raise BudgetError(
+            f"a race on inspect counts scores, and --budget {config.budget} is in {config.unit.value}; write "
+            "a number of scores (5000), or scores per item (20x)"
+        )
 
 
 def name_of_arm(task: str, label: str) -> str:
@@ -129,6 +148,7 @@ def one_arm(
         labels: of all versions, by the names of their tasks.
         arguments: whatever else tells this race from others with the same names.
     """
+    refuse_money(config)
     scorers = check_task(task, "raced")
     names = scorer_names(scorers)
     deciding = name, key = driving_score(config.score, names)

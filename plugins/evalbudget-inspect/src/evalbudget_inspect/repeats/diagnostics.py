@@ -41,6 +41,7 @@ def asked_for(config: Config, score: str, beside: Sequence[str] = ()) -> dict[st
         "score_range": list(config.score_range) if config.score_range else None,
         **({"estimators": list(config.estimators)} if config.estimators else {}),
         "seed": config.seed,
+        **({} if config.in_scores else {"prices": config.prices, "risk": config.risk}),
         "options": json.loads(json.dumps(dict(config.options), default=str)),
     }
     if config.panel is not None:

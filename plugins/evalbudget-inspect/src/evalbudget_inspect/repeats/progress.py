@@ -58,8 +58,13 @@ _OFTEN = 1.0
 """Seconds between two lines of what is spent."""
 
 
-def show_spending(account: Account) -> None:
-    """Have the host's display say what is spent, promised and left, and how fast that goes."""
+def show_spending(account: Account, name: str) -> None:
+    """Have the host's display say what is spent, promised and left, and how fast that goes.
+
+    Args:
+        account: that pays.
+        name: of the run.
+    """
     bill = account.bill
     begun, before, said = monotonic(), bill.spent, 0.0
 
@@ -76,7 +81,7 @@ def show_spending(account: Account) -> None:
         if spent > 0:
             rate = spent / max(now - begun, 1e-9)
             text += f", {shown_amount(60 * rate, unit)} a minute, {_time(bill.free / rate)} left"
-        display_counter("Spent", text)
+        display_counter(name, text)
 
     account.spends = show
 

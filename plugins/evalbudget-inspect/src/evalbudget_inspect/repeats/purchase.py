@@ -187,7 +187,7 @@ class RepeatPurchase:
         if self.bill is None:
             return
         self.purchase.ledger.spent = self.bill.spent
-        if self._free >= max(100, _FREE * self.n_items):
+        if self.purchase.stopped is None and self._free >= max(100, _FREE * self.n_items):
             self.purchase.stop(f"the last {self._free:,} readings cost nothing; give the budget in scores")
 
     def pays(self, samples: float) -> bool:

@@ -387,7 +387,7 @@ class BudgetedSource(SampleSource):
         if serving.account is None:
             pay_by(run.attempt, book.pays)
         else:
-            show_spending(serving.account)
+            show_spending(serving.account, f"{spec.task}, {spec.model}")
         note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
 

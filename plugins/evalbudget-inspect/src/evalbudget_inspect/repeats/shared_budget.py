@@ -99,8 +99,8 @@ def _loaded(
         raise InvalidInputError(
             f"{what} cannot tell the runs of a --run-config; name task and models by flags"
         )
-    tasks = [load_alone(spec, _arguments(parsed), models[0]) for spec in specs]
-    return tasks, [_items(task, parsed) for task in tasks]
+    tasks = [load_alone(spec, arguments_in(parsed), models[0]) for spec in specs]
+    return tasks, [items_of(task, parsed) for task in tasks]
 
 
 def _total(budget: str | int | None) -> int:
@@ -113,11 +113,17 @@ def _total(budget: str | int | None) -> int:
         ) from None
 
 
-def _arguments(parsed: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_in(parsed: Mapping[str, Any]) -> dict[str, Any]:
+    """The task's own arguments."""
     return parse_cli_config(parsed.get("t") or (), parsed.get("task_config"))
 
 
-def _items(task: Task, parsed: Mapping[str, Any]) -> int:
+def items_of(task: Task, parsed: Mapping[str, Any]) -> int:
+    """How many items a task has under the host's limits.
+
+    Raises:
+        InvalidInputError: none, or a limit is none.
+    """
     for number, sample in enumerate(task.dataset):
         if sample.id is None:  # as inspect would number them
             sample.id = number + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from inspect_ai import Task, task_with
@@ -117,7 +118,7 @@ def budgeted(
         options |= both
     config = Config.of(
         budget=budget,
-        prices=prices,
+        prices=None if prices is None else str(Path(prices).resolve()),
         risk=risk,
         sampler=sampler,
         repeat=repeat,

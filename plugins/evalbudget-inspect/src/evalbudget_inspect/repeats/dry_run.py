@@ -1,0 +1,163 @@
+"""``--dry-run``: what the runs of a command would buy, and what would be refused, without any call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+from inspect_ai import Task
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from inspect_ai.model import ChatMessageUser, GenerateConfig
+
+from evalbudget import Design
+from evalbudget.budget import Budget, Unit, shown_amount
+from evalbudget.errors import BudgetError
+from evalbudget.prices import Tariff
+from evalbudget.run import Forecast
+from evalbudget_inspect.host.bill import counted, host_price
+from evalbudget_inspect.host.call_bounds import input_at_most, output_at_most
+from evalbudget_inspect.host.models_asked import models_of_scorers
+from evalbudget_inspect.host.tasks import load_alone
+from evalbudget_inspect.repeats.config import Config
+from evalbudget_inspect.repeats.purchase import least_of
+from evalbudget_inspect.repeats.shared_budget import arguments_in, items_of
+from evalbudget_inspect.repeats.task import budgeted
+
+_MOST_LOGS = 50
+"""Looked into, the newest first."""
+
+
+def forecasts(
+    ours: Mapping[str, Any],
+    specs: Sequence[str],
+    models: Sequence[str],
+    parsed: Mapping[str, Any],
+    parts: Mapping[str, int | str] | None,
+) -> list[Forecast]:
+    """One for each run; tasks are loaded and adapted, models are not.
+
+    Args:
+        ours: what the user asked for.
+        specs: of the tasks.
+        models: that every task runs with.
+        parsed: what the host makes of the other arguments.
+        parts: budgets of the runs of each task, by its spec, where they share one.
+
+    Raises:
+        EvalbudgetError: a run would be refused.
+    """
+    found = []
+    for spec in specs:
+        given = {**ours, **({} if parts is None else {"budget": parts[spec]})}
+        for model in models:
+            task = load_alone(spec, arguments_in(parsed), model)
+            items = items_of(task, parsed)
+            found.append(_forecast(Config.of(**{"budget": None, **given}), task, model, items, parsed))
+            budgeted(task, **given)  # what it refuses of the task
+    return found
+
+
+def _forecast(config: Config, task: Task, model: str, items: int, parsed: Mapping[str, Any]) -> Forecast:
+    budget = None if config.budget is None else config.resolve_budget(items)
+    epochs = parsed.get("epochs") or task.epochs or 1
+    attempts = 1 + (parsed.get("retry_on_error") or 0)
+    sampler = config.make_sampler(Design.of_items(items), warmup=epochs)
+    least, why = least_of(config, sampler, items, epochs, attempts)
+    if budget is not None and config.in_scores and budget.amount < least:
+        raise BudgetError(
+            f"budget of {budget} is below the minimum of {least} here: {why}. Raise --budget to {least} or "
+            "more, or evaluate fewer items with --limit"
+        )
+    tariff = config.tariff(host_price)
+    call = None
+    if budget is not None and not config.in_scores:
+        judges = [] if config.panel is None else config.panel.model_names.values()
+        tariff.check([model, *_roles(parsed), *models_of_scorers(task.scorer or []), *judges])
+        call = _call(task, model, tariff, budget, parsed)
+    earlier = _earlier(task.name, model, tariff, str(parsed.get("log_dir") or "logs"))
+    return Forecast(
+        task=task.name,
+        model=model,
+        sampler=config.sampler,
+        items=items,
+        budget=budget,
+        minimum=least,
+        most=int(budget.amount) if budget is not None and config.in_scores else None,
+        call=call,
+        reading=None if earlier is None else earlier.cost,
+        seconds=None if earlier is None else earlier.seconds,
+    )
+
+
+def _call(task: Task, model: str, tariff: Tariff, budget: Budget, parsed: Mapping[str, Any]) -> float | None:
+    """What the first call on the longest item costs at most; None where only its provider limits replies."""
+    price = tariff.price(model)
+    config = GenerateConfig(max_tokens=parsed.get("max_tokens") or task.config.max_tokens)
+    if config.max_tokens is None and (price is None or price.max_output is None):
+        return None
+    inputs = [
+        [ChatMessageUser(content=sample.input)] if isinstance(sample.input, str) else sample.input
+        for sample in task.dataset
+    ]
+    reply = output_at_most(model, config, price)
+    most = max(tariff.most(model, input_at_most(model, messages, [], config), reply) for messages in inputs)
+    if most > budget.amount:
+        raise BudgetError(
+            f"the budget of {budget} is below one call of {model}, which may cost "
+            f"{shown_amount(most, budget.unit)}. Raise --budget to that or more, or limit replies "
+            "(--max-tokens)"
+        )
+    return most
+
+
+def _roles(parsed: Mapping[str, Any]) -> Iterator[str]:
+    """Models with a role."""
+    for given in parsed.get("model_role") or ():
+        value = yaml.safe_load(given.partition("=")[2])
+        if isinstance(value, Mapping):
+            value = value.get("model", "")
+        yield from (part.strip() for part in str(value).split(",") if part.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """What one sample took on average in earlier runs: in units of the budget, and in seconds."""
+
+    cost: float | None
+    seconds: float | None
+
+
+def _earlier(task: str, model: str, tariff: Tariff, folder: str) -> _Earlier | None:
+    samples, cost, seconds = 0, 0.0, 0.0
+    for log in _logs(folder):
+        done = 0 if log.results is None else log.results.completed_samples
+        if log.status != "success" or not done or (log.eval.task, log.eval.model) != (task, model):
+            continue
+        samples += done
+        if tariff.unit is not Unit.SCORES:
+            cost += sum(
+                tariff.cost(name, counted(usage, 0.0))
+                for name, usage in log.stats.model_usage.items()
+                if tariff.unit is Unit.TOKENS or tariff.price(name) is not None
+            )
+        if log.stats.started_at and log.stats.completed_at:
+            ends = [datetime.fromisoformat(at) for at in (log.stats.started_at, log.stats.completed_at)]
+            seconds += (ends[1] - ends[0]).total_seconds()
+    if not samples:
+        return None
+    return _Earlier(cost / samples or None, seconds / samples or None)
+
+
+def _logs(folder: str) -> Iterator[EvalLog]:
+    try:
+        infos = list_eval_logs(folder)[:_MOST_LOGS]
+    except FileNotFoundError:
+        return
+    for info in infos:
+        try:
+            yield read_eval_log(info, header_only=True)
+        except Exception:  # whatever a damaged file raises: it tells nothing
+            continue

@@ -1,0 +1,65 @@
+"""``--dry-run`` says what would be bought, refuses what would be refused, and asks nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evalbudget.cli.main import cli
+from evalbudget_inspect.providers import simulated
+
+
+@pytest.fixture(autouse=True)
+def _asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*given: Any) -> None:
+        raise AssertionError("a dry run asked a model")
+
+    monkeypatch.setattr(simulated.SimulatedJudge, "_rating", refuse)
+
+
+def _dry(file: Path, *flags: str) -> Result:
+    command = ["inspect", "eval", str(file), "--model", "simulated/a,simulated/b", "--dry-run", *flags]
+    return CliRunner().invoke(cli, [*command, "--model-role", "grader=simulated/j", "--max-tokens", "60"])
+
+
+def test_scores(task_file: Path) -> None:
+    result = _dry(task_file, "--budget", "50")
+    assert result.exit_code == 0, result.output
+    assert "Task      rating with simulated/a\nItems     6\n" in result.output
+    assert "rating with simulated/b" in result.output
+    assert "Expected  50 readings" in result.output
+
+
+def test_money(task_file: Path, tmp_path: Path) -> None:
+    prices = tmp_path / "p.yaml"
+    prices.write_text("simulated/*: {input: 1, output: 10}\n")
+    result = _dry(task_file, "--budget", "$0.5", "--prices", str(prices))
+    assert result.exit_code == 0, result.output
+    assert "one budget for all runs: rating $0.25, for each of 2 models; $0.50 in all" in result.output
+    assert "A call    $0.0007" in result.output
+    assert "no earlier run of this task and model" in result.output
+    assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "add --budget"),
+        (["--budget", "5"], "is below the minimum of"),
+        (["--budget", "$5"], "no price is known for simulated/a, simulated/j"),
+        (["--budget", "$0.0001", "--prices", "p.yaml"], "is below one call of simulated/a"),
+        (["--budget", "50", "--score", "nope"], "unknown score 'nope'"),
+        (["--budget", "50", "--sampler", "race"], "--dry-run is for repeats"),
+    ],
+)
+def test_what_would_be_refused_is(
+    task_file: Path, flags: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.yaml").write_text("simulated/*: {input: 1, output: 10}\n")
+    result = _dry(task_file, *flags)
+    assert result.exit_code == 2, result.output
+    assert message in result.output
