@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import warm
 from tests.host_inspect.paid_server import PRICE_LINE, PaidServer
+
+import warm
 
 ROOT = Path(__file__).parents[2]
 BUDGET = 0.05

@@ -123,7 +123,7 @@ class RacePurchase:
         self.lanes = [Lane(name, width) for name, width in zip(arms, widths, strict=True)]
         if cost_of is not None:
             self.sampler = config.make_sampler(self.design, predictor=predictor)
-            self.sampler.weigh_costs()
+            self.sampler.weigh_costs(self.budget.amount)
             self.purchase = Purchase(self.sampler, self.budget, cost=_NOTHING * self.budget.amount)
             return
         self.sampler = config.make_sampler(

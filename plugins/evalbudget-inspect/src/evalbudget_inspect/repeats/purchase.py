@@ -73,8 +73,7 @@ class RepeatPurchase:
             self.purchase = Purchase(
                 self.sampler, self.budget, cost=_UNKNOWN * self.budget.amount, learns=True
             )
-            if hasattr(self.sampler, "weigh_costs"):
-                self.sampler.weigh_costs()
+            self.sampler.weigh_costs(self.budget.amount)
         self.epochs = epochs
         self.resumed = False
         """Whether earlier attempts bought cells; in which order is not known."""

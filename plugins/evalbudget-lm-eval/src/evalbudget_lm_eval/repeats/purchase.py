@@ -63,7 +63,7 @@ class RepeatPurchase:
             budget=int(budget.amount * len(costs) / sum(costs)) if config.in_scores else None,
         )
         if not config.in_scores:
-            self.sampler.weigh_costs()
+            self.sampler.weigh_costs(budget.amount)
         self.money = None if config.in_scores else Money.checked(config, primed, asks_model=asks_model)
         self.record = Record.open(path, RUN, run, self.sampler)
         try:
