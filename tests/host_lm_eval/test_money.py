@@ -319,6 +319,9 @@ def test_other_currencies_and_prices_without_money(folder: Path, server: PaidSer
 
 
 def test_a_record_in_money_does_not_go_on_in_calls(folder: Path, server: PaidServer) -> None:
+    run(folder, server, "500", journal="calls.jsonl", in_flight=500)
+    with pytest.raises(JournalError, match="has no bill"):
+        run(folder, server, "$1", prices="prices.yaml", journal="calls.jsonl")
     run(folder, server, "$0.5", concurrent=4, prices="prices.yaml")
     with pytest.raises(JournalError, match="was begun with a budget in money"):
         run(folder, server, "500")

@@ -51,7 +51,7 @@ class RaceMoney:
             JournalError: the record was begun with a budget of another kind, or its bill cannot be read.
         """
         bought = any(record.of(arm.name).bought for arm in arms)
-        path = bill_beside(record, in_scores=config.in_scores, bought=bought)
+        path = bill_beside(record.path, in_scores=config.in_scores, bought=bought)
         if config.in_scores:
             return None
         budget, tariff = checked_prices(config, arms, tasks)

@@ -18,7 +18,6 @@ from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
 from evalbudget_lm_eval.judges.filter import panel_of
 from evalbudget_lm_eval.repeats.config import Config
-from evalbudget_lm_eval.run.record import Record
 
 _ROUNDING = 1e-9
 
@@ -45,14 +44,12 @@ class Money:
         self._models = models
         self._answer = answer
 
-    def on_file(self, record: Record) -> Money:
-        """The same, kept beside a run's record where that is kept.
+    def on_file(self, path: Path | None) -> Money:
+        """The same, kept in a file; None for nowhere.
 
         Raises:
-            JournalError: the record was begun with a budget in scores, or its bill cannot be read.
+            JournalError: it cannot be read.
         """
-        bought = record.journal is not None and record.journal.journal.spent > 0
-        path = bill_beside(record, in_scores=False, bought=bought)
         if path is None:
             return self
         bill = Bill.on_file(path, self.bill.cap, self.bill.tariff, risk=self.bill.risk)
@@ -154,31 +151,36 @@ def bill_path(record: Path) -> Path:
     return record.with_name(f"{record.stem}.bill.jsonl")
 
 
-def bill_beside(record: Record, *, in_scores: bool, bought: bool) -> Path | None:
+def bill_beside(record: Path | None, *, in_scores: bool, bought: bool) -> Path | None:
     """Where the bill of a record is; None where nothing is recorded.
 
     Args:
-        record: of the run or the race.
+        record: of the run or the race; None where none is kept.
         in_scores: the budget counts scores.
         bought: it has answers already.
 
     Raises:
         JournalError: the record was begun with a budget of another kind, or its bill is gone.
     """
-    if record.path is None:
+    if record is None:
         return None
-    path = bill_path(record.path)
+    path = bill_path(record)
     if in_scores and path.exists():
         raise JournalError(
-            f"{record.path} was begun with a budget in money or tokens ({path}), and this one counts "
-            "scores; go on with money, or choose another --journal"
+            f"{record} was begun with a budget in money or tokens ({path}), and this one counts scores; go "
+            "on with money, or choose another --journal"
         )
     if not in_scores and bought and not path.exists():
         raise JournalError(
-            f"{record.path} has no bill ({path}): it was begun with a budget in scores, or the bill was "
-            "moved; what it cost is not known. Choose another --journal"
+            f"{record} has no bill ({path}): it was begun with a budget in scores, or the bill was moved; "
+            "what it cost is not known. Choose another --journal"
         )
     return path
+
+
+def has_readings(record: Path | None) -> bool:
+    """Whether an earlier run read anything, by its record."""
+    return record is not None and record.exists() and b'\n{"tell":' in record.read_bytes()
 
 
 def _dearest(

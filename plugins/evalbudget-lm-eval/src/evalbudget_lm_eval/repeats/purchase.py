@@ -16,7 +16,7 @@ from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.judges.readings import why_missing
 from evalbudget_lm_eval.repeats.config import Config
-from evalbudget_lm_eval.repeats.money import Money, bill_beside
+from evalbudget_lm_eval.repeats.money import Money, bill_beside, has_readings
 from evalbudget_lm_eval.run.record import RUN, Record
 
 USED_UP = "budget used up"
@@ -65,12 +65,11 @@ class RepeatPurchase:
         if not config.in_scores:
             self.sampler.weigh_costs(budget.amount)
         self.money = None if config.in_scores else Money.checked(config, primed, asks_model=asks_model)
+        bill = bill_beside(path, in_scores=config.in_scores, bought=has_readings(path))
         self.record = Record.open(path, RUN, run, self.sampler)
         try:
-            if self.money is None:
-                bill_beside(self.record, in_scores=True, bought=False)
-            else:
-                self.money = self.money.on_file(self.record)
+            if self.money is not None:
+                self.money = self.money.on_file(bill)
         except BaseException:
             self.record.close()
             raise
