@@ -23,6 +23,8 @@ LEAD = (
 )
 SEEDS = 50
 SIDE_BY_SIDE = 2
+OF_MONEY = 6
+"""Side by side; they wait for replies most of the time, and no window of theirs is short."""
 COUNTS = {
     "lost": "answers lost that had reached the client",
     "twice": "calls bought twice",
@@ -47,15 +49,19 @@ def money(quick: bool, seeds: int = SEEDS) -> Found:
     """The campaign of budgets in money, on both hosts."""
     if why := missing_client():
         return Found(lead=f"Not measured: {why}.", columns=("capability",), rows=())
-    return _of(MONEY, quick, seeds)
+    return _of(MONEY, quick, seeds, OF_MONEY)
 
 
-def _of(capabilities: Sequence[Capability], quick: bool, seeds: int) -> Found:
+def _of(
+    capabilities: Sequence[Capability], quick: bool, seeds: int, side_by_side: int = SIDE_BY_SIDE
+) -> Found:
     schedules = [(one, seed) for seed in range(1, 2 if quick else seeds + 1) for one in capabilities]
-    return campaign(schedules, most_kills=1 if quick else 3)
+    return campaign(schedules, most_kills=1 if quick else 3, side_by_side=side_by_side)
 
 
-def campaign(schedules: Sequence[tuple[Capability, int]], most_kills: int = 3) -> Found:
+def campaign(
+    schedules: Sequence[tuple[Capability, int]], most_kills: int = 3, side_by_side: int = SIDE_BY_SIDE
+) -> Found:
     """Play schedules: capabilities, and a seed for each."""
 
     def one(schedule: tuple[Capability, int]) -> Played:
@@ -63,7 +69,7 @@ def campaign(schedules: Sequence[tuple[Capability, int]], most_kills: int = 3) -
         _say(played)
         return played
 
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+    with ThreadPoolExecutor(side_by_side) as pool:
         try:
             found = list(pool.map(one, schedules))
         except KeyboardInterrupt:

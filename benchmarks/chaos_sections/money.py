@@ -43,7 +43,7 @@ def in_money(
         asked = input_tokens_at_most(["x" * LONGEST_PROMPT] * _MESSAGES)
         call = max(price.most(asked, longest) for price in prices.values())
         dollars = call * (rng.uniform(105, 140) if rng.random() < 0.5 else rng.uniform(8, 60))
-        usual = sum(price.most(120, longest // 3) for price in prices.values()) / len(prices)
+        usual = sum(price.most(120, longest // 2) for price in prices.values()) / len(prices)
         file = folder / "prices.yaml"
         file.write_text(
             json.dumps(
@@ -83,13 +83,13 @@ def _price(rng: random.Random) -> Price:
 
 
 def _metered(longest: int, seed: float) -> Callable[[dict[str, Any], str, str], tuple[int, int]]:
-    """Lengths over two decades, up to what the request allows."""
+    """Random lengths, up to what the request allows."""
     rng, lock = random.Random(seed), threading.Lock()
 
     def meter(body: dict[str, Any], prompt: str, text: str) -> tuple[int, int]:
         allowed = int(body.get("max_tokens") or body.get("max_completion_tokens") or longest)
         with lock:
-            written = min(allowed, max(1, round(allowed * rng.lognormvariate(-1.5, 1.0))))
+            written = min(allowed, max(1, round(allowed * rng.lognormvariate(-0.7, 0.8))))
             return max(1, round(len(prompt.encode()) * rng.uniform(0.2, 1.0))), written
 
     return meter
@@ -130,5 +130,5 @@ MONEY = tuple(
     Capability(one.host, f"{one.name} in money", prepared(one))
     for capabilities, prepared in ((lm_eval_side.LM_EVAL, _on_lm_eval), (inspect_side.INSPECT, _on_inspect))
     for one in capabilities
-    if one.name in ("run", "race", "judges")
+    if one.name in ("run", "race", "judges") and (one.host, one.name) != ("inspect", "race")
 )
