@@ -20,6 +20,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 FOLDER = Path(__file__).parent
@@ -45,6 +46,7 @@ IMPORTED = {  # what a command would import bit by bit
 _LARGEST = 1 << 20  # bytes of a request
 _LONGEST = 120.0  # seconds to import a host, under load
 _FOSTERS_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
+_one_at_a_time = Lock()
 
 
 class Popen(subprocess.Popen[Any]):
@@ -66,18 +68,19 @@ class Popen(subprocess.Popen[Any]):
                 new_session,
             ]
         )
-        channel = _starter(self._host)
         files = [given if given != -1 else own for own, given in enumerate((pipes[0], pipes[3], pipes[5]))]
         fosters = ctypes.CDLL(None).prctl
-        fosters(_FOSTERS_ORPHANS, 1)
-        try:
-            socket.send_fds(channel, [request.encode()], files)
-            self.pid = int(channel.recv(_LARGEST))
-        except BaseException:
-            _starter.cache_clear()  # the next one would be told this one's number
-            raise
-        finally:
-            fosters(_FOSTERS_ORPHANS, 0)
+        with _one_at_a_time:  # who fosters orphans is a matter of the whole process
+            channel = _starter(self._host)
+            fosters(_FOSTERS_ORPHANS, 1)
+            try:
+                socket.send_fds(channel, [request.encode()], files)
+                self.pid = int(channel.recv(_LARGEST))
+            except BaseException:
+                _starter.cache_clear()  # the next one would be told this one's number
+                raise
+            finally:
+                fosters(_FOSTERS_ORPHANS, 0)
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
         return None

@@ -23,7 +23,7 @@ LEAD = (
 )
 SEEDS = 50
 SIDE_BY_SIDE = 2
-OF_MONEY = 6
+OF_MONEY = 4
 """Side by side; they wait for replies most of the time, and no window of theirs is short."""
 COUNTS = {
     "lost": "answers lost that had reached the client",

@@ -17,7 +17,6 @@ from loopback import Server
 
 LONGEST_PROMPT = 400
 """Bytes of what models are asked here, at most."""
-_MESSAGES = 3
 
 
 def in_money(
@@ -40,7 +39,7 @@ def in_money(
         models = dict.fromkeys(model for group in plan.billed for model in group)
         longest = rng.choice((256, 512, 1024))
         prices = {model: _price(rng) for model in models}
-        asked = input_tokens_at_most(["x" * LONGEST_PROMPT] * _MESSAGES)
+        asked = input_tokens_at_most(["x" * LONGEST_PROMPT])
         call = max(price.most(asked, longest) for price in prices.values())
         dollars = call * (rng.uniform(105, 140) if rng.random() < 0.5 else rng.uniform(8, 60))
         usual = sum(price.most(120, longest // 2) for price in prices.values()) / len(prices)

@@ -19,6 +19,7 @@ class Unit(StrEnum):
 
 
 _REMEDY = "write a number of scores (2000), scores per item (20x), money ('$20') or tokens (5Mtok)"
+_FOREIGN = re.compile(r"[€£¥₹]|\b(?:EUR|GBP|JPY|CHF|CAD|AUD|CNY|INR)\b", re.IGNORECASE)
 _SHARE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?%")
 # a comma separates thousands; 1,5 is refused rather than read as 15
 _NUMBER = r"(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*)(?:\.[0-9]*)?|\.[0-9]+)"
@@ -98,7 +99,11 @@ class Budget:
             if float(share["number"]) > 100.0:
                 raise BudgetError(f"budget {text!r} is more than there is; {_REMEDY}")
             return cls(math.floor(float(share["number"]) * n_cells / 100.0 + 1e-9))
-        if re.fullmatch(r"-.*", stripped):
+        if _FOREIGN.search(stripped):
+            raise BudgetError(
+                f"budget {text!r} is in another currency; money is in US dollars, such as '$20'"
+            )
+        if re.fullmatch(r"\$?-.*", stripped):
             raise BudgetError(f"budget {text!r} must be above zero; {_REMEDY}")
         raise BudgetError(f"budget {text!r} is not an amount; {_REMEDY}")
 

@@ -126,6 +126,22 @@ def test_a_sample_that_ends_leaves_nothing_under_way() -> None:
     assert (account.spent, account.under_way) == (30.0, 0)
 
 
+def test_what_a_sample_needs_at_most_is_the_most_it_had_spent_and_reserved() -> None:
+    account = bill(1_000.0)
+    first, beside = account.reserve("m", 50, 0, sample="a"), account.reserve("m", 20, 0, sample="a")
+    assert account.most_of_sample == 70.0
+    account.reserve("m", 500, 0)
+    for hold in (first, beside):
+        assert hold is not None
+        account.settle(hold, Usage(input=10))
+    assert account.most_of_sample == 70.0
+    account.reserve("m", 40, 0, sample="a")
+    account.reserve("m", 65, 0, sample="b")
+    assert account.most_of_sample == 70.0
+    account.reserve("m", 11, 0, sample="a")
+    assert account.most_of_sample == 71.0
+
+
 def test_costs_are_told_by_model_and_role_the_dearest_first() -> None:
     account = bill()
     for model, role, tokens in (("a", "", 3), ("b", "judge", 5), ("a", "judge", 4), ("b", "judge", 2)):

@@ -99,6 +99,8 @@ class Bill:
         spent: by calls that have ended, by earlier runs too.
         held: reserved for calls under way.
         over: what calls cost above what was reserved for them.
+        most_of_sample: the largest amount that one sample had spent and reserved at a time, so far: with so
+            much free for each sample that begins, none is cut off on its way.
 
     Raises:
         BudgetError: cap and tariff differ in their unit, or the risk is no chance.
@@ -117,11 +119,13 @@ class Bill:
         self.spent = 0.0
         self.held = 0.0
         self.over = 0.0
+        self.most_of_sample = 0.0
         self._lines = lines
         self._lock = RLock()
         self._open: dict[int, Hold] = {}
         self._count = 0
         self._of_sample: dict[str, float] = {}
+        self._held_of: dict[str, float] = {}
         self._rows: dict[tuple[str, str], BillRow] = {}
         self._shares: dict[str, list[float]] = {}
 
@@ -283,6 +287,9 @@ class Bill:
         self._count = hold.number + 1
         self._open[hold.number] = hold
         self.held += hold.most
+        if hold.sample:
+            self._held_of[hold.sample] = held = self._held_of.get(hold.sample, 0.0) + hold.most
+            self.most_of_sample = max(self.most_of_sample, self.of_sample(hold.sample) + held)
 
     def _end(self, hold: Hold, cost: float, why: str, tokens: int) -> float:
         with self._lock:
@@ -300,6 +307,7 @@ class Bill:
         self.over += max(0.0, cost - hold.most)
         if hold.sample:
             self._of_sample[hold.sample] = self._of_sample.get(hold.sample, 0.0) + cost
+            self._held_of[hold.sample] -= hold.most
         if why == REFUSED:
             return
         row = self._rows.setdefault((hold.model, hold.role), BillRow(hold.model, hold.role))

@@ -237,6 +237,13 @@ class Purchase:
         self.ledger.settle(0.0, cost)
         self.tally.lose(cost, reason, calls=calls)
 
+    def promise_at_least(self, cost: float) -> None:
+        """Requests under way, and those to come, may cost so much each."""
+        self.cost = max(self.cost, cost)
+        for flight in self.flights.values():
+            self.ledger.promised += max(0.0, cost - flight.promised)
+            flight.promised = max(cost, flight.promised)
+
     def _count(self, reading: Reading) -> None:
         # in money a call that was refused fails for nothing
         free = self.ledger.budget.unit is not Unit.SCORES and reading.error != ABANDONED

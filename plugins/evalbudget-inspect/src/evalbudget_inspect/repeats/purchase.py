@@ -70,9 +70,7 @@ class RepeatPurchase:
         if bill is None:
             self.purchase = Purchase(self.sampler, self.budget, cost=attempts)
         else:
-            self.purchase = Purchase(
-                self.sampler, self.budget, cost=_UNKNOWN * self.budget.amount, learns=True
-            )
+            self.purchase = Purchase(self.sampler, self.budget, cost=_UNKNOWN * self.budget.amount)
             self.sampler.weigh_costs(self.budget.amount)
         self.epochs = epochs
         self.resumed = False
@@ -186,6 +184,7 @@ class RepeatPurchase:
         if self.bill is None:
             return
         self.purchase.ledger.spent = self.bill.spent
+        self.purchase.promise_at_least(self.bill.most_of_sample)
         if self.purchase.stopped is None and self._free >= max(100, _FREE * self.n_items):
             self.purchase.stop(f"the last {self._free:,} readings cost nothing; give the budget in scores")
 
