@@ -100,9 +100,7 @@ class Budget:
                 raise BudgetError(f"budget {text!r} is more than there is; {_REMEDY}")
             return cls(math.floor(float(share["number"]) * n_cells / 100.0 + 1e-9))
         if _FOREIGN.search(stripped):
-            raise BudgetError(
-                f"budget {text!r} is in another currency; money is in US dollars, such as '$20'"
-            )
+            raise BudgetError(f"budget {text!r} is not in US dollars, as prices are; {_REMEDY}")
         if re.fullmatch(r"\$?-.*", stripped):
             raise BudgetError(f"budget {text!r} must be above zero; {_REMEDY}")
         raise BudgetError(f"budget {text!r} is not an amount; {_REMEDY}")

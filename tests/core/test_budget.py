@@ -122,3 +122,15 @@ def test_decimal_commas_and_absurd_amounts_are_refused(text: str | int) -> None:
 def test_commas_separate_thousands() -> None:
     assert Budget.parse("1,250").amount == 1250
     assert Budget.parse("$12,000.50").amount == 12000.5
+
+
+@pytest.mark.parametrize("text", ["5€", "£3", "5 EUR", "chf 20"])
+def test_another_currency_is_told(text: str) -> None:
+    with pytest.raises(BudgetError, match="is not in US dollars, as prices are; write"):
+        Budget.parse(text)
+
+
+@pytest.mark.parametrize("text", ["-5", "$-1", "-$3"])
+def test_less_than_nothing_is_told(text: str) -> None:
+    with pytest.raises(BudgetError, match="must be above zero"):
+        Budget.parse(text)
