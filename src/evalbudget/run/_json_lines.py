@@ -18,6 +18,7 @@ from evalbudget.run._lock import hold
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 _REMEDY = ". Make room, or make it writable, then run the same command again: it goes on from what is in it"
 
 
@@ -90,7 +91,8 @@ class LinesFile:
         Raises:
             JournalError: the file cannot be written.
         """
-        line = json.dumps(entry, separators=(",", ":"), default=default).encode() + b"\n"
+        encoder = _ENCODER if default is None else json.JSONEncoder(separators=(",", ":"), default=default)
+        line = encoder.encode(entry).encode() + b"\n"
         try:
             self._stream.write(line)
             self._stream.flush()
