@@ -95,9 +95,13 @@ def _has_media(message: ChatMessage) -> bool:
 
 
 def _text(message: ChatMessage) -> str:
-    if isinstance(message.content, str) and not getattr(message, "tool_calls", None):
+    calls = getattr(message, "tool_calls", None)
+    # a tool's error is sent in place of what it returned
+    if isinstance(message.content, str) and not calls and not getattr(message, "error", None):
         return message.content
-    return message.model_dump_json(exclude_none=True)
+    whole = message.model_dump_json(exclude_none=True)
+    # providers are sent the arguments of calls as JSON in ASCII, where a letter may take six bytes
+    return json.dumps(whole) if calls else whole
 
 
 def _as_json(given: object) -> str:
