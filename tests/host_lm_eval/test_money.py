@@ -105,6 +105,13 @@ def test_usage_that_is_missing_or_wrong_counts_at_most(folder: Path, server: Pai
     assert "whose usage nobody said count as the most that they" in " ".join(block["summary"]["text"].split())
 
 
+def test_a_model_that_costs_nothing_is_not_asked_for_ever(folder: Path, server: PaidServer) -> None:
+    Path("free.yaml").write_text("m: {input: 0, output: 0}\n")
+    block = run(folder, server, "$1", concurrent=8, prices="free.yaml")["evalbudget"]
+    assert "readings cost nothing; give the budget in calls" in block["stop_reason"]
+    assert block["readings"] >= 20 * N
+
+
 def test_the_providers_own_figure_stands_above_prices(
     folder: Path, server: PaidServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
