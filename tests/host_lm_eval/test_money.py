@@ -270,6 +270,15 @@ def test_local_models_are_paid_by_time(folder: Path, tmp_path: Path, monkeypatch
     assert block["readings"] == len(lm.calls) > N
 
 
+@pytest.mark.parametrize("name", ["AnthropicLM", "GGUFLM", "TextSynthLM", "WatsonxLLM"])
+def test_models_that_ask_a_server_by_themselves_are_refused(folder: Path, name: str) -> None:
+    """They repeat what failed, unseen, and AnthropicLM's replies are longer than its ``max_gen_toks``."""
+    remote = type(name, (CoinModel,), {})()
+    with budgeted(budget="2ktok", sampler="uniform"), pytest.raises(BudgetError, match=f"{name} of the host"):
+        simple_evaluate(folder, model=remote)
+    assert not Path(".evalbudget").exists()
+
+
 def test_a_local_model_without_a_tokenizer_counts_at_most(folder: Path) -> None:
     with (
         budgeted(budget="20ktok", sampler="uniform", prices=None),
