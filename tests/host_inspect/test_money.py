@@ -175,6 +175,19 @@ def _refusal(run: Any, task: Task, **options: Any) -> str:
     return str(take_refusals()[0])
 
 
+def test_a_call_that_cannot_be_measured_is_not_made(
+    make_task: Any, run: Any, till: Till, prices: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> int:
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr(gate, "input_at_most", fails)
+    task = budgeted(_ask(make_task), budget="$0.5", prices=prices, sampler="uniform")
+    said = _refusal(run, task, model=_paid())
+    assert "what a call of paid/w can cost is not known (RuntimeError: odd)" in said
+    assert till.paid == []
+
+
 def test_what_cannot_be_kept_is_refused_before_the_first_call(
     make_task: Any, run: Any, till: Till, prices: str, tmp_path: Path
 ) -> None:

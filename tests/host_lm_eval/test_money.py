@@ -105,6 +105,13 @@ def test_usage_that_is_missing_or_wrong_counts_at_most(folder: Path, server: Pai
     assert "whose usage nobody said count as the most that they" in " ".join(block["summary"]["text"].split())
 
 
+def test_a_model_that_costs_nothing_is_not_asked_for_ever(folder: Path, server: PaidServer) -> None:
+    Path("free.yaml").write_text("m: {input: 0, output: 0}\n")
+    block = run(folder, server, "$1", concurrent=8, prices="free.yaml")["evalbudget"]
+    assert "readings cost nothing; give the budget in calls" in block["stop_reason"]
+    assert block["readings"] >= 20 * N
+
+
 def test_the_providers_own_figure_stands_above_prices(
     folder: Path, server: PaidServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +268,15 @@ def test_local_models_are_paid_by_time(folder: Path, tmp_path: Path, monkeypatch
     assert block["spent"] == pytest.approx(3.6 * lm.seconds)
     assert 0.97 < block["spent"] < 1.01  # the last answers may take longer than any before
     assert block["readings"] == len(lm.calls) > N
+
+
+@pytest.mark.parametrize("name", ["AnthropicLM", "GGUFLM", "TextSynthLM", "WatsonxLLM"])
+def test_models_that_ask_a_server_by_themselves_are_refused(folder: Path, name: str) -> None:
+    """They repeat what failed, unseen, and AnthropicLM's replies are longer than its ``max_gen_toks``."""
+    remote = type(name, (CoinModel,), {})()
+    with budgeted(budget="2ktok", sampler="uniform"), pytest.raises(BudgetError, match=f"{name} of the host"):
+        simple_evaluate(folder, model=remote)
+    assert not Path(".evalbudget").exists()
 
 
 def test_a_local_model_without_a_tokenizer_counts_at_most(folder: Path) -> None:

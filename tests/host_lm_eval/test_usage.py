@@ -52,6 +52,9 @@ def test_what_nobody_knows_is_as_long_as_it_is() -> None:
         ),
         ({"prompt_tokens": 9, "completion_tokens": 4, "cost": "much"}, Usage(9, 4)),
         ({"prompt_tokens": 9}, Usage(9)),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 913}, Usage(9, 904)),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}, Usage(9, 4)),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": "all"}, None),
         ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 9}, None),
         ({"prompt_tokens": -9, "completion_tokens": 4}, None),
         ({"prompt_tokens": 9, "completion_tokens": "many"}, None),
@@ -65,6 +68,20 @@ def test_what_nobody_knows_is_as_long_as_it_is() -> None:
 )
 def test_usage_in_replies(said: Any, usage: Usage | None) -> None:
     assert usage_of({"usage": said}) == usage
+
+
+@pytest.mark.parametrize(
+    ("choice", "usage"),
+    [
+        ({"message": {"content": "words"}}, None),
+        ({"text": "words"}, None),
+        ({"text": "the prompt", "logprobs": {"tokens": ["the"]}}, Usage(9)),
+        ({"message": {"content": None}}, Usage(9)),
+        ({}, Usage(9)),
+    ],
+)
+def test_a_reply_that_says_something_has_tokens(choice: dict[str, Any], usage: Usage | None) -> None:
+    assert usage_of({"usage": {"prompt_tokens": 9}, "choices": [choice]}) == usage
 
 
 @pytest.mark.parametrize("reply", [None, {}, "text", [{"usage": {"prompt_tokens": 1}}]])

@@ -18,17 +18,17 @@ def test_a_file_of_prices(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         "openai/a: {input: 0.15, output: 0.6, cached: 0.075, max_output: 4096}\n"
-        "google/*:\n  input: 1\n  tiers:\n    - {above: 200000, input: 2.5}\n",
+        "google/*:\n  input: 1\n  output: 9\n  tiers:\n    - {above: 200000, input: 2.5}\n",
     )
 
     assert read_prices(path) == {
         "openai/a": Price(input=0.15, output=0.6, cached=0.075, max_output=4096),
-        "google/*": Price(input=1, tiers=(Price(input=2.5, above=200_000),)),
+        "google/*": Price(input=1, output=9, tiers=(Price(input=2.5, output=9, above=200_000),)),
     }
 
 
 def test_json_is_read_too(tmp_path: Path) -> None:
-    assert read_prices(written(tmp_path, '{"a": {"input": 1.5}}')) == {"a": Price(input=1.5)}
+    assert read_prices(written(tmp_path, '{"a": {"input": 1.5, "output": 0}}')) == {"a": Price(input=1.5)}
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,11 @@ def test_json_is_read_too(tmp_path: Path) -> None:
         ("a: {input: 1, currency: EUR}\n", "prices are in US dollars; convert them, and drop 'currency'"),
         ("a: {input: 1, tiers: 5}\n", "tiers is 5; write a list"),
         ("a: {input: 1, tiers: [{above: 9, input: -2}]}\n", "prices.yaml, a, tier: input is -2"),
+        ("a: {max_output: 100}\n", "it does not say what input and output cost; add input and output, 0 for"),
+        ("a: {input: 1}\n", "it does not say what output cost; add output"),
+        ("a: {call: 1, output: 1}\n", "it does not say what input cost"),
+        ("a: {input: 1, output: 1, above: 9}\n", "'above' is for tiers"),
+        ("a: {input: 1, output: 1, tiers: [{above: 9, call: 1}]}\n", "'call' holds for calls of any length"),
         ("a: [\n", "is no YAML"),
         ("a: &x [*x]\n", "a: .* is no price"),
     ],
@@ -51,6 +56,18 @@ def test_json_is_read_too(tmp_path: Path) -> None:
 def test_what_is_no_price_file_is_refused_with_the_remedy(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(InvalidInputError, match=told):
         read_prices(written(tmp_path, text))
+
+
+def test_calls_and_time_may_be_all_that_costs(tmp_path: Path) -> None:
+    path = written(tmp_path, "a: {call: 0.004, max_output: 9}\nb: {second: 0.1}\n")
+
+    assert read_prices(path) == {"a": Price(call=0.004, max_output=9), "b": Price(second=0.1)}
+
+
+def test_for_a_budget_in_tokens_the_longest_reply_is_enough(tmp_path: Path) -> None:
+    path = written(tmp_path, "a: {max_output: 9}\n")
+
+    assert read_prices(path, in_tokens=True) == {"a": Price(max_output=9)}
 
 
 def test_a_price_of_an_unknown_kind_is_refused_with_the_nearest(tmp_path: Path) -> None:

@@ -56,6 +56,19 @@ def test_waiting_helps_only_while_something_is_under_way() -> None:
     assert not account.may_fit("m", 10, 0)
 
 
+def test_what_another_thread_ended_meanwhile_was_worth_waiting_for() -> None:
+    account = bill()
+    hold = account.reserve("m", 90, 0)
+    before = account.under_way
+    assert account.reserve("m", 50, 0) is None
+    assert hold is not None
+    account.settle(hold, Usage(input=1))
+
+    assert not account.may_fit("m", 50, 0)
+    assert account.may_fit("m", 50, 0, under_way=before)
+    assert not account.may_fit("m", 100, 0, under_way=before)
+
+
 def test_a_refused_call_costs_nothing_and_a_lost_one_its_most() -> None:
     account = bill()
     refused, lost = account.reserve("m", 10, 0), account.reserve("m", 20, 0)

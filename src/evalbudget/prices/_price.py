@@ -113,11 +113,11 @@ class Price:
             output_tokens: that its reply has at most.
             seconds: that it takes at most, as far as anybody knows.
         """
-        held = [tier for tier in (self, *self.tiers) if tier.above <= input_tokens]
+        held = [self, *(tier for tier in self.tiers if tier.above < input_tokens)]
         dearest = max(max(tier.input, tier.cached or 0.0, tier.written or 0.0) for tier in held)
         reply = max(tier.output for tier in held)
         tokens = dearest * input_tokens + reply * output_tokens
         return self.call + self.second * seconds + tokens / _MILLION
 
     def _at(self, input_tokens: int) -> Price:
-        return [tier for tier in (self, *self.tiers) if tier.above == 0 or tier.above < input_tokens][-1]
+        return [self, *(tier for tier in self.tiers if tier.above < input_tokens)][-1]

@@ -199,11 +199,20 @@ class Bill:
             self._hold(hold)
             return hold
 
-    def may_fit(self, model: str, input_tokens: int, output_tokens: int | None) -> bool:
-        """Whether such a call would fit if all that is under way cost nothing: whether waiting may help."""
+    def may_fit(
+        self, model: str, input_tokens: int, output_tokens: int | None, *, under_way: int = 0
+    ) -> bool:
+        """Whether such a call would fit if all that is under way cost nothing: whether waiting may help.
+
+        Args:
+            model: that is asked.
+            input_tokens: that the call has at most.
+            output_tokens: that its reply has at most; None for what the price says.
+            under_way: calls that were so before it did not fit; other threads may have ended them since.
+        """
         with self._lock:
             most = self._reserved(model, self.tariff.most(model, input_tokens, output_tokens))
-            return bool(self._open) and most <= self.cap.amount - self.spent
+            return bool(self._open or under_way) and most <= self.cap.amount - self.spent
 
     def again(self, hold: Hold) -> bool:
         """The call is sent once more, and its first sending may be billed; False if that does not fit."""

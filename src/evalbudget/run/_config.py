@@ -99,8 +99,9 @@ class RunConfig:
         Raises:
             InvalidInputError: the price file cannot be read.
         """
-        prices = {} if self.prices is None else read_prices(self.prices)
-        return Tariff(self.unit, prices, lambda model: beside(model) or plugins().price_of(model))
+        return Tariff(
+            self.unit, self._read_prices(), lambda model: beside(model) or plugins().price_of(model)
+        )
 
     def _check_money(self) -> None:
         """Refuse what is said of money where none is budgeted, and prices that cannot be read."""
@@ -112,8 +113,12 @@ class RunConfig:
                     f"{flag} is for a budget in money or tokens; write --budget '$5' or --budget 2Mtok, or "
                     f"drop {flag}"
                 )
-        if self.prices is not None:
-            read_prices(self.prices)
+        self._read_prices()
+
+    def _read_prices(self) -> dict[str, Price]:
+        if self.prices is None:
+            return {}
+        return read_prices(self.prices, in_tokens=self.unit is Unit.TOKENS)
 
     def _construct(self, cls: type[S], design: Design, known: Mapping[str, Any], **more: Any) -> S:
         """A fresh sampler; of what is ``known`` it is told what it has parameters for."""

@@ -27,7 +27,7 @@ from inspect_ai.util import LimitExceededError
 from evalbudget.budget import shown_amount
 from evalbudget.errors import BudgetError, EvalbudgetError, JournalError
 from evalbudget.prices import Price, Usage
-from evalbudget.run import Bill, Hold
+from evalbudget.run import Bill, Hold, said_by
 from evalbudget_inspect.host import sent_again
 from evalbudget_inspect.host.call_bounds import input_at_most, output_at_most
 from evalbudget_inspect.host.host_frames import held_by_caller
@@ -142,6 +142,12 @@ class Account:
         amount = self.bill.cap.amount
         return LimitExceededError("custom", value=self.bill.spent, limit=amount, message=reason)
 
+    def refused(self, error: EvalbudgetError, sample: str) -> LimitExceededError:
+        """What ends a sample where the budget cannot be kept; nothing more is asked."""
+        self.refusal = error
+        self.refuse(error)
+        return self.used_up(sample)
+
     async def reserve(
         self,
         model: Model,
@@ -173,9 +179,7 @@ class Account:
                     raise self.used_up(sample)
                 await anyio.sleep(_PAUSE)
         except (BudgetError, JournalError) as ex:
-            self.refusal = ex
-            self.refuse(ex)
-            raise self.used_up(sample) from ex
+            raise self.refused(ex, sample) from ex
         call = _Call(self, hold)
         self._calls.setdefault(sample, []).append(call)
         return call
@@ -266,12 +270,18 @@ async def before_call(data: BeforeModelGenerate) -> None:
     account, active = account_here(), sample_active()
     if account is None or active is None:
         return
-    model = held_by_caller(Model)
+    model, sample = held_by_caller(Model), active.sample_uuid or ""
     if model is None:
-        raise account.used_up(active.sample_uuid or "")
-    release_unsent()
-    _bracket(model)
-    call = await account.reserve(model, data.input, data.tools, data.config, active.sample_uuid or "")
+        raise account.used_up(sample)
+    try:
+        release_unsent()
+        _bracket(model)
+        call = await account.reserve(model, data.input, data.tools, data.config, sample)
+    except LimitExceededError:
+        raise
+    except Exception as ex:  # the host would only log it, and send the call
+        why = f"what a call of {model} can cost is not known ({said_by(ex)}), so that no budget can be kept"
+        raise account.refused(ex if isinstance(ex, EvalbudgetError) else BudgetError(why), sample) from ex
     _call.set(call)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from inspect_ai.model import ChatMessage, GenerateConfig, get_model_info, model_roles
 from inspect_ai.tool import ToolInfo
+from pydantic import BaseModel
 
 from evalbudget.errors import BudgetError
 from evalbudget.prices import Price, input_tokens_at_most
@@ -42,7 +43,7 @@ def input_at_most(
                 "(set_model_info(..., ModelInfo(context_length=...))), or use a budget in scores"
             )
         return info.context_length
-    texts = [*map(_text, messages), *(tool.model_dump_json(exclude_none=True) for tool in tools)]
+    texts = [*map(_text, messages), *map(_as_json, tools)]
     texts += [_as_json(given) for given in (config.response_schema, config.extra_body) if given is not None]
     return input_tokens_at_most(texts) + (_FOR_TOOLS if tools else 0)
 
@@ -95,11 +96,16 @@ def _has_media(message: ChatMessage) -> bool:
 
 
 def _text(message: ChatMessage) -> str:
-    if isinstance(message.content, str) and not getattr(message, "tool_calls", None):
+    calls = getattr(message, "tool_calls", None)
+    # a tool's error is sent in place of what it returned
+    if isinstance(message.content, str) and not calls and not getattr(message, "error", None):
         return message.content
-    return message.model_dump_json(exclude_none=True)
+    # providers are sent the arguments of calls as JSON in ASCII, where a letter may take six bytes
+    return _as_json(message, in_ascii=bool(calls))
 
 
-def _as_json(given: object) -> str:
-    dump = getattr(given, "model_dump_json", None)
-    return str(dump()) if callable(dump) else json.dumps(given, default=str)
+def _as_json(given: object, *, in_ascii: bool = False) -> str:
+    """Whatever it holds, halves of letters included."""
+    if isinstance(given, BaseModel):
+        given = given.model_dump(exclude_none=True)
+    return json.dumps(given, default=str, ensure_ascii=in_ascii)

@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalbudget.errors import BudgetError
 from evalbudget.prices import Usage, input_tokens_at_most
 from evalbudget_lm_eval.host.usage import Size
 
 _LIMITS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_length")
+_REMOTE = frozenset({"AnthropicLM", "GGUFLM", "TextSynthLM", "WatsonxLLM"})
+"""The host's classes that ask a server by themselves: what they send, and how often, cannot be seen."""
+
+
+def check_local(lm: Any) -> None:
+    """Refuse models that are none of one's own machines, and are not asked through the host's API class.
+
+    Raises:
+        BudgetError: names it.
+    """
+    for kind in type(lm).__mro__:
+        if kind.__name__ in _REMOTE:
+            raise BudgetError(
+                f"{kind.__name__} of the host asks a server in a way that nobody can stand before, so that "
+                "no budget in money or tokens can be kept. Use a model of the host's chat or completions "
+                "APIs (local-chat-completions, openai-chat-completions, anthropic-chat), or a budget in calls"
+            )
 
 
 def size_of_local(lm: Any, request: Any) -> Size:

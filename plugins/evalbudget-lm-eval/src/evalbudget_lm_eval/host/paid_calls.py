@@ -17,7 +17,7 @@ from evalbudget.run import Bill, Hold
 from evalbudget_lm_eval.host.answers import Asked, key_of
 from evalbudget_lm_eval.host.billing import may_be_billed
 from evalbudget_lm_eval.host.identity import is_api, short_name
-from evalbudget_lm_eval.host.local_usage import size_of_local, usage_of_local
+from evalbudget_lm_eval.host.local_usage import check_local, size_of_local, usage_of_local
 from evalbudget_lm_eval.host.owners import NOBODY, Owners, prompt_sent
 from evalbudget_lm_eval.host.responses import answering
 from evalbudget_lm_eval.host.usage import Size, shared, sizes_of, usage_of
@@ -107,15 +107,20 @@ class PaidCalls:
             holds.append(hold)
         return holds
 
-    def check_waiting(self, model: str, sizes: Sequence[Size]) -> None:
+    def check_waiting(self, model: str, sizes: Sequence[Size], under_way: int) -> None:
         """Refuse to wait for what is under way where that does not help.
+
+        Args:
+            model: that is asked.
+            sizes: of the prompts of a request that did not fit.
+            under_way: calls that were so before it was tried.
 
         Raises:
             UsedUpError: it will not fit, or nothing more is to be sent.
         """
         outputs = [size.output for size in sizes if size.output is not None]
         whole = Size(sum(size.input for size in sizes), sum(outputs) if outputs else None)
-        if self.stopped() or not self.bill.may_fit(model, *whole):
+        if self.stopped() or not self.bill.may_fit(model, *whole, under_way=under_way):
             raise UsedUpError(self.bill.cap)
 
     def seconds_of(self, model: str) -> float:
@@ -147,9 +152,11 @@ class _Api:
     def call(self, messages: Any, *, generate: bool = True, gen_kwargs: Any = None, **more: Any) -> Any:
         """Send one request, and nothing beside it in this thread."""
         sizes, owners = self._sizes(messages, generate, gen_kwargs, more), self._owners(messages)
+        under_way = self._paid.bill.under_way
         while not (holds := self._paid.hold(self._model, sizes, owners, 0.0)):
-            self._paid.check_waiting(self._model, sizes)
+            self._paid.check_waiting(self._model, sizes, under_way)
             time.sleep(_PAUSE)
+            under_way = self._paid.bill.under_way
         try:
             reply = self._send(messages, generate=generate, gen_kwargs=gen_kwargs, **more)
         except BaseException as ex:
@@ -170,9 +177,11 @@ class _Api:
     ) -> Any:
         """Send one request of several."""
         sizes, owners = self._sizes(messages, generate, gen_kwargs, {}), self._owners(messages)
+        under_way = self._paid.bill.under_way
         while not (holds := self._paid.hold(self._model, sizes, owners, 0.0)):
-            self._paid.check_waiting(self._model, sizes)
+            self._paid.check_waiting(self._model, sizes, under_way)
             await asyncio.sleep(_PAUSE)
+            under_way = self._paid.bill.under_way
         heard = _Session(session)
         try:
             answers = await self._asend(
@@ -221,6 +230,7 @@ class _Local:
     """Before the three methods by which the host asks a model on one's own machines."""
 
     def __init__(self, paid: PaidCalls, lm: Any) -> None:
+        check_local(lm)
         self._paid = paid
         self._lm = lm
         self._model = short_name(lm)
@@ -254,9 +264,11 @@ class _Local:
         if len(owners) != len(requests):
             owners = [NOBODY] * len(requests)
         seconds = paid.seconds_of(self._model)
+        under_way = paid.bill.under_way
         while not (holds := paid.hold(self._model, sizes, owners, seconds)):
-            paid.check_waiting(self._model, sizes)
+            paid.check_waiting(self._model, sizes, under_way)
             time.sleep(_PAUSE)
+            under_way = paid.bill.under_way
         began = time.perf_counter()
         try:
             replies = self._ask[kind](requests, **more)
@@ -337,6 +349,7 @@ def payload_of(lm: Any, messages: Any, generate: bool, gen_kwargs: Any) -> Any:
 def size_of(lm: Any, instance: Any) -> Size:
     """What one of the host's requests uses at most."""
     if not is_api(lm):
+        check_local(lm)
         return size_of_local(lm, instance)
     generate = instance.request_type == "generate_until"
     options = dict(instance.args[1]) if generate and len(instance.args) > 1 else {}

@@ -61,7 +61,8 @@ def _text(message: Any) -> str:
 def usage_of(reply: Any) -> Usage | None:
     """What a reply says it used; None if it says nothing, or nothing that can be.
 
-    Known are the words of OpenAI (and OpenRouter's ``cost``, in dollars) and of Anthropic.
+    Known are the words of OpenAI (and OpenRouter's ``cost``, in dollars) and of Anthropic. Some servers leave
+    reasoning out of the completion, and none out of the total. A reply that says something has tokens.
     """
     said = reply.get("usage") if isinstance(reply, Mapping) else None
     if not isinstance(said, Mapping):
@@ -77,11 +78,25 @@ def usage_of(reply: Any) -> Usage | None:
             details = said.get("prompt_tokens_details") or {}
             cached, written = _count(details, "cached_tokens"), 0
             whole, output = _count(said, "prompt_tokens"), _count(said, "completion_tokens")
+            output = max(output, _count(said, "total_tokens") - whole)
     except (AttributeError, TypeError, ValueError):
         return None
     if whole <= 0 or cached + written > whole:
         return None  # every call reads something
+    if output == 0 and _says_something(reply):
+        return None
     return Usage(whole - cached - written, output, cached, written, cost=_dollars(said.get("cost")))
+
+
+def _says_something(reply: Mapping[str, Any]) -> bool:
+    """Whether it has a text that is not the prompt, sent back for its log-likelihood."""
+    choices = reply.get("choices") or reply.get("content")
+    for choice in choices if isinstance(choices, list) else []:
+        if isinstance(choice, Mapping) and not choice.get("logprobs"):
+            message = choice.get("message")
+            if choice.get("text") or (isinstance(message, Mapping) and message.get("content")):
+                return True
+    return False
 
 
 def _count(said: Mapping[str, Any], name: str) -> int:

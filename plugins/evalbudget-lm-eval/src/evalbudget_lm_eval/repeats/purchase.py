@@ -21,6 +21,7 @@ from evalbudget_lm_eval.run.record import RUN, Record
 
 USED_UP = "budget used up"
 _NOTHING = 1e-9
+_FREE = 20  # times as many readings in a row as there are documents, and none cost anything
 
 
 class RepeatPurchase:
@@ -74,6 +75,7 @@ class RepeatPurchase:
             self.record.close()
             raise
         self.kept = self.record.of()
+        self._free = 0
         if self.money is None:
             self.purchase = Purchase(
                 self.sampler,
@@ -120,15 +122,19 @@ class RepeatPurchase:
             found = [answer.metrics.get(key) for key in keys]
             error = next(filter(None, map(partial(self._no_score, answer), keys, found)), None)
             value, *beside = found if error is None else [None]
+            cost = float(answer.requests) if self.money is None else self.money.cost(answer.asked)
             self.purchase.tell(
                 Reading(
                     self._requests[answer.asked],
                     value,
-                    float(answer.requests) if self.money is None else self.money.cost(answer.asked),
+                    cost,
                     error,
                     tuple(score for score in beside if score is not None),
                 )
             )
+            self._free = 0 if cost else self._free + 1
+        if self._free >= max(100, _FREE * len(self.documents)) and self.purchase.stopped is None:
+            self.purchase.stop(f"the last {self._free:,} readings cost nothing; give the budget in calls")
 
     def _no_score(self, answer: Answered, key: str, value: float | None) -> str | None:
         """Why this is no score; None if it is one."""
