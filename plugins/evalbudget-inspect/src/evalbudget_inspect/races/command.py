@@ -21,7 +21,6 @@ from evalbudget_inspect.host.rewrite import host_arguments, parse
 from evalbudget_inspect.host.run_host import run_host
 from evalbudget_inspect.races.coordinator import report_to, take_boards
 from evalbudget_inspect.races.registry_entry import check_arms, entry_of_arm
-from evalbudget_inspect.races.task import refuse_money
 
 ENTRY = "evalbudget_inspect/race"
 
@@ -47,9 +46,10 @@ def run_race(
     """
     given = dict(ours)
     config = RaceConfig.of(**given)  # refuse bad values before inspect starts
-    refuse_money(config)
     if config.history is not None:
         given["history"] = str(Path(config.history).resolve())
+    if config.prices is not None:
+        given["prices"] = str(Path(config.prices).resolve())
     command = host.commands[name]
     check_arms(arms)
     parsed = parse(command, args)
