@@ -148,7 +148,7 @@ def test_what_cannot_be_kept_is_refused_before_the_first_call(
     two = str(tmp_path / "two.yaml")
     roles: dict[str, Any] = {"model_roles": {"grader": _arms("also")[0]}}
     said = _refusal(run(_race("$5", prices=two), _arms(), tmp_path / "1", **roles))
-    assert "no price is known for paid/b, paid/also, paid/c" in said
+    assert "no price is known for paid/also, paid/b, paid/c" in said
     assert "\n  paid/c: {input: ..., output: ...}" in said
 
     roles = {"model_roles": {"grader": _arms("j", max_tokens=None)[0]}}
@@ -221,7 +221,8 @@ def billed():
 
 @task
 def quiz() -> Task:
-    samples = [Sample(id=f"item-{i}", input="?", target="C", metadata={"simulated_mean": .5}) for i in range(90)]
+    half = {"simulated_mean": 0.5}
+    samples = [Sample(id=f"item-{i}", input="?", target="C", metadata=half) for i in range(90)]
     return Task(dataset=MemoryDataset(samples), solver=billed(), scorer=match(location="exact"))
 """
 

@@ -46,9 +46,7 @@ def open_bill(run: Run, cap: Budget, tariff: Tariff, *, risk: float) -> Bill:
     return _begun(path, cap, tariff, risk)
 
 
-def open_common_bill(
-    run: Run, key: str, cap: Budget, tariff: Tariff, *, risk: float, goes_on: bool
-) -> Bill:
+def open_common_bill(run: Run, key: str, cap: Budget, tariff: Tariff, *, risk: float, goes_on: bool) -> Bill:
     """The same, of several runs at once, which have one bill beside their logs.
 
     Args:

@@ -237,7 +237,7 @@ class Coordinator:
                 first.run, self.group.labels, self.group.score, config.bounds, present=set(self.arms)
             )
         self._in_order = sorted([*self.arms, *absent])
-        names = _names(self._in_order)
+        names = names_of_arms(self._in_order)
         if len(names) < 2:
             raise InvalidInputError(_alone(names[0], resumed=bool(first.known)))
         predictor: FactorModel | None = None
@@ -275,7 +275,7 @@ class Coordinator:
         spec = next(iter(self.arms.values())).run.spec
         run = spec.eval_set_id or spec.run_id
         return open_money(
-            self.arms.values(),
+            [self.arms[identity] for identity in sorted(self.arms)],
             config.resolve_budget(n_items, n_arms),
             config.tariff(host_price),
             name=self.group.task,
@@ -404,7 +404,7 @@ class Coordinator:
     @property
     def names(self) -> list[str]:
         """Of the arms, in the order of the sampler's models."""
-        return _names(self._in_order)
+        return names_of_arms(self._in_order)
 
     @property
     def race_id(self) -> str:
@@ -456,7 +456,7 @@ def _check_items(first: Arm, other: Arm) -> None:
     )
 
 
-def _names(identities: Sequence[tuple[str, str]]) -> list[str]:
+def names_of_arms(identities: Sequence[tuple[str, str]]) -> list[str]:
     """As short as they can be told apart."""
     labels = {label for label, _ in identities}
     models = {model for _, model in identities}

@@ -13,7 +13,7 @@ from evalbudget.errors import EvalbudgetError
 from evalbudget.prices import Tariff
 from evalbudget.races import Key, KnownCell, RacePurchase
 from evalbudget.run import Bill
-from evalbudget_inspect.host.bill import Account, host_price, open_account
+from evalbudget_inspect.host.bill import Account, open_account
 from evalbudget_inspect.host.bill_file import open_common_bill
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.current_run import Run

@@ -58,8 +58,8 @@ def race(
         task: an inspect task with a dataset and a scorer, or a function that makes one; or several of them
             by name, which race each other: prompts, tools, or whatever else differs. Their items must have
             the same ids.
-        budget: evaluations to buy, of all models together: ``5000``, or ``"20x"`` for 20 per item; or what all
-            calls may cost, of judges too: ``"$5"``, or ``"2Mtok"`` in tokens.
+        budget: evaluations to buy, of all models together: ``5000``, or ``"20x"`` for 20 per item; or what
+            all calls may cost, of judges too: ``"$5"``, or ``"2Mtok"`` in tokens.
         prices: price file for a budget in money; models that it does not name have the price that inspect or
             a plugin knows.
         risk: the accepted chance that the last calls exceed a budget in money or tokens; default 0.
