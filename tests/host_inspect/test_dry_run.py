@@ -89,7 +89,7 @@ def test_a_race(tmp_path: Path) -> None:
     result = _race(tmp_path, *paid, *arms)
     assert result.exit_code == 0, result.output
     names = ", ".join(f"shots={n} simulated/{m}" for n in (1, 2) for m in "ab")
-    assert f"Task      rating with {names}\nItems      6\n" in result.output
+    assert f"Task      rating with {names}\nItems     6\n" in result.output
     assert "Budget    $0.50\n" in result.output
     assert "A call    $0.0007" in result.output
     assert result.output.endswith("No call was made.\n")
