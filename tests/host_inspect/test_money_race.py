@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -227,7 +228,8 @@ def quiz() -> Task:
 """
 
 
-def test_killed_and_run_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_stopped_and_run_again(number: int, tmp_path: Path) -> None:
     file, folder = tmp_path / "quiz.py", tmp_path / "logs"
     file.write_text(KILLED)
     (tmp_path / "p.yaml").write_text("simulated/*: {call: 0.001, max_output: 100}\n")
@@ -239,12 +241,14 @@ def test_killed_and_run_again(tmp_path: Path) -> None:
         *("-M", "bernoulli=true", "-M", "template='{grade}'", "-M", "latency=0.05", "--display", "none"),
     ]
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = warm.Popen(["python", "-c", evalbudget, *arguments], host="inspect", **quiet)
+    command = [sys.executable, "-c", evalbudget, *arguments]
+    fresh = number == signal.SIGINT
+    process = subprocess.Popen(command, **quiet) if fresh else warm.Popen(command, host="inspect", **quiet)
     billed, deadline = tmp_path / "billed", time.monotonic() + 120
     while time.monotonic() < deadline and (not billed.exists() or len(billed.read_text().split("\n")) < 40):
         time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    os.kill(process.pid, number)
+    process.wait(timeout=120)
     before = len(billed.read_text().splitlines())
     assert 39 <= before < 100
     done = CliRunner().invoke(cli, arguments)
@@ -254,4 +258,44 @@ def test_killed_and_run_again(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "board.json").read_text())
     assert found["stop_reason"] == "budget used up"
     assert 0.001 * calls - 1e-9 <= found["paid"] <= 0.1 + 1e-9
+    assert sum(each["paid"] for each in found["standings"]) == pytest.approx(0.001 * found["spent"])
+    if fresh:  # it waits for what is under way
+        assert found["spent"] == calls == 100
     assert "Paid $0.10 of $0.10" in " ".join(done.output.split())
+
+
+def test_a_task_that_dies_and_is_tried_again_is_on_the_same_bill(
+    till: Till, prices: str, tmp_path: Path
+) -> None:
+    models = [*_arms("a", "b"), *_arms("dies", fails=0.3)]
+    logs = _eval_set(
+        tmp_path / "logs", _race("$0.2", prices=prices), models, fail_on_error=True, retry_attempts=2
+    )
+    assert {log.status for log in logs} == {"success"}
+    found = board(logs)
+    assert found.paid is not None
+    assert till.total <= found.paid <= 0.2
+    assert found.of("paid/dies").left is not None
+    assert len(list((tmp_path / "logs").glob(".evalbudget-race-*.bill"))) == 1
+
+
+def test_another_process_cannot_join_the_bill(till: Till, prices: str, tmp_path: Path) -> None:
+    first = _eval_set(tmp_path / "logs", _race("$0.05", prices=prices), _arms())
+    _cut_off(first, {"paid/a", "paid/b", "paid/c"})
+    paid = till.total
+    (path,) = (tmp_path / "logs").glob(".evalbudget-race-*.bill")
+    code = (
+        "import sys; from pathlib import Path; from evalbudget.budget import Budget, Unit\n"
+        "from evalbudget.prices import Tariff; from evalbudget.run import Bill\n"
+        "bill = Bill.on_file(Path(sys.argv[1]), Budget(1.0, Unit.USD), Tariff(Unit.USD, {}))\n"
+        "print('open', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        logs = _eval_set(tmp_path / "logs", _race("$0.2", prices=prices), _arms(), retry_attempts=0)
+        other.communicate()
+    assert "another process" in _refusal(logs)
+    assert till.total == paid
