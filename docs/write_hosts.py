@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalbudget.audits.flags import FLAGS as AUDITS
-from evalbudget.flags import Flag
+from evalbudget.flags import DRY_RUN, Flag
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget.repeats.flags import SHARE
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS_ON_INSPECT
@@ -19,10 +19,10 @@ PAGE = Path(__file__).with_name("hosts.md")
 
 QUESTIONS = {
     "Repeats and judges: `inspect eval`, `lm-eval run`": (
-        (REPEATS_ON_INSPECT[0], SHARE, *REPEATS_ON_INSPECT[1:]),
+        (REPEATS_ON_INSPECT[0], SHARE, DRY_RUN, *REPEATS_ON_INSPECT[1:]),
         REPEATS_ON_LM_EVAL,
     ),
-    "Races: `inspect race`, `lm-eval race`": (RACES, RACES_ON_LM_EVAL),
+    "Races: `inspect race`, `lm-eval race`": ((*RACES, DRY_RUN), RACES_ON_LM_EVAL),
     "Audits: `inspect audit STORE`, `lm-eval audit STORE`": (AUDITS, AUDITS_ON_LM_EVAL),
 }
 """Options of each host."""
@@ -33,7 +33,6 @@ ONE_ONLY = {
     "journal": "inspect's log is the record",
     "fresh": "inspect: a new run is always bought anew, and `eval-retry` goes on with an old one",
     "in_flight": "inspect: `--max-samples`",
-    "dry_run": "on inspect: to come",
     "vary_seed": "inspect sends no seed unless it is told to",
     "keep": "inspect's models are asked side by side",
     "arms of audits": "inspect: `--model a,b`",

@@ -52,7 +52,7 @@ def test_money(task_file: Path, tmp_path: Path) -> None:
         (["--budget", "$5"], "no price is known for simulated/a, simulated/j"),
         (["--budget", "$0.0001", "--prices", "p.yaml"], "is below one call of simulated/a"),
         (["--budget", "50", "--score", "nope"], "unknown score 'nope'"),
-        (["--budget", "50", "--sampler", "race"], "--dry-run is for repeats"),
+        (["--budget", "50", "--sampler", "audit-eprocess"], "--dry-run is for repeats"),
     ],
 )
 def test_what_would_be_refused_is(
@@ -61,5 +61,62 @@ def test_what_would_be_refused_is(
     monkeypatch.chdir(tmp_path)
     Path("p.yaml").write_text("simulated/*: {input: 1, output: 10}\n")
     result = _dry(task_file, *flags)
+    assert result.exit_code == 2, result.output
+    assert message in result.output
+
+
+ARMS = """\
+from inspect_ai import Task, task
+from evalbudget_inspect.demo.story_rating import story_rating
+
+@task
+def rating(stories: int = 6, shots: int = 0) -> Task:
+    return story_rating(stories)
+"""
+
+
+def _race(folder: Path, *flags: str, command: str = "race") -> Result:
+    (folder / "arms.py").write_text(ARMS)
+    models = ["--model", "simulated/a,simulated/b", "--model-role", "grader=simulated/j"]
+    arguments = [command, str(folder / "arms.py"), *models, "--max-tokens", "60", "--dry-run", *flags]
+    return CliRunner().invoke(cli, ["inspect", *arguments])
+
+
+def test_a_race(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text("simulated/*: {input: 1, output: 10}\n")
+    arms = ["--arm", "shots=1", "--arm", "shots=2"]
+    paid = ["--budget", "$0.5", "--prices", str(tmp_path / "p.yaml")]
+    result = _race(tmp_path, *paid, *arms)
+    assert result.exit_code == 0, result.output
+    names = ", ".join(f"shots={n} simulated/{m}" for n in (1, 2) for m in "ab")
+    assert f"Task      rating with {names}\nItems     6\n" in result.output
+    assert "Budget    $0.50\n" in result.output
+    assert "A call    $0.0007" in result.output
+    assert result.output.endswith("No call was made.\n")
+    result = _race(tmp_path, "--budget", "10")
+    assert "rating with simulated/a, simulated/b" in result.output
+    assert "Expected  10 readings" in result.output
+    beside = _race(tmp_path, "--budget", "10", "--sampler", "race", command="eval")
+    assert beside.output == result.output
+    assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--budget", "3"], "is below the minimum of"),
+        (["--budget", "$5"], "no price is known for simulated/a, simulated/b, simulated/j"),
+        (["--budget", "$0.0001", "--prices", "p.yaml"], "is below one call of simulated/a"),
+        (["--budget", "50", "--score", "nope"], "unknown score 'nope'"),
+        (["--budget", "$5", "other.py", "--prices", "p.yaml"], "holds 2 races, of one task each"),
+    ],
+)
+def test_what_a_race_would_refuse_is(
+    flags: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.yaml").write_text("simulated/*: {input: 1, output: 10}\n")
+    Path("other.py").write_text(ARMS)
+    result = _race(tmp_path, *flags)
     assert result.exit_code == 2, result.output
     assert message in result.output

@@ -109,7 +109,8 @@ def test_shuffle_without_a_seed(tmp_path: Path) -> None:
     ("options", "error", "part"),
     [
         ({"budget": None}, BudgetError, "needs a budget"),
-        ({"budget": "$5"}, BudgetError, "counts scores, and --budget $5 is in usd"),
+        ({"budget": "$0"}, BudgetError, "must be above zero"),
+        ({"risk": 0.1}, BudgetError, "--risk is for a budget in money or tokens"),
         ({"sampler": "eb-bernstein"}, UnknownNameError, "sampler of models"),
         ({"sampler": "ucbe"}, UnknownNameError, "'ucb-e'"),
         ({"bach": 3}, UnknownNameError, "'batch'"),

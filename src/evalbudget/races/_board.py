@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Self
 
+from evalbudget.budget import Unit
 from evalbudget.races._verdict import Status
 
 
@@ -35,6 +36,8 @@ class Standing:
             did not drop it.
         errors: how often each kind of failure occurred.
         left: why its task ended early.
+        paid: what its evaluations cost, judges included, in units of the budget; None where that counts
+            evaluations.
         behind: how much the leader is better on the items both read; None where models read other items.
         behind_all_lower: of its interval, which holds for all pairs of models at once and at every moment.
         behind_all_upper: of the same.
@@ -62,6 +65,7 @@ class Standing:
     behind: float | None = None
     behind_all_lower: float | None = None
     behind_all_upper: float | None = None
+    paid: float | None = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,9 @@ class Board:
         interval: what ``all_lower`` and ``all_upper`` are.
         target: what they speak of.
         notes: what to know besides.
+        unit: of what was paid: scores, usd or tokens.
+        paid: what all calls cost, also those that brought no evaluation; None where the budget counts
+            evaluations.
     """
 
     standings: tuple[Standing, ...]
@@ -107,6 +114,8 @@ class Board:
     interval: str
     target: str
     notes: tuple[str, ...]
+    unit: str = Unit.SCORES.value
+    paid: float | None = None
 
     @cached_property
     def as_json(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from evalbudget.budget import Unit, shown_amount
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
 from evalbudget.outage import is_down
@@ -25,6 +26,7 @@ from evalbudget.races.estimates import (
     possible_winners,
 )
 from evalbudget.races.samplers import RacingSampler
+from evalbudget.run import Bill
 from evalbudget.statistics._bounds import FloatArray
 
 LEVEL = 0.95
@@ -38,8 +40,14 @@ class Leaderboard(Board):
         return render(self, width=width)
 
 
-def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = ()) -> Leaderboard:
-    """The leaderboard of a race as it stands."""
+def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill | None = None) -> Leaderboard:
+    """The leaderboard of a race as it stands.
+
+    Args:
+        race: to show.
+        notes: what to know besides.
+        bill: that calls are on, where the budget is money or tokens.
+    """
     sampler, bounds, level = race.sampler, race.config.bounds, race.config.level
     models = range(race.design.n_models)
     draws = [sampler.draws(m) for m in models]
@@ -93,6 +101,7 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = ()) -> Leaderbo
             dropped_at=eliminated.get(m),
             errors=race.lanes[m].tally.failures,
             left=race.lanes[m].left if m in eliminated and not race.lanes[m].absent else None,
+            paid=None if race.budget.unit is Unit.SCORES else race.lanes[m].tally.spent,
             **_behind(differences if m != leader else (), m, level),
         )
         for m in order
@@ -117,7 +126,9 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = ()) -> Leaderbo
         interval=f"{estimates[0].method}; {estimates[0].validity.value}, {estimates[0].coverage.value} over "
         f"{race.design.n_models} models",
         target=_target(estimates, race),
-        notes=(*notes, *_of_the_history(race, notes)),
+        notes=(*notes, *_of_the_history(race, notes), *_of_the_bill(race, bill)),
+        unit=race.budget.unit.value,
+        paid=None if bill is None else bill.spent,
     )
 
 
@@ -134,6 +145,17 @@ def _of_the_history(race: RacePurchase, notes: Sequence[str]) -> tuple[str, ...]
     """What the sampler says of the history, if nobody has said so: that it dropped it."""
     said = str(getattr(race.sampler, "history_note", ""))
     return (said,) if said and not any(note.startswith(said) for note in notes) else ()
+
+
+def _of_the_bill(race: RacePurchase, bill: Bill | None) -> tuple[str, ...]:
+    """What was paid to whom, and what of it for nothing."""
+    if bill is None:
+        return ()
+    wasted = bill.spent - sum(lane.tally.spent for lane in race.lanes)
+    if wasted <= 1e-9 * bill.cap.amount:  # sums of floats
+        return (bill.text,)
+    amount = shown_amount(wasted, bill.cap.unit)
+    return (f"{bill.text} {amount} of that was for evaluations that were cut off, which have no score.",)
 
 
 def _leader(race: RacePurchase, found: PossibleWinners, lost: Collection[int], value: FloatArray) -> int:

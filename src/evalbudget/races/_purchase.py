@@ -9,7 +9,7 @@ from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.races._config import RaceConfig
 from evalbudget.races.prediction import FactorModel
-from evalbudget.run import RUN_AGAIN, UNANSWERED, Flight, Purchase, Tally
+from evalbudget.run import RUN_AGAIN, UNANSWERED, Bill, Flight, Purchase, Tally
 
 Key = tuple[str, int]
 """Item id, and epoch as hosts count, from 1."""
@@ -28,6 +28,7 @@ class KnownCell:
         attempts: how often it was run; all of them cost.
         again: the host runs it again, since it was cancelled on the way.
         error: why it failed.
+        sample: the host's own name of it, by which a bill knows it.
     """
 
     key: Key
@@ -35,6 +36,7 @@ class KnownCell:
     attempts: int
     again: bool = False
     error: str | None = None
+    sample: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -95,6 +97,8 @@ class RacePurchase:
         predictor: learned from history.
         cost_of: what a cell of an arm cost so far, where the budget is money or tokens; the cap is then kept
             by a :class:`~evalbudget.run.Bill`. None where evaluations are counted.
+        bill: that calls are on, where a cell is to begin only if what is left covers the dearest one so far
+            beside those under way. None where the host looks after that.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -111,9 +115,11 @@ class RacePurchase:
         widths: Sequence[int | None] | None = None,
         predictor: FactorModel | None = None,
         cost_of: Callable[[int, Key], float] | None = None,
+        bill: Bill | None = None,
     ) -> None:
         self.config = config
         self._cost_of = cost_of
+        self._bill = bill
         self.design = Design(items=tuple(items), models=tuple(arms))
         self.budget: Budget = config.resolve_budget(len(items), len(arms))
         self.attempts = attempts
@@ -124,7 +130,9 @@ class RacePurchase:
         if cost_of is not None:
             self.sampler = config.make_sampler(self.design, predictor=predictor)
             self.sampler.weigh_costs(self.budget.amount)
-            self.purchase = Purchase(self.sampler, self.budget, cost=_NOTHING * self.budget.amount)
+            self.purchase = Purchase(
+                self.sampler, self.budget, cost=_NOTHING * self.budget.amount, learns=bill is not None
+            )
             return
         self.sampler = config.make_sampler(
             self.design, budget=min(int(self.budget.amount), self.grid), predictor=predictor
@@ -166,7 +174,8 @@ class RacePurchase:
 
         Args:
             known: cells of each arm that the host knows.
-            unread: what earlier attempts at each arm paid for and nobody read, in units of the budget.
+            unread: evaluations that earlier attempts at each arm paid for and nobody read; none where the
+                budget is money or tokens, since the bill has them.
 
         Returns:
             Arms and keys of cells that were cut off and cannot be paid for again; the race may ask them anew.
@@ -177,6 +186,10 @@ class RacePurchase:
             for cell in sorted(own, key=lambda c: c.key[1])
             if cell.key[0] in self._index
         ]
+        if self._cost_of is not None:  # call by call the bill decides what runs again
+            for arm, cell in cells:
+                self._replay(arm, cell)
+            return set()
         unread = unread or {}
         free = self.purchase.ledger.free - sum(unread.values()) - sum(cell.attempts for _, cell in cells)
         left_out: set[tuple[int, Key]] = set()
@@ -194,6 +207,8 @@ class RacePurchase:
     def _replay(self, arm: int, cell: KnownCell) -> None:
         lane = self.lanes[arm]
         promised = float(cell.attempts + self.attempts * cell.again)
+        if self._cost_of is not None:
+            promised = self.purchase.cost * cell.again
         try:
             flight = self.purchase.adopt(Cell(arm, self._index[cell.key[0]], cell.key[1] - 1), promised)
         except InvalidInputError:  # an operator had a cell run again: it is paid for, and nothing follows
@@ -230,17 +245,18 @@ class RacePurchase:
             return
         self._tell(lane, self._reading(arm, key, flight, value, attempts, error), attempts)
 
-    def pay(self, arm: int, cost: float, reason: str = UNANSWERED) -> None:
-        """Calls were paid for beside those of the readings, and teach nothing."""
-        self.lanes[arm].tally.lose(cost, reason)
-        self.lanes[arm].evaluations += cost
-        self.purchase.pay(cost, reason)
+    def pay(self, arm: int, evaluations: float, reason: str = UNANSWERED) -> None:
+        """Evaluations were paid for beside those of the readings, and teach nothing."""
+        cost = evaluations if self._cost_of is None else 0.0  # which is on the bill
+        self.lanes[arm].tally.lose(cost, reason, calls=evaluations)
+        self.lanes[arm].evaluations += evaluations
+        self.purchase.pay(cost, reason, calls=evaluations)
 
-    def pays(self, arm: int, cost: float) -> bool:
+    def pays(self, arm: int, evaluations: float) -> bool:
         """Pay for what brought nothing; False, and nothing paid, if it exceeds what is left."""
-        if cost > self.purchase.ledger.free + 1e-9:
+        if evaluations > self.purchase.ledger.free + 1e-9:
             return False
-        self.pay(arm, cost)
+        self.pay(arm, evaluations)
         return True
 
     def abandoned(self, arm: int, key: Key) -> None:
@@ -251,7 +267,7 @@ class RacePurchase:
             self.purchase.abandon(flight.request)
 
     def unaffordable(self, arm: int, key: Key) -> None:
-        """It was not asked, since what that can cost does not fit into what is left; nor is anything more."""
+        """It was not asked to its end, since that does not fit into what is left; nor is anything more."""
         flight = self._land(self.lanes[arm], key)
         if flight is not None:
             self.purchase.withdraw(flight.request)
@@ -277,6 +293,8 @@ class RacePurchase:
         anyway: so what a budget buys does not depend on who is faster.
         """
         asked: list[Asked] = []
+        if self._bill is not None:  # which has samples under way and lost ones, too
+            self.purchase.ledger.spent = self._bill.spent
         while self.purchase.affordable > 0:
             if self._blocked is not None and not self._blocked.room:
                 return asked

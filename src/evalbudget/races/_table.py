@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from evalbudget.budget import Unit, shown_amount
 from evalbudget.races._board import Board, Standing
 from evalbudget.races._summary import closing_lines, decimals_of
 
@@ -39,9 +40,14 @@ def _table(board: Board, width: int) -> str:
     decimals = decimals_of(board)
     dropped = any(s.dropped_at is not None for s in board.standings)
     failed = any(s.failed for s in board.standings)
+    paid = any(s.paid is not None for s in board.standings)
     rows = [_cells(s, decimals, dropped=dropped, failed=failed) for s in board.standings]
     heads = ["estimate", "all_lower to\nall_upper", "asked", *(["failed"] if failed else []), "status"]
     heads += ["dropped\nat"] if dropped else []
+    if paid:
+        heads.append("paid")
+        for row, standing in zip(rows, board.standings, strict=True):
+            row.append(shown_amount(standing.paid or 0.0, Unit(board.unit)))
     split = [head.split("\n") for head in heads]
     sizes = [max(*map(len, head), *(len(row[k]) for row in rows)) for k, head in enumerate(split)]
     room = max(_SHORTEST_NAME, width - sum(sizes) - len(_GAP) * len(sizes))

@@ -22,7 +22,7 @@ from threading import RLock
 from typing import Any
 
 from evalbudget._version import __version__
-from evalbudget.budget import Budget
+from evalbudget.budget import Budget, shown_amount
 from evalbudget.errors import BudgetError, JournalError
 from evalbudget.prices import Tariff, Usage
 from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
@@ -282,6 +282,20 @@ class Bill:
     def rows(self) -> Sequence[BillRow]:
         """By model and role, the dearest first."""
         return sorted(self._rows.values(), key=lambda row: (-row.cost, row.model, row.role))
+
+    @property
+    def text(self) -> str:
+        """What was paid to whom, in a sentence."""
+        unit = self.cap.unit
+        rows = [
+            f"{row.model}{f' as {row.role}' if row.role else ''} {shown_amount(row.cost, unit)} for "
+            f"{row.calls:,} calls"
+            for row in self.rows
+        ]
+        unknown = sum(row.unknown for row in self.rows)
+        told = f"; {unknown:,} of them count at the most that they can cost" if unknown else ""
+        spent = f"Paid {shown_amount(self.spent, unit)} of {self.cap}"
+        return f"{spent}: {', '.join(rows)}{told}." if rows else f"{spent}."
 
     # bookkeeping
 

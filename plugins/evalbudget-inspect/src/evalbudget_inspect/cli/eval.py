@@ -82,7 +82,7 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
     what = "repeats" if sampler is None else plugins().question(sampler)
     if what == "repeats":
         return None
-    for flag in (SHARE, DRY_RUN, REPEAT, *JUDGES):
+    for flag in (SHARE, *((DRY_RUN,) if what != "races" else ()), REPEAT, *JUDGES):
         if flag.name in ours:
             raise InvalidInputError(
                 f"{flag.option} is for repeats of one model's items, not for {what}; drop it"
@@ -97,7 +97,8 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
     if what == "races":
         from evalbudget_inspect.races.command import run_race
 
-        return run_race(name, args, ours)
+        dry = ours.pop(DRY_RUN.name, False)
+        return run_race(name, args, ours, dry_run=bool(dry))
     from evalbudget_inspect.audits.command import run_audit_beside_logs
 
     return run_audit_beside_logs(name, args, ours)

@@ -12,7 +12,7 @@ import click
 from evalbudget.audits.flags import FLAGS as AUDITS
 from evalbudget.cli import check_target
 from evalbudget.cli.flags import options_of
-from evalbudget.flags import sampler_options
+from evalbudget.flags import DRY_RUN, sampler_options
 from evalbudget.races.flags import ARM, FLAGS
 from evalbudget.repeats.flags import SHARE
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
@@ -22,6 +22,7 @@ _EXAMPLES = """\b
 Examples:
   evalbudget inspect race my_task.py --model openai/a,openai/b,openai/c --budget 5000
   evalbudget inspect race my_task.py --model openai/a,openai/b --until-proved
+  evalbudget inspect race my_task.py --model openai/a,openai/b --budget '$5' --prices prices.yaml
   evalbudget inspect race my_task.py --model m --budget 800 \\
       --arm prompt=short.txt --arm prompt=long.txt
   evalbudget inspect race my_task.py --model a,b --budget 5000 --eval-set --log-dir logs/race
@@ -37,7 +38,7 @@ _SETTING = replace(
 
 
 @click.command(name="race", context_settings=PASSED_ON, epilog=_EXAMPLES)
-@options_of(_SETTING if flag is ARM else flag for flag in FLAGS)
+@options_of(_SETTING if flag is ARM else flag for flag in (*FLAGS, DRY_RUN))
 @click.option(
     "--eval-set",
     is_flag=True,
@@ -45,7 +46,12 @@ _SETTING = replace(
 )
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[TASK] [INSPECT'S FLAGS]...")
 def race(
-    args: tuple[str, ...], arms: tuple[str, ...], json_path: str | None, eval_set: bool, **given: Any
+    args: tuple[str, ...],
+    arms: tuple[str, ...],
+    json_path: str | None,
+    eval_set: bool,
+    dry_run: bool,
+    **given: Any,
 ) -> None:
     """Race models, or settings of a task, on its items: which is best, found with part of all evaluations."""
     if json_path is not None:
@@ -65,4 +71,4 @@ def race(
     given["until_proved"] = given["until_proved"] or None
     typed = {name: value for name, value in given.items() if value is not None}
     name = "eval-set" if eval_set else "eval"
-    sys.exit(run_race(name, args, {**typed, **options}, arms, json_path))
+    sys.exit(run_race(name, args, {**typed, **options}, arms, json_path, dry_run=dry_run))

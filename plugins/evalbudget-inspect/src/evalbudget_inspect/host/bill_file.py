@@ -43,6 +43,33 @@ def open_bill(run: Run, cap: Budget, tariff: Tariff, *, risk: float) -> Bill:
                 f"({earlier}). Put it back, or begin anew"
             )
         shutil.copyfile(earlier, path)
+    return _begun(path, cap, tariff, risk)
+
+
+def open_common_bill(run: Run, key: str, cap: Budget, tariff: Tariff, *, risk: float, goes_on: bool) -> Bill:
+    """The same, of several runs at once, which have one bill beside their logs.
+
+    Args:
+        run: one of them.
+        key: by which they find it again.
+        cap: in money or tokens.
+        tariff: what calls cost.
+        risk: as in :class:`~evalbudget.run.Bill`.
+        goes_on: earlier attempts have bought something.
+    """
+    if not run.log_location:
+        return Bill(cap, tariff, risk=risk)
+    folder = folder_of(run.log_location)
+    path = bill_path(folder, key)
+    if goes_on and not path.exists():
+        raise BudgetError(
+            f"this run goes on from logs in {folder}, and the bill of what they paid is not beside them "
+            f"({path}). Put it back, or begin anew in another folder"
+        )
+    return _begun(path, cap, tariff, risk)
+
+
+def _begun(path: Path, cap: Budget, tariff: Tariff, risk: float) -> Bill:
     before = _bills.pop(path, None)
     if before is not None:  # of a task that the host tries again within one run
         before.close()

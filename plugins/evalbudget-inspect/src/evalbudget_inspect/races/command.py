@@ -13,15 +13,15 @@ import click
 from rich.console import Console
 
 from evalbudget.cli import write_text
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.races import Leaderboard, RaceConfig, RaceProgress
 from evalbudget.run import shown
 from evalbudget_inspect.host.private import host_cli as host
-from evalbudget_inspect.host.rewrite import host_arguments, parse
+from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
 from evalbudget_inspect.host.run_host import run_host
 from evalbudget_inspect.races.coordinator import report_to, take_boards
+from evalbudget_inspect.races.dry_run import foreseen
 from evalbudget_inspect.races.registry_entry import check_arms, entry_of_arm
-from evalbudget_inspect.races.task import refuse_money
 
 ENTRY = "evalbudget_inspect/race"
 
@@ -32,6 +32,8 @@ def run_race(
     ours: Mapping[str, Any],
     arms: Sequence[str] = (),
     json_path: str | None = None,
+    *,
+    dry_run: bool = False,
 ) -> int:
     """Run the host with our entry in the task's place, and print who is best.
 
@@ -41,19 +43,30 @@ def run_race(
         ours: our arguments, those that were given.
         arms: settings that race each other.
         json_path: where to write the leaderboard; its folder exists.
+        dry_run: only say what would be bought.
 
     Returns:
         The host's exit code.
     """
     given = dict(ours)
     config = RaceConfig.of(**given)  # refuse bad values before inspect starts
-    refuse_money(config)
     if config.history is not None:
         given["history"] = str(Path(config.history).resolve())
+    if config.prices is not None:
+        given["prices"] = str(Path(config.prices).resolve())
     command = host.commands[name]
     check_arms(arms)
     parsed = parse(command, args)
     extra = _tasks_at_once(name, parsed, arms)
+    if "--help" not in args and (dry_run or not config.in_scores):
+        specs = tasks_among(parsed["tasks"])
+        if len(specs) > 1 and not config.in_scores:
+            raise BudgetError(
+                f"--budget {config.budget} is one cap for all that the command asks, and it holds "
+                f"{len(specs)} races, of one task each; run one after another, each with a budget of its own"
+            )
+        if dry_run:
+            return _foresee(RaceConfig.of(**given), specs, arms, parsed)
     shows_itself = not (_chose_display(args) or parsed.get("detach"))
     if shows_itself:  # the host's display counts what it planned, and in a race it plans nothing
         extra = [*extra, "--display", "none"]
@@ -79,13 +92,24 @@ def run_race(
     return max(codes)
 
 
+def _foresee(config: RaceConfig, specs: Sequence[str], arms: Sequence[str], parsed: Mapping[str, Any]) -> int:
+    models = _models(parsed) or ["none"]
+    found = [foreseen(config, spec, arms, models, parsed) for spec in specs]
+    click.echo("\n\n".join(map(str, found)) + "\n\nNo call was made.")
+    return 0
+
+
+def _models(parsed: Mapping[str, Any]) -> list[str]:
+    return [model.strip() for model in str(parsed.get("model") or "").split(",") if model.strip()]
+
+
 def _chose_display(args: Sequence[str]) -> bool:
     return "INSPECT_DISPLAY" in os.environ or any(arg.partition("=")[0] == "--display" for arg in args)
 
 
 def _tasks_at_once(name: str, parsed: Mapping[str, Any], arms: Sequence[str]) -> list[str]:
     """``--max-tasks`` for all models and settings, unless the user gave it or inspect does it by itself."""
-    models = [model.strip() for model in str(parsed.get("model") or "").split(",") if model.strip()]
+    models = _models(parsed)
     for model in models:
         if models.count(model) > 1:
             raise InvalidInputError(f"--model lists {model} twice; every model races once")

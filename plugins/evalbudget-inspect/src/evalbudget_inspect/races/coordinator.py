@@ -28,11 +28,13 @@ from evalbudget.races import (
 )
 from evalbudget.races.prediction import FactorModel
 from evalbudget_inspect.host.attempt_notes import Note
+from evalbudget_inspect.host.bill import host_price
 from evalbudget_inspect.host.current_run import Run, is_cancelled, watch
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import effective_max_tasks, get_eval_state, task_dispatcher_stats
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.races.history import Asking, load_history
+from evalbudget_inspect.races.money import RaceMoney, open_money
 from evalbudget_inspect.races.resume import Finished, finished_elsewhere
 from evalbudget_inspect.repeats.resume import Key
 
@@ -80,6 +82,7 @@ class Arm:
         pool: the samples it may be asked, by id.
         known: what earlier attempts of its task answered.
         unread: what these paid for that is in no log.
+        models: that its calls are known to ask.
         context: the task's, in which samples can be added to it.
         wake: set when there is something to do for its feeder.
         index: among the race's arms; -1 before it begins.
@@ -92,6 +95,7 @@ class Arm:
     pool: Mapping[str, Sample]
     known: list[KnownCell]
     unread: Note = field(default_factory=Note)
+    models: Sequence[str] = ()
     context: Context = field(default_factory=copy_context)
     wake: anyio.Event = field(default_factory=anyio.Event)
     index: int = -1
@@ -133,6 +137,7 @@ class Coordinator:
         self.group = group
         self.expected = expected
         self.race: RacePurchase | None = None
+        self.money: RaceMoney | None = None
         self.arms: dict[tuple[str, str], Arm] = {}
         self.closed = anyio.Event()
         self.refusal: EvalbudgetError | None = None
@@ -184,6 +189,8 @@ class Coordinator:
         # what its first task bought stays in the log of its second; nothing more can be asked of it
         arm.index = self._in_order.index(arm.identity)
         self.race.leave(arm.index, "its task ended early")
+        if self.money is not None:
+            self.money.pays_for(arm.run)
         self._hand_back(arm)
         self.pump()
 
@@ -202,6 +209,8 @@ class Coordinator:
             else:
                 race.lanes[index].absent = True
                 known[index], unread[index] = absent[identity].known, absent[identity].unread
+        if self.money is not None:
+            self.money.knows(known)
         try:
             self._left_out = race.replay(
                 known, {index: note.samples * race.attempts + note.more for index, note in unread.items()}
@@ -228,7 +237,7 @@ class Coordinator:
                 first.run, self.group.labels, self.group.score, config.bounds, present=set(self.arms)
             )
         self._in_order = sorted([*self.arms, *absent])
-        names = _names(self._in_order)
+        names = names_of_arms(self._in_order)
         if len(names) < 2:
             raise InvalidInputError(_alone(names[0], resumed=bool(first.known)))
         predictor: FactorModel | None = None
@@ -245,6 +254,7 @@ class Coordinator:
             )
             self.notes.append(note)
             logger.warning(note) if predictor is None else logger.info(note)
+        self.money = self._open_money(len(items), len(names), goes_on=bool(absent))
         race = RacePurchase(
             config,
             names,
@@ -252,8 +262,28 @@ class Coordinator:
             attempts=1 + (spec.config.retry_on_error or 0),
             widths=[self._width(identity) for identity in self._in_order],
             predictor=predictor,
+            cost_of=None if self.money is None else self.money.cost,
+            bill=None if self.money is None else self.money.bill,
         )
         return race, absent
+
+    def _open_money(self, n_items: int, n_arms: int, *, goes_on: bool) -> RaceMoney | None:
+        """Who pays for the calls of all arms; None where the budget counts evaluations."""
+        config = self.group.config
+        if config.in_scores:
+            return None
+        spec = next(iter(self.arms.values())).run.spec
+        run = spec.eval_set_id or spec.run_id
+        return open_money(
+            [self.arms[identity] for identity in sorted(self.arms)],
+            config.resolve_budget(n_items, n_arms),
+            config.tariff(host_price),
+            name=self.group.task,
+            identity=(run, sorted(self.group.labels.items()), self.group.arguments),
+            risk=config.risk,
+            goes_on=goes_on or any(arm.known for arm in self.arms.values()),
+            refuse=self.refuse,
+        )
 
     def _width(self, identity: tuple[str, str]) -> int | None:
         arm = self.arms.get(identity)
@@ -374,7 +404,7 @@ class Coordinator:
     @property
     def names(self) -> list[str]:
         """Of the arms, in the order of the sampler's models."""
-        return _names(self._in_order)
+        return names_of_arms(self._in_order)
 
     @property
     def race_id(self) -> str:
@@ -389,7 +419,8 @@ class Coordinator:
         told = sum(lane.tally.readings + lane.tally.failed for lane in self.race.lanes)
         final = self.closed.is_set() or self._cancelled
         if self._board is None or self._board.is_stale(told, final=final):
-            self._board = _Board(told, final, leaderboard_of(self.race, notes=self.notes))
+            bill = None if self.money is None else self.money.bill
+            self._board = _Board(told, final, leaderboard_of(self.race, notes=self.notes, bill=bill))
         return self._board.board
 
 
@@ -425,7 +456,7 @@ def _check_items(first: Arm, other: Arm) -> None:
     )
 
 
-def _names(identities: Sequence[tuple[str, str]]) -> list[str]:
+def names_of_arms(identities: Sequence[tuple[str, str]]) -> list[str]:
     """As short as they can be told apart."""
     labels = {label for label, _ in identities}
     models = {model for _, model in identities}

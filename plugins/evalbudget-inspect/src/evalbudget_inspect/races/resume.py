@@ -70,15 +70,15 @@ async def finished_elsewhere(
 
 def _known(summary: EvalSampleSummary, score: Score, bounds: tuple[float, float]) -> KnownCell:
     key = (str(summary.id), summary.epoch)
-    retries = summary.retries or 0
+    retries, sample = summary.retries or 0, summary.uuid or ""
     if is_begun(summary):
-        return KnownCell(key, None, retries, again=True)
+        return KnownCell(key, None, retries, again=True, sample=sample)
     if is_refused(summary.metadata):  # the error it stands for is among its retries
-        return KnownCell(key, None, retries, error="failed in an earlier run")
+        return KnownCell(key, None, retries, error="failed in an earlier run", sample=sample)
     if summary.error is not None:
-        return KnownCell(key, None, retries + 1, error=kind_of(summary.error))
+        return KnownCell(key, None, retries + 1, error=kind_of(summary.error), sample=sample)
     entry = (summary.scores or {}).get(score[0])
     value = math.nan if entry is None else score_to_float(entry, *score)
     if not in_range(value, bounds):
-        return KnownCell(key, None, retries + 1, error="unscored")
-    return KnownCell(key, value, retries + 1)
+        return KnownCell(key, None, retries + 1, error="unscored", sample=sample)
+    return KnownCell(key, value, retries + 1, sample=sample)

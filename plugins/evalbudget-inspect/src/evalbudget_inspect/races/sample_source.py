@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from evalbudget_inspect.host.bill import gave_up
 from evalbudget_inspect.host.current_run import Run, current_run
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
+from evalbudget_inspect.host.models_asked import models_asked
 from evalbudget_inspect.host.private import slice_dataset
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float
@@ -47,12 +49,14 @@ class RaceSource(SampleSource):
         group: the race.
         label: of this task's setting; empty where models alone race.
         dataset: the task's samples, all with ids.
+        models: that the task's scorers are given by name.
     """
 
-    def __init__(self, group: Group, label: str, dataset: Dataset) -> None:
+    def __init__(self, group: Group, label: str, dataset: Dataset, models: Sequence[str] = ()) -> None:
         self.group = group
         self.label = label
         self._dataset = dataset
+        self._models = tuple(models)
         self._seats: dict[str, _Seat] = {}
 
     def told(self) -> dict[str, Any]:
@@ -87,7 +91,11 @@ class RaceSource(SampleSource):
             arm.replayed.discard(key)
         else:
             value, error = self._read(coordinator, sample)
-            race.completed(arm.index, key, value, attempts=paid_attempts(sample), error=error)
+            money, name = coordinator.money, sample.uuid or ""
+            if money is None or money.ended(race, arm.index, key, name, scored=value is not None):
+                race.completed(arm.index, key, value, attempts=paid_attempts(sample), error=error)
+            else:
+                race.unaffordable(arm.index, key)
             coordinator.pump()
         if arm.run.spec.config.limit is not None and self._has_all(coordinator, arm):
             # under --limit inspect ends a task that ran so many samples; its results wait for the others'
@@ -156,8 +164,11 @@ class RaceSource(SampleSource):
             unread = await paid_for_nothing(run)
         except EvalbudgetError as ex:
             raise coordinator.refuse(ex) from None
-        arm = Arm(run, self.label, pool, known, unread)
+        models = list(dict.fromkeys([*models_asked(run.spec, ()), *self._models]))
+        arm = Arm(run, self.label, pool, known, unread, models)
         await coordinator.join(arm)
+        if not self.group.config.in_scores:
+            return coordinator, arm  # the gate before calls knows what is sent again
 
         def pays(samples: float) -> bool:
             return coordinator.race is not None and coordinator.race.pays(arm.index, samples)
@@ -188,7 +199,8 @@ class RaceSource(SampleSource):
         race = coordinator.race
         assert race is not None
         lane = race.lanes[arm.index]
-        return not lane.flights and lane.tally.readings + lane.tally.failed >= len(arm.pool)
+        has_all = lane.tally.readings + lane.tally.failed >= len(arm.pool)
+        return not lane.flights and (has_all or race.purchase.stopped is not None)
 
     def _read(self, coordinator: Coordinator, sample: EvalSample) -> tuple[float | None, str | None]:
         name, key = self.group.score

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, overload
 
 from inspect_ai import Task, task_with
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
 
-from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig
 from evalbudget_inspect.host.live_metadata import LiveMetadata
+from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
 from evalbudget_inspect.races.coordinator import Group
 from evalbudget_inspect.races.metrics import race_estimates
@@ -56,9 +58,11 @@ def race(
         task: an inspect task with a dataset and a scorer, or a function that makes one; or several of them
             by name, which race each other: prompts, tools, or whatever else differs. Their items must have
             the same ids.
-        budget: evaluations to buy, of all models together: ``5000``, or ``"20x"`` for 20 per item.
-        prices: for budgets in money, which races on inspect do not take yet.
-        risk: as well.
+        budget: evaluations to buy, of all models together: ``5000``, or ``"20x"`` for 20 per item; or what
+            all calls may cost, of judges too: ``"$5"``, or ``"2Mtok"`` in tokens.
+        prices: price file for a budget in money; models that it does not name have the price that inspect or
+            a plugin knows.
+        risk: the accepted chance that the last calls exceed a budget in money or tokens; default 0.
         sampler: registered name of a sampler of models; default ``race``. ``uniform`` gives all models the
             same items.
         score: the scorer that decides, ``name`` or ``name.key``; default the first.
@@ -85,7 +89,7 @@ def race(
     """
     config = RaceConfig.of(
         budget=budget,
-        prices=prices,
+        prices=None if prices is None else str(Path(prices).resolve()),
         risk=risk,
         sampler=sampler,
         score=score,
@@ -109,19 +113,6 @@ def race(
     base = next(iter(tasks.values())).name
     labels = {name_of_arm(base, label): label for label in tasks}
     return [one_arm(each, config, base=base, label=label, labels=labels) for label, each in tasks.items()]
-
-
-def refuse_money(config: RaceConfig) -> None:
-    """Races on inspect count scores.
-
-    Raises:
-        BudgetError: this one has a budget in money or tokens.
-    """
-    if not config.in_scores:
-        raise BudgetError(
-            f"a race on inspect counts scores, and --budget {config.budget} is in {config.unit.value}; write "
-            "a number of scores (5000), or scores per item (20x)"
-        )
 
 
 def name_of_arm(task: str, label: str) -> str:
@@ -148,7 +139,6 @@ def one_arm(
         labels: of all versions, by the names of their tasks.
         arguments: whatever else tells this race from others with the same names.
     """
-    refuse_money(config)
     scorers = check_task(task, "raced")
     names = scorer_names(scorers)
     deciding = name, key = driving_score(config.score, names)
@@ -158,7 +148,8 @@ def one_arm(
     for number, sample in enumerate(dataset):
         if sample.id is None:  # as inspect would number them
             sample.id = number + 1
-    source, asked = RaceSource(group, label, dataset), _asked(config, *deciding)
+    models = models_of_scorers(scorers)
+    source, asked = RaceSource(group, label, dataset, models), _asked(config, *deciding)
     adapted = task_with(
         task,
         dataset=source,

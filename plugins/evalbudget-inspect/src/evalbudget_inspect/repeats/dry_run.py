@@ -75,8 +75,8 @@ def _forecast(config: Config, task: Task, model: str, items: int, parsed: Mappin
     call = None
     if budget is not None and not config.in_scores:
         judges = [] if config.panel is None else config.panel.model_names.values()
-        tariff.check([model, *_roles(parsed), *models_of_scorers(task.scorer or []), *judges])
-        call = _call(task, model, tariff, budget, parsed)
+        tariff.check([model, *models_with_roles(parsed), *models_of_scorers(task.scorer or []), *judges])
+        call = call_at_most(task, model, tariff, budget, parsed)
     earlier = _earlier(task.name, model, tariff, str(parsed.get("log_dir") or "logs"))
     return Forecast(
         task=task.name,
@@ -92,8 +92,14 @@ def _forecast(config: Config, task: Task, model: str, items: int, parsed: Mappin
     )
 
 
-def _call(task: Task, model: str, tariff: Tariff, budget: Budget, parsed: Mapping[str, Any]) -> float | None:
-    """What the first call on the longest item costs at most; None where only its provider limits replies."""
+def call_at_most(
+    task: Task, model: str, tariff: Tariff, budget: Budget, parsed: Mapping[str, Any]
+) -> float | None:
+    """What the first call on the longest item costs at most; None where only its provider limits replies.
+
+    Raises:
+        BudgetError: the budget is below it.
+    """
     price = tariff.price(model)
     config = GenerateConfig(max_tokens=parsed.get("max_tokens") or task.config.max_tokens)
     if config.max_tokens is None and (price is None or price.max_output is None):
@@ -113,7 +119,7 @@ def _call(task: Task, model: str, tariff: Tariff, budget: Budget, parsed: Mappin
     return most
 
 
-def _roles(parsed: Mapping[str, Any]) -> Iterator[str]:
+def models_with_roles(parsed: Mapping[str, Any]) -> Iterator[str]:
     """Models with a role."""
     for given in parsed.get("model_role") or ():
         value = yaml.safe_load(given.partition("=")[2])

@@ -227,9 +227,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             notes.append(
                 f"{run.answers:,} documents were answered in {run.calls:,} calls, those of judges included."
             )
-        if money is not None:
-            notes.append(money.text)
-        board = leaderboard_of(race, notes=notes)
+        board = leaderboard_of(race, notes=notes, bill=None if money is None else money.bill)
         results = results_of(stable, race, board, metrics)
         write_results(stable, results, log_samples=bool(order.host.get("log_samples", True)))
         loads = {entrant.arm.name: entrant.loads for entrant in stable.entrants}

@@ -98,20 +98,6 @@ class RaceMoney:
                 del left[:fits]
         return []
 
-    @property
-    def text(self) -> str:
-        """What was paid to whom, in a sentence."""
-        unit = self.bill.cap.unit
-        rows = [
-            f"{row.model}{f' as {row.role}' if row.role else ''} {shown_amount(row.cost, unit)} for "
-            f"{row.calls:,} calls"
-            for row in self.bill.rows
-        ]
-        unknown = sum(row.unknown for row in self.bill.rows)
-        told = f"; {unknown:,} of them count at the most that they can cost" if unknown else ""
-        spent = f"Paid {shown_amount(self.bill.spent, unit)} of {self.bill.cap}"
-        return f"{spent}: {', '.join(rows)}{told}." if rows else f"{spent}."
-
     def _checked(self, paid: PaidCalls, primed: PrimedTasks) -> float:
         """What one answer costs at most, without judges."""
         call = answer = 0.0

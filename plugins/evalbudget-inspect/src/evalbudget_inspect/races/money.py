@@ -1,0 +1,121 @@
+"""The bill of a race whose budget is money or tokens: one for all arms."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import Context
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from evalbudget.budget import Budget
+from evalbudget.errors import EvalbudgetError
+from evalbudget.prices import Tariff
+from evalbudget.races import Key, KnownCell, RacePurchase
+from evalbudget.run import Bill
+from evalbudget_inspect.host.bill import Account, open_account
+from evalbudget_inspect.host.bill_file import open_common_bill
+from evalbudget_inspect.host.call_bounds import check_roles
+from evalbudget_inspect.host.current_run import Run
+from evalbudget_inspect.repeats.progress import show_spending
+
+
+class Payer(Protocol):
+    """An arm, as far as its money goes."""
+
+    @property
+    def run(self) -> Run:
+        """Of inspect."""
+
+    @property
+    def models(self) -> Sequence[str]:
+        """That its calls are known to ask: its own, those with a role, and judges."""
+
+    @property
+    def context(self) -> Context:
+        """Its task's."""
+
+
+@dataclass
+class RaceMoney:
+    """What the calls of all arms cost.
+
+    Attributes:
+        account: that pays for all of them.
+        samples: the host's own names of cells that were run, by arm and key.
+    """
+
+    account: Account
+    samples: dict[tuple[int, Key], str] = field(default_factory=dict)
+
+    @property
+    def bill(self) -> Bill:
+        """That keeps the cap."""
+        return self.account.bill
+
+    def pays_for(self, run: Run) -> None:
+        """From now on the calls of this run's samples are on the bill."""
+        open_account(run.spec.eval_id, self.account)
+
+    def knows(self, known: Mapping[int, Sequence[KnownCell]]) -> None:
+        """Take in the cells of earlier attempts, by arm."""
+        self.samples |= {(arm, cell.key): cell.sample for arm, own in known.items() for cell in own}
+
+    def cost(self, arm: int, key: Key) -> float:
+        """Of a cell so far."""
+        return self.bill.of_sample(self.samples.get((arm, key), ""))
+
+    def ended(self, race: RacePurchase, arm: int, key: Key, sample: str, *, scored: bool) -> bool:
+        """A sample has ended; False if it wanted a call that the budget did not pay for."""
+        self.samples[arm, key] = sample
+        if sample in self.account.gave_up:
+            return False
+        self.account.scored |= scored and all(
+            lane.tally.readings or lane.left or number == arm for number, lane in enumerate(race.lanes)
+        )
+        return True
+
+
+def open_money(
+    arms: Iterable[Payer],
+    cap: Budget,
+    tariff: Tariff,
+    *,
+    name: str,
+    identity: object,
+    risk: float,
+    goes_on: bool,
+    refuse: Callable[[EvalbudgetError], object],
+) -> RaceMoney:
+    """Begin the bill of a race, or go on with that of its earlier attempts.
+
+    Args:
+        arms: that run now.
+        cap: in money or tokens.
+        tariff: what calls cost.
+        name: of the race.
+        identity: what tells this race from others whose logs are in the same folder.
+        risk: as in :class:`~evalbudget.run.Bill`.
+        goes_on: earlier attempts have bought something.
+        refuse: told of what makes it impossible to keep the budget.
+
+    Raises:
+        BudgetError: an arm or a judge has no price, or nothing limits its replies; or the bill cannot be
+            beside the logs, or is missing there.
+        JournalError: it is damaged, or another process writes it.
+    """
+    payers = list(arms)
+    tariff.check(list(dict.fromkeys(model for arm in payers for model in arm.models)))
+    for arm in payers:
+        arm.context.run(check_roles, tariff.price)
+    key = f"race-{hashlib.sha256(repr(identity).encode()).hexdigest()[:22]}"
+    bill = open_common_bill(payers[0].run, key, cap, tariff, risk=risk, goes_on=goes_on)
+
+    def refused(error: EvalbudgetError) -> None:
+        refuse(error)
+
+    money = RaceMoney(Account(bill, refused))
+    for arm in payers:
+        money.pays_for(arm.run)
+    show_spending(money.account, name)
+    return money
