@@ -5,7 +5,7 @@ steps and cost more, and the pass rates of tasks are Beta(2, 0.7), as where most
 time::
 
     python trajectories.py
-    evalbudget backtest repeats trajectories.csv --sampler uniform,auto
+    evalbudget backtest repeats trajectories.csv --budget '$100'
 """
 
 from __future__ import annotations

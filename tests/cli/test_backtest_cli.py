@@ -92,7 +92,8 @@ def test_the_same_command_prints_the_same_numbers(file: Path) -> None:
         (["--model", "A"], "unknown model 'A'. Did you mean 'a'"),
         (["--budget", "9"], "too small for uniform on the 10 items of model 'a', rater 'r'"),
         (["--budget", "0"], "above zero"),
-        (["--budget", "5Mtok"], "but a replay costs nothing"),
+        (["--budget", "5Mtok"], "recorded scores tell what readings cost in dollars"),
+        (["--budget", "$5"], "add a column cost with the dollars of each reading"),
         (["--budget", "lots"], "'lots' is not an amount"),
         (["--budget", ","], "no budgets"),
         (["--min-repeats", "7"], "no item has 7 recorded repeats"),
@@ -167,3 +168,16 @@ def test_a_folder_may_be_called_like_a_command(tmp_path: Path, monkeypatch: pyte
     for name in ("repeats", "judges", "races", "audits"):
         (tmp_path / name).mkdir()
         refused(run(name, "nowhere.npz"), "nowhere.npz does not exist")
+
+
+def test_the_example_with_costs_is_compared_at_equal_money() -> None:
+    example = Path(__file__).parents[2] / "examples" / "trajectories.csv"
+    result = run(example, "--budget", "$100", "--seeds", "2", "--json", "-")
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    assert [(row["sampler"], row["budget"], row["budget_asked"]) for row in rows] == [
+        ("uniform", 100.0, "$100"),
+        ("auto", 100.0, "$100"),
+    ]
+    assert all(90.0 < row["usd"] <= 104.0 for row in rows)
+    assert rows[1]["readings"] > rows[0]["readings"]

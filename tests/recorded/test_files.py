@@ -36,6 +36,13 @@ def test_csv_without_optional_columns(tmp_path: Path) -> None:
     assert table.counts.ravel().tolist() == [2, 1]
 
 
+def test_csv_with_costs(tmp_path: Path) -> None:
+    table = open_scores(csv(tmp_path, "item,score,Cost\nx,1,0.5\nx,,2\ny,0,\n"))
+    assert table is not None
+    np.testing.assert_array_equal(table.scores[0, :, 0], [[1, np.nan], [0, np.nan]])
+    np.testing.assert_array_equal(table.costs[0, :, 0], [[0.5, 2.0], [np.nan, np.nan]])  # type: ignore[index]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -54,6 +61,8 @@ def test_csv_without_optional_columns(tmp_path: Path) -> None:
         ),
         ('item,score\n"a,1\n', "line"),
         ("item,score\na,\n", "all 1 scores are NaN"),
+        ("item,score,cost\na,1,0.1\nb,1,$2\n", r"line 3: cost '\$2' is not a number"),
+        ("item,score,cost\na,1,-0.1\n", "line 2: cost '-0.1' is below 0"),
     ],
 )
 def test_broken_csv_names_file_line_and_remedy(tmp_path: Path, text: str, message: str) -> None:

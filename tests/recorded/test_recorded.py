@@ -35,6 +35,19 @@ def test_true_scores_and_variances_against_numpy(small: RecordedScores) -> None:
             assert np.isnan(small.true_variances[m, i, r])
 
 
+def test_costs_of_readings(small: RecordedScores, tmp_path: Path) -> None:
+    costs = np.arange(small.scores.size, dtype=float).reshape(small.scores.shape)
+    costs[0, 0, 0, 0] = np.nan
+    replace(small, costs=costs).save(tmp_path / "costs.npz")
+    kept = RecordedScores.load(tmp_path / "costs.npz")
+    np.testing.assert_array_equal(kept.costs, costs)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(kept.select(small.models[1]).costs, costs[1:])  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match=r"costs has shape .*give one per score"):
+        replace(small, costs=costs[0])
+    with pytest.raises(InvalidInputError, match="a reading costs -1; give dollars"):
+        replace(small, costs=np.full(costs.shape, -1.0))
+
+
 def test_round_trip_through_a_file(small: RecordedScores, tmp_path: Path) -> None:
     path = tmp_path / "any.name"
     small.save(path)

@@ -10,22 +10,25 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._scores import RecordedScores
 
 NEEDED = ("item", "score")
-OPTIONAL = ("model", "rater", "repeat")
+OPTIONAL = ("model", "rater", "repeat", "cost")
 
-_LAYOUT = "a header with item, score and optionally model, rater, repeat, then one reading per row"
+_NUMBERS = ("score", "cost")
+
+_LAYOUT = "a header with item, score and optionally model, rater, repeat, cost, then one reading per row"
 
 
 def read_csv(path: Path) -> RecordedScores:
-    """Read a ``.csv`` with the columns item and score, and optionally model, rater and repeat.
+    """Read a ``.csv`` with the columns item and score, and optionally model, rater, repeat and cost.
 
     Other columns are ignored. An empty score or ``nan`` is a reading that failed. Without ``repeat`` the rows
-    of a cell are its repeats.
+    of a cell are its repeats. The cost is that of the reading, in dollars; empty where it is not known.
 
     Raises:
         InvalidInputError: not text, columns missing, or a row that cannot be used, with its line number.
     """
     table: dict[str, list[str]] = {name: [] for name in NEEDED + OPTIONAL}
     scores: list[float] = []
+    costs: list[float] = []
     first_line: dict[tuple[str, ...], int] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -42,15 +45,17 @@ def read_csv(path: Path) -> RecordedScores:
                     )
                 given = {name: row[at].strip() for name, at in columns.items() if name != "width"}
                 for name in given:
-                    if name != "score" and not given[name]:
+                    if name not in _NUMBERS and not given[name]:
                         raise InvalidInputError(
                             f"{path}, line {line}: the {name} is empty; give every row one"
                         )
-                scores.append(_score(path, line, given["score"]))
+                scores.append(_number(path, line, "score", given["score"]))
+                if "cost" in given:
+                    costs.append(_cost(path, line, given["cost"]))
                 for name, value in given.items():
                     table[name].append(value)
                 if "repeat" in given:
-                    key = tuple(given[name] for name in sorted(given) if name != "score")
+                    key = tuple(given[name] for name in sorted(given) if name not in _NUMBERS)
                     if key in first_line:
                         raise InvalidInputError(
                             f"{path}, line {line}: the same item, model, rater and repeat as line "
@@ -72,6 +77,7 @@ def read_csv(path: Path) -> RecordedScores:
             models=table["model"] or None,
             raters=table["rater"] or None,
             repeats=table["repeat"] or None,
+            costs=costs or None,
         )
     except InvalidInputError as ex:
         raise InvalidInputError(f"{path}: {ex}") from None
@@ -93,17 +99,24 @@ def _columns(path: Path, header: list[str]) -> dict[str, int]:
     return {name: names.index(name) for name in NEEDED + OPTIONAL if name in names} | {"width": len(names)}
 
 
-def _score(path: Path, line: int, text: str) -> float:
+def _cost(path: Path, line: int, text: str) -> float:
+    value = _number(path, line, "cost", text)
+    if value < 0.0:
+        raise InvalidInputError(f"{path}, line {line}: cost {text!r} is below 0; give dollars, 0 or more")
+    return value
+
+
+def _number(path: Path, line: int, name: str, text: str) -> float:
     if not text:
         return math.nan
     try:
         value = float(text)
     except ValueError:
         raise InvalidInputError(
-            f"{path}, line {line}: score {text!r} is not a number; leave it empty if it is missing"
+            f"{path}, line {line}: {name} {text!r} is not a number; leave it empty if it is missing"
         ) from None
     if math.isinf(value):
         raise InvalidInputError(
-            f"{path}, line {line}: score {text!r} is infinite; leave it empty if it is missing"
+            f"{path}, line {line}: {name} {text!r} is infinite; leave it empty if it is missing"
         )
     return value

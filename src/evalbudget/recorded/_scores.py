@@ -47,13 +47,15 @@ class RecordedScores:
             repeats.
         weights: optional, shape of ``scores``: share of each reading in its item's mean, where the allocation
             is WEIGHTED; NaN for held-out readings and where nothing was recorded. None: equal shares.
+        costs: optional, shape of ``scores``: what each reading cost in dollars, 0 or more, those that failed
+            included; NaN where it is not known.
         one_generation: a cell's repeats are scores of one answer again, not of one answer each.
         one_measure: the raters are judges of the same thing; False where they are different metrics, whose
             mean means nothing.
 
     Raises:
         InvalidInputError: an array of another shape or type, names that do not fit or stand twice, scores
-            that are infinite or all missing.
+            that are infinite or all missing, a negative cost.
     """
 
     scores: FloatArray
@@ -65,6 +67,7 @@ class RecordedScores:
     purchases: tuple[HowBought, ...] | None = None
     epochs: IntArray | None = None
     weights: FloatArray | None = None
+    costs: FloatArray | None = None
     one_generation: bool = False
     one_measure: bool = True
 
@@ -113,6 +116,13 @@ class RecordedScores:
                     f"weights has shape {weights.shape}; give one per score, {scores.shape}"
                 )
             object.__setattr__(self, "weights", weights)
+        if self.costs is not None:
+            costs = _floats("costs", self.costs)
+            if costs.shape != scores.shape:
+                raise InvalidInputError(f"costs has shape {costs.shape}; give one per score, {scores.shape}")
+            if (costs < 0.0).any():
+                raise InvalidInputError(f"a reading costs {np.nanmin(costs):g}; give dollars, 0 or more")
+            object.__setattr__(self, "costs", costs)
 
     # files and tables
 
@@ -121,9 +131,9 @@ class RecordedScores:
         """Read an ``.npz`` file in the recorded-scores layout.
 
         The file holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names
-        where they are missing), ``categories``, ``reference``, ``epochs``, ``weights``, ``one_generation``,
-        ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``, ``cost`` and ``usd``.
-        Nothing is ever unpickled.
+        where they are missing), ``categories``, ``reference``, ``epochs``, ``weights``, ``costs``,
+        ``one_generation``, ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``,
+        ``cost`` and ``usd``. Nothing is ever unpickled.
 
         Raises:
             InvalidInputError: the file is missing, broken, or holds something else.
@@ -153,6 +163,7 @@ class RecordedScores:
                 purchases=_purchases(arrays),
                 epochs=arrays.get("epochs"),
                 weights=arrays.get("weights"),
+                costs=arrays.get("costs"),
                 one_generation=kept,
                 one_measure=bool(np.all(arrays.get("one_measure", True))),
             )
@@ -177,6 +188,8 @@ class RecordedScores:
             arrays["epochs"] = self.epochs
         if self.weights is not None:
             arrays["weights"] = self.weights
+        if self.costs is not None:
+            arrays["costs"] = self.costs
         if self.purchases is not None:
             arrays["allocation"] = np.asarray([p.allocation.value for p in self.purchases])
             arrays["fixed_repeats"] = np.asarray([p.fixed_repeats for p in self.purchases])
@@ -198,6 +211,7 @@ class RecordedScores:
         models: Sequence[str] | None = None,
         raters: Sequence[str] | None = None,
         repeats: Sequence[object] | None = None,
+        costs: Sequence[float] | None = None,
     ) -> RecordedScores:
         """Build the array from a long table, one entry per reading; names keep the order of appearance.
 
@@ -207,12 +221,13 @@ class RecordedScores:
             models: the model of each reading; None for a single one named ``model``.
             raters: the rater of each reading; None for a single one named ``rater``.
             repeats: any label that tells a cell's readings apart; None numbers them.
+            costs: of each reading in dollars, NaN where not known; None where none is.
 
         Raises:
             InvalidInputError: columns of different lengths, or a cell with the same repeat twice.
         """
         n = len(items)
-        columns = {"scores": scores, "models": models, "raters": raters, "repeats": repeats}
+        columns = {"scores": scores, "models": models, "raters": raters, "repeats": repeats, "costs": costs}
         for name, column in columns.items():
             if column is not None and len(column) != n:
                 raise InvalidInputError(
@@ -243,9 +258,14 @@ class RecordedScores:
                 f"{shape[3]:,} a cell, make a table of {8 * math.prod(shape) / 2**30:,.0f} GiB, nearly all "
                 "empty; check that the columns hold names, or split the readings into several files"
             )
-        array = np.full(shape, np.nan)
-        array[model_of, item_of, rater_of, slot] = scores
-        return cls(array, model_names, item_names, rater_names)
+
+        def placed(column: Sequence[float]) -> FloatArray:
+            array = np.full(shape, np.nan)
+            array[model_of, item_of, rater_of, slot] = column
+            return array
+
+        of_readings = None if costs is None else placed(costs)
+        return cls(placed(scores), model_names, item_names, rater_names, costs=of_readings)
 
     # what is in it
 
@@ -297,6 +317,7 @@ class RecordedScores:
             purchases=None if self.purchases is None else named(self.purchases, models),
             epochs=None if self.epochs is None else cut(self.epochs),
             weights=None if self.weights is None else cut(self.weights),
+            costs=None if self.costs is None else cut(self.costs),
         )
 
     def as_panel(self) -> RecordedScores:

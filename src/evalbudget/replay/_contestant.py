@@ -24,8 +24,8 @@ class Contestant:
 
     A constructor always gets ``design`` and ``seed``. By the names of its parameters it also gets
     ``objective``; ``variances``, the true variance of each item, for samplers that are meant to know it
-    (robin); and ``budget``, the number of readings, for samplers that plan with it. Options given by the user
-    replace all of these.
+    (robin); and ``budget``, the number of readings, for samplers that plan with it, unless the budget is in
+    money. Options given by the user replace all of these.
 
     Attributes:
         sampler: the class.
@@ -52,13 +52,11 @@ class Contestant:
         increasing = tuple(sorted(set(amounts)))
         return [(amount,) for amount in increasing] if self.plans_with_budget else [increasing]
 
-    def build(self, pool: Pool, *, objective: str, seed: int, budget: int) -> Sampler:
+    def build(self, pool: Pool, *, objective: str, seed: int, budget: int | None) -> Sampler:
         """A fresh sampler for one replay."""
-        known: dict[str, Any] = {
-            "objective": objective,
-            "variances": pool.variances.tolist(),
-            "budget": budget,
-        }
+        known: dict[str, Any] = {"objective": objective, "variances": pool.variances.tolist()}
+        if budget is not None:
+            known["budget"] = budget
         return self.construct(pool.design, seed=seed, known=known)
 
     def construct(self, design: Design, *, seed: int, known: Mapping[str, Any]) -> Sampler:

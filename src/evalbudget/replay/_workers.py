@@ -21,12 +21,21 @@ _WORTH_A_PROCESS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One replay: which pool and contestant (by position), which seed, to which budgets (increasing)."""
+    """One replay.
+
+    Attributes:
+        pool: by position.
+        contestant: by position.
+        seed: of the replay.
+        budgets: readings, increasing; of a budget in money how many it is expected to buy.
+        usd: the budget in money, in dollars; None where readings are counted.
+    """
 
     pool: int
     contestant: int
     seed: int
     budgets: tuple[int, ...]
+    usd: float | None = None
 
 
 Found = TypeVar("Found")

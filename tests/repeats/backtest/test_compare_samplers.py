@@ -294,7 +294,7 @@ def test_json(result: BacktestResult) -> None:
         "seconds",
     }
     for row in rows:
-        assert set(row) == needed | {"mean_bias", "ratio", "budget_asked", "pools", "items", "reason"}
+        assert set(row) == needed | {"mean_bias", "ratio", "budget_asked", "pools", "items", "reason", "usd"}
         for key in ("worst_item_error", "rmse", "mean_error", "mean_bias", "ratio"):
             assert set(row[key]) == {"mean", "stderr"}
     assert [(r["sampler"], r["budget"], r["budget_asked"]) for r in rows] == [
@@ -329,7 +329,7 @@ def test_table_fits_80_columns_and_prints_itself(result: BacktestResult) -> None
         ({"budgets": []}, BudgetError, "no budgets"),
         ({"budgets": [0]}, BudgetError, "above zero"),
         ({"budgets": ["many"]}, BudgetError, "not an amount"),
-        ({"budgets": ["$20"]}, BudgetError, r"\$20.00, but a replay costs nothing"),
+        ({"budgets": ["$20"]}, BudgetError, r"\$20 is money, and .*do not say what they cost"),
         ({"budgets": [9]}, BudgetError, r"too small for uniform on the 10 items.*10 readings.*\(1x\)"),
         ({"seeds": 0}, InvalidInputError, "seeds is 0"),
         ({"seeds": []}, InvalidInputError, "no seeds"),

@@ -25,7 +25,7 @@ Examples:
 
 \b
 Without a command, the samplers named decide which it is; without any, repeats.
-A .csv has the columns item and score and, optionally, model, rater and repeat.
+A .csv has the columns item, score and optionally model, rater, repeat and cost.
 """
 
 

@@ -36,6 +36,7 @@ EXAMPLES = """\b
 Examples:
   evalbudget backtest races models.npz
   evalbudget backtest races models.npz --sampler uniform,ucb-e,race --budget 5%,10%
+  evalbudget backtest races models.csv --budget '$5'
   evalbudget backtest races models.npz --sampler race,lucb --until-proved
   evalbudget backtest races models.npz --sampler race,pulse --history earlier.npz
 """
@@ -47,10 +48,10 @@ Examples:
 @click.option(
     "--budget",
     "budgets",
-    metavar="N|Nx|N%,...",
+    metavar="N|Nx|N%|$N,...",
     multiple=True,
-    help="Evaluations in all (5000), per item (20x) or as a share of models x items (5%).  [default: "
-    "5%,10%,20%; with --until-proved 100%]",
+    help="Evaluations in all (5000), per item (20x) or as a share of models x items (5%), or what they cost "
+    "in all ($5), if the file says that.  [default: 5%,10%,20%; with --until-proved 100%]",
 )
 @click.option(
     "--until-proved",

@@ -31,6 +31,7 @@ EXAMPLES = """\b
 Examples:
   evalbudget backtest repeats scores.npz
   evalbudget backtest repeats scores.csv --sampler uniform,auto --budget 10x,5000
+  evalbudget backtest repeats trajectories.csv --budget '$100'
   evalbudget backtest repeats scores.npz --rater gpt-5 --json result.json
   evalbudget backtest repeats scores.npz --objective mean --json - | jq '.[].ratio'
 """
@@ -39,7 +40,13 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @names_option("--sampler", "samplers", "uniform,auto", "Samplers to compare; evalbudget plugins lists them.")
-@names_option("--budget", "budgets", "10x,20x,50x", "Readings per pool (5000) or per item (20x).", "N|Nx,...")
+@names_option(
+    "--budget",
+    "budgets",
+    "10x,20x,50x",
+    "Readings per pool (5000) or per item (20x), or what they cost per pool ($5).",
+    "N|Nx|$N,...",
+)
 @click.option(
     "--objective",
     metavar="NAME",
@@ -83,7 +90,8 @@ def repeats(
     """Which sampler knows the items of FILE best, with how many readings?
 
     Each pair of a model and a rater is a pool of items of its own; results are means over pools and seeds.
-    Readings (scores) are drawn from the recorded repeats, the same ones for every sampler.
+    Readings (scores) are drawn from the recorded repeats, the same ones for every sampler. With a budget in
+    money each has its recorded cost, and begins if what is left covers the dearest so far.
     """
     from evalbudget.backtest import backtest  # numpy and tables take their time: not for --help
 

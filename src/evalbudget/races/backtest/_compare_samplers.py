@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evalbudget.budget import Budget, Unit
+from evalbudget.budget import Budget, Unit, shown_amount
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.estimate import check_level
 from evalbudget.races.backtest._replay import Grid, RaceOutcome, race_replay
@@ -17,8 +17,10 @@ from evalbudget.races.backtest._result_table import RaceResult, RaceRow
 from evalbudget.races.prediction import FactorModel, match_items
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._contestant import Contestant, checked_seeds, contestants
+from evalbudget.replay._money import mean_costs, refuse_tokens
 from evalbudget.replay._workers import Job, Progress, run_all
 from evalbudget.sampler import Kind, Sampler
+from evalbudget.statistics._means import mean_of_known
 
 
 def backtest_race(
@@ -48,7 +50,9 @@ def backtest_race(
         samplers: names or classes of racing samplers. A constructor with a parameter ``budget`` (it plans
             with it), ``batch``, ``predictor`` or ``score_range`` is given these.
         budgets: evaluations in all, as a number (5000), a share of models x items (``5%``) or per item
-            (``2x``).
+            (``2x``); or what they may cost (``$5``): then every score needs a recorded cost, an evaluation
+            begins if what is left covers the dearest so far, samplers weigh costs, and those that plan with a
+            number of evaluations plan for all of them.
         seeds: one replay each; a number n is the seeds 0 to n - 1.
         rater: whose scores to go by; needed if there are several.
         score_range: the smallest and the largest possible score; None for 0 and 1.
@@ -66,8 +70,8 @@ def backtest_race(
 
     Raises:
         UnknownNameError: no such sampler or rater; suggests the nearest.
-        BudgetError: a budget below a sampler's first readings (the message has the least one), or in money or
-            tokens.
+        BudgetError: a budget below a sampler's first readings (the message has the least one), in tokens, or
+            in money while costs are not recorded.
         InvalidInputError: one model only, several raters, scores outside the range, an option the sampler
             does not have, or an argument out of range.
     """
@@ -96,16 +100,24 @@ def backtest_race(
     amounts = [_amount(text, grid) for text in texts]
     for contestant in entrants:
         stage.check(contestant, amounts)
+    counted = [int(amount.amount) for amount in amounts if amount.unit is Unit.SCORES]
+    money = sorted({amount.amount for amount in amounts if amount.unit is Unit.USD})
     jobs = [
-        Job(0, c, seed, budgets=group)
+        Job(0, c, seed, budgets=group, usd=usd)
         for c, contestant in enumerate(entrants)
         for seed in seed_list
-        for group in contestant.groups(amounts)
+        for group, usd in (
+            *((group, None) for group in contestant.groups(counted) if group),
+            *(((grid.n_cells,), usd) for usd in money),
+        )
     ]
-    outcomes: dict[tuple[int, int, int], RaceOutcome] = {}
+    outcomes: dict[tuple[int, int, Budget], RaceOutcome] = {}
     for job, result in zip(jobs, run_all(stage, jobs, workers=workers, progress=progress), strict=True):
-        for amount, outcome in zip(job.budgets, result, strict=True):
+        served = [Budget(n) for n in job.budgets] if job.usd is None else [Budget(job.usd, Unit.USD)]
+        for amount, outcome in zip(served, result, strict=True):
             outcomes[job.contestant, job.seed, amount] = outcome
+            if outcome.unasked:
+                raise BudgetError(_too_little(entrants[job.contestant], amount, grid))
     rows = [
         _row(contestant.name, [outcomes[c, seed, amount] for seed in seed_list], amount, text, stage)
         for text, amount in zip(texts, amounts, strict=True)
@@ -139,18 +151,18 @@ class _Stage:
             top=self.top,
             level=self.level,
             intervals=self.intervals,
+            usd=job.usd,
         )
 
-    def check(self, contestant: Contestant, amounts: Sequence[int]) -> None:
+    def check(self, contestant: Contestant, amounts: Sequence[Budget]) -> None:
         """Build every sampler once, here: what is wrong must show before anything runs."""
         if not amounts:
             raise BudgetError("no budgets; give at least one, for example 5%")
-        known: dict[str, Any] = {"score_range": self.grid.bounds}
-        if self.batch is not None:
-            known["batch"] = self.batch
-        if self.predictor is not None:
-            known["predictor"] = self.predictor
-        for amount in amounts if contestant.plans_with_budget else [min(amounts)]:
+        known = self._known()
+        counted = [int(amount.amount) for amount in amounts if amount.unit is Unit.SCORES]
+        if len(counted) < len(amounts):
+            contestant.construct(self.grid.design, seed=0, known=known)
+        for amount in counted if contestant.plans_with_budget else counted and [min(counted)]:
             sampler = contestant.construct(self.grid.design, seed=0, known={**known, "budget": amount})
             least = sampler.minimum_readings
             if amount < least:
@@ -162,26 +174,36 @@ class _Stage:
                     + f", or leave {contestant.name} out"
                 )
 
+    def _known(self) -> dict[str, Any]:
+        known: dict[str, Any] = {"score_range": self.grid.bounds}
+        if self.batch is not None:
+            known["batch"] = self.batch
+        if self.predictor is not None:
+            known["predictor"] = self.predictor
+        return known
 
-def _amount(text: str | int | Budget, grid: Grid) -> int:
+
+_COUNTS = "a number of evaluations (5000) or a share of all of them (5%)"
+
+
+def _amount(text: str | int | Budget, grid: Grid) -> Budget:
     budget = Budget.parse(text, n_items=len(grid.items), n_cells=grid.n_cells)
-    if budget.unit is not Unit.SCORES:
-        raise BudgetError(
-            f"budget {text!s} is {budget}, but a replay costs nothing; write a number of evaluations (5000) "
-            "or a share of all of them (5%)"
-        )
-    return min(int(budget.amount), grid.n_cells)
+    refuse_tokens(text, budget, _COUNTS)
+    if budget.unit is Unit.USD:
+        mean_costs(grid.scores, grid.costs, text, _COUNTS)
+        return budget
+    return Budget(min(int(budget.amount), grid.n_cells))
 
 
 def _row(
-    name: str, found: Sequence[RaceOutcome], budget: int, text: str | int | Budget, stage: _Stage
+    name: str, found: Sequence[RaceOutcome], budget: Budget, text: str | int | Budget, stage: _Stage
 ) -> RaceRow:
     def mean(attribute: str) -> float:
         return float(np.mean([getattr(outcome, attribute) for outcome in found]))
 
     return RaceRow(
         sampler=name,
-        budget=budget,
+        budget=int(budget.amount) if budget.unit is Unit.SCORES else budget.amount,
         p_best=mean("best"),
         p_top=mean("top"),
         simple_regret=mean("regret"),
@@ -192,5 +214,22 @@ def _row(
         seeds=len(found),
         top=stage.top,
         level=stage.level,
-        budget_asked=f"{text.amount:.0f}" if isinstance(text, Budget) else str(text).strip(),
+        budget_asked=_asked(text),
+        usd=None if budget.unit is Unit.SCORES else mean("usd"),
+    )
+
+
+def _asked(text: str | int | Budget) -> str:
+    if isinstance(text, Budget):
+        return f"{text.amount:.0f}" if text.unit is Unit.SCORES else str(text)
+    return str(text).strip()
+
+
+def _too_little(contestant: Contestant, budget: Budget, grid: Grid) -> str:
+    """Why what the money bought names no best model."""
+    typical = mean_costs(grid.scores, grid.costs, str(budget), _COUNTS)
+    once = float(np.nansum(mean_of_known(typical, 1)))
+    return (
+        f"budget {budget} is too small for {contestant.name} with {len(grid.models)} models: it ended before "
+        f"each had one evaluation, and one of each costs {shown_amount(once, Unit.USD)} on average; give more"
     )

@@ -16,6 +16,7 @@ from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._contestant import Contestant
+from evalbudget.replay._money import Purse
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class RaceOutcome:
         covered: share of the models whose interval holds their mean; nan without intervals.
         half_width: of the intervals, mean over models; nan without.
         seconds: wall clock of decisions and bookkeeping, intervals not counted.
+        usd: dollars paid; nan where evaluations are counted.
+        unasked: models that the money did not pay a single evaluation of; 0 where evaluations are counted.
     """
 
     best: bool
@@ -39,6 +42,8 @@ class RaceOutcome:
     covered: float
     half_width: float
     seconds: float
+    usd: float = np.nan
+    unasked: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +56,7 @@ class Grid:
         scores: recorded repeats moved to the front, shape (models, items, repeats); NaN beyond.
         counts: how many there are, shape (models, items).
         bounds: the smallest and the largest possible score.
+        costs: of the repeats in dollars, shape of ``scores``; None where none is known.
     """
 
     models: tuple[str, ...]
@@ -58,6 +64,7 @@ class Grid:
     scores: NDArray[np.floating]
     counts: NDArray[np.int64]
     bounds: tuple[float, float]
+    costs: NDArray[np.floating] | None = None
 
     @classmethod
     def of(cls, recorded: RecordedScores, bounds: tuple[float, float] | None) -> Grid:
@@ -86,10 +93,12 @@ class Grid:
                 f"{recorded.items[i]!r}, outside {low:g} to {high:g}; declare the smallest and the largest "
                 "possible score with --score-range LOW..HIGH (score_range= in Python)"
             )
+        costs = None if recorded.costs is None else recorded.costs[:, :, 0, :]
         if scores.shape[2] > 1:
             front = np.argsort(np.isnan(scores), axis=2, kind="stable")
             scores = np.take_along_axis(scores, front, axis=2)
-        return cls(recorded.models, recorded.items, scores, recorded.counts[:, :, 0], (low, high))
+            costs = None if costs is None else np.take_along_axis(costs, front, axis=2)
+        return cls(recorded.models, recorded.items, scores, recorded.counts[:, :, 0], (low, high), costs)
 
     @property
     def n_cells(self) -> int:
@@ -103,11 +112,20 @@ class Grid:
 
     def draw(self, seed: int) -> NDArray[np.floating]:
         """A score for every cell, shape (models, items): one of its recorded repeats; NaN without any."""
-        if self.scores.shape[2] == 1:
-            return np.asarray(self.scores[:, :, 0])
+        return self._drawn(self.scores, seed)
+
+    def draw_costs(self, seed: int) -> NDArray[np.float64]:
+        """What the same repeats cost in dollars, shape (models, items); 0 where that is not known."""
+        if self.costs is None:
+            return np.zeros(self.counts.shape)
+        return np.nan_to_num(np.asarray(self._drawn(self.costs, seed), dtype=np.float64))
+
+    def _drawn(self, table: NDArray[np.floating], seed: int) -> NDArray[np.floating]:
+        if table.shape[2] == 1:
+            return np.asarray(table[:, :, 0])
         luck = np.random.default_rng([seed, 5]).random(self.counts.shape)
         which = (luck * self.counts).astype(np.int64)
-        return np.asarray(np.take_along_axis(self.scores, which[:, :, None], axis=2)[:, :, 0])
+        return np.asarray(np.take_along_axis(table, which[:, :, None], axis=2)[:, :, 0])
 
 
 def race_replay(
@@ -121,6 +139,7 @@ def race_replay(
     top: float,
     level: float,
     intervals: bool,
+    usd: float | None = None,
 ) -> tuple[RaceOutcome, ...]:
     """Run to the last budget and see who is named at each of them.
 
@@ -134,11 +153,13 @@ def race_replay(
         top: how far below the best still counts as ``top``, in units of the scores.
         level: of the intervals, simultaneous over models.
         intervals: whether to compute them.
+        usd: what may be paid, in dollars, while ``budgets`` has the number of all cells; None where
+            evaluations are counted.
     """
     values = grid.draw(seed)
     truth = np.array([_mean(row) for row in values])
     known = {
-        "budget": budgets[-1],
+        **({"budget": budgets[-1]} if usd is None else {}),
         "score_range": grid.bounds,
         **({} if batch is None else {"batch": batch}),
         **({} if predictor is None else {"predictor": predictor}),
@@ -148,8 +169,11 @@ def race_replay(
     if not isinstance(sampler, RacingSampler):
         raise InvalidInputError(f"sampler {contestant.name!r} does not race models: it is no RacingSampler")
     found = []
+    purse, unasked = None if usd is None else Purse(usd), 0
     for budget in budgets:
-        while sampler.asked < budget:
+        if purse is not None:
+            unasked = _race_for_money(sampler, values, grid.draw_costs(seed), purse)
+        while purse is None and sampler.asked < budget:
             cells = sampler.next_cells(budget - sampler.asked)
             if cells is None:
                 break
@@ -172,9 +196,32 @@ def race_replay(
                 covered=covered,
                 half_width=half_width,
                 seconds=seconds,
+                usd=np.nan if purse is None else purse.spent,
+                unasked=unasked,
             )
         )
     return tuple(found)
+
+
+def _race_for_money(
+    sampler: RacingSampler, values: NDArray[np.floating], costs: NDArray[np.float64], purse: Purse
+) -> int:
+    """Buy cells one after another while a further one may begin; returns how many models got none."""
+    sampler.weigh_costs(purse.amount)
+    asked = np.zeros(len(values), dtype=bool)
+    dearest = max(float(costs.max()), purse.amount * 1e-9)
+    while purse.affordable(1):
+        # while the dearest of all cells can be paid, so can the dearest so far: nothing else is looked at
+        safe = int((purse.amount - purse.spent) // dearest)
+        cells = sampler.next_cells(max(1, safe))
+        if cells is None:
+            break
+        paid = costs[cells.model, cells.item]
+        for cost in paid.tolist():
+            purse.pay(cost)
+        asked[cells.model] = True
+        sampler.learn(cells, np.asarray(values[cells.model, cells.item], dtype=np.float64), paid)
+    return int((~asked).sum())
 
 
 def _mean(scores: NDArray[np.floating]) -> float:

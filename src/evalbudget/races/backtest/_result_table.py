@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
+from evalbudget.budget import Unit, shown_amount
 from evalbudget.replay._rows import Replayed
 from evalbudget.tables import PrintableTable
 
@@ -17,7 +18,7 @@ class RaceRow:
 
     Attributes:
         sampler: its name.
-        budget: evaluations.
+        budget: evaluations, or dollars.
         p_best: share of replays that name a best model (exact ties count).
         p_top: share that name a model within ``top`` of the best.
         simple_regret: how far the model named is below the best, in units of the scores.
@@ -31,10 +32,11 @@ class RaceRow:
         top: in units of the scores.
         level: of the intervals.
         budget_asked: as written, for example ``5%``.
+        usd: dollars paid, mean over replays; None where evaluations are counted.
     """
 
     sampler: str
-    budget: int
+    budget: float
     p_best: float
     p_top: float
     simple_regret: float
@@ -46,6 +48,7 @@ class RaceRow:
     top: float
     level: float
     budget_asked: str
+    usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,7 +78,9 @@ class RaceResult(Replayed):
         )
         table.add_column("sampler", overflow="fold")
         columns = ["budget", "p(best)", "p(top)", "simple\nregret", "evalua-\ntions"]
-        for column in [*columns, *(["coverage", "half-\nwidth"] if covers else []), "seconds"]:
+        paid = any(row.usd is not None for row in self.rows)
+        last = "paid" if paid else "seconds"
+        for column in [*columns, *(["coverage", "half-\nwidth"] if covers else []), last]:
             table.add_column(column, justify="right")
         previous = first
         for row in self.rows:
@@ -90,7 +95,11 @@ class RaceResult(Replayed):
                 f"{row.simple_regret:.4f}",
                 f"{row.evaluations:,.0f}",
                 *cells,
-                f"{row.seconds:#.2g}".removesuffix("."),
+                f"{row.seconds:#.2g}".removesuffix(".")
+                if not paid
+                else "-"
+                if row.usd is None
+                else shown_amount(row.usd, Unit.USD),
             )
             previous = row
         return table

@@ -31,6 +31,7 @@ class Pool:
         keys: fixes each item's draws, shape (n_items,).
         dropped: items with some, but too few, recorded repeats.
         unrecorded: items without any.
+        costs: of the repeats in dollars, shape of ``values``; None where none is known.
     """
 
     model: str
@@ -43,6 +44,7 @@ class Pool:
     keys: NDArray[np.uint64]
     dropped: int
     unrecorded: int
+    costs: NDArray[np.float64] | None = None
 
     @classmethod
     def of(
@@ -55,6 +57,10 @@ class Pool:
         values = np.asarray(recorded.scores[model, kept, rater], dtype=np.float64)
         front = np.argsort(np.isnan(values), axis=1, kind="stable")
         cell = (str(source), recorded.models[model], recorded.raters[rater])
+        costs: NDArray[np.float64] | None = None
+        if recorded.costs is not None:
+            own = np.asarray(recorded.costs[model, kept, rater], dtype=np.float64)
+            costs = np.take_along_axis(own, front, axis=1)
         return cls(
             model=recorded.models[model],
             rater=recorded.raters[rater],
@@ -66,6 +72,7 @@ class Pool:
             keys=np.array([_key(*cell, name) for name in names], dtype=np.uint64),
             dropped=int(((counts > 0) & (counts < min_repeats)).sum()),
             unrecorded=int((counts == 0).sum()),
+            costs=costs,
         )
 
     @property
@@ -122,26 +129,37 @@ class Draws:
         pool: where the repeats are recorded.
         seed: of this replay.
         readings: how many are expected, to prepare them in one go.
+        priced: what each reading costs is prepared too, in ``costs``, shaped as ``values``.
     """
 
-    def __init__(self, pool: Pool, seed: int, readings: int) -> None:
+    def __init__(self, pool: Pool, seed: int, readings: int, *, priced: bool = False) -> None:
         self._pool = pool
+        self._costs = pool.costs if priced else None
         self._keys = _mix(pool.keys ^ _mix(np.array([seed], dtype=np.uint64)))
         first = max(4, min(_LARGEST_FIRST_BLOCK, -(-readings // len(pool.items))))
-        self.values: list[list[float]] = self._block(np.arange(len(pool.items)), 0, first).tolist()
+        items = np.arange(len(pool.items))
+        which = self._which(items, 0, first)
+        self.values: list[list[float]] = pool.values[items[:, None], which].tolist()
+        self.costs: list[list[float]] = []
+        if self._costs is not None:
+            self.costs = self._costs[items[:, None], which].tolist()
 
     def further(self, item: int, epoch: int) -> float:
         """A reading that was not prepared yet; prepares as many again."""
         drawn = self.values[item]
         while epoch >= len(drawn):
-            drawn.extend(self._block(np.array([item]), len(drawn), len(drawn))[0].tolist())
+            which = self._which(np.array([item]), len(drawn), len(drawn))[0]
+            drawn.extend(self._pool.values[item, which].tolist())
+            if self._costs is not None:
+                self.costs[item].extend(self._costs[item, which].tolist())
         return drawn[epoch]
 
-    def _block(self, items: NDArray[np.int64], start: int, length: int) -> NDArray[np.float64]:
+    def _which(self, items: NDArray[np.int64], start: int, length: int) -> NDArray[np.int64]:
+        """Which recorded repeat each reading is, shape (items, length)."""
         epochs = np.arange(start, start + length, dtype=np.uint64) * _GOLDEN
         bits = _mix(self._keys[items][:, None] + epochs) >> np.uint64(32)
         which = (bits * self._pool.counts[items].astype(np.uint64)[:, None]) >> np.uint64(32)
-        return self._pool.values[items[:, None], which.astype(np.int64)]
+        return which.astype(np.int64)
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

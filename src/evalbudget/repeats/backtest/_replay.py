@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from time import perf_counter
 from typing import Any
@@ -14,6 +14,7 @@ from evalbudget.errors import BudgetError
 from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
 from evalbudget.replay._contestant import Contestant
+from evalbudget.replay._money import Purse
 from evalbudget.replay._workers import Job
 from evalbudget.sampler import Allocation, Sampler
 
@@ -28,6 +29,8 @@ class Outcome:
         bias: estimated minus true benchmark mean; the estimate is the one a host would print.
         readings: at most the budget; less if the sampler stopped.
         seconds: wall clock until then, drawing and the sampler's decisions together.
+        usd: dollars paid; nan where readings are counted.
+        unread: items left without a reading, where the budget is in money; then there are no errors.
     """
 
     worst_item_error: float
@@ -35,6 +38,8 @@ class Outcome:
     bias: float
     readings: int
     seconds: float
+    usd: float = nan
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +64,10 @@ class ReplayStage:
         Its seed is that of the draws, which are the same for all samplers, and of the sampler's own choices.
 
         Raises:
-            BudgetError: an item is left without a reading.
+            BudgetError: an item is left without a reading, and readings are counted.
         """
+        if job.usd is not None:
+            return (self._run_for_money(job, job.usd),)
         started = perf_counter()
         budgets, last = job.budgets, job.budgets[-1]
         pool, in_flight = self.pools[job.pool], self.in_flight
@@ -99,6 +106,32 @@ class ReplayStage:
             _outcome(pool, sampler, [column[:budget] for column in columns], elapsed)
             for budget, elapsed in zip(budgets, seconds, strict=True)
         )
+
+    def _run_for_money(self, job: Job, usd: float) -> Outcome:
+        """Run until no further reading may begin, each at its recorded cost."""
+        started = perf_counter()
+        pool, purse = self.pools[job.pool], Purse(usd)
+        entrant = self.contestants[job.contestant]
+        sampler = entrant.build(pool, objective=self.objective, seed=job.seed, budget=None)
+        sampler.weigh_costs(usd)
+        draws = Draws(pool, job.seed, job.budgets[-1], priced=True)
+        bought: list[tuple[int, int, float, float]] = []
+        while requests := sampler.ask(purse.affordable(self.in_flight)):
+            readings: list[Reading] = []
+            for request in requests:
+                _, item, epoch, _ = request.cell
+                value = draws.further(item, epoch)
+                cost = draws.costs[item][epoch]
+                purse.pay(cost)
+                bought.append((item, epoch, value, nan if request.weight is None else request.weight))
+                readings.append(Reading(request, value, cost))
+            sampler.tell(readings)
+        seconds = perf_counter() - started
+        columns = [np.array(column) for column in zip(*bought, strict=True)]
+        unread = len(pool.items) - np.unique(columns[0]).size
+        if unread:
+            return Outcome(nan, nan, nan, len(bought), seconds, purse.spent, unread)
+        return replace(_outcome(pool, sampler, columns, seconds), usd=purse.spent)
 
 
 def _outcome(pool: Pool, sampler: Sampler, columns: list[np.ndarray[Any, Any]], seconds: float) -> Outcome:

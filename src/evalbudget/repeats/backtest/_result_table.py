@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from evalbudget.budget import Unit, shown_amount
 from evalbudget.replay._rows import Replayed
 from evalbudget.tables import PrintableTable
 
@@ -59,7 +60,8 @@ class Row:
 
     Attributes:
         sampler: its name.
-        budget: readings per pool; the rounded mean where pools differ in size (``20x``).
+        budget: readings per pool, the rounded mean where pools differ in size (``20x``); dollars per pool
+            where it is in money.
         seeds: how many.
         objective: what the samplers were told to minimise, and what ``ratio`` compares.
         worst_item_error: max_i abs(estimate_i - true_i); an item's estimate is the mean of its readings.
@@ -77,10 +79,11 @@ class Row:
         items: in all pools together.
         reason: why the sampler cannot run at this budget; then the other numbers are undefined. None if it
             did.
+        usd: dollars paid per replay, mean; None where the budget is in readings.
     """
 
     sampler: str
-    budget: int
+    budget: float
     seeds: int = 0
     objective: str
     worst_item_error: Average = _UNKNOWN
@@ -94,6 +97,7 @@ class Row:
     pools: int = 0
     items: int = 0
     reason: str | None = None
+    usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,8 @@ class BacktestResult(Replayed):
         table.add_column("sampler", overflow="fold")
         for column in ("budget", "worst-item\nerror", *(["ratio to\nuniform"] if compared else [])):
             table.add_column(column, justify="right")
-        for column in ("rmse", "mean\nerror", "readings", "seconds"):
+        paid = any(row.usd is not None for row in self.rows)
+        for column in ("rmse", "mean\nerror", "readings", "paid" if paid else "seconds"):
             table.add_column(column, justify="right")
         previous: Row | None = None
         for row in self.rows:
@@ -155,7 +160,11 @@ class BacktestResult(Replayed):
                 _short(row.rmse.mean),
                 _short(row.mean_error.mean, 2),
                 f"{row.readings:,}" if row.reason is None else "-",
-                _short(row.seconds),
+                _short(row.seconds)
+                if not paid
+                else "-"
+                if row.usd is None
+                else shown_amount(row.usd, Unit.USD),
             )
             previous = row
         return table
@@ -176,7 +185,10 @@ class BacktestResult(Replayed):
         if compared:
             metric = RATIO_OF[self.objective].replace("worst_item", "worst-item").replace("_", " ")
             parts.append(f"Ratio: {metric}, per pool, then averaged.")
-        parts.append("± is one standard error over seeds; readings and seconds are per replay.")
+        if any(row.usd is not None for row in self.rows):
+            parts.append("± is one standard error over seeds; readings and what was paid are per replay.")
+        else:
+            parts.append("± is one standard error over seeds; readings and seconds are per replay.")
         cannot = dict.fromkeys(f"\n-: {row.reason}." for row in self.rows if row.reason is not None)
         return " ".join(parts) + "".join(cannot)
 
