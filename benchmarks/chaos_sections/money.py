@@ -129,5 +129,5 @@ MONEY = tuple(
     Capability(one.host, f"{one.name} in money", prepared(one))
     for capabilities, prepared in ((lm_eval_side.LM_EVAL, _on_lm_eval), (inspect_side.INSPECT, _on_inspect))
     for one in capabilities
-    if one.name in ("run", "race", "judges") and (one.host, one.name) != ("inspect", "race")
+    if one.name in ("run", "race", "judges")
 )

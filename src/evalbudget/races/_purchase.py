@@ -130,9 +130,7 @@ class RacePurchase:
         if cost_of is not None:
             self.sampler = config.make_sampler(self.design, predictor=predictor)
             self.sampler.weigh_costs(self.budget.amount)
-            self.purchase = Purchase(
-                self.sampler, self.budget, cost=_NOTHING * self.budget.amount, learns=bill is not None
-            )
+            self.purchase = Purchase(self.sampler, self.budget, cost=_NOTHING * self.budget.amount)
             return
         self.sampler = config.make_sampler(
             self.design, budget=min(int(self.budget.amount), self.grid), predictor=predictor
@@ -295,6 +293,7 @@ class RacePurchase:
         asked: list[Asked] = []
         if self._bill is not None:  # which has samples under way and lost ones, too
             self.purchase.ledger.spent = self._bill.spent
+            self.purchase.promise_at_least(self._bill.most_of_sample)
         while self.purchase.affordable > 0:
             if self._blocked is not None and not self._blocked.room:
                 return asked

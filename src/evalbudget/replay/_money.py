@@ -16,7 +16,7 @@ _SLACK = 1e-9  # of sums that are rounded, as in Ledger
 class Purse:
     """What is left of a budget in money, where a reading's cost is known only when it is there.
 
-    A reading begins if what is left covers the dearest so far, as in a purchase that learns its highest cost.
+    A reading begins if what is left covers the dearest so far.
     So the budget is exceeded, at most, by what the last reading is dearer than all before it.
 
     Args:

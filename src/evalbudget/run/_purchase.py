@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from evalbudget._version import __version__
-from evalbudget.budget import Budget, Ledger, Unit
+from evalbudget.budget import Budget, Ledger
 from evalbudget.design import Cell, Reading, Request
 from evalbudget.journal import Event, Header, Journal
 from evalbudget.run._journal_file import JournalFile
@@ -106,8 +106,6 @@ class Purchase:
         budget: what may be spent in all, by earlier runs too.
         cost: the highest cost of one request.
         cost_of: the highest cost of a given cell, where they differ; at most ``cost``.
-        learns: the highest cost is not known: that of the dearest request so far takes its place, from
-            ``cost`` on. What is promised is then no cap; a :class:`~evalbudget.run.Bill` keeps that.
         journal: where to record; its readings count as spent. None: a new one.
 
     Attributes:
@@ -126,7 +124,6 @@ class Purchase:
         *,
         cost: float = 1.0,
         cost_of: Callable[[Cell], float] | None = None,
-        learns: bool = False,
         journal: Journal | JournalFile | None = None,
     ) -> None:
         self.sampler = sampler
@@ -140,10 +137,9 @@ class Purchase:
         self.ledger.spent = self.journal.spent
         self.cost = cost
         self._cost_of = cost_of
-        self._learns = learns
         self.tally = Tally()
         for reading in self.journal.readings:
-            self._count(reading)
+            self.tally.count(reading)
         self.flights: dict[int, Flight] = {}
         self.stopped: str | None = None
 
@@ -199,7 +195,7 @@ class Purchase:
         flight = self.flights.pop(reading.request.id, None)
         self.ledger.settle(0.0 if flight is None else flight.promised, reading.cost)
         self._append(Event(reading.request, reading))
-        self._count(reading)
+        self.tally.count(reading)
         self.sampler.tell([reading])
 
     def fail(self, request: Request, error: str | None, *, cost: float | None = None) -> None:
@@ -243,13 +239,6 @@ class Purchase:
         for flight in self.flights.values():
             self.ledger.promised += max(0.0, cost - flight.promised)
             flight.promised = max(cost, flight.promised)
-
-    def _count(self, reading: Reading) -> None:
-        # in money a call that was refused fails for nothing
-        free = self.ledger.budget.unit is not Unit.SCORES and reading.error != ABANDONED
-        self.tally.count(reading, attempts=1.0 if free else None)
-        if self._learns:
-            self.cost = max(self.cost, reading.cost)
 
     def stop(self, reason: str) -> None:
         """Ask nothing more; what is under way may still come back."""
