@@ -175,6 +175,25 @@ def _refusal(run: Any, task: Task, **options: Any) -> str:
     return str(take_refusals()[0])
 
 
+def test_an_item_above_the_whole_budget_does_not_end_the_run(
+    make_task: Any, run: Any, diagnostics: Any, till: Till, prices: str
+) -> None:
+    task = _ask(make_task)
+    task.dataset[3].input = "word " * 12_000
+    log = run(
+        budgeted(task, budget="$0.5", prices=prices, sampler="uniform"),
+        model=_paid(),
+        max_samples=1,
+        max_connections=1,
+    )
+    ours = diagnostics(log, "self_rated")
+    assert 0.97 * 0.5 <= till.total <= 0.5
+    assert ours["spent"] == pytest.approx(till.total)
+    assert ours["failed"] >= 1
+    said = {sample.limit.reason for sample in log.samples if sample.limit and sample.id == "item-3"}
+    assert any("more than the budget of $0.50" in reason for reason in said)
+
+
 def test_a_call_that_cannot_be_measured_is_not_made(
     make_task: Any, run: Any, till: Till, prices: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,6 +118,7 @@ class Account:
         refusal: what makes it impossible; nothing more is asked.
         scored: something has been.
         gave_up: samples that wanted a call which the budget did not pay for.
+        too_dear: of these, those whose call exceeds the whole budget, and why; others may go on.
         warned: models that bill more than they can.
     """
 
@@ -127,6 +128,7 @@ class Account:
     refusal: EvalbudgetError | None = None
     scored: bool = False
     gave_up: set[str] = field(default_factory=set)
+    too_dear: dict[str, str] = field(default_factory=dict)
     warned: set[str] = field(default_factory=set)
     _calls: dict[str, list[_Call]] = field(default_factory=dict)
 
@@ -138,7 +140,7 @@ class Account:
     def used_up(self, sample: str) -> LimitExceededError:
         """What ends a sample whose next call does not fit."""
         self.gave_up.add(sample)
-        reason = self.reason if self.refusal is None else str(self.refusal)
+        reason = self.too_dear.get(sample, self.reason) if self.refusal is None else str(self.refusal)
         amount = self.bill.cap.amount
         return LimitExceededError("custom", value=self.bill.spent, limit=amount, message=reason)
 
@@ -175,7 +177,7 @@ class Account:
                 if hold is not None:
                     break
                 if nested or not self.bill.may_fit(name, given, reply):
-                    self._check_one_call(name, given, reply)
+                    self._check_one_call(name, given, reply, sample)
                     raise self.used_up(sample)
                 await anyio.sleep(_PAUSE)
         except (BudgetError, JournalError) as ex:
@@ -184,10 +186,13 @@ class Account:
         self._calls.setdefault(sample, []).append(call)
         return call
 
-    def _check_one_call(self, model: str, given: int, reply: int) -> None:
+    def _check_one_call(self, model: str, given: int, reply: int, sample: str) -> None:
         most, cap = self.bill.tariff.most(model, given, reply), self.bill.cap
-        if most > cap.amount and not self.scored:
-            shown = shown_amount(most, cap.unit)
+        if most <= cap.amount:
+            return
+        shown = shown_amount(most, cap.unit)
+        self.too_dear[sample] = f"a call of {model} may cost {shown}, more than the budget of {cap}"
+        if not self.scored:
             raise BudgetError(
                 f"the budget of {cap} is below one call of {model}, which may cost {shown}: up to {given:,} "
                 f"tokens of input and {reply:,} of the reply. Raise --budget to {shown} or more, or "

@@ -205,8 +205,9 @@ class BudgetedSource(SampleSource):
         if account is not None:
             account.scored |= value is not None
             if sample.uuid in account.gave_up:
-                value, error = None, account.reason
-                book.purchase.stop("budget used up")
+                value, error = None, account.too_dear.get(sample.uuid, account.reason)
+                if sample.uuid not in account.too_dear:
+                    book.purchase.stop("budget used up")
         book.completed(
             key,
             value,
