@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from inspect_ai import Task, task
@@ -31,9 +32,8 @@ def race_entry(**args: Any) -> Task:
     Args:
         args: ``task`` (file, file@name or registered name) and ``budget`` or ``until_proved`` are needed;
             ``prices``, ``risk``, ``sampler``, ``score``, ``seed``, ``score_range``, ``batch``, ``margin`` and
-            ``history`` as in
-            :func:`~evalbudget_inspect.race`; options of the sampler as ``evalbudget.delta`` and the like.
-            Everything else goes to the inner task; where a name clashes, prefix ours.
+            ``history`` as in :func:`~evalbudget_inspect.race`; options of the sampler as ``evalbudget.delta``
+            and the like. Everything else goes to the inner task; where a name clashes, prefix ours.
     """
     return _arm(None, args)
 
@@ -58,6 +58,8 @@ def _arm(number: int | None, args: dict[str, Any]) -> Task:
         ours, inner = split_arguments(args, _OURS)
         spec = take_spec(ours)
         arms = ours.pop("arms", None)
+        if ours.get("prices"):  # read when the race begins, in whichever folder that is
+            ours["prices"] = str(Path(ours["prices"]).resolve())
         config = RaceConfig.of(budget=ours.pop("budget", None), **ours)
         arguments = json.dumps([spec, inner, arms], sort_keys=True, default=str)
         if number is None:
