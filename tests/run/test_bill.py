@@ -17,8 +17,8 @@ CAP = Budget(100.0, Unit.TOKENS)
 TOKENS = Tariff(Unit.TOKENS)
 
 
-def bill(cap: float = 100.0, **more: float) -> Bill:
-    return Bill(Budget(cap, Unit.TOKENS), TOKENS, **more)
+def bill(cap: float = 100.0, *, risk: float = 0.0) -> Bill:
+    return Bill(Budget(cap, Unit.TOKENS), TOKENS, risk=risk)
 
 
 def test_a_call_is_reserved_at_its_most_and_settled_at_its_cost() -> None:

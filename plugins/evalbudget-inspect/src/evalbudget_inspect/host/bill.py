@@ -26,6 +26,7 @@ from inspect_ai.util import LimitExceededError
 
 from evalbudget.budget import shown_amount
 from evalbudget.errors import BudgetError, EvalbudgetError, JournalError
+from evalbudget.outage import is_refusal
 from evalbudget.prices import Price, Usage
 from evalbudget.run import Bill, Hold, said_by
 from evalbudget_inspect.host import sent_again
@@ -66,7 +67,7 @@ class _Call:
         Raises:
             LimitExceededError: once more, after a sending that may be billed, and that does not fit.
         """
-        billed = self.sent and (self.outcome is None or 0 < self.outcome < 400)
+        billed = self.sent and (self.outcome is None or not (self.outcome == 0 or is_refusal(self.outcome)))
         if self.unpaid or (billed and not self.account.bill.again(self.hold)):
             self.unpaid = True
             raise self.account.used_up(self.hold.sample)
@@ -94,7 +95,7 @@ class _Call:
     def failed(self, error: BaseException) -> None:
         """No reply came: nothing is billed only where the server refused it, or nobody was there."""
         status = self.outcome if self.sent else _status_of(error)
-        if status is not None and (status == 0 or status >= 400):
+        if status is not None and (status == 0 or is_refusal(status)):
             self.account.bill.release(self.hold)
         else:
             self.account.bill.lose(self.hold)

@@ -68,7 +68,7 @@ class RaceMoney:
     def ended(self, race: RacePurchase, arm: int, key: Key, sample: str, *, scored: bool) -> bool:
         """A sample has ended; False if it wanted a call that the budget did not pay for."""
         self.samples[arm, key] = sample
-        if sample in self.account.gave_up:
+        if sample in self.account.gave_up and sample not in self.account.too_dear:
             return False
         self.account.scored |= scored and all(
             lane.tally.readings or lane.left or number == arm for number, lane in enumerate(race.lanes)

@@ -92,6 +92,8 @@ class RaceSource(SampleSource):
         else:
             value, error = self._read(coordinator, sample)
             money, name = coordinator.money, sample.uuid or ""
+            if money is not None and name in money.account.too_dear:
+                value, error = None, money.account.too_dear[name]
             if money is None or money.ended(race, arm.index, key, name, scored=value is not None):
                 race.completed(arm.index, key, value, attempts=paid_attempts(sample), error=error)
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from evalbudget.outage import is_refusal
 from evalbudget_lm_eval.host.identity import is_api
 
 _NOBODY_THERE = (
@@ -34,7 +35,7 @@ def may_be_billed(error: BaseException, *, sent: bool = False) -> bool:
         return False
     response = getattr(error, "response", None)
     status = getattr(error, "status", None) or getattr(response, "status_code", None)
-    if isinstance(status, int) and status >= 400:
+    if isinstance(status, int) and is_refusal(status):
         return False
     # no key, no payload: what the network raises is an OSError too
     return sent or isinstance(error, OSError) or not isinstance(error, _BEFORE_IT_IS_SENT)
