@@ -15,8 +15,8 @@ from chaos_sections.plan import Cap, Capability, Plan, Prepare
 from evalbudget.prices import Price, input_tokens_at_most
 from loopback import Server
 
-LONGEST_PROMPT = 400
-"""Bytes of what models are asked here, at most."""
+PROMPT, JUDGED = 60, 400
+"""Bytes of what models, and judges, are asked here, at most."""
 
 
 def in_money(
@@ -39,7 +39,7 @@ def in_money(
         models = dict.fromkeys(model for group in plan.billed for model in group)
         longest = rng.choice((256, 512, 1024))
         prices = {model: _price(rng) for model in models}
-        asked = input_tokens_at_most(["x" * LONGEST_PROMPT])
+        asked = input_tokens_at_most(["x" * (JUDGED if len(plan.billed) > 1 else PROMPT)])
         call = max(price.most(asked, longest) for price in prices.values())
         dollars = call * (rng.uniform(105, 140) if rng.random() < 0.5 else rng.uniform(8, 60))
         usual = sum(price.most(120, longest // 2) for price in prices.values()) / len(prices)
