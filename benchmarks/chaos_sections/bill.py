@@ -103,7 +103,7 @@ def dollars(served: Iterable[Served], prices: Mapping[str, Price]) -> float:
     return sum(
         prices[one.model].cost(Usage(one.usage["prompt_tokens"], one.usage["completion_tokens"]))
         for one in served
-        if one.billed and one.usage
+        if one.billed and one.usage and one.model in prices  # a killed client may not have said which
     )
 
 
