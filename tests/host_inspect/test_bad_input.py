@@ -62,7 +62,7 @@ def any_values() -> Scorer:
         ({"budget": "0x"}, BudgetError, "above zero"),
         ({"budget": "many"}, BudgetError, "'many' is not an amount; write a number of scores (2000)"),
         ({"budget": "12.5"}, BudgetError, "whole number"),
-        ({"budget": "$-20"}, BudgetError, "is not an amount"),
+        ({"budget": "$-20"}, BudgetError, "must be above zero"),
         ({"budget": None}, BudgetError, "no budget given"),
         ({"budget": 99, "sampler": "eb-bernstien"}, UnknownNameError, "Did you mean 'eb-bernstein'"),
         ({"budget": 99, "objective": "worst"}, EvalbudgetError, "Did you mean 'worst-item'"),

@@ -235,9 +235,9 @@ def test_what_cannot_be_kept_is_refused_before_the_first_call(
     ("given", "message"),
     [
         ({"budget": "$0"}, "must be above zero"),
-        ({"budget": "$-1"}, "is not an amount"),
+        ({"budget": "$-1"}, "must be above zero"),
         ({"budget": "-$1"}, "must be above zero"),
-        ({"budget": "€5"}, "is not an amount"),
+        ({"budget": "€5"}, "is not in US dollars"),
         ({"budget": "$5", "risk": 1.5}, "write a chance"),
         ({"budget": 20, "risk": 0.1}, "--risk is for a budget in money or tokens"),
         ({"budget": 20, "prices": "p.yaml"}, "--prices is for a budget in money or tokens"),

@@ -298,9 +298,9 @@ def test_a_local_model_without_a_tokenizer_counts_at_most(folder: Path) -> None:
     ("budget", "priced", "message"),
     [
         ("$0", ["m"], "must be above zero"),
-        ("$-1", ["m"], "is not an amount"),
+        ("$-1", ["m"], "must be above zero"),
         ("-1", ["m"], "must be above zero"),
-        ("EUR 5", ["m"], "is not an amount"),
+        ("EUR 5", ["m"], "is not in US dollars"),
         ("$5", ["j1"], r"no price is known for m, .*\n  m: \{input"),
         ("$0.001", ["m"], r"budget of \$0\.0010 is below what one call of m can cost here: \$0\.02"),
     ],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from evalbudget._version import __version__
-from evalbudget.budget import Budget, Ledger
+from evalbudget.budget import Budget, Ledger, Unit
 from evalbudget.design import Cell, Reading, Request
 from evalbudget.journal import Event, Header, Journal
 from evalbudget.run._journal_file import JournalFile
@@ -139,7 +139,7 @@ class Purchase:
         self._cost_of = cost_of
         self.tally = Tally()
         for reading in self.journal.readings:
-            self.tally.count(reading)
+            self._count(reading)
         self.flights: dict[int, Flight] = {}
         self.stopped: str | None = None
 
@@ -195,7 +195,7 @@ class Purchase:
         flight = self.flights.pop(reading.request.id, None)
         self.ledger.settle(0.0 if flight is None else flight.promised, reading.cost)
         self._append(Event(reading.request, reading))
-        self.tally.count(reading)
+        self._count(reading)
         self.sampler.tell([reading])
 
     def fail(self, request: Request, error: str | None, *, cost: float | None = None) -> None:
@@ -239,6 +239,11 @@ class Purchase:
         for flight in self.flights.values():
             self.ledger.promised += max(0.0, cost - flight.promised)
             flight.promised = max(cost, flight.promised)
+
+    def _count(self, reading: Reading) -> None:
+        # in money a call that was refused fails for nothing
+        free = self.ledger.budget.unit is not Unit.SCORES and reading.error != ABANDONED
+        self.tally.count(reading, attempts=1.0 if free else None)
 
     def stop(self, reason: str) -> None:
         """Ask nothing more; what is under way may still come back."""
