@@ -24,8 +24,8 @@ from chaos_sections.faults import KINDS, disturbing, mixture
 from chaos_sections.plan import Capability, Plan
 from loopback import Fault, Server
 
-DEADLINE = 120.0
-"""Seconds after which a process hangs."""
+DEADLINE, OF_MONEY = 120.0, 360.0
+"""Seconds after which a process hangs; with a budget in money it makes hundreds of calls."""
 REFUSED = 2
 """Code of a command that found its own record, or what it was given, wanting."""
 SMALL, ENOUGH = 0.01, 0.97
@@ -171,7 +171,8 @@ class _Runner:
                 stderr=log,
                 start_new_session=True,
             )
-            deadline = time.monotonic() + DEADLINE
+            allowed = DEADLINE if self._plan.cap is None else OF_MONEY
+            deadline = time.monotonic() + allowed
             if number is not None:
                 while self._server.calls() < before + after and process.poll() is None:
                     if time.monotonic() > deadline:
@@ -185,7 +186,7 @@ class _Runner:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-                self._hang(f"start {self.starts} did not end in {DEADLINE:g} s")
+                self._hang(f"start {self.starts} did not end in {allowed:g} s")
                 return
         self.over = code >= 0 and self._plan.done(code)
         refused = code == REFUSED and self._server.calls() == before
