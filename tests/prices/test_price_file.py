@@ -31,6 +31,12 @@ def test_json_is_read_too(tmp_path: Path) -> None:
     assert read_prices(written(tmp_path, '{"a": {"input": 1.5, "output": 0}}')) == {"a": Price(input=1.5)}
 
 
+def test_small_prices_are_numbers_however_they_are_written(tmp_path: Path) -> None:
+    told = "a: {call: 1e-05, tiers: [{above: 10, input: 2E-7, output: 1e3}]}\n"
+    (price,) = read_prices(written(tmp_path, told)).values()
+    assert (price.call, price.tiers[0].input, price.tiers[0].output) == (1e-05, 2e-7, 1000.0)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

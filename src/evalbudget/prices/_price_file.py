@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -12,6 +13,7 @@ import yaml  # type: ignore[import-untyped]
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.prices._price import Price
 
+_SMALL = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 _OF_TOKENS = ("input", "output")
 _NOT_IN_TIERS = ("call", "second", "max_output", "tiers")
 _EXAMPLE = "for example  openai/gpt-4o-mini: {input: 0.15, output: 0.60}  in dollars per million tokens"
@@ -75,9 +77,17 @@ def _check_whole(given: Mapping[str, Any], where: str, *, in_tokens: bool) -> No
         )
 
 
+def _number(value: Any) -> Any:
+    """YAML takes 1e-05, which Python and people write, for text."""
+    if isinstance(value, str) and _SMALL.fullmatch(value):
+        return float(value)
+    return value
+
+
 def _price(given: Any, where: str, below: Mapping[str, Any] | None = None) -> Price:
     if not isinstance(given, dict) or not given:
         raise InvalidInputError(f"{where}: {given!r} is no price; write {_EXAMPLE}")
+    given = {name: _number(value) for name, value in given.items()}
     known = [each.name for each in fields(Price)]
     for name in given:
         if name in ("currency", "unit"):
