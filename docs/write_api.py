@@ -20,6 +20,7 @@ FACES = (
     "evalbudget.races.samplers",
     "evalbudget.races.estimates",
     "evalbudget.races.prediction",
+    "evalbudget.comparisons",
     "evalbudget.audits.policies",
     "evalbudget.audits.store",
     "evalbudget.prices",
@@ -36,7 +37,7 @@ FACES = (
 MODULES = (
     *("budget", "design", "errors", "estimate", "flags", "journal", "outage"),
     *("sampler", "scale", "scorer", "tables"),
-    *("audits.flags", "judges.flags", "races.flags", "repeats.flags", "cli.flags"),
+    *("comparisons.flags", "audits.flags", "judges.flags", "races.flags", "repeats.flags", "cli.flags"),
 )
 """Single files that are public too; all others begin with an underscore."""
 

@@ -23,6 +23,7 @@ from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals, as_written_by
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.recorded._task_name import TaskName
 from evalbudget.repeats.backtest._compare_samplers import backtest
 from evalbudget.repeats.backtest._result_table import Average, BacktestResult, PoolInfo, Row
 
@@ -42,6 +43,7 @@ __all__ = [
     "RotationResult",
     "RotationRow",
     "Row",
+    "TaskName",
     "as_written_by",
     "backtest",
     "backtest_audits",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @hookimpl
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
     """The samplers of repeats and those of models."""
+    from evalbudget.comparisons import GateSampler
     from evalbudget.races.samplers import (
         LUCB,
         UCBE,
@@ -51,6 +52,7 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         LUCB,
         SuccessiveRejects,
         SequentialHalving,
+        GateSampler,
     ]
     return [*repeats, *models]
 
@@ -80,8 +82,8 @@ def evalbudget_register_reports() -> Sequence[type[Section]]:
 
 
 @hookimpl(trylast=True)
-def evalbudget_open_scores(path: Path) -> RecordedScores | None:
+def evalbudget_open_scores(path: Path, category: str | None) -> RecordedScores | None:
     """The recorded-scores layout as .npz, and long .csv files."""
     from evalbudget.recorded._files import open_scores
 
-    return open_scores(path)
+    return open_scores(path, category)

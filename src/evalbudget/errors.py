@@ -85,7 +85,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     if close:
+        best = _likeness(name, close[0])
+        close = [each for each in close if _likeness(name, each) > best - _AS_NEAR]
         return " Did you mean " + " or ".join(repr(c) for c in close) + "?"
     if not names:
         return " None are registered."
     return " Available: " + ", ".join(names) + "."
+
+
+_AS_NEAR = 0.3  # names this much less like what was written are not meant
+
+
+def _likeness(name: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, name.lower(), other).ratio()

@@ -67,7 +67,7 @@ JSON = Flag("json_path", "Write the leaderboard to this file, as JSON.", "PATH",
 
 def names_of(flags: Iterable[Flag]) -> tuple[str, ...]:
     """Names that are arguments of a task as well: all but what is read from several flags, and files."""
-    return tuple(flag.name for flag in flags if not flag.repeated and flag is not JSON)
+    return tuple(flag.name for flag in flags if not flag.repeated and not flag.name.endswith("_path"))
 
 
 _RENAMED = {

@@ -1,3 +1,4 @@
+from ._gate_output import show_gate as show_gate
 from ._groups import LazyCommand as LazyCommand
 from ._groups import SuggestingGroup as SuggestingGroup
 from ._output import check_target as check_target

@@ -20,6 +20,8 @@ EXAMPLES = """\b
 Examples:
   evalbudget inspect eval my_task.py --model openai/gpt-5 --budget 2000
   evalbudget backtest logs/ --sampler uniform,auto --budget 10x,20x
+  evalbudget compare before.eval after.eval --margin 0.01
+  evalbudget gate --baseline main.eval --candidate branch.eval --margin 0.02
   evalbudget plan pilot.npz --half-width 0.1
   evalbudget report logs/ --picture leaderboard.png
   evalbudget audit serve audit.sqlite
@@ -110,6 +112,8 @@ def cli() -> None:
 _COMMANDS = {
     "audit": ("evalbudget.cli._audit:audit", "Label what audits want, and say what the labels prove."),
     "backtest": ("evalbudget.cli.backtest:backtest", "Replay recorded scores: what would have been saved?"),
+    "compare": ("evalbudget.cli._compare:compare", "Are the differences between models, or versions, real?"),
+    "gate": ("evalbudget.cli._gate:gate", "Did it get worse? For builds: the exit code is the verdict."),
     "plan": ("evalbudget.cli._plan:plan", "How many items, repeats and judges you need, from a pilot."),
     "plugins": (
         "evalbudget.cli._plugins_command:plugins_command",

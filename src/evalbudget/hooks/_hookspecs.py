@@ -70,8 +70,11 @@ def evalbudget_register_reports() -> Sequence[type[Section]]:  # type: ignore[em
 
 
 @hookspec(firstresult=True)
-def evalbudget_open_scores(path: Path, task: str | None) -> RecordedScores | None:
+def evalbudget_open_scores(path: Path, task: str | None, category: str | None) -> RecordedScores | None:
     """Read a file or folder of scores if this plugin knows its format; of one task, if the user named one.
+
+    ``category`` is the field of an item that says what it belongs to (``--cluster``); None for the usual one.
+    A plugin may leave ``task`` and ``category`` out if its format has no such thing.
 
     Return None if the path is of another format. Raise InvalidInputError, naming file and remedy, if it is
     of this format but unreadable, and UnknownNameError if it has no such task.

@@ -212,12 +212,15 @@ class Plugins:
         """
         return _named("scorer", name, self.scorers)
 
-    def open_scores(self, path: Path, task: str | None = None) -> RecordedScores:
+    def open_scores(
+        self, path: Path, task: str | None = None, *, category: str | None = None
+    ) -> RecordedScores:
         """Read recorded scores with the first plugin that knows the format.
 
         Args:
             path: of a file or a folder.
             task: of several in a folder of logs, the one to read.
+            category: the field of items that says what they belong to; None for the usual one.
 
         Raises:
             InvalidInputError: the path does not exist, nobody knows its format, or the format knows no tasks.
@@ -228,7 +231,7 @@ class Plugins:
         # pluggy calls the last registered first, and the built-in, marked trylast, at the end
         for reader in reversed(self._manager.hook.evalbudget_open_scores.get_hookimpls()):
             try:
-                known = {"path": path, "task": task}
+                known = {"path": path, "task": task, "category": category}
                 arguments = [known[name] for name in reader.argnames]
                 scores = cast("RecordedScores | None", reader.function(*arguments))
             except EvalbudgetError:
@@ -241,6 +244,10 @@ class Plugins:
             if task is not None and "task" not in reader.argnames:
                 raise InvalidInputError(
                     f"{path} is of a format that knows no tasks, so there is no {task!r}; leave --task out"
+                )
+            if category is not None and "category" not in reader.argnames:
+                raise InvalidInputError(
+                    f"{path} is of a format that says nothing of {category!r}; leave --cluster out"
                 )
             return scores
         raise InvalidInputError(

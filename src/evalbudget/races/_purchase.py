@@ -99,6 +99,7 @@ class RacePurchase:
             by a :class:`~evalbudget.run.Bill`. None where evaluations are counted.
         bill: that calls are on, where a cell is to begin only if what is left covers the dearest one so far
             beside those under way. None where the host looks after that.
+        categories: label of each item, in order; None for none.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -116,11 +117,13 @@ class RacePurchase:
         predictor: FactorModel | None = None,
         cost_of: Callable[[int, Key], float] | None = None,
         bill: Bill | None = None,
+        categories: Sequence[str] | None = None,
     ) -> None:
         self.config = config
         self._cost_of = cost_of
         self._bill = bill
-        self.design = Design(items=tuple(items), models=tuple(arms))
+        labels = None if categories is None else tuple(categories)
+        self.design = Design(items=tuple(items), models=tuple(arms), categories=labels)
         self.budget: Budget = config.resolve_budget(len(items), len(arms))
         self.attempts = attempts
         self._index = {item: i for i, item in enumerate(items)}

@@ -4,36 +4,45 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from pathlib import Path
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.recorded._task_name import TaskName
 
 NEEDED = ("item", "score")
-OPTIONAL = ("model", "rater", "repeat", "cost")
+OPTIONAL = ("model", "rater", "repeat", "cost", "task", "version")
 
+CATEGORY = "category"
 _NUMBERS = ("score", "cost")
 
 _LAYOUT = "a header with item, score and optionally model, rater, repeat, cost, then one reading per row"
 
 
-def read_csv(path: Path) -> RecordedScores:
+def read_csv(path: Path, *, category: str | None = None) -> RecordedScores:
     """Read a ``.csv`` with the columns item and score, and optionally model, rater, repeat and cost.
 
     Other columns are ignored. An empty score or ``nan`` is a reading that failed. Without ``repeat`` the rows
-    of a cell are its repeats. The cost is that of the reading, in dollars; empty where it is not known.
+    of a cell are its repeats. The cost is that of the reading, in dollars; empty where it is not known. Where
+    there are columns task and version, they are the same in every row.
+
+    Args:
+        path: of the file.
+        category: the column that says what category an item belongs to; None for ``category``, if there is
+            one.
 
     Raises:
         InvalidInputError: not text, columns missing, or a row that cannot be used, with its line number.
     """
-    table: dict[str, list[str]] = {name: [] for name in NEEDED + OPTIONAL}
+    table: dict[str, list[str]] = {name: [] for name in (*NEEDED, *OPTIONAL, CATEGORY)}
     scores: list[float] = []
     costs: list[float] = []
     first_line: dict[tuple[str, ...], int] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, strict=True)
-            columns = _columns(path, next(rows, []))
+            columns = _columns(path, next(rows, []), category)
             for row in rows:
                 if not row:
                     continue
@@ -45,7 +54,7 @@ def read_csv(path: Path) -> RecordedScores:
                     )
                 given = {name: row[at].strip() for name, at in columns.items() if name != "width"}
                 for name in given:
-                    if name not in _NUMBERS and not given[name]:
+                    if name not in (*_NUMBERS, "version") and not given[name]:
                         raise InvalidInputError(
                             f"{path}, line {line}: the {name} is empty; give every row one"
                         )
@@ -55,7 +64,7 @@ def read_csv(path: Path) -> RecordedScores:
                 for name, value in given.items():
                     table[name].append(value)
                 if "repeat" in given:
-                    key = tuple(given[name] for name in sorted(given) if name not in _NUMBERS)
+                    key = tuple(given[name] for name in ("item", "model", "rater", "repeat") if name in given)
                     if key in first_line:
                         raise InvalidInputError(
                             f"{path}, line {line}: the same item, model, rater and repeat as line "
@@ -71,7 +80,7 @@ def read_csv(path: Path) -> RecordedScores:
     if not scores:
         raise InvalidInputError(f"{path} has a header but no rows; a table of scores is {_LAYOUT}")
     try:
-        return RecordedScores.from_readings(
+        recorded = RecordedScores.from_readings(
             table["item"],
             scores,
             models=table["model"] or None,
@@ -79,11 +88,36 @@ def read_csv(path: Path) -> RecordedScores:
             repeats=table["repeat"] or None,
             costs=costs or None,
         )
+        return replace(recorded, task=_task(path, table), categories=_categories(path, table, recorded.items))
     except InvalidInputError as ex:
         raise InvalidInputError(f"{path}: {ex}") from None
 
 
-def _columns(path: Path, header: list[str]) -> dict[str, int]:
+def _task(path: Path, table: dict[str, list[str]]) -> TaskName | None:
+    for name in ("task", "version"):
+        if len(set(table[name])) > 1:
+            raise InvalidInputError(
+                f"{path} has more than one {name} ({', '.join(sorted(set(table[name]))[:3])}); give a "
+                "file each"
+            )
+    if not table["task"]:
+        return None
+    return TaskName(table["task"][0], (table["version"] or [""])[0] or None)
+
+
+def _categories(path: Path, table: dict[str, list[str]], items: tuple[str, ...]) -> tuple[str, ...] | None:
+    if not table[CATEGORY]:
+        return None
+    label: dict[str, str] = {}
+    for item, category in zip(table["item"], table[CATEGORY], strict=True):
+        if label.setdefault(item, category) != category:
+            raise InvalidInputError(
+                f"{path}: item {item!r} is in {label[item]!r} and in {category!r}; give each item one"
+            )
+    return tuple(label[item] for item in items)
+
+
+def _columns(path: Path, header: list[str], category: str | None) -> dict[str, int]:
     """Position of every column in use, and the number of fields a row must have (``width``)."""
     names = [name.strip().lower() for name in header]
     missing = [name for name in NEEDED if name not in names]
@@ -96,7 +130,16 @@ def _columns(path: Path, header: list[str]) -> dict[str, int]:
     for name in NEEDED + OPTIONAL:
         if names.count(name) > 1:
             raise InvalidInputError(f"{path} has {names.count(name)} columns named {name}; keep one")
-    return {name: names.index(name) for name in NEEDED + OPTIONAL if name in names} | {"width": len(names)}
+    found = {name: names.index(name) for name in NEEDED + OPTIONAL if name in names}
+    if category is not None and category.lower() not in names:
+        raise InvalidInputError(
+            f"{path} has no column {category} (found: {', '.join(header)}), which was to say what "
+            "items belong "
+            "together"
+        )
+    if (category or CATEGORY).lower() in names:
+        found[CATEGORY] = names.index((category or CATEGORY).lower())
+    return found | {"width": len(names)}
 
 
 def _cost(path: Path, line: int, text: str) -> float:

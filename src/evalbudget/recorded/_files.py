@@ -9,8 +9,12 @@ from evalbudget.recorded._csv_table import read_csv
 from evalbudget.recorded._scores import RecordedScores
 
 
-def open_scores(path: str | Path) -> RecordedScores | None:
+def open_scores(path: str | Path, category: str | None = None) -> RecordedScores | None:
     """Read ``.npz`` in the recorded-scores layout (known by its suffix or its content) or a long ``.csv``.
+
+    Args:
+        path: of the file.
+        category: what says which category an item belongs to: a column; ``.npz`` files have one for all.
 
     Returns:
         The scores; None for folders and files of other formats.
@@ -23,7 +27,7 @@ def open_scores(path: str | Path) -> RecordedScores | None:
         return None
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return read_csv(path)
+        return read_csv(path, category=category)
     if suffix == ".npz" or _npz.is_archive(path):
         return RecordedScores.load(path)
     return None

@@ -16,6 +16,7 @@ from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded import _npz
 from evalbudget.recorded._how_bought import HowBought
+from evalbudget.recorded._task_name import TaskName
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._means import mean_of_known
 
@@ -52,6 +53,7 @@ class RecordedScores:
         one_generation: a cell's repeats are scores of one answer again, not of one answer each.
         one_measure: the raters are judges of the same thing; False where they are different metrics, whose
             mean means nothing.
+        task: that the scores are of, where the file says so; not saved.
 
     Raises:
         InvalidInputError: an array of another shape or type, names that do not fit or stand twice, scores
@@ -70,6 +72,7 @@ class RecordedScores:
     costs: FloatArray | None = None
     one_generation: bool = False
     one_measure: bool = True
+    task: TaskName | None = None
 
     def __post_init__(self) -> None:
         scores = _floats("scores", self.scores)
@@ -157,7 +160,9 @@ class RecordedScores:
             kept = bool(np.all(arrays.get("one_generation", False)))
             return cls(
                 scores,
-                **names,
+                names["models"],
+                names["items"],
+                names["raters"],
                 categories=categories,
                 reference=arrays.get("reference"),
                 purchases=_purchases(arrays),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
-from evalbudget.judges.estimates import JudgeScores, panel_mean
+from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean
 from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
 from evalbudget.report._pairs import Pairs, pairs_by_item, pairs_of_panel
 from evalbudget.sampler import Allocation
@@ -160,10 +160,17 @@ class Study:
         if self.is_panel:
             purchases = [self.purchase(m) for m in range(len(self.models))]
             return pairs_of_panel([self.scores(m) for m in range(len(self.models))], purchases)
-        return pairs_by_item(np.array([self._item_means(m) for m in range(len(self.models))]))
+        return pairs_by_item(np.array([self.item_means(m) for m in range(len(self.models))]))
 
-    def _item_means(self, model: int) -> FloatArray:
-        """What :meth:`mean` averages, shape (items,); NaN where nothing may count."""
+    def item_means(self, model: int) -> FloatArray:
+        """Each item's score by what may count, shape (items,); NaN where nothing does.
+
+        Of a panel: by judges who scored it, each less what it gives more than the others.
+        """
+        if self.is_panel:
+            adaptive = self.purchase(model).allocation is Allocation.ADAPTIVE
+            scores = self.fixed_scores(model) if adaptive else self.scores(model)
+            return judge_corrected(scores).weighted_means
         readings, purchase = readings_of(self.scores(model)), self.purchase(model)
         if purchase.allocation is Allocation.ADAPTIVE:
             return readings.first(purchase.fixed_repeats).moments.mean

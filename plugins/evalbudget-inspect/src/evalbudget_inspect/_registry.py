@@ -9,7 +9,7 @@ from evalbudget_inspect.judges.panel_metrics import panel_estimates
 from evalbudget_inspect.providers.recorded import recorded
 from evalbudget_inspect.providers.simulated import simulated
 from evalbudget_inspect.races.metrics import race_estimates
-from evalbudget_inspect.races.registry_entry import race_entry
+from evalbudget_inspect.races.registry_entry import gate_entry, race_entry
 from evalbudget_inspect.repeats.metrics import budget_estimates
 from evalbudget_inspect.repeats.registry_entry import budgeted_entry
 
@@ -20,6 +20,7 @@ __all__ = [
     "budgeted_entry",
     "cyclic_judge",
     "dict_scores",
+    "gate_entry",
     "join_logs",
     "panel_estimates",
     "race_entry",

@@ -17,7 +17,7 @@ from inspect_ai.log import (
 )
 from inspect_ai.scorer import Score
 
-from evalbudget.backtest import Bought, LogColumns, RecordedScores, as_written_by
+from evalbudget.backtest import Bought, LogColumns, RecordedScores, TaskName, as_written_by
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.repeats import Repeat
 from evalbudget_inspect.host.how_bought import bought
@@ -45,7 +45,7 @@ class _Turns:
 
 
 def open_scores(
-    path: Path, *, task: str | None = None, wanted: Wanted | None = None
+    path: Path, *, task: str | None = None, wanted: Wanted | None = None, category: str | None = None
 ) -> RecordedScores | None:
     """An inspect ``.eval`` log, or a folder of them; None if the path is neither.
 
@@ -63,6 +63,7 @@ def open_scores(
         task: of several, the one to read; its name, with or without that of its package.
         wanted: told each log's header; those it does not want are left out, as are unreadable ones. The
             result is None if none is left.
+        category: field of the samples' metadata that says what they belong to; None for none.
 
     Raises:
         InvalidInputError: a log is truncated or unreadable, logs of several tasks, or no score at all.
@@ -73,6 +74,8 @@ def open_scores(
         return None
     columns = LogColumns()
     tasks: set[str] = set()
+    names: dict[TaskName, None] = {}
+    labels: dict[str, str] = {}
     purchases: dict[str, dict[str, Bought]] = {}
     kept = []
     others = set()
@@ -81,12 +84,14 @@ def open_scores(
             others.add(header.eval.task)
             continue
         tasks.add(header.eval.task)
+        names[TaskName(header.eval.task.rpartition("/")[2], str(header.eval.task_version))] = None
         with as_written_by("inspect", file):
             turns = _turns(header, summaries)
             kept.append(turns is not None and turns.kept)
             purchases.setdefault(header.eval.model, {})[str(file)] = bought(header, summaries)
             for summary in summaries if turns is None else sorted(summaries, key=lambda s: s.epoch):
                 _add(columns, header, summary, file, turns)
+                labels |= _category(summary, category, file)
     if others and not tasks and task is not None:
         raise UnknownNameError(f"task in {path}:", task, others)
     if not tasks:
@@ -101,7 +106,27 @@ def open_scores(
             f"{path} holds no numeric score; was the eval run with --no-score or --no-log-samples?"
         )
     with as_written_by("inspect", path):
-        return replace(columns.recorded(purchases), one_generation=all(kept))
+        recorded = columns.recorded(purchases)
+        return replace(
+            recorded,
+            one_generation=all(kept),
+            task=next(iter(names)) if len(names) == 1 else None,
+            categories=tuple(labels[item] for item in recorded.items) if labels else None,
+        )
+
+
+def _category(summary: EvalSampleSummary, category: str | None, file: Path) -> dict[str, str]:
+    """Of a sample, where one is asked for."""
+    if category is None:
+        return {}
+    value = (summary.metadata or {}).get(category)
+    if value is None:
+        raise InvalidInputError(
+            f"{file}: sample {summary.id!r} has no {category!r} in its metadata; give the name of a "
+            "field that "
+            "all samples have"
+        )
+    return {str(summary.id): str(value)}
 
 
 def _logs(path: Path) -> list[Path]:

@@ -10,6 +10,7 @@ import click
 from evalbudget.cli import SuggestingGroup
 from evalbudget_inspect.cli.audit import audit
 from evalbudget_inspect.cli.eval import budgeted_command
+from evalbudget_inspect.cli.gate import gate
 from evalbudget_inspect.cli.leaderboard import leaderboard
 from evalbudget_inspect.cli.race import race
 
@@ -52,12 +53,13 @@ class _HostGroup(SuggestingGroup):
 def inspect_command() -> None:
     """Run inspect-ai with a sampler deciding what is asked next.
 
-    ``eval`` and ``eval-set`` decide which item to ask again, ``race`` which model to ask next, ``audit``
-    which answer a human should label. All else is passed on to inspect unchanged.
+    ``eval`` and ``eval-set`` decide which item to ask again, ``race`` which model to ask next, ``gate``
+    whether a model got worse, ``audit`` which answer a human should label. All else is passed on to inspect
+    unchanged.
     """
 
 
-for _command in (budgeted_command("eval"), budgeted_command("eval-set"), race, audit, leaderboard):
+for _command in (budgeted_command("eval"), budgeted_command("eval-set"), race, gate, audit, leaderboard):
     inspect_command.add_command(_command)
 
 

@@ -67,7 +67,7 @@ def run_race(
             )
         if dry_run:
             return _foresee(RaceConfig.of(**given), specs, arms, parsed)
-    shows_itself = not (_chose_display(args) or parsed.get("detach"))
+    shows_itself = not (chose_display(args) or parsed.get("detach"))
     if shows_itself:  # the host's display counts what it planned, and in a race it plans nothing
         extra = [*extra, "--display", "none"]
     if arms:
@@ -93,23 +93,25 @@ def run_race(
 
 
 def _foresee(config: RaceConfig, specs: Sequence[str], arms: Sequence[str], parsed: Mapping[str, Any]) -> int:
-    models = _models(parsed) or ["none"]
+    models = models_among(parsed) or ["none"]
     found = [foreseen(config, spec, arms, models, parsed) for spec in specs]
     click.echo("\n\n".join(map(str, found)) + "\n\nNo call was made.")
     return 0
 
 
-def _models(parsed: Mapping[str, Any]) -> list[str]:
+def models_among(parsed: Mapping[str, Any]) -> list[str]:
+    """Names that ``--model`` lists."""
     return [model.strip() for model in str(parsed.get("model") or "").split(",") if model.strip()]
 
 
-def _chose_display(args: Sequence[str]) -> bool:
+def chose_display(args: Sequence[str]) -> bool:
+    """Whether the user said how the host shall show its progress."""
     return "INSPECT_DISPLAY" in os.environ or any(arg.partition("=")[0] == "--display" for arg in args)
 
 
 def _tasks_at_once(name: str, parsed: Mapping[str, Any], arms: Sequence[str]) -> list[str]:
     """``--max-tasks`` for all models and settings, unless the user gave it or inspect does it by itself."""
-    models = _models(parsed)
+    models = models_among(parsed)
     for model in models:
         if models.count(model) > 1:
             raise InvalidInputError(f"--model lists {model} twice; every model races once")

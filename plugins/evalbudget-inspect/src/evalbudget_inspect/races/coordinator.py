@@ -16,6 +16,7 @@ import anyio
 from inspect_ai import enqueue_sample
 from inspect_ai.dataset import Sample
 
+from evalbudget.comparisons import Gate, GateConfig, GateProgress, gate_of
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.races import (
     KnownCell,
@@ -33,6 +34,7 @@ from evalbudget_inspect.host.current_run import Run, is_cancelled, watch
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import effective_max_tasks, get_eval_state, task_dispatcher_stats
 from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.races.baseline import BASELINE, read_baseline
 from evalbudget_inspect.races.history import Asking, load_history
 from evalbudget_inspect.races.money import RaceMoney, open_money
 from evalbudget_inspect.races.resume import Finished, finished_elsewhere
@@ -65,6 +67,12 @@ class Group:
     def names(self) -> tuple[str, ...]:
         """Task names of the group."""
         return tuple(self.labels)
+
+    @property
+    def series(self) -> str:
+        """The score that decides, as readers of logs name it."""
+        name, key = self.score
+        return name if key is None else f"{name}.{key}"
 
     @property
     def key(self) -> str:
@@ -224,31 +232,35 @@ class Coordinator:
             self._hand_back(arm)
         self.pump()
 
-    async def _make(self) -> tuple[RacePurchase, Mapping[tuple[str, str], Finished]]:
+    async def _make(self) -> tuple[RacePurchase, dict[tuple[str, str], Finished]]:
         first = next(iter(self.arms.values()))
         items = list(first.pool)
         for arm in self.arms.values():
             _check_items(first, arm)
         config = self.group.config
         spec = first.run.spec
-        absent: Mapping[tuple[str, str], Finished] = {}
+        absent: dict[tuple[str, str], Finished] = {}
         if spec.eval_set_id is not None:
             absent = await finished_elsewhere(
                 first.run, self.group.labels, self.group.score, config.bounds, present=set(self.arms)
             )
-        self._in_order = sorted([*self.arms, *absent])
+        categories = None
+        if isinstance(config, GateConfig):
+            baseline = await read_baseline(config, self.group.series, spec, items)
+            items, categories = baseline.items, baseline.categories
+            absent[baseline.identity] = Finished(baseline.known, Note())
+        self._in_order = sorted([*self.arms, *absent], key=lambda each: (each[0] != BASELINE, each))
         names = names_of_arms(self._in_order)
         if len(names) < 2:
             raise InvalidInputError(_alone(names[0], resumed=bool(first.known)))
         predictor: FactorModel | None = None
         if config.history is not None:
-            name, key = self.group.score
             predictor, note = await load_history(
                 Asking(
                     config,
                     items,
                     frozenset({self.group.task, *self.group.names}),
-                    name if key is None else f"{name}.{key}",
+                    self.group.series,
                     spec,
                 )
             )
@@ -264,6 +276,7 @@ class Coordinator:
             predictor=predictor,
             cost_of=None if self.money is None else self.money.cost,
             bill=None if self.money is None else self.money.bill,
+            categories=categories,
         )
         return race, absent
 
@@ -412,6 +425,13 @@ class Coordinator:
         spec = next(iter(self.arms.values())).run.spec
         return f"{spec.eval_set_id or spec.run_id} {self.group.task}"
 
+    def gate(self) -> Gate | None:
+        """The verdict; None in other races, and before it began."""
+        config = self.group.config
+        if self.race is None or not isinstance(config, GateConfig):
+            return None
+        return gate_of(self.race, config, self.group.series, None if self.money is None else self.money.bill)
+
     def board(self) -> Leaderboard | None:
         """The leaderboard; a bit old while the race runs, exact once it is closed. None before it began."""
         if self.race is None:
@@ -489,7 +509,8 @@ class _Races:
         self.running: dict[tuple[str, str], Coordinator] = {}
         self.task_names: dict[str, Counter[str]] = {}
         self.finished: list[Leaderboard] = []
-        self.progress: RaceProgress | None = None
+        self.gates: list[Gate] = []
+        self.progress: RaceProgress | GateProgress | None = None
 
     def run_starts(self, run_id: str, task_names: Sequence[str]) -> None:
         """Remember how many tasks of each name the run has."""
@@ -500,7 +521,13 @@ class _Races:
         self.task_names.pop(run_id, None)
         for key in [key for key in self.running if key[0] == run_id]:
             coordinator = self.running.pop(key)
-            board = coordinator.board() if coordinator.refusal is None else None
+            if coordinator.refusal is not None:
+                continue
+            gate = coordinator.gate()
+            if gate is not None:
+                self.gates.append(gate)
+                continue
+            board = coordinator.board()
             if board is not None:
                 self.finished.append(board)
 
@@ -540,9 +567,16 @@ def standing_of(run: Run) -> Standing | None:
     return None
 
 
-def report_to(progress: RaceProgress | None) -> None:
+def report_to(progress: RaceProgress | GateProgress | None) -> None:
     """Have every race of this process tell how it goes, after each reading; None to stop that."""
     _races.progress = progress
+
+
+def take_gates() -> list[Gate]:
+    """Verdicts of the gates that ended since the last call."""
+    taken = list(_races.gates)
+    _races.gates.clear()
+    return taken
 
 
 def take_boards() -> list[Leaderboard]:

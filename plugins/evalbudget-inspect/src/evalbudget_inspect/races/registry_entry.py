@@ -9,6 +9,8 @@ from typing import Any
 
 from inspect_ai import Task, task
 
+from evalbudget.comparisons import GateConfig
+from evalbudget.comparisons.flags import FLAGS as GATE_FLAGS
 from evalbudget.errors import InvalidInputError, did_you_mean
 from evalbudget.flags import names_of
 from evalbudget.races import RaceConfig
@@ -36,6 +38,26 @@ def race_entry(**args: Any) -> Task:
             and the like. Everything else goes to the inner task; where a name clashes, prefix ours.
     """
     return _arm(None, args)
+
+
+@task(name="gate")
+def gate_entry(**args: Any) -> Task:
+    """A gate: the candidate is evaluated on the task until it is decided whether it is worse than a baseline.
+
+    Args:
+        args: ``task`` (file, file@name or registered name), ``baseline`` (a log or a table) and ``margin``
+            are needed; ``level``, ``these_items``, ``cluster``, ``budget``, ``prices``, ``risk``, ``score``,
+            ``seed``, ``score_range`` and ``batch`` as after ``evalbudget inspect gate``. Everything else goes
+            to the inner task; where a name clashes, prefix ours.
+    """
+    with refusing():
+        ours, inner = split_arguments(args, ("task", *names_of(GATE_FLAGS)))
+        spec = take_spec(ours)
+        for name in ("baseline", "prices"):  # read when the gate begins, in whichever folder that is
+            if ours.get(name):
+                ours[name] = str(Path(ours[name]).resolve())
+        arguments = json.dumps([spec, inner], sort_keys=True, default=str)
+        return one_arm(load_one(spec, inner), GateConfig.of(**ours), arguments=arguments)
 
 
 def entry_of_arm(number: int) -> str:

@@ -1,0 +1,1 @@
+"""Gates and comparisons: wrong verdicts, and what right ones cost."""

@@ -1,0 +1,73 @@
+"""Runs inspect with a gate in the place of its task, and says whether the candidate is worse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import click
+from rich.console import Console
+
+from evalbudget.cli import show_gate
+from evalbudget.comparisons import GateConfig, GateProgress
+from evalbudget.errors import InvalidInputError
+from evalbudget.run import shown
+from evalbudget_inspect.host.private import host_cli as host
+from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
+from evalbudget_inspect.host.run_host import run_host
+from evalbudget_inspect.races.command import chose_display, models_among
+from evalbudget_inspect.races.coordinator import report_to, take_gates
+from evalbudget_inspect.races.dry_run import foreseen
+
+ENTRY = "evalbudget_inspect/gate"
+
+
+def run_gate(
+    args: Sequence[str], ours: Mapping[str, Any], outputs: Mapping[str, str | None], *, dry_run: bool = False
+) -> int:
+    """Run the host with our entry in the task's place, and print the verdict.
+
+    Args:
+        args: what the user typed after the command, without our flags.
+        ours: our arguments, those that were given.
+        outputs: files to write the verdict to.
+        dry_run: only say what would be bought.
+
+    Returns:
+        0 not worse, 1 worse, 3 undecided; the host's exit code, if it failed.
+    """
+    given = dict(ours)
+    config = GateConfig.of(**given)  # refuse bad values before inspect starts
+    for name in ("baseline", "prices"):
+        if name in given:
+            given[name] = str(Path(given[name]).resolve())
+    command = host.commands["eval"]
+    parsed = parse(command, args)
+    models = models_among(parsed)
+    if len(models) > 1:
+        raise InvalidInputError(
+            f"a gate judges one candidate, and --model names {len(models)}; run one gate for each"
+        )
+    if dry_run:
+        specs = tasks_among(parsed["tasks"])
+        click.echo("\n\n".join(str(foreseen(config, spec, (), models or ["none"], parsed)) for spec in specs))
+        click.echo("\nNo call was made.")
+        return 0
+    shows_itself = not (chose_display(args) or parsed.get("detach"))
+    extra = ["--display", "none"] if shows_itself else []
+    take_gates()
+    rewritten = host_arguments(command, [*args, *extra], given, [ENTRY])
+    if len(rewritten) > 1:
+        raise InvalidInputError(f"a gate is of one task, and there are {len(rewritten)}; name one")
+    click.echo(f"+ inspect {shown(['eval', *rewritten[0]])}", err=True)
+    progress = GateProgress(Console(stderr=True), monotonic)
+    report_to(progress if shows_itself else None)
+    try:
+        code = run_host(["eval", *rewritten[0]])
+    finally:
+        progress.close()
+        report_to(None)
+    gates = take_gates()
+    return max(code, show_gate(gates[0], **outputs)) if gates else code

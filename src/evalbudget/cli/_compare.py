@@ -1,0 +1,77 @@
+"""``evalbudget compare``: are the differences between models real?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalbudget.cli._output import json_option, publish
+from evalbudget.cli._shared_options import TASK
+from evalbudget.hooks._plugins import plugins
+
+EXAMPLES = """\b
+Examples:
+  evalbudget compare before.eval after.eval
+  evalbudget compare before.eval after.eval --margin 0.01
+  evalbudget compare logs/ --against openai/gpt-5
+  evalbudget compare scores.csv --model a --model b --cluster document
+  evalbudget compare a.eval b.eval --json - | jq -r .sentence
+
+\b
+Models that stand in several logs go by the names of the files, too: gpt-5 (before).
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--margin", type=float, metavar="M", help="Differences smaller than this do not matter.")
+@click.option("--against", metavar="MODEL", help="Compare all models with this one; all pairs otherwise.")
+@click.option("--model", "models", metavar="NAME", multiple=True, help="Only this model; may be repeated.")
+@click.option(
+    "--score", "scores", metavar="NAME", multiple=True, help="Only this metric or judge; may be repeated."
+)
+@click.option(
+    "--cluster",
+    metavar="NAME",
+    help="Field of an item that says which items belong together, such as document.",
+)
+@TASK
+@click.option(
+    "--across-tasks", is_flag=True, help="Logs of tasks of other names or versions have the same items."
+)
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence of all verdicts together."
+)
+@json_option("comparisons as JSON; - writes them to stdout instead of the table")
+def compare(
+    paths: tuple[Path, ...],
+    margin: float | None,
+    against: str | None,
+    models: tuple[str, ...],
+    scores: tuple[str, ...],
+    cluster: str | None,
+    task: str | None,
+    across_tasks: bool,
+    level: float,
+    json_path: Path | None,
+) -> None:
+    """Say which differences are real: between models, prompts, settings, versions.
+
+    PATH is a log, a file of recorded scores, or a folder of logs, on the same items. Verdicts
+    are "better", "equivalent" (the difference is smaller than --margin) or "undecided", with about how many
+    items would decide it. They all hold at once.
+    """
+    from evalbudget.comparisons import compare as compared  # numpy takes its time: not for --help
+
+    found = compared(
+        {str(path): plugins().open_scores(path, task, category=cluster) for path in dict.fromkeys(paths)},
+        margin=margin,
+        against=against,
+        models=models,
+        scores=scores,
+        cluster=cluster,
+        level=level,
+        across_tasks=across_tasks,
+    )
+    publish(found.to_json(), json_path, found.sentence, found.table())

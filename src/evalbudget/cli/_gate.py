@@ -1,0 +1,150 @@
+"""``evalbudget gate``: did it get worse? For builds: the exit code is the verdict."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalbudget.cli._gate_output import show_gate
+from evalbudget.cli._output import check_target, write_text
+from evalbudget.cli.flags import options_of
+from evalbudget.comparisons.flags import BASELINE, FLAGS
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.hooks._plugins import plugins
+
+EXAMPLES = """\b
+Examples:
+  evalbudget gate --baseline main.eval --candidate branch.eval --margin 0.02
+  evalbudget gate --baseline main.eval --save-baseline baseline.csv
+  evalbudget gate --baseline baseline.csv --candidate openai/new --task my_task.py \\
+      --margin 0.02 --budget '$5' --prices prices.yaml --markdown comment.md
+  evalbudget gate --baseline logs/ --candidate openai/new --host lm-eval --task gsm8k --margin 0.02
+
+\b
+A candidate that is a model is evaluated by its host, item by item, until the verdict is proved; flags
+that are not listed go to the host. See evalbudget inspect gate --help, evalbudget lm-eval gate --help.
+Exit codes: 0 not worse, 1 worse, 3 undecided, 2 bad input.
+"""
+HOSTS = ("inspect", "lm-eval")
+
+
+@click.command(epilog=EXAMPLES, context_settings={"ignore_unknown_options": True})
+@options_of(FLAGS)
+@click.option(
+    "--candidate", metavar="LOG|MODEL", help="Who is judged: a log that is there, or a model to evaluate."
+)
+@click.option("--task", metavar="TASK", help="Of a candidate that is a model: what it is evaluated on.")
+@click.option(
+    "--host", metavar="NAME", help="Who evaluates it: inspect or lm-eval.  [default: who has the task]"
+)
+@click.option(
+    "--save-baseline",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Write the baseline as a small table of text, to keep with the code.",
+)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[HOST'S FLAGS]...")
+@click.pass_context
+def gate(
+    ctx: click.Context,
+    /,
+    args: tuple[str, ...],
+    candidate: str | None,
+    task: str | None,
+    host: str | None,
+    save_baseline: Path | None,
+    **given: Any,
+) -> None:
+    """Say whether a candidate got worse than a baseline, by a margin that matters.
+
+    "Not worse" and "worse" are wrong with a probability of at most 5% each, however often you look, so that
+    the gate may run on every push.
+    """
+    if given["baseline"] is None:
+        raise InvalidInputError(f"{BASELINE.option} is missing: give a log, for example --baseline main.eval")
+    if save_baseline is not None:
+        check_target(save_baseline, "--save-baseline")
+    is_log = candidate is not None and Path(candidate).exists()
+    if save_baseline is not None:
+        _save(given, task if is_log or candidate is None else None, save_baseline)
+    if candidate is None:
+        if save_baseline is None:
+            raise InvalidInputError("--candidate is missing: give a log, or a model and its --task")
+        return
+    if not is_log:
+        _on_host(ctx, candidate, task, host, args, given)
+    if args:
+        raise InvalidInputError(f"{args[0]} is for the host of a candidate that is a model; drop it")
+    sys.exit(_of_logs(candidate, task, given))
+
+
+def _save(given: dict[str, Any], task: str | None, path: Path) -> None:
+    from evalbudget.comparisons import as_csv, read_baseline
+
+    baseline = read_baseline(given["baseline"], score=given["score"], cluster=given["cluster"], task=task)
+    write_text(path, as_csv(baseline), "--save-baseline")
+    click.echo(f"Wrote {path}: {len(baseline.scores):,} items of {baseline.name}.", err=True)
+
+
+def _of_logs(candidate: str, task: str | None, given: dict[str, Any]) -> int:
+    """Both are there: nothing is bought."""
+    from evalbudget.comparisons import GateConfig
+    from evalbudget.comparisons import gate as judged
+
+    for name in ("budget", "prices", "risk", "batch"):
+        if given[name] is not None:
+            raise InvalidInputError(
+                f"--{name} is for a candidate that is a model, and {candidate} is a log, which costs "
+                "nothing; drop it"
+            )
+    outputs = {name: given.pop(name) for name in ("json_path", "markdown_path", "junit_path")}
+    config = GateConfig.of(**{name: value for name, value in given.items() if value is not None})
+    found = judged(
+        config.read_baseline(),
+        plugins().open_scores(Path(candidate), task),
+        margin=config.options["margin"],
+        delta=config.options.get("delta", 0.05),
+        score=config.score,
+        score_range=config.bounds,
+        these_items=bool(config.options.get("these_items")),
+        seed=config.seed,
+        cluster=config.cluster,
+    )
+    return show_gate(found, **outputs)
+
+
+def _on_host(
+    ctx: click.Context,
+    candidate: str,
+    task: str | None,
+    host: str | None,
+    args: tuple[str, ...],
+    given: dict[str, Any],
+) -> None:
+    """Hand over to the command of the host."""
+    if task is None:
+        raise InvalidInputError(
+            f"--candidate {candidate} is no log that exists, and for a model to evaluate there is no "
+            "--task; give "
+            "one of them"
+        )
+    if host is None:
+        host = "inspect" if Path(task.partition("@")[0]).exists() or "/" in task else "lm-eval"
+    elif host not in HOSTS:
+        raise UnknownNameError("host", host, HOSTS)
+    root = ctx.find_root()
+    group = root.command.get_command(root, host) if isinstance(root.command, click.Group) else None
+    if group is None:
+        raise InvalidInputError(f"the host {host} is not installed: pip install 'evalbudget[{host}]'")
+    flags = {flag.name: flag for flag in FLAGS}
+    words = ["gate", *([task] if host == "inspect" else [f"--tasks={task}"]), f"--model={candidate}"]
+    for name, value in given.items():
+        if value is None or value is False:
+            continue
+        option = flags[name].option
+        words.append(option if value is True else f"{option}={value}")
+    with group.make_context(host, [*words, *args], parent=root) as there:
+        there.command.invoke(there)

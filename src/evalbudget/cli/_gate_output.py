@@ -1,0 +1,42 @@
+"""Shows the verdict of a gate, and writes it to where builds look for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalbudget.cli._output import write_text
+
+if TYPE_CHECKING:
+    from evalbudget.comparisons import Gate
+
+
+def show_gate(
+    gate: Gate,
+    *,
+    json_path: str | None = None,
+    markdown_path: str | None = None,
+    junit_path: str | None = None,
+) -> int:
+    """Print the verdict and write the files that are asked for.
+
+    Returns:
+        The exit code: 0 not worse, 1 worse, 3 undecided.
+    """
+    from evalbudget.comparisons import as_junit, as_markdown
+    from evalbudget.tables import obeying_nothing
+
+    if json_path == "-":
+        click.echo(gate.to_json())
+    else:
+        click.echo("\n".join(obeying_nothing(line) for line in gate.lines()))
+    for path, option, text in (
+        (json_path, "--json", gate.to_json() + "\n"),
+        (markdown_path, "--markdown", as_markdown(gate)),
+        (junit_path, "--junit", as_junit(gate)),
+    ):
+        if path is not None and path != "-":
+            write_text(Path(path), text, option)
+    return gate.exit_code

@@ -1,0 +1,17 @@
+from ._baseline import Baseline as Baseline
+from ._baseline_file import as_csv as as_csv
+from ._build_output import as_junit as as_junit
+from ._build_output import as_markdown as as_markdown
+from ._compare import Comparison as Comparison
+from ._compare import Comparisons as Comparisons
+from ._compare import Outcome as Outcome
+from ._compare import compare as compare
+from ._config import GateConfig as GateConfig
+from ._config import read_baseline as read_baseline
+from ._evidence import GateEvidence as GateEvidence
+from ._evidence import Verdict as Verdict
+from ._gate import Gate as Gate
+from ._gate import gate as gate
+from ._gate import gate_of as gate_of
+from ._gate_sampler import GateSampler as GateSampler
+from ._progress import GateProgress as GateProgress

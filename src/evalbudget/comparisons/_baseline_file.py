@@ -1,0 +1,31 @@
+"""The baseline as a small table of text that is kept in a repository."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+
+from evalbudget.comparisons._baseline import Baseline
+
+_COLUMNS = ("item", "score", "model", "rater", "task", "version", "category")
+
+
+def as_csv(baseline: Baseline) -> str:
+    """One row per item, in the order of their names; ``evalbudget`` reads it as any other table of scores."""
+    text = StringIO()
+    columns = [name for name in _COLUMNS if name != "category" or baseline.clusters]
+    columns = [name for name in columns if name not in ("task", "version") or baseline.task is not None]
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(columns)
+    for item in sorted(baseline.scores, key=lambda item: (len(item), item)):
+        known = {
+            "item": item,
+            "score": repr(baseline.scores[item]),
+            "model": baseline.name,
+            "rater": baseline.score,
+            "task": baseline.task.name if baseline.task else "",
+            "version": (baseline.task.version or "") if baseline.task else "",
+            "category": baseline.clusters.get(item, ""),
+        }
+        rows.writerow([known[name] for name in columns])
+    return text.getvalue()

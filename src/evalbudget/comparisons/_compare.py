@@ -1,0 +1,336 @@
+r"""Are differences between models real? Paired differences on the same items, all at once.
+
+Each comparison is the mean over shared items of the difference of two models' item means, with an error that
+takes clusters of items for what was sampled (:mod:`evalbudget.statistics._clustered_mean`). Intervals of all
+comparisons and metrics hold at once with the stated level (Bonferroni), and the verdicts follow from them:
+at most 1 - level is the probability that any verdict is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from rich.text import Text
+
+from evalbudget.backtest import RecordedScores
+from evalbudget.comparisons._side_by_side import side_by_side
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.replay._rows import defined
+from evalbudget.report._numbers import NOTHING, decimals, name_cell, new_table, number, span
+from evalbudget.report._study import Study
+from evalbudget.statistics._bounds import IntArray, check_level
+from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean
+from evalbudget.statistics._shrinkage import t_quantile
+from evalbudget.tables import NotedTable
+
+POWER = 0.8
+"""Of the further items that an undecided comparison is said to need."""
+_FEWEST = 2
+
+
+class Outcome(StrEnum):
+    """What a comparison proves."""
+
+    FIRST = "first is better"
+    SECOND = "second is better"
+    EQUIVALENT = "equivalent"
+    """The difference is smaller than the margin."""
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models on one metric.
+
+    Attributes:
+        first: name.
+        second: name.
+        metric: that was compared.
+        difference: first less second, mean over the items of both.
+        standard_error: of it, items (in their clusters) and repeats random; nan with fewer than two clusters.
+        low: of the interval that holds for all comparisons at once; nan where none is claimed.
+        high: of it.
+        items: that both were scored on.
+        clusters: among them.
+        outcome: what is proved.
+        items_needed: about so many items, of which those there are are a part, would decide it with a
+            probability of 80%, if difference and spread are what they seem; None where it is decided, or
+            where nothing can be said.
+    """
+
+    first: str
+    second: str
+    metric: str
+    difference: float
+    standard_error: float
+    low: float
+    high: float
+    items: int
+    clusters: int
+    outcome: Outcome
+    items_needed: int | None
+
+    @property
+    def verdict(self) -> str:
+        """The outcome with names."""
+        if self.outcome is Outcome.FIRST:
+            return f"{self.first} is better"
+        if self.outcome is Outcome.SECOND:
+            return f"{self.second} is better"
+        return self.outcome.value
+
+
+@dataclass(frozen=True, repr=False)
+class Comparisons:
+    """All comparisons that were asked for; they hold at once.
+
+    Attributes:
+        rows: one per pair and metric.
+        level: of all intervals together.
+        margin: differences smaller than this do not matter; None: none was given.
+        cluster: by what items are clustered; None for items by themselves.
+    """
+
+    rows: tuple[Comparison, ...]
+    level: float
+    margin: float | None
+    cluster: str | None
+
+    @property
+    def sentence(self) -> str:
+        """The answer, where two models were compared on one metric; else how many are decided."""
+        if len(self.rows) > 1:
+            open_ones = sum(row.outcome is Outcome.UNDECIDED for row in self.rows)
+            decided = len(self.rows) - open_ones
+            sure = f"with {self.level:.0%} confidence in all"
+            return f"{decided} of {len(self.rows)} comparisons are decided, {sure}."
+        (row,) = self.rows
+        places = decimals([row.standard_error])
+        told = f"{row.first} less {row.second} is {number(row.difference, places, sign=True)}"
+        if math.isfinite(row.low):
+            told += f", {self.level:.0%} interval {span(row.low, row.high, places, sign=True)}"
+        verdict = {
+            Outcome.EQUIVALENT: f"Equivalent within {self.margin:g}" if self.margin else "",
+            Outcome.UNDECIDED: "Undecided",
+        }.get(row.outcome, row.verdict)
+        needs = f" About {row.items_needed:,} items would decide it." if row.items_needed else ""
+        return f"{verdict}: {told}.{needs}"
+
+    @property
+    def label(self) -> str:
+        """Exactly what the intervals claim."""
+        sampled = "items" if self.cluster is None else f"clusters of items ({self.cluster})"
+        together = f" {len(self.rows)} comparisons at once (Bonferroni)." if len(self.rows) > 1 else ""
+        margin = "" if self.margin is None else f" Equivalent: the interval lies within ± {self.margin:g}."
+        return (
+            f"First less second, paired by item. Random: {sampled} (sampled, independent) and repeats; "
+            "fixed-n, "
+            f"asymptotic.{together}{margin}"
+        )
+
+    def table(self) -> NotedTable:
+        """One row per comparison."""
+        metrics = {row.metric for row in self.rows}
+        columns = ["difference", "s.e.", f"{self.level:.0%} interval", "items"]
+        if self.cluster is not None:
+            columns.append("clusters")
+        needed = any(row.items_needed for row in self.rows)
+        columns += ["would decide"] * needed
+        several = ["metric"] if len(metrics) > 1 else []
+        table = new_table("", self.label, [])
+        for name in ("first", "second", *several):
+            table.add_column(name, overflow="fold", min_width=8)
+        for name in columns:
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("verdict", overflow="fold", min_width=12)
+        places = decimals(row.standard_error for row in self.rows)
+        for row in self.rows:
+            table.add_row(
+                name_cell(row.first),
+                name_cell(row.second),
+                *[name_cell(row.metric)] * len(several),
+                number(row.difference, places, sign=True),
+                number(row.standard_error, places),
+                span(row.low, row.high, places, sign=True),
+                f"{row.items:,}",
+                *([f"{row.clusters:,}"] if self.cluster is not None else []),
+                *([f"{row.items_needed:,} items" if row.items_needed else ""] if needed else []),
+                Text(row.verdict),
+            )
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values; undefined numbers are None."""
+        rows = [asdict(row) | {"outcome": row.outcome.value, "verdict": row.verdict} for row in self.rows]
+        found: dict[str, Any] = defined(
+            {
+                "sentence": self.sentence,
+                "label": self.label,
+                "level": self.level,
+                "margin": self.margin,
+                "cluster": self.cluster,
+                "rows": rows,
+            }
+        )
+        return found
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        return f"<Comparisons: {self.sentence}>"
+
+
+def compare(
+    recorded: RecordedScores | Mapping[str, RecordedScores],
+    *,
+    margin: float | None = None,
+    against: str | None = None,
+    models: Sequence[str] = (),
+    scores: Sequence[str] = (),
+    cluster: str | None = None,
+    level: float = 0.95,
+    across_tasks: bool = False,
+) -> Comparisons:
+    """Which differences between models are real?
+
+    Args:
+        recorded: the scores; several recordings, by path, are put side by side.
+        margin: differences smaller than this do not matter, in the units of the scores, above 0.
+        against: compare all with this model only; None for all pairs.
+        models: only these; empty for all.
+        scores: only these metrics, or judges; empty for all. Different metrics are compared one by one,
+            judges of the same thing as a panel.
+        cluster: by what ``categories`` cluster items, for what is said; None if items are sampled one by one.
+        level: of all intervals together.
+        across_tasks: take recordings of tasks of different names or versions for one task.
+
+    Raises:
+        InvalidInputError: a margin of 0 or less, fewer than two models, no item in common, no clusters.
+        UnknownNameError: no such model or score.
+        InvalidInferenceError: a model without a score, or one whose scores were all bought because of others.
+    """
+    check_level(level)
+    if margin is not None and not (math.isfinite(margin) and margin > 0.0):
+        raise InvalidInputError(
+            f"--margin {margin:g} is no difference that could be too small to matter; give one above 0, for "
+            "example 0.01"
+        )
+    if isinstance(recorded, Mapping):
+        recorded = side_by_side(recorded, across_tasks=across_tasks)
+    chosen = _chosen("model", models, recorded.models)
+    if against is not None and against not in recorded.models:
+        raise UnknownNameError("model in --against", against, recorded.models)
+    if against is not None and recorded.models.index(against) not in chosen:
+        chosen = [recorded.models.index(against), *chosen]
+    if len(chosen) < 2:
+        raise InvalidInputError(
+            f"a comparison needs two models, and there is only {recorded.models[chosen[0]]}; give a "
+            "second log, "
+            "or a recording of several models"
+        )
+    raters = _chosen("score", scores, recorded.raters)
+    recorded = recorded.part(models=np.array(chosen), raters=np.array(raters))
+    codes = _clusters(recorded, cluster)
+    studies = [
+        (name, Study(part, level=level))
+        for name, part in (
+            [(recorded.raters[0] if len(recorded.raters) == 1 else "panel", recorded)]
+            if recorded.one_measure
+            else [(name, recorded.part(raters=np.array([r]))) for r, name in enumerate(recorded.raters)]
+        )
+    ]
+    pairs = [
+        (a, b) if against is None or recorded.models[a] != against else (b, a)
+        for a, b in combinations(range(len(recorded.models)), 2)
+        if against is None or against in (recorded.models[a], recorded.models[b])
+    ]
+    alpha = (1.0 - level) / (len(pairs) * len(studies))
+    rows = tuple(
+        _row(metric, study, pair, codes, alpha, margin) for metric, study in studies for pair in pairs
+    )
+    if not any(row.items for row in rows):
+        raise InvalidInputError(
+            "no two of the models were scored on the same item, so nothing can be compared"
+        )
+    return Comparisons(rows, level, margin, cluster)
+
+
+def _chosen(kind: str, wanted: Sequence[str], names: Sequence[str]) -> list[int]:
+    for name in wanted:
+        if name not in names:
+            raise UnknownNameError(kind, name, names)
+    return [i for i, name in enumerate(names) if not wanted or name in wanted]
+
+
+def _clusters(recorded: RecordedScores, cluster: str | None) -> IntArray:
+    """Number of each item's cluster, shape (items,)."""
+    if cluster is None:
+        return np.arange(len(recorded.items))
+    if recorded.categories is None:
+        raise InvalidInputError(
+            f"--cluster {cluster}: the scores say nothing of {cluster!r} for some items, or for none; "
+            "leave it "
+            "out, or give scores that have it"
+        )
+    codes = np.unique(np.asarray(recorded.categories), return_inverse=True)[1].astype(np.int64)
+    if not codes.any():
+        raise InvalidInputError(
+            f"--cluster {cluster}: all items belong to one, {recorded.categories[0]!r}, so nothing was "
+            "sampled "
+            "twice; leave it out, or give a field that tells items apart"
+        )
+    return codes
+
+
+def _row(
+    metric: str, study: Study, pair: tuple[int, int], codes: IntArray, alpha: float, margin: float | None
+) -> Comparison:
+    a, b = pair
+    means = study.item_means(a), study.item_means(b)
+    found = clustered_mean(means[0] - means[1], codes)
+    low = high = math.nan
+    if found.clusters >= _FEWEST and found.value == found.standard_error == 0.0:
+        # as many clusters as these show no difference with 1 - alpha at most, were it on a larger share
+        span = float(np.nanmax(means) - np.nanmin(means))
+        high = span * (1.0 - alpha ** (1.0 / found.clusters))
+        low = -high
+    elif found.standard_error > NOTHING:
+        half = float(t_quantile(1.0 - alpha, np.array(found.degrees))) * found.standard_error
+        low, high = found.value - half, found.value + half
+    outcome = _outcome(low, high, margin)
+    needed = _needed(found, alpha, margin) if outcome is Outcome.UNDECIDED else None
+    return Comparison(
+        *(study.models[a], study.models[b], metric, found.value, found.standard_error, low, high),
+        *(found.n, found.clusters, outcome, needed),
+    )
+
+
+def _outcome(low: float, high: float, margin: float | None) -> Outcome:
+    if margin is not None and -margin < low and high < margin:
+        return Outcome.EQUIVALENT
+    if low > 0.0:
+        return Outcome.FIRST
+    if high < 0.0:
+        return Outcome.SECOND
+    return Outcome.UNDECIDED
+
+
+def _needed(found: ClusteredMean, alpha: float, margin: float | None) -> int | None:
+    """Items with which the interval most probably leaves out 0, or both ends of the margin."""
+    if not found.standard_error > NOTHING or found.clusters < _FEWEST:
+        return None
+    size = abs(found.value)
+    apart = max(size, 0.0 if margin is None else margin - size)
+    if apart <= NOTHING:
+        return None
+    reach = float(t_quantile(1.0 - alpha, np.array(np.inf)) + t_quantile(2.0 * POWER - 1.0, np.array(np.inf)))
+    return math.ceil(found.n * (reach * found.standard_error / apart) ** 2)

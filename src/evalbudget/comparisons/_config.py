@@ -1,0 +1,109 @@
+"""What the user asked of a gate that buys the candidate's scores, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from evalbudget.comparisons._baseline import Baseline
+from evalbudget.errors import InvalidInputError
+from evalbudget.hooks._plugins import plugins
+from evalbudget.races import RaceConfig
+from evalbudget.statistics._bounds import check_level
+
+SAMPLER = "gate"
+
+
+@dataclass(frozen=True)
+class GateConfig(RaceConfig):
+    """One gate: a race of the candidate with a baseline whose scores are there.
+
+    Attributes:
+        budget: evaluations of the candidate; None for every item of the baseline.
+        sampler: :class:`~evalbudget.comparisons.GateSampler`.
+        baseline: log, or table of scores.
+        cluster: field of items that says which belong together.
+
+    Raises:
+        InvalidInputError: no baseline or no margin, a baseline that does not exist; see also RaceConfig.
+    """
+
+    sampler: str = SAMPLER
+    baseline: str = ""
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.baseline:
+            raise InvalidInputError(
+                "a gate needs what the candidate is compared with: --baseline main.eval, a log or a "
+                "table that "
+                "--save-baseline wrote"
+            )
+        if not Path(self.baseline).exists():
+            raise InvalidInputError(
+                f"--baseline {self.baseline} does not exist (looked from {Path.cwd()}); give a log, or "
+                "a table "
+                "that --save-baseline wrote"
+            )
+        if "margin" not in self.options:
+            raise InvalidInputError(
+                "a gate needs --margin, what the candidate may be worse by: for example --margin 0.01"
+            )
+        if self.cluster is not None and self.options.get("these_items"):
+            raise InvalidInputError(
+                "--cluster says which items were sampled together, and --these-items that none were sampled; "
+                "give one of them"
+            )
+        super().__post_init__()
+
+    @property
+    def until_proved(self) -> bool:
+        """A gate goes on until it is decided, within the budget."""
+        return True
+
+    @classmethod
+    def of(cls, **typed: Any) -> Self:
+        """See RaceConfig; a level is 1 - delta."""
+        level = typed.pop("level", None)
+        if level is not None:
+            typed["delta"] = 1.0 - check_level(float(level))
+        typed["these_items"] = typed.get("these_items") or None
+        return super().of(**typed)
+
+    def read_baseline(self, score: str | None = None) -> Baseline:
+        """The baseline's scores.
+
+        Args:
+            score: that decides, as readers of logs name it; None for the one the user named, or the only one.
+
+        Raises:
+            EvalbudgetError: it cannot be read, or holds something else.
+        """
+        return read_baseline(self.baseline, score=self.score or score, cluster=self.cluster)
+
+    def clusters(self, baseline: Baseline, items: Sequence[str]) -> tuple[str, ...] | None:
+        """Label of each item, where items are clustered."""
+        if self.cluster is None:
+            return None
+        baseline.codes(items)  # refuses items without one
+        return tuple(baseline.clusters[item] for item in items)
+
+
+def read_baseline(
+    path: str | Path, *, score: str | None = None, cluster: str | None = None, task: str | None = None
+) -> Baseline:
+    """A baseline from a log or a table of scores.
+
+    Args:
+        path: of the file or the folder.
+        score: that decides; None for the only one.
+        cluster: field of items that says which belong together.
+        task: of several in a folder, the one to read.
+
+    Raises:
+        EvalbudgetError: it cannot be read, or holds something else.
+    """
+    recorded = plugins().open_scores(Path(path), task, category=cluster)
+    return Baseline.of(recorded, name=recorded.models[0], score=score)

@@ -1,0 +1,252 @@
+"""The verdict of a gate on one candidate, as a sentence, as JSON, for a pull request and for a build."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evalbudget.backtest import RecordedScores
+from evalbudget.budget import shown_amount
+from evalbudget.comparisons._baseline import Baseline
+from evalbudget.comparisons._config import GateConfig
+from evalbudget.comparisons._evidence import GateEvidence, Verdict, check_margin
+from evalbudget.comparisons._gate_sampler import GateSampler
+from evalbudget.races import RacePurchase
+from evalbudget.replay._rows import defined
+from evalbudget.run import Bill
+
+EXIT_CODES = {Verdict.NOT_WORSE: 0, Verdict.WORSE: 1, None: 3}
+"""Of ``evalbudget gate``, by verdict; bad input is 2."""
+
+
+@dataclass(frozen=True, repr=False)
+class Gate:
+    """What was found of one candidate.
+
+    Attributes:
+        baseline: name.
+        candidate: name.
+        score: that was compared.
+        margin: what a candidate may be worse by, in the units of the score.
+        evidence: on the items read.
+        n_items: that both could be scored on.
+        these_items: the claim is about these items as scored once each, rather than about items like them.
+        cluster: by what items are clustered; None for items by themselves.
+        spent: what the verdict cost, for people; empty where nothing was bought.
+        stopped: why nothing more was bought; empty where nothing was.
+    """
+
+    baseline: str
+    candidate: str
+    score: str
+    margin: float
+    evidence: GateEvidence
+    n_items: int
+    these_items: bool = False
+    cluster: str | None = None
+    spent: str = ""
+    stopped: str = ""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """None: undecided."""
+        return self.evidence.verdict
+
+    @property
+    def exit_code(self) -> int:
+        """0 not worse, 1 worse, 3 undecided."""
+        return EXIT_CODES[self.verdict]
+
+    @property
+    def sentence(self) -> str:
+        """The verdict, and what it claims."""
+        sure = "exactly" if self.evidence.draws.is_exhausted else f"with {self._confidence} confidence"
+        where = f" on these {self.n_items:,} items" if self.these_items else ""
+        if self.verdict is Verdict.NOT_WORSE:
+            return (
+                f"Not worse: {self.candidate} is not worse than {self.baseline} by {self.margin:g} or "
+                f"more{where}, {sure}."
+            )
+        if self.verdict is Verdict.WORSE:
+            return f"Worse: {self.candidate} is worse than {self.baseline}{where}, {sure}."
+        return (
+            f"Undecided: whether {self.candidate} is worse than {self.baseline} by {self.margin:g} or "
+            f"more{where} is not proved either way."
+        )
+
+    @property
+    def _confidence(self) -> str:
+        return f"{1.0 - self.evidence.alpha:.10g}".removeprefix("0.").ljust(2, "0") + "%"
+
+    def lines(self) -> tuple[str, ...]:
+        """The sentence, the difference with its interval, what it cost, and what would decide it."""
+        return tuple(
+            line for line in (self.sentence, self._difference, self._claim, self._cost, self._hint) if line
+        )
+
+    @property
+    def _difference(self) -> str:
+        if not self.evidence.items:
+            return "No item was scored for both."
+        low, high = self.evidence.interval
+        places = max(2, -math.floor(math.log10(max(self.margin, 1e-9))) + 1)
+        told = f"{self.evidence.difference:+.{places}f}"
+        if low < high:
+            told += f" ({low:+.{places}f} to {high:+.{places}f})"
+        clusters = f" in {self.evidence.clusters:,} clusters ({self.cluster})" if self.cluster else ""
+        of = f" of {self.n_items:,}" if self.evidence.items < self.n_items else ""
+        failed = f"; {self.evidence.failed:,} failed and are left out" if self.evidence.failed else ""
+        return f"Difference {told}, on {self.evidence.items:,}{of} items{clusters}{failed}."
+
+    @property
+    def _claim(self) -> str:
+        if self.these_items:
+            random = "which items were read; the claim is about these items as scored once each"
+        else:
+            random = f"{'clusters of items' if self.cluster else 'items'} and repeats"
+        return f"Random: {random}. Holds whenever you look; each end of the interval {self._confidence}."
+
+    @property
+    def _cost(self) -> str:
+        return " ".join(part for part in (self.spent, self.stopped) if part)
+
+    @property
+    def _hint(self) -> str:
+        needed = self.evidence.items_needed()
+        if self.verdict is not None or needed is None:
+            return ""
+        told = f"Were there no difference, about {needed:,} items would prove it not worse"
+        if needed <= self.n_items:
+            return f"{told}."
+        remedy = (
+            "" if self.these_items else ", or --these-items for a verdict on these items as scored once each"
+        )
+        return f"{told}, and there are {self.n_items:,}: take a larger --margin{remedy}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values; undefined numbers are None."""
+        low, high = self.evidence.interval
+        found: dict[str, Any] = defined(
+            {
+                "verdict": self.verdict.value if self.verdict else "undecided",
+                "exit_code": self.exit_code,
+                "sentence": self.sentence,
+                "baseline": self.baseline,
+                "candidate": self.candidate,
+                "score": self.score,
+                "margin": self.margin,
+                "alpha": self.evidence.alpha,
+                "difference": self.evidence.difference,
+                "anytime_lower": low,
+                "anytime_upper": high,
+                "items": self.evidence.items,
+                "failed": self.evidence.failed,
+                "items_available": self.n_items,
+                "these_items": self.these_items,
+                "cluster": self.cluster,
+                "clusters": self.evidence.clusters,
+                "items_needed": self.evidence.items_needed(),
+                "spent": self.spent or None,
+                "claim": self._claim,
+            }
+        )
+        return found
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def __repr__(self) -> str:
+        return f"<Gate: {self.sentence}>"
+
+
+def gate(
+    baseline: Baseline,
+    candidate: RecordedScores,
+    *,
+    margin: float,
+    delta: float = 0.05,
+    score: str | None = None,
+    score_range: tuple[float, float] = (0.0, 1.0),
+    these_items: bool = False,
+    seed: int = 0,
+    cluster: str | None = None,
+) -> Gate:
+    """The verdict on a candidate whose scores are there.
+
+    The evidence is the one that :class:`~evalbudget.comparisons.GateSampler` would have gathered, with items
+    in a random order.
+
+    Args:
+        baseline: its scores.
+        candidate: scores of one model.
+        margin: what the candidate may be worse by, in the units of the score, above 0.
+        delta: probability of a wrong verdict.
+        score: of the candidate, by which it is compared; None for the only one, or the panel's.
+        score_range: smallest and largest possible score.
+        these_items: see Gate.
+        seed: of the order.
+        cluster: by what items are clustered, if ``baseline`` has clusters.
+
+    Raises:
+        InvalidInputError: no item in common, several models, a margin or a score out of range, another task.
+        UnknownNameError: no such score.
+    """
+    other = Baseline.of(candidate, name=candidate.models[0], score=score or baseline.score)
+    baseline.check_task(other.task)
+    items = baseline.shared(list(other.scores))
+    baseline.check_range(score_range)
+    other.check_range(score_range)
+    low, high = score_range
+    code = baseline.codes(items) if cluster is not None and not these_items else np.arange(len(items))
+    order = np.random.default_rng(seed).permutation(len(items))
+    place = np.random.default_rng([seed, 1]).permutation(int(code.max()) + 1)
+    order = order[np.argsort(place[code[order]], kind="stable")]
+    difference = np.array([other.scores[item] - baseline.scores[item] for item in items])
+    evidence = GateEvidence.of(
+        difference[order] / (high - low),
+        code[order],
+        margin=check_margin(margin, score_range),
+        alpha=delta,
+        largest=int(np.bincount(code).max()),
+        pool=len(items) if these_items else None,
+        span=high - low,
+    )
+    return Gate(
+        *(baseline.name, other.name, baseline.score, margin, evidence, len(items)),
+        these_items=these_items,
+        cluster=None if these_items else cluster,
+    )
+
+
+def gate_of(race: RacePurchase, config: GateConfig, score: str, bill: Bill | None = None) -> Gate:
+    """The verdict on a candidate whose scores were bought, or are being bought.
+
+    Args:
+        race: of the baseline and the candidate, in this order, by :class:`GateSampler`.
+        config: what the user asked for.
+        score: that was compared.
+        bill: that calls are on, where the budget is money or tokens.
+    """
+    assert isinstance(race.sampler, GateSampler)
+    decided = race.sampler.evidence(1)
+    if bill is not None:
+        spent = f"{shown_amount(bill.spent, bill.cap.unit)} of {bill.cap} spent"
+    else:
+        spent = f"{race.evaluations:,} evaluations bought"
+        spent += f", of {race.budget} at most" if config.budget is not None else ""
+    return Gate(
+        *(race.design.models[0], race.design.models[1], score, config.options["margin"], decided),
+        n_items=race.design.n_items,
+        these_items=race.sampler.these_items,
+        cluster=config.cluster,
+        spent=f"{spent[0].upper()}{spent[1:]}; the baseline cost nothing.",
+        stopped="" if decided.verdict else f"Stopped: {race.stop_reason}.",
+    )

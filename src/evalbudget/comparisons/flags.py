@@ -1,0 +1,37 @@
+"""What a user can say of a gate."""
+
+from dataclasses import replace
+
+from evalbudget.flags import JSON, PRICES, RISK, SAMPLER_SEED, Flag
+from evalbudget.races.flags import BATCH, BUDGET, SCORE, SCORE_RANGE
+
+BASELINE = Flag(
+    "baseline", "What the candidate is compared with: a log, or a table that --save-baseline wrote.", "PATH"
+)
+MARGIN = Flag("margin", "What the candidate may be worse by, in the units of the score.", "M", float)
+LEVEL = Flag("level", "Confidence that a verdict is right, at whatever moment.  [default: 0.95]", "P", float)
+THESE_ITEMS = Flag(
+    "these_items",
+    "The verdict is about these items as scored once each, not about items and answers like them.",
+    switch=True,
+)
+CLUSTER = Flag("cluster", "Field of an item that says which items belong together, such as document.", "NAME")
+MARKDOWN = Flag(
+    "markdown_path", "Write the verdict as a comment for a pull request.", "PATH", spelled="markdown"
+)
+JUNIT = Flag("junit_path", "Write the verdict as JUnit's XML.", "PATH", spelled="junit")
+
+OUTPUT = (replace(JSON, help="Write the verdict to this file, as JSON."), MARKDOWN, JUNIT)
+FLAGS = (
+    *(BASELINE, MARGIN, LEVEL, THESE_ITEMS, CLUSTER),
+    *(
+        replace(
+            BUDGET,
+            help="Evaluations of the candidate: 500, or '$5', or 2Mtok.  [default: every item]",
+        ),
+        PRICES,
+        RISK,
+    ),
+    *(SCORE, SCORE_RANGE, BATCH, SAMPLER_SEED),
+    *OUTPUT,
+)

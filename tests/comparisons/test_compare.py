@@ -1,0 +1,190 @@
+"""Comparisons of what was scored: verdicts, clusters, several metrics, what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evalbudget.backtest import RecordedScores, TaskName
+from evalbudget.comparisons import Outcome, compare
+from evalbudget.errors import InvalidInputError, UnknownNameError
+
+
+def recorded(scores: Any, models: str = "ab", **more: Any) -> RecordedScores:
+    table = np.asarray(scores, dtype=float)
+    if table.ndim == 2:
+        table = table[:, :, None, None]
+    return RecordedScores(
+        table,
+        tuple(models[: len(table)]),
+        more.pop("items", tuple(map(str, range(table.shape[1])))),
+        more.pop("raters", tuple(f"r{i}" for i in range(table.shape[2]))),
+        **more,
+    )
+
+
+def pair(difference: float, n: int = 200, seed: int = 0) -> Any:
+    noise = np.random.default_rng(seed).normal(0, 0.1, n)
+    return [0.5 + difference + noise - noise.mean(), np.full(n, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("difference", "margin", "outcome"),
+    [
+        (0.1, None, Outcome.FIRST),
+        (-0.1, None, Outcome.SECOND),
+        (0.005, None, Outcome.UNDECIDED),
+        (0.005, 0.05, Outcome.EQUIVALENT),
+        (0.03, 0.05, Outcome.EQUIVALENT),  # real, but too small to matter
+        (0.045, 0.05, Outcome.FIRST),
+        (0.005, 0.01, Outcome.UNDECIDED),
+    ],
+)
+def test_verdicts(difference: float, margin: float | None, outcome: Outcome) -> None:
+    found = compare(recorded(pair(difference)), margin=margin)
+    (row,) = found.rows
+    assert row.outcome is outcome
+    assert row.difference == pytest.approx(difference)
+    error = np.std(np.array(pair(difference)[0]), ddof=1) / math.sqrt(200)
+    assert row.standard_error == pytest.approx(error)
+    assert (row.low, row.high) == pytest.approx(
+        (difference - 1.971957 * error, difference + 1.971957 * error), rel=1e-5
+    )
+    assert json.loads(found.to_json())["rows"][0]["verdict"] == row.verdict
+
+
+def test_items_needed_decide_most_of_the_time() -> None:
+    rng = np.random.default_rng(1)
+    (row,) = compare(recorded(pair(0.005))).rows
+    assert row.items_needed is not None
+    decided = 0
+    for _ in range(200):
+        n = row.items_needed
+        again = compare(recorded([0.505 + rng.normal(0, 0.1, n), np.full(n, 0.5)]))
+        decided += again.rows[0].outcome is Outcome.FIRST
+    assert 0.7 < decided / 200 < 0.9
+
+
+def test_all_pairs_hold_at_once_and_against_asks_for_fewer() -> None:
+    rng = np.random.default_rng(2)
+    scores = recorded(rng.random((4, 100)), "abcd")
+    every, one = compare(scores), compare(scores, against="c")
+    assert len(every.rows) == 6
+    assert [(row.first, row.second) for row in one.rows] == [("a", "c"), ("b", "c"), ("d", "c")]
+    width = {(row.first, row.second): row.high - row.low for row in every.rows}
+    (of_one,) = (row for row in one.rows if row.first == "a")
+    assert of_one.high - of_one.low < width["a", "c"]
+    assert "6 comparisons at once" in str(every.table())
+    chosen = compare(scores, models=["a", "b"], against="d")
+    assert [(row.first, row.second) for row in chosen.rows] == [("a", "d"), ("b", "d")]
+
+
+def test_metrics_are_compared_one_by_one_and_judges_as_a_panel() -> None:
+    rng = np.random.default_rng(3)
+    table = rng.random((2, 50, 2, 1))
+    table[0, :, 0] += 1.0
+    metrics = compare(recorded(table, raters=("f1", "exact"), one_measure=False))
+    assert [row.metric for row in metrics.rows] == ["f1", "exact"]
+    assert metrics.rows[0].outcome is Outcome.FIRST
+    assert metrics.rows[1].outcome is Outcome.UNDECIDED
+    assert "2 comparisons at once" in str(metrics.table())
+    panel = compare(recorded(table, raters=("f1", "exact")))
+    assert [row.metric for row in panel.rows] == ["panel"]
+    assert panel.rows[0].difference == pytest.approx((table[0] - table[1]).mean())
+    only = compare(recorded(table, raters=("f1", "exact")), scores=["exact"])
+    assert [row.metric for row in only.rows] == ["exact"]
+
+
+def test_clusters_make_errors_larger() -> None:
+    labels = tuple(str(i // 10) for i in range(200))
+    shift = np.repeat(np.random.default_rng(4).normal(0, 0.2, 20), 10)
+    scores = recorded([0.5 + shift, np.full(200, 0.5)], categories=labels)
+    alone, together = compare(scores).rows[0], compare(scores, cluster="document").rows[0]
+    assert together.standard_error > 2.5 * alone.standard_error
+    assert (together.clusters, together.items) == (20, 200)
+    assert "clusters of items (document)" in compare(scores, cluster="document").label
+
+
+def test_the_same_scores_everywhere_are_bounded_by_their_number() -> None:
+    same = np.tile([0.0, 1.0], 300)
+    found = compare(recorded([same, same]), margin=0.01)
+    (row,) = found.rows
+    # what is different on a share p of items is not seen on 600 of them with (1 - p)^600
+    half = 1.0 - 0.05 ** (1 / 600)
+    assert (row.low, row.high) == pytest.approx((-half, half))
+    assert row.outcome is Outcome.EQUIVALENT
+    assert compare(recorded([same, same])).rows[0].outcome is Outcome.UNDECIDED
+
+
+def test_only_shared_items_count() -> None:
+    one = recorded([[1.0, 0.0, 1.0]], "a", items=("x", "y", "z"))
+    other = recorded([[0.0, 0.0, 1.0]], "b", items=("y", "z", "w"))
+    (row,) = compare({"one.csv": one, "other.csv": other}).rows
+    assert (row.items, row.difference) == (2, pytest.approx(0.5))
+
+
+def test_one_model_in_two_logs_goes_by_their_names() -> None:
+    one, other = recorded([[1.0, 0.0, 1.0]], "a"), recorded([[0.0, 0.0, 1.0]], "a")
+    (row,) = compare({"logs/before.eval": one, "logs/after.eval": other}).rows
+    assert (row.first, row.second) == ("a (before)", "a (after)")
+    (row,) = compare({"x/run.eval": one, "y/run.eval": other}).rows
+    assert (row.first, row.second) == ("a (x/run.eval)", "a (y/run.eval)")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        (TaskName("quiz", "1"), TaskName("quiz", "2"), "different versions of the task"),
+        (TaskName("quiz", "1"), TaskName("essay", "1"), "different tasks"),
+    ],
+)
+def test_other_tasks_and_versions_are_refused_unless_they_are_the_same(
+    first: TaskName, second: TaskName, told: str
+) -> None:
+    logs = {
+        "a.eval": recorded([[1.0, 0.0, 1.0]], "a", task=first),
+        "b.eval": recorded([[0.0, 0.0, 1.0]], "b", task=second),
+    }
+    with pytest.raises(InvalidInputError, match=told):
+        compare(logs)
+    assert len(compare(logs, across_tasks=True).rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("scores", "asked", "told"),
+    [
+        (recorded([[1.0, 2.0]], "a"), {}, "needs two models, and there is only a"),
+        (recorded([[1, 2], [3, 4]]), {"margin": 0.0}, "--margin 0 is no difference"),
+        (recorded([[1, 2], [3, 4]]), {"margin": -0.1}, "--margin -0.1 is no difference"),
+        (recorded([[1, 2], [3, 4]]), {"cluster": "document"}, "say nothing of 'document'"),
+        (recorded([[1, 2], [3, 4]], categories=("x", "x")), {"cluster": "c"}, "items belong to one"),
+        (recorded([[1, np.nan], [np.nan, 4]]), {}, "scored on the same item"),
+        (recorded([[1, 2], [3, 4]]), {"level": 1.5}, "level 1.5"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(scores: RecordedScores, asked: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidInputError, match=told):
+        compare(scores, **asked)
+
+
+@pytest.mark.parametrize("asked", [{"against": "x"}, {"models": ["x"]}, {"scores": ["x"]}])
+def test_unknown_names_are_refused(asked: dict[str, Any]) -> None:
+    with pytest.raises(UnknownNameError, match="'x'"):
+        compare(recorded([[1, 2], [3, 4]]), **asked)
+
+
+def test_one_item_proves_nothing() -> None:
+    (row,) = compare(recorded([[1.0], [0.0]])).rows
+    assert row.outcome is Outcome.UNDECIDED
+    assert math.isnan(row.standard_error)
+    assert row.items_needed is None
+
+
+def test_a_sentence_says_all_of_two_models() -> None:
+    assert compare(recorded(pair(0.1))).sentence.startswith("a is better: a less b is +0.1000, 95% interval")
+    assert compare(recorded(pair(0.005))).sentence.startswith("Undecided: a less b is +0.0050")
+    assert compare(recorded(pair(0.005)), margin=0.05).sentence.startswith("Equivalent within 0.05: a less b")

@@ -1,0 +1,270 @@
+"""The verdict on finished scores: baselines, files, sentences, exit codes, what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from evalbudget.backtest import RecordedScores, TaskName
+from evalbudget.cli.main import cli
+from evalbudget.comparisons import (
+    Baseline,
+    GateConfig,
+    Verdict,
+    as_csv,
+    as_junit,
+    as_markdown,
+    gate,
+    read_baseline,
+)
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.hooks._plugins import plugins
+
+
+def recorded(scores: Any, model: str = "new", **more: Any) -> RecordedScores:
+    table = np.asarray(scores, dtype=float)
+    table = table[None, :, None, None] if table.ndim == 1 else table
+    n = table.shape[1]
+    raters = more.pop("raters", ("match",))
+    return RecordedScores(table, (model,), tuple(f"q{i}" for i in range(n)), raters, **more)
+
+
+def baseline(scores: Any, **more: Any) -> Baseline:
+    return Baseline.of(recorded(scores, "old", **more), name="old")
+
+
+ONES, ZEROS = np.ones(300), np.zeros(300)
+
+
+@pytest.mark.parametrize(
+    ("new", "verdict", "code", "begins"),
+    [
+        (
+            ONES,
+            Verdict.NOT_WORSE,
+            0,
+            "Not worse: new is not worse than old by 0.1 or more, with 95%",
+        ),
+        (ZEROS, Verdict.WORSE, 1, "Worse: new is worse than old, with 95% confidence."),
+        (ONES[:10], None, 3, "Undecided: whether new is worse than old by 0.1 or more is not proved"),
+    ],
+)
+def test_verdicts(new: Any, verdict: Verdict | None, code: int, begins: str) -> None:
+    found = gate(baseline(ONES), recorded(new), margin=0.1)
+    assert (found.verdict, found.exit_code) == (verdict, code)
+    assert str(found).startswith(begins)
+    told = json.loads(found.to_json())
+    assert (told["exit_code"], told["items"]) == (code, new.size)
+    assert told["anytime_lower"] <= told["difference"] <= told["anytime_upper"]
+    (case,) = ElementTree.fromstring(as_junit(found)).iter("testcase")
+    assert (case.find("failure") is not None) == (verdict is Verdict.WORSE)
+    assert (case.find("skipped") is not None) == (verdict is None)
+    assert as_markdown(found).startswith(f"### {'✅❌❔'[[0, 1, 3].index(code)]} {begins[:9]}")
+
+
+def test_names_are_shown_in_markdown_and_not_obeyed() -> None:
+    found = gate(baseline(ONES), recorded(ONES, "a|b*<img>"), margin=0.1)
+    assert "a\\|b\\*\\<img\\> is not worse" in as_markdown(found)
+
+
+def test_an_undecided_gate_says_what_would_decide_it() -> None:
+    new = np.random.default_rng(0).integers(0, 2, 100).astype(float)
+    found = gate(baseline(ONES[:100] * 0.5), recorded(new), margin=0.02)
+    assert "items would prove it not worse, and there are 100: take a larger --margin" in str(found)
+    assert "--these-items" in str(found)
+
+
+def test_these_items_are_decided_by_their_mean() -> None:
+    new = ONES[:50].copy()
+    new[:2] = 0.0
+    found = gate(baseline(ONES[:50]), recorded(new), margin=0.05, these_items=True)
+    assert (
+        found.sentence == "Not worse: new is not worse than old by 0.05 or more on these 50 items, exactly."
+    )
+    assert found.evidence.difference == pytest.approx(-0.04)
+
+
+def test_margins_are_in_the_units_of_the_scores() -> None:
+    rng = np.random.default_rng(1)
+    old, new = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    one = gate(baseline(old), recorded(new), margin=0.1)
+    ten = gate(baseline(1 + 9 * old), recorded(1 + 9 * new), margin=0.9, score_range=(1.0, 10.0))
+    assert ten.verdict is one.verdict
+    assert ten.evidence.interval == pytest.approx(tuple(9 * end for end in one.evidence.interval))
+
+
+def test_repeats_count_by_their_mean() -> None:
+    table = np.zeros((1, 3, 1, 2))
+    table[0, :, 0] = [[0.0, 1.0], [1.0, np.nan], [np.nan, np.nan]]
+    assert baseline(table).scores == {"q0": 0.5, "q1": 1.0}
+
+
+def test_clusters_come_from_the_baseline() -> None:
+    labels = tuple(str(i // 3) for i in range(300))
+    found = gate(baseline(ONES, categories=labels), recorded(ONES), margin=0.1, cluster="document")
+    assert found.evidence.clusters == 100
+    assert "300 items in 100 clusters (document)" in str(found)
+    with pytest.raises(InvalidInputError, match="not which cluster it belongs to"):
+        gate(baseline(ONES), recorded(ONES), margin=0.1, cluster="document")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            baseline(ONES, task=TaskName("a", "1")),
+            recorded(ONES, task=TaskName("a", "2")),
+            r"a \(version 1\) and",
+        ),
+        (baseline(ONES[:1]), recorded(ONES), "share 1 items"),
+        (Baseline("old", "match", {"x": 1.0, "y": 0.0}), recorded(ONES), "share 0 items"),
+        (baseline(ONES * 3), recorded(ONES), "item 'q0' of old has the score 3, outside of 0 to 1"),
+        (baseline(ONES), recorded(ONES * 3), "item 'q0' of new has the score 3, outside of 0 to 1"),
+    ],
+)
+def test_what_cannot_be_gated_is_refused(old: Baseline, new: RecordedScores, told: str) -> None:
+    with pytest.raises(InvalidInputError, match=told):
+        gate(old, new, margin=0.1)
+
+
+def test_a_baseline_is_one_model_on_one_metric() -> None:
+    several = np.zeros((1, 4, 2, 1))
+    with pytest.raises(InvalidInputError, match="--score f1"):
+        baseline(several, raters=("f1", "exact"), one_measure=False)
+    chosen = recorded(several, raters=("f1", "exact"), one_measure=False)
+    assert Baseline.of(chosen, name="old", score="exact").score == "exact"
+    with pytest.raises(UnknownNameError, match="exakt"):
+        Baseline.of(chosen, name="old", score="exakt")
+    assert baseline(several, raters=("ann", "bob")).score == "panel"
+    two = RecordedScores(np.zeros((2, 3, 1, 1)), ("a", "b"), ("x", "y", "z"), ("r",))
+    with pytest.raises(InvalidInputError, match="holds 2 models"):
+        Baseline.of(two, name="logs")
+
+
+def test_a_baseline_that_is_kept_as_a_table_says_the_same(tmp_path: Path) -> None:
+    labels = tuple(str(i // 3) for i in range(12))
+    scores = np.random.default_rng(2).random(12)
+    kept = baseline(scores, task=TaskName("quiz", "3"), categories=labels)
+    path = tmp_path / "baseline.csv"
+    path.write_text(as_csv(kept))
+    again = read_baseline(path)
+    assert (again.name, again.score, again.task) == ("old", "match", kept.task)
+    assert (dict(again.scores), dict(again.clusters)) == (dict(kept.scores), dict(kept.clusters))
+    rows = path.read_text().splitlines()
+    assert rows[0] == "item,score,model,rater,task,version,category"
+    assert [row.split(",")[0] for row in rows[1:]] == [f"q{i}" for i in range(12)]  # q2 before q10
+    plain = baseline(scores)
+    path.write_text(as_csv(plain))
+    assert read_baseline(path) == plain
+
+
+@pytest.fixture
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, scores in (("old", ONES), ("same", ONES), ("bad", ZEROS)):
+        (tmp_path / f"{name}.csv").write_text(as_csv(Baseline.of(recorded(scores, name), name=name)))
+    return tmp_path
+
+
+def run(*args: str) -> Any:
+    return CliRunner().invoke(cli, ["gate", *args])
+
+
+def test_the_command_ends_with_the_verdict_and_writes_files(logs: Path) -> None:
+    outputs = ("--json", "v.json", "--markdown", "v.md", "--junit", "v.xml")
+    good = run("--baseline", "old.csv", "--candidate", "same.csv", "--margin", ".1", *outputs)
+    assert good.exit_code == 0, good.output
+    assert good.output.startswith("Not worse: same is not worse than old")
+    assert json.loads((logs / "v.json").read_text())["verdict"] == "not worse"
+    assert (logs / "v.md").read_text().startswith("### ✅")
+    assert ElementTree.parse(logs / "v.xml").getroot().get("failures") == "0"
+    assert run("--baseline", "old.csv", "--candidate", "bad.csv", "--margin", ".1").exit_code == 1
+    told = run("--baseline", "old.csv", "--candidate", "bad.csv", "--margin", ".1", "--json", "-")
+    assert json.loads(told.output)["exit_code"] == 1
+
+
+def test_the_command_saves_a_baseline(logs: Path) -> None:
+    assert run("--baseline", "old.csv", "--save-baseline", "kept.csv").exit_code == 0
+    assert read_baseline(logs / "kept.csv") == read_baseline(logs / "old.csv")
+
+
+MARGIN = ("--margin", ".1")
+BOTH = ("--baseline", "old.csv", "--candidate", "same.csv", *MARGIN)
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        ([], "--baseline is missing"),
+        (["--baseline", "none.csv", "--candidate", "same.csv"], "--baseline none.csv does not exist"),
+        (["--baseline", "old.csv"], "--candidate is missing"),
+        (["--baseline", "old.csv", "--candidate", "same.csv"], "a gate needs --margin"),
+        (["--baseline", "old.csv", "--candidate", "same.csv", "--margin", "0"], "--margin 0: give what"),
+        (
+            [*BOTH, "--budget", "5"],
+            "--budget is for",
+        ),
+        (
+            [*BOTH, "--epochs", "5"],
+            "--epochs is for",
+        ),
+        (["--baseline", "old.csv", "--candidate", "gpt", *MARGIN], "there is no --task"),
+        (
+            [
+                "--baseline",
+                "old.csv",
+                "--candidate",
+                "gpt",
+                "--margin",
+                ".1",
+                "--task",
+                "t",
+                "--host",
+                "inspct",
+            ],
+            "unknown host 'inspct'",
+        ),
+        (
+            [*BOTH, "--cluster", "document"],
+            "has no column document",
+        ),
+        (
+            [*BOTH, "--level", "2"],
+            "level 2 must lie",
+        ),
+    ],
+)
+def test_bad_input_ends_with_2_and_the_remedy(logs: Path, args: list[str], told: str) -> None:
+    found = run(*args)
+    assert found.exit_code == 2, found.output
+    assert told in found.output
+
+
+def test_these_items_have_no_clusters(logs: Path) -> None:
+    with pytest.raises(InvalidInputError, match="give one of them"):
+        GateConfig.of(baseline="old.csv", margin=0.1, cluster="document", these_items=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("item,score,task\na,1,x\nb,0,y\n", "more than one task"),
+        ("item,score,category\na,1,x\na,0,y\n", "item 'a' is in 'x' and in 'y'"),
+    ],
+)
+def test_tables_of_several_tasks_or_categories_are_refused(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(text)
+    with pytest.raises(InvalidInputError, match=told):
+        plugins().open_scores(path)
+
+
+def test_a_format_without_categories_says_so(tmp_path: Path) -> None:
+    recorded(ONES).save(tmp_path / "scores.npz")
+    assert plugins().open_scores(tmp_path / "scores.npz", category="category").categories is None

@@ -1,0 +1,185 @@
+"""Gates on inspect: the candidate is asked until it is decided, the baseline costs nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from tests.host_inspect.race_tasks import attempts, model, quiz, run
+
+import warm
+from evalbudget.comparisons import Baseline, GateConfig, as_csv, read_baseline
+from evalbudget.hooks._plugins import plugins
+from evalbudget_inspect.host.current_run import Run
+from evalbudget_inspect.races.coordinator import take_gates
+from evalbudget_inspect.races.task import one_arm
+
+EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
+QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"
+SIMULATED = ("-M", "bernoulli=true")
+
+__all__ = ["Run"]
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "INSPECT_DISPLAY"}
+    return warm.run([sys.executable, "-c", EVALBUDGET, *arguments], host="inspect", env=environment)
+
+
+def logs_in(folder: Path) -> list[EvalLog]:
+    return [read_eval_log(info) for info in list_eval_logs(str(folder))]
+
+
+def judged(baseline: Path, candidate: Any, folder: Path, **asked: Any) -> tuple[Any, EvalLog]:
+    """A gate through Python: what it found, and the candidate's log."""
+    options = {name: asked.pop(name) for name in ("epochs", "max_samples", "retry_on_error") if name in asked}
+    task = asked.pop("task", None) or quiz(120)
+    take_gates()
+    (log,) = run(one_arm(task, GateConfig.of(baseline=str(baseline), **asked)), candidate, folder, **options)
+    found = take_gates()
+    return (found[0] if found else None), log
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log of plain epochs of a model that is right on nearly everything."""
+    folder = tmp_path_factory.mktemp("old")
+    (log,) = run(quiz(120), model("old", 0.95), folder)
+    assert log.status == "success"
+    return folder
+
+
+def test_a_candidate_that_is_worse_is_found_out_soon(old: Path, tmp_path: Path) -> None:
+    found, log = judged(old, model("new", 0.3), tmp_path, margin=0.1)
+    assert found.exit_code == 1
+    assert found.sentence == "Worse: simulated/new is worse than baseline simulated/old, with 95% confidence."
+    assert attempts([log]) == found.evidence.items < 60
+    assert f"{found.evidence.items} evaluations bought; the baseline cost nothing." in found.lines()
+    assert log.results is not None
+    told = (log.results.scores[0].metadata or {})["evalbudget"]["gate"]
+    assert (told["verdict"], told["baseline"]) == ("worse", "baseline simulated/old")
+
+
+@pytest.mark.parametrize("at_once", [1, 7])
+def test_the_same_model_is_not_worse_whatever_runs_at_once(old: Path, tmp_path: Path, at_once: int) -> None:
+    found, log = judged(old, model("old", 0.95), tmp_path, margin=0.15, max_samples=at_once)
+    assert found.exit_code == 0
+    assert found.evidence.difference == 0.0
+    # the same answers in the same order: what decides does not depend on who is faster
+    assert attempts([log]) == found.evidence.items == 24
+
+
+def test_a_budget_ends_it_and_says_so(old: Path, tmp_path: Path) -> None:
+    found, log = judged(old, model("new", 0.9), tmp_path, margin=0.02, budget=30)
+    assert (found.exit_code, attempts([log])) == (3, 30)
+    assert "30 evaluations bought, of 30 scores at most; the baseline cost nothing." in str(found)
+    assert "Stopped: budget used up." in str(found)
+
+
+def test_these_items_are_all_read_if_need_be(old: Path, tmp_path: Path) -> None:
+    found, log = judged(old, model("new", 0.93), tmp_path, margin=0.05, these_items=True)
+    assert found.verdict is not None
+    assert attempts([log]) <= 120
+
+
+def test_failed_samples_are_asked_again_and_cost(old: Path, tmp_path: Path) -> None:
+    found, log = judged(old, model("new", 0.3, fail=0.3), tmp_path, margin=0.1, budget=60)
+    assert found.exit_code == 1
+    assert found.evidence.items < attempts([log]) <= 60
+
+
+def test_only_items_of_the_baseline_are_asked(old: Path, tmp_path: Path) -> None:
+    part = read_baseline(old)
+    few = {item: part.scores[item] for item in list(part.scores)[:40]}
+    path = tmp_path / "few.csv"
+    path.write_text(as_csv(Baseline(part.name, part.score, few, part.task)))
+    found, log = judged(path, model("new", 0.95), tmp_path / "logs", margin=0.01)
+    assert found.n_items == 40
+    assert {str(sample.id) for sample in log.samples or []} == set(few)
+
+
+def test_clusters_come_from_the_samples_metadata(tmp_path: Path) -> None:
+    samples = [
+        Sample(id=f"q{i}", input="?", target="C", metadata={"document": f"d{i // 4}"}) for i in range(80)
+    ]
+    task = quiz(80)
+    task.dataset = MemoryDataset(samples, name="questions", location="q.csv")
+    run(task, model("old", 0.9), tmp_path / "old")
+    again = quiz(80)
+    again.dataset = MemoryDataset(samples, name="questions", location="q.csv")
+    found, _ = judged(
+        tmp_path / "old", model("new", 0.1), tmp_path / "new", task=again, margin=0.2, cluster="document"
+    )
+    assert found.exit_code == 1
+    assert set(found.evidence.draws.size.tolist()) == {4}
+    assert "clusters (document)" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("asked", "changed", "told"),
+    [
+        ({}, {"version": 2}, "is of quiz (version 0) and the candidate of quiz (version 2)"),
+        ({}, {"name": "other"}, "is of quiz (version 0) and the candidate of other (version 0)"),
+        ({"cluster": "document"}, {}, "has no 'document' in its metadata"),
+        ({"score_range": "2..3"}, {}, "outside of 2 to 3"),
+    ],
+)
+def test_a_baseline_that_does_not_fit_ends_the_run(
+    old: Path, tmp_path: Path, asked: dict[str, Any], changed: dict[str, Any], told: str
+) -> None:
+    found, log = judged(old, model("new", 0.9), tmp_path, task=quiz(120, **changed), margin=0.1, **asked)
+    assert found is None
+    assert log.status == "error"
+    assert log.error is not None
+    assert told in log.error.message
+    assert attempts([log]) == 0
+
+
+def test_the_command_on_a_plain_log(tmp_path: Path) -> None:
+    common = ["--limit", "60", "--display", "none", *SIMULATED]
+    plain = command(
+        *("inspect", "eval", str(QUIZ), "--model", "simulated/alder", "--log-dir", str(tmp_path / "old")),
+        *("--budget", "3x", *common),
+    )
+    assert plain.returncode == 0, plain.stderr
+    baseline = tmp_path / "baseline.csv"
+    saved = command("gate", "--baseline", str(tmp_path / "old"), "--save-baseline", str(baseline))
+    assert saved.returncode == 0, saved.stderr
+    done = command(
+        *("gate", "--baseline", str(baseline), "--candidate", "simulated/ginkgo", "--task", str(QUIZ)),
+        *("--margin", "0.05", "--log-dir", str(tmp_path / "new"), "--json", str(tmp_path / "verdict.json")),
+        *common,
+    )
+    assert done.returncode in (1, 3), done.stderr
+    assert "+ inspect eval evalbudget_inspect/gate -T" in done.stderr
+    told = json.loads((tmp_path / "verdict.json").read_text())
+    assert told["exit_code"] == done.returncode
+    assert told["sentence"] in done.stdout
+    (log,) = logs_in(tmp_path / "new")
+    assert attempts([log]) == told["items"]
+    forecast = command(
+        *("inspect", "gate", str(QUIZ), "--baseline", str(baseline), "--model", "simulated/elm", "--margin"),
+        *("0.05", "--budget", "20", "--dry-run", "--log-dir", str(tmp_path / "none"), *common),
+    )
+    assert forecast.returncode == 0, forecast.stderr
+    assert "No call was made." in forecast.stdout
+    assert not (tmp_path / "none").exists()
+    two = command(
+        *("inspect", "gate", str(QUIZ), "--baseline", str(baseline), "--margin", "0.05"),
+        *("--model", "simulated/elm,simulated/fir"),
+    )
+    assert two.returncode == 2
+    assert "a gate judges one candidate, and --model names 2" in two.stderr
+
+
+def test_logs_say_their_task_and_categories(old: Path) -> None:
+    recorded = plugins().open_scores(old)
+    assert str(recorded.task) == "quiz (version 0)"
+    assert recorded.categories is None
