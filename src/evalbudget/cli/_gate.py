@@ -21,7 +21,8 @@ Examples:
   evalbudget gate --baseline main.eval --save-baseline baseline.csv
   evalbudget gate --baseline baseline.csv --candidate openai/new --task my_task.py \\
       --margin 0.02 --budget '$5' --prices prices.yaml --markdown comment.md
-  evalbudget gate --baseline logs/ --candidate openai/new --host lm-eval --task gsm8k --margin 0.02
+  evalbudget gate --baseline results/main --candidate hf:pretrained=my-model --task gsm8k \\
+      --margin 0.02 --score exact_match,strict-match
 
 \b
 A candidate that is a model is evaluated by its host, item by item, until the verdict is proved; flags
@@ -116,6 +117,14 @@ def _of_logs(candidate: str, task: str | None, given: dict[str, Any]) -> int:
     return show_gate(found, **outputs)
 
 
+def _as_typed(host: str, candidate: str, task: str) -> list[str]:
+    """Model and task as the host has them; on lm-eval a model's arguments follow its kind and a colon."""
+    if host == "inspect":
+        return [task, f"--model={candidate}"]
+    kind, _, arguments = candidate.partition(":")
+    return [f"--tasks={task}", f"--model={kind}", *([f"--model_args={arguments}"] if arguments else [])]
+
+
 def _on_host(
     ctx: click.Context,
     candidate: str,
@@ -140,7 +149,7 @@ def _on_host(
     if group is None:
         raise InvalidInputError(f"the host {host} is not installed: pip install 'evalbudget[{host}]'")
     flags = {flag.name: flag for flag in FLAGS}
-    words = ["gate", *([task] if host == "inspect" else [f"--tasks={task}"]), f"--model={candidate}"]
+    words = ["gate", *_as_typed(host, candidate, task)]
     for name, value in given.items():
         if value is None or value is False:
             continue

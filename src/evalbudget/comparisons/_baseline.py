@@ -33,7 +33,9 @@ class Baseline:
     clusters: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, recorded: RecordedScores, *, name: str, score: str | None = None) -> Baseline:
+    def of(
+        cls, recorded: RecordedScores, *, name: str, score: str | None = None, series: Sequence[str] = ()
+    ) -> Baseline:
         """From the scores of one model.
 
         Args:
@@ -41,6 +43,8 @@ class Baseline:
             name: to go by.
             score: of several metrics, the one to compare by, or of several judges; None for the only metric,
                 or all judges.
+            series: names by which a host's logs may have the score that decides, the likeliest first; those
+                that are not there are passed over.
 
         Raises:
             InvalidInputError: several models, several metrics and none chosen, or no score.
@@ -52,6 +56,8 @@ class Baseline:
                 "gate compares "
                 "one with one: give the log of one, or --model"
             )
+        known_as = next((each for each in series if each in recorded.raters), None)
+        score = known_as or score
         if score is not None and (score in recorded.raters or not recorded.one_measure):
             if score not in recorded.raters:
                 raise UnknownNameError("score", score, recorded.raters)

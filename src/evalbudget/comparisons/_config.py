@@ -72,16 +72,16 @@ class GateConfig(RaceConfig):
         typed["these_items"] = typed.get("these_items") or None
         return super().of(**typed)
 
-    def read_baseline(self, score: str | None = None) -> Baseline:
+    def read_baseline(self, series: Sequence[str] = ()) -> Baseline:
         """The baseline's scores.
 
         Args:
-            score: that decides, as readers of logs name it; None for the one the user named, or the only one.
+            series: names by which a host's logs may have the score that decides, the likeliest first.
 
         Raises:
             EvalbudgetError: it cannot be read, or holds something else.
         """
-        return read_baseline(self.baseline, score=self.score or score, cluster=self.cluster)
+        return read_baseline(self.baseline, score=self.score, series=series, cluster=self.cluster)
 
     def clusters(self, baseline: Baseline, items: Sequence[str]) -> tuple[str, ...] | None:
         """Label of each item, where items are clustered."""
@@ -92,13 +92,19 @@ class GateConfig(RaceConfig):
 
 
 def read_baseline(
-    path: str | Path, *, score: str | None = None, cluster: str | None = None, task: str | None = None
+    path: str | Path,
+    *,
+    score: str | None = None,
+    series: Sequence[str] = (),
+    cluster: str | None = None,
+    task: str | None = None,
 ) -> Baseline:
     """A baseline from a log or a table of scores.
 
     Args:
         path: of the file or the folder.
         score: that decides; None for the only one.
+        series: see :meth:`Baseline.of`.
         cluster: field of items that says which belong together.
         task: of several in a folder, the one to read.
 
@@ -106,4 +112,4 @@ def read_baseline(
         EvalbudgetError: it cannot be read, or holds something else.
     """
     recorded = plugins().open_scores(Path(path), task, category=cluster)
-    return Baseline.of(recorded, name=recorded.models[0], score=score)
+    return Baseline.of(recorded, name=recorded.models[0], score=score, series=series)

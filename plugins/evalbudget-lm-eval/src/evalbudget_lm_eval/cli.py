@@ -21,6 +21,8 @@ Examples:
       --score exact_match,flexible-extract
   evalbudget lm-eval race --arm a=hf:pretrained=gpt2 --arm b=hf:pretrained=gpt2-medium \\
       --tasks hellaswag --budget 5000
+  evalbudget lm-eval gate --tasks gsm8k --baseline results/main --margin 0.02 \\
+      --model hf --model_args pretrained=my-model
   evalbudget lm-eval audit audit.sqlite --arm a=... --arm b=... --tasks essays \\
       --score_range 1..5
   evalbudget lm-eval score results/my-model --judges judges.yaml --output_path judged
@@ -34,7 +36,7 @@ _HOST = {
     "ls": "lm-eval ls, unchanged.",
     "validate": "lm-eval validate, unchanged.",
 }
-_RACE, _AUDIT, _SCORE = "race", "audit", "score"
+_RACE, _GATE, _AUDIT, _SCORE = "race", "gate", "audit", "score"
 
 
 class _HostGroup(SuggestingGroup):
@@ -43,13 +45,17 @@ class _HostGroup(SuggestingGroup):
     unknown = "lm-eval has no command"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*_HOST, _RACE, _AUDIT, _SCORE])
+        return sorted([*_HOST, _RACE, _GATE, _AUDIT, _SCORE])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == _RACE:
             from evalbudget_lm_eval.races.command import race_command
 
             return race_command
+        if cmd_name == _GATE:
+            from evalbudget_lm_eval.races.gate_command import gate_command
+
+            return gate_command
         if cmd_name == _AUDIT:
             from evalbudget_lm_eval.audits.command import audit_command
 
@@ -76,7 +82,7 @@ class _HostGroup(SuggestingGroup):
 def lm_eval_command() -> None:
     """Run lm-eval with a sampler deciding what is asked.
 
-    Which document again, which model next, or which answer a person should label.
+    Which document again, which model next, whether a model got worse, or which answer a person should label.
 
     ``run`` takes --budget and --sampler on top of lm-eval's own flags; all else is passed on unchanged.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget import Allocation
-from evalbudget.backtest import Bought, HowBought, LogColumns, RecordedScores, as_written_by
+from evalbudget.backtest import Bought, HowBought, LogColumns, RecordedScores, TaskName, as_written_by
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import Call, share_weights
 from evalbudget.repeats import Repeat
@@ -24,7 +24,11 @@ _Score = tuple[str, int, float]
 
 
 def open_scores(
-    path: Path, *, task: str | None = None, wanted: Callable[[SamplesFile], bool] = lambda file: True
+    path: Path,
+    *,
+    task: str | None = None,
+    wanted: Callable[[SamplesFile], bool] = lambda file: True,
+    category: str | None = None,
 ) -> RecordedScores | None:
     """A folder with ``samples_*.jsonl`` of lm-eval, or one such file; None if the path is neither.
 
@@ -40,6 +44,8 @@ def open_scores(
         path: of the folder or the file.
         task: of several, the one to read.
         wanted: which files to read.
+        category: field of the documents that says what they belong to, which all must have; None for
+            ``category``, or the tasks, where there are several.
 
     Raises:
         InvalidInputError: a file is damaged, the same document differs between two of them, or there is no
@@ -56,9 +62,10 @@ def open_scores(
     judged = False
     for file in files:
         with as_written_by("lm-eval", file.path):
-            loaded.append((file, list(file.records())))
+            loaded.append((file, list(file.records(category=category or "category"))))
             judged = judged or any(map(_judged, loaded[-1][1]))
-    columns, categories = LogColumns(), _Categories(several=len({file.task for file in files}) > 1)
+    several = len({file.task for file in files}) > 1
+    columns, categories = LogColumns(), _Categories(several=several, asked=category)
     bought: dict[str, dict[str, Bought]] = {}
     runs: dict[tuple[str, str], int] = {}  # of each model and task
     for file, records in loaded:
@@ -92,9 +99,16 @@ def open_scores(
         return replace(
             recorded,
             categories=categories.of(recorded.items),
+            task=_task(files),
             one_measure=judged,
             one_generation=all(map(_kept, files)),
         )
+
+
+def _task(files: Sequence[SamplesFile]) -> TaskName | None:
+    """Of all files; None where they are of several."""
+    names = {TaskName(file.task, file.version) for file in files}
+    return names.pop() if len(names) == 1 else None
 
 
 def _kept(file: SamplesFile) -> bool:
@@ -105,15 +119,23 @@ def _kept(file: SamplesFile) -> bool:
 class _Categories:
     """Names documents across files, and checks that a name always means the same document."""
 
-    def __init__(self, *, several: bool) -> None:
+    def __init__(self, *, several: bool, asked: str | None) -> None:
         self._several = several
+        self._asked = asked
         self._labels: dict[str, str | None] = {}
         self._seen: dict[str, tuple[object, SamplesFile]] = {}
 
     def item(self, file: SamplesFile, record: Mapping[str, Any]) -> str:
         item = f"{file.task}/{record['doc_id']}" if self._several else str(record["doc_id"])
         own = record["category"]
-        self._labels[item] = file.task if self._several else None if own is None else str(own)
+        if own is None and self._asked is not None:
+            raise InvalidInputError(
+                f"document {record['doc_id']} in {file.path} has no {self._asked!r}; give the name of "
+                "a field "
+                "that all documents have"
+            )
+        by_task = self._several and self._asked is None
+        self._labels[item] = file.task if by_task else None if own is None else str(own)
         fingerprint, first = self._seen.setdefault(item, (record.get("doc_hash"), file))
         if fingerprint != record.get("doc_hash"):
             raise InvalidInputError(

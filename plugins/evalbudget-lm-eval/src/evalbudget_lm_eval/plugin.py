@@ -23,8 +23,8 @@ def evalbudget_add_commands(cli: click.Group) -> None:
 
 
 @hookimpl
-def evalbudget_open_scores(path: Path, task: str | None) -> RecordedScores | None:
+def evalbudget_open_scores(path: Path, task: str | None, category: str | None) -> RecordedScores | None:
     """Read a folder with ``samples_*.jsonl``."""
     from evalbudget_lm_eval.log_folder import open_scores
 
-    return open_scores(path, task=task)
+    return open_scores(path, task=task, category=category)

@@ -45,7 +45,7 @@ async def read_baseline(config: GateConfig, series: str, spec: EvalSpec, items: 
     Raises:
         EvalbudgetError: it cannot be read, is of another task, or shares no sample.
     """
-    found = await anyio.to_thread.run_sync(config.read_baseline, series)
+    found = await anyio.to_thread.run_sync(config.read_baseline, [series])
     found.check_task(task_of(spec))
     found.check_range(config.bounds)
     shared = found.shared(items)

@@ -55,13 +55,16 @@ class HostFlags:
     arms: Sequence[Arm]
 
 
-def read_flags(args: Sequence[str], arms: Sequence[Arm], settings: Sequence[Setting] = ()) -> HostFlags:
+def read_flags(
+    args: Sequence[str], arms: Sequence[Arm], settings: Sequence[Setting] = (), *, one_model: bool = False
+) -> HostFlags:
     """Have the host read its flags.
 
     Args:
         args: what the user typed, without our flags.
         arms: the models.
         settings: that race each other; without ``arms``, of the model that ``--model`` names.
+        one_model: the model that ``--model`` names is the only arm.
 
     Raises:
         InvalidInputError: a flag that arms cannot honour, no task or several, or what the host refuses.
@@ -69,7 +72,7 @@ def read_flags(args: Sequence[str], arms: Sequence[Arm], settings: Sequence[Sett
     """
     setup_logging()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # as the host's own command
-    namespace, one = _parse(args, own_model=bool(settings) and not arms)
+    namespace, one = _parse(args, own_model=one_model or (bool(settings) and not arms))
     arms = every_pair(arms if one is None else [one], settings, named=one is None)
     try:
         config = EvaluatorConfig.from_cli(namespace)
@@ -106,8 +109,8 @@ def _parse(args: Sequence[str], *, own_model: bool) -> tuple[argparse.Namespace,
     if own_model:
         if not namespace.model:
             raise InvalidInputError(
-                "settings race on a model, and none is named; add --model and --model_args, or models as "
-                "arms: --arm NAME=MODEL:ARGS"
+                "no model is named; add --model and --model_args (in races also models as arms: --arm "
+                "NAME=MODEL:ARGS)"
             )
         one = Arm(str(namespace.model), str(namespace.model), dict(namespace.model_args or {}))
         namespace.model, namespace.model_args = None, {}

@@ -40,6 +40,13 @@ class SamplesFile:
         return block if isinstance(block, Mapping) else None
 
     @property
+    def version(self) -> str | None:
+        """Of the task; None where nothing tells it."""
+        versions = self.results.get("versions")
+        version = versions.get(self.task) if isinstance(versions, Mapping) else None
+        return None if version is None else str(version)
+
+    @property
     def run(self) -> str:
         """The same for all tasks of one run."""
         return f"{self.path.parent} {self.date}"
@@ -55,11 +62,12 @@ class SamplesFile:
             return f"{config['model']}:{args}".rstrip(":{}")  # the host made up a random name
         return str(arm or self.results.get("model_name") or self.path.parent.name or "model")
 
-    def records(self, *, responses: bool = False) -> Iterator[dict[str, Any]]:
+    def records(self, *, responses: bool = False, category: str = "category") -> Iterator[dict[str, Any]]:
         """One entry per document and filter, in the order of the file, without prompts.
 
         Args:
             responses: keep them.
+            category: field of the documents that becomes ``category``.
 
         Raises:
             InvalidInputError: a line is not what the host writes.
@@ -68,11 +76,11 @@ class SamplesFile:
             with self.path.open(encoding="utf-8") as lines:
                 for number, line in enumerate(lines, start=1):
                     if line.strip():
-                        yield self._record(line, number, () if responses else ("resps",))
+                        yield self._record(line, number, () if responses else ("resps",), category)
         except (OSError, UnicodeDecodeError) as ex:
             raise InvalidInputError(f"{self.path} cannot be read: {ex}") from ex
 
-    def _record(self, line: str, number: int, long: Sequence[str]) -> dict[str, Any]:
+    def _record(self, line: str, number: int, long: Sequence[str], category: str) -> dict[str, Any]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as ex:
@@ -87,7 +95,7 @@ class SamplesFile:
         for name in ("arguments", "target", *long):  # logs may be larger than the memory
             record.pop(name, None)
         doc = record.pop("doc", None)
-        record["category"] = doc.get("category") if isinstance(doc, dict) else None
+        record["category"] = doc.get(category) if isinstance(doc, dict) else None
         return record
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from lm_eval.evaluator import simple_evaluate
 from lm_eval.tasks import TaskManager
 
+from evalbudget.comparisons import GateConfig, gate_of
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.races import Key, RaceConfig, RacePurchase, leaderboard_of
 from evalbudget_lm_eval.arms.arm import Arm, arms_of, check_arms, check_known, folder_of
@@ -20,6 +21,7 @@ from evalbudget_lm_eval.arms.metric import choose_metric
 from evalbudget_lm_eval.arms.one_task import own_tasks, settings_of
 from evalbudget_lm_eval.arms.settings import TASK, checked, every_pair
 from evalbudget_lm_eval.host.answers import Asked
+from evalbudget_lm_eval.races.baseline import BaselineArm, baseline_of
 from evalbudget_lm_eval.races.forecast import foreseen
 from evalbudget_lm_eval.races.history import earlier_scores
 from evalbudget_lm_eval.races.money import RaceMoney
@@ -182,9 +184,14 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         Foreseen: it was only to be foreseen.
     """
     compared = Compared.of(task_manager, order.spec, order.config.score, order.host)
-    if order.dry_run:
-        raise Foreseen(foreseen(order.config, order.arms, compared))
     name, metric = compared.name, next(iter(compared.metrics.values()))
+    baseline: BaselineArm | None = None
+    if isinstance(order.config, GateConfig):
+        baseline = baseline_of(order.config, compared, metric)
+    beside = [] if baseline is None else [baseline.name]
+    items = list(compared.items) if baseline is None else baseline.items
+    if order.dry_run:
+        raise Foreseen(foreseen(order.config, order.arms, compared, items, beside))
     own = _own_tasks(order, compared, task_manager)
     metrics = [own[arm.name][2] if arm.name in own else metric for arm in order.arms]
     record = Record.open(_journal(order, name), RACE, {"task": name, **settings_of(order.host)})
@@ -193,18 +200,18 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     try:
         check_known(order.arms, record)
         money = RaceMoney.of(order.config, order.arms, list(compared.tasks.values()), record)
-        items = list(compared.items)
         predictor, notes = None, []
         if order.config.history is not None:
             predictor, note = earlier_scores(order.config, items, compared.tasks, metric, record.path)
             notes.append(note)
         race = RacePurchase(
             order.config,
-            [arm.name for arm in order.arms],
+            [*beside, *(arm.name for arm in order.arms)],
             items,
-            widths=[len(items)] * len(order.arms),
+            widths=[len(items)] * (len(beside) + len(order.arms)),
             predictor=predictor,
-            cost_of=None if money is None else _costs(order, compared, own, money),
+            cost_of=None if money is None else _costs(order, compared, own, money, first=len(beside)),
+            categories=None if baseline is None else baseline.categories,
         )
         stable = Stable(
             list(order.arms),
@@ -218,7 +225,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             {arm: (its_name, spec) for arm, (its_name, spec, _) in own.items()},
         )
         with_own = {arm: (its_name, decides) for arm, (its_name, _, decides) in own.items()}
-        run = RaceRun(race, stable, compared, with_own, progress, money)
+        known_of = None if baseline is None else baseline.known
+        run = RaceRun(race, stable, compared, with_own, progress, money, known_of)
         if race.evaluations:
             known = f"{race.evaluations:,} evaluations were known"
             notes.append(f"{known} from {record.path}; delete it to ask anew.")
@@ -228,10 +236,13 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
                 f"{run.answers:,} documents were answered in {run.calls:,} calls, those of judges included."
             )
         board = leaderboard_of(race, notes=notes, bill=None if money is None else money.bill)
-        results = results_of(stable, race, board, metrics)
+        verdict = None
+        if isinstance(order.config, GateConfig):
+            verdict = gate_of(race, order.config, metric, None if money is None else money.bill)
+        results = results_of(stable, race, board, metrics, verdict)
         write_results(stable, results, log_samples=bool(order.host.get("log_samples", True)))
         loads = {entrant.arm.name: entrant.loads for entrant in stable.entrants}
-        return RaceResult(board, results, loads, record.path)
+        return RaceResult(board, results, loads, record.path, verdict)
     finally:
         if stable is not None:
             stable.close()
@@ -241,12 +252,14 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
 
 
 def _costs(
-    order: Order, compared: Compared, own: Mapping[str, tuple[str, Any, str]], money: RaceMoney
+    order: Order, compared: Compared, own: Mapping[str, tuple[str, Any, str]], money: RaceMoney, first: int
 ) -> Callable[[int, Key], float]:
-    """What cells cost, in the race's terms."""
+    """What cells cost, in the race's terms; those of arms before the first that runs, nothing."""
 
     def cost(arm: int, key: Key) -> float:
-        name = order.arms[arm].name
+        if arm < first:
+            return 0.0
+        name = order.arms[arm - first].name
         task, doc_id = compared.items[key[0]]
         return money.paid[name].cost(Asked(own[name][0] if name in own else task, doc_id, key[1] - 1))
 

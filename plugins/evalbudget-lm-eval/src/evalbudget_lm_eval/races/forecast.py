@@ -13,23 +13,36 @@ from evalbudget_lm_eval.judges.filter import check_judges
 from evalbudget_lm_eval.races.money import checked_prices
 
 
-def foreseen(config: RaceConfig, arms: Sequence[Arm], compared: Compared) -> Forecast:
+def foreseen(
+    config: RaceConfig,
+    arms: Sequence[Arm],
+    compared: Compared,
+    items: Sequence[str],
+    beside: Sequence[str] = (),
+) -> Forecast:
     """What a race would buy; models are loaded when they are first asked, so a call's price is not known.
+
+    Args:
+        config: what the user asked for.
+        arms: that run.
+        compared: on what.
+        items: documents, by their names in the race.
+        beside: names of arms that come first and do not run.
 
     Raises:
         EvalbudgetError: what the race would refuse before it loads a model.
     """
-    items, names = list(compared.items), [arm.name for arm in arms]
+    names = [*beside, *(arm.name for arm in arms)]
     for task in compared.tasks.values():
         check_judges(task)
     if config.in_scores:
         race = RacePurchase(config, names, items)
-        budget, most = race.budget, min(int(race.budget.amount), race.grid)
+        budget, most = race.budget, min(int(race.budget.amount), len(items) * len(arms))
         minimum = race.sampler.minimum_readings
     else:
         budget, _ = checked_prices(config, arms, list(compared.tasks.values()))
         minimum = config.make_sampler(Design(items=tuple(items), models=tuple(names))).minimum_readings
-        most = len(items) * len(names)
+        most = len(items) * len(arms)
     return Forecast(
         task=compared.name,
         model=", ".join(names),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget import __version__
+from evalbudget.comparisons import Gate
 from evalbudget.races import Leaderboard, RacePurchase, Standing
 from evalbudget_lm_eval.arms.arm import folder_of
 from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable
@@ -27,26 +28,30 @@ class RaceResult:
         results: of each arm that answered anything, as the host's ``simple_evaluate`` returns them.
         loads: how often each arm's model was loaded.
         journal: path of the record; None if there is none.
+        gate: the verdict, of a gate.
     """
 
     leaderboard: Leaderboard
     results: dict[str, dict[str, Any]]
     loads: dict[str, int]
     journal: Path | None
+    gate: Gate | None = None
 
 
 def results_of(
-    stable: Stable, race: RacePurchase, board: Leaderboard, metrics: Sequence[str]
+    stable: Stable, race: RacePurchase, board: Leaderboard, metrics: Sequence[str], gate: Gate | None = None
 ) -> dict[str, dict[str, Any]]:
     """The host's results of each arm that answered anything, samples included, with our block in them."""
     found = {}
-    for entrant, lane, metric in zip(stable.entrants, race.lanes, metrics, strict=True):
+    lanes = [lane for lane in race.lanes if not lane.absent]
+    for entrant, lane, metric in zip(stable.entrants, lanes, metrics, strict=True):
         if lane.tally.readings:
             primed, name = stable.opened(entrant), entrant.arm.name
             results: dict[str, Any] = {
                 **primed.results(),
                 **(entrant.frame or {}),
-                "evalbudget": _block(entrant, stable, race, board, metric),
+                "evalbudget": _block(entrant, stable, race, board, metric)
+                | ({} if gate is None else {"gate": gate.to_dict()}),
             }
             for table in (results["results"], results.get("groups") or {}):
                 own = table.get(entrant.task)

@@ -46,6 +46,7 @@ class RaceRun:
         own: the task of arms that have one of their own, and its ``metric,filter``, by arm.
         progress: told how it goes; None for nobody.
         money: the bill, where the budget is money or tokens.
+        baseline: scores of the first arm of the race, which does not run; None where all run.
 
     Raises:
         InvalidInputError: a recorded score is outside the range.
@@ -59,16 +60,23 @@ class RaceRun:
         own: Mapping[str, tuple[str, str]],
         progress: Progress | None,
         money: RaceMoney | None = None,
+        baseline: Sequence[KnownCell] | None = None,
     ) -> None:
         self.race = race
+        first = 0 if baseline is None else 1
         self._money = money
         self.stable = stable
         self._progress = progress
         self._arms = [
             _Arm(race, number, entrant, compared, own.get(entrant.arm.name), money)
-            for number, entrant in enumerate(stable.entrants)
+            for number, entrant in enumerate(stable.entrants, start=first)
         ]
-        race.replay({number: arm.known() for number, arm in enumerate(self._arms)})
+        self._of_lane = {arm.number: arm for arm in self._arms}
+        known: dict[int, Sequence[KnownCell]] = {arm.number: arm.known() for arm in self._arms}
+        if baseline is not None:
+            race.lanes[0].absent = True
+            known[0] = baseline
+        race.replay(known)
 
     def until_done(self) -> None:
         """Ask until the sampler has decided or the budget is used up.
@@ -81,11 +89,11 @@ class RaceRun:
         while wanted := self.race.wanted():
             by_arm: dict[int, list[Asked]] = {}
             for one in wanted:
-                by_arm.setdefault(one.arm, []).append(self._arms[one.arm].asked(one.key))
+                by_arm.setdefault(one.arm, []).append(self._of_lane[one.arm].asked(one.key))
             while by_arm:
                 # those whose model is loaded come first: a step then loads every other model once
-                arm = min(by_arm, key=lambda arm: not self.stable.is_loaded(self.stable.entrants[arm]))
-                self._ask(self._arms[arm], by_arm.pop(arm))
+                arm = min(by_arm, key=lambda arm: not self.stable.is_loaded(self._of_lane[arm].entrant))
+                self._ask(self._of_lane[arm], by_arm.pop(arm))
                 if self._progress is not None:
                     self._progress(self.race)
 

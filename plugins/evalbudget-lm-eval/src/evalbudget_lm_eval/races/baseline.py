@@ -1,0 +1,54 @@
+"""The baseline of a gate: an arm whose scores are there, and cost nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evalbudget.backtest import TaskName
+from evalbudget.comparisons import GateConfig
+from evalbudget.races import KnownCell
+from evalbudget_lm_eval.arms.compared import Compared
+
+
+@dataclass(frozen=True)
+class BaselineArm:
+    """What a gate compares with; it is the first arm.
+
+    Attributes:
+        name: to go by.
+        items: documents compared, that it has a score of.
+        categories: of these; None where they are not clustered.
+        known: its scores.
+    """
+
+    name: str
+    items: list[str]
+    categories: tuple[str, ...] | None
+    known: list[KnownCell]
+
+
+def baseline_of(config: GateConfig, compared: Compared, metric: str) -> BaselineArm:
+    """Read the baseline, for the documents that the candidate could be asked.
+
+    Args:
+        config: names the baseline.
+        compared: what the candidate could be asked.
+        metric: that decides, ``metric,filter``.
+
+    Raises:
+        EvalbudgetError: it cannot be read, is of another task, or shares no document.
+    """
+    found = config.read_baseline([metric, metric.partition(",")[0]])
+    found.check_task(_task(compared))
+    found.check_range(config.bounds)
+    shared = found.shared(list(compared.items))
+    known = [KnownCell((item, 1), found.scores[item], attempts=0) for item in shared]
+    return BaselineArm(f"baseline {found.name}", shared, config.clusters(found, shared), known)
+
+
+def _task(compared: Compared) -> TaskName | None:
+    """As the reader of logs names it; None for a group."""
+    if compared.is_group:
+        return None
+    ((name, task),) = compared.tasks.items()
+    return TaskName(name, None if task.VERSION is None else str(task.VERSION))

@@ -1,0 +1,96 @@
+"""``evalbudget lm-eval gate``: did it get worse?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import click
+from rich.console import Console
+
+from evalbudget.cli import check_target, show_gate
+from evalbudget.cli.flags import options_of
+from evalbudget.comparisons.flags import FLAGS as OF_GATES
+from evalbudget.comparisons.flags import OUTPUT
+from evalbudget.flags import DRY_RUN, refuse_elsewhere
+from evalbudget.races.flags import FLAGS as OF_RACES
+from evalbudget.races.flags import SCORE
+from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
+from evalbudget_lm_eval.host.flag_spelling import spelled
+from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
+from evalbudget_lm_eval.repeats.flags import JOURNAL
+
+EXAMPLES = """\b
+Examples:
+  evalbudget lm-eval gate --tasks gsm8k --baseline results/main --margin 0.02 \\
+      --model local-chat-completions --apply_chat_template --score exact_match,strict-match \\
+      --model_args model=new,base_url=http://localhost:8000/v1/chat/completions
+  evalbudget lm-eval gate --tasks arc_easy --score acc --baseline baseline.csv --margin 0.02 \\
+      --model hf --model_args pretrained=my-model --markdown comment.md
+
+Every other flag is lm-eval's own: see lm-eval run --help. The same command again, with the same
+--output_path or --journal, goes on where it was stopped.
+
+Exit codes: 0 not worse, 1 worse, 3 undecided, 2 bad input.
+"""
+
+_SCORE = replace(SCORE, help="Score that decides; needed if the task has several.", metavar="METRIC[,FILTER]")
+FLAGS = (*(_SCORE if flag.name == SCORE.name else flag for flag in OF_GATES), JOURNAL, DRY_RUN)
+
+
+@click.command(
+    name="gate",
+    cls=SpelledCommand,
+    ours=FLAGS,
+    context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
+    epilog=EXAMPLES,
+)
+@options_of(FLAGS, spelled)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[LM-EVAL'S FLAGS]...")
+@click.pass_context
+def gate_command(ctx: click.Context, /, **given: Any) -> None:
+    """Evaluate a model on a task until it is decided whether it is worse than a baseline.
+
+    The baseline's scores cost nothing; the candidate is asked its documents in random order. A verdict is
+    wrong with a probability of at most 5%, however often you look.
+    """
+    ctx.exit(_run(**given))
+
+
+def _run(*, journal: str | None, args: tuple[str, ...], dry_run: bool = False, **given: Any) -> int:
+    outputs = {flag.name: given.pop(flag.name) for flag in OUTPUT}
+    for flag in OUTPUT:
+        if outputs[flag.name] not in (None, "-"):
+            check_target(Path(outputs[flag.name]), spelled(flag))
+    names = {flag.name for flag in FLAGS}
+    of_races = [flag for flag in OF_RACES if flag.name not in names]
+    of_repeats = [flag for flag in OF_REPEATS if flag.name not in names]
+    refuse_elsewhere(args, of_races, "is for races of several models; a gate compares one: drop it")
+    refuse_elsewhere(args, of_repeats, "is of evalbudget lm-eval run; drop it, or use that command")
+    from evalbudget.comparisons import GateConfig, GateProgress
+
+    config = GateConfig.of(**given)
+    from evalbudget_lm_eval.arms.host_flags import read_flags
+    from evalbudget_lm_eval.races.api import Order, run_order
+    from evalbudget_lm_eval.races.money import name_of
+    from evalbudget_lm_eval.repeats.forecast import Foreseen
+
+    flags = read_flags(args, [], one_model=True)
+    arms = [replace(arm, name=name_of(arm)) for arm in flags.arms]
+    order = Order(arms, flags.task, config, None, journal, flags.options, flags.tracker, bool(dry_run))
+    progress = GateProgress(Console(stderr=True), monotonic)
+    try:
+        result = run_order(order, flags.manager, progress)
+    except Foreseen as ex:
+        click.echo(f"{ex.forecast}\n\nNo call was made.")
+        return 0
+    except KeyboardInterrupt:
+        progress.close()
+        click.echo(f"interrupted{progress.so_far}; the same command goes on where it stopped", err=True)
+        return 130
+    finally:
+        progress.close()
+    assert result.gate is not None
+    return show_gate(result.gate, **outputs)

@@ -1,0 +1,223 @@
+"""Gates on lm-eval: the candidate is asked until it is decided, the baseline costs nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm_eval.evaluator import simple_evaluate
+from lm_eval.loggers import EvaluationTracker
+from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right, manager, racer
+from tests.host_lm_eval.worlds import write_task
+
+import warm
+from evalbudget.comparisons import Baseline, GateConfig, as_csv, read_baseline
+from evalbudget.errors import EvalbudgetError
+from evalbudget.hooks._plugins import plugins
+from evalbudget_lm_eval.arms.arm import arms_of
+from evalbudget_lm_eval.races.api import Order, run_order
+from evalbudget_lm_eval.races.output import RaceResult
+from loopback import Asked, Server
+
+N = 80
+EVALBUDGET = """
+import sys
+from lm_eval.tasks import TaskManager
+init = TaskManager.__init__
+TaskManager.__init__ = lambda self, *args, **more: init(self, *args, **more | {"include_defaults": False})
+from evalbudget.cli.main import main
+sys.argv[0] = "evalbudget"
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The host's own output for a model that is right on nearly everything."""
+    folder = tmp_path_factory.mktemp("old")
+    tracker = EvaluationTracker(output_path=str(folder))
+    kind, args = racer(0.95, 1)
+    results = simple_evaluate(
+        kind,
+        model_args=args,
+        tasks=["numbers"],
+        task_manager=manager(folder / "tasks", n=N),
+        log_samples=True,
+    )
+    samples = results.pop("samples")
+    tracker.general_config_tracker.model_name = tracker.general_config_tracker.model_name_sanitized = "old"
+    tracker.save_results_aggregated(results=results, samples=samples)
+    for task, own in samples.items():
+        tracker.save_results_samples(task_name=task, samples=own)
+    return folder
+
+
+def judged(
+    baseline: Path, candidate: tuple[str, dict[str, Any]], folder: Path, *, n: int = N, **asked: Any
+) -> RaceResult:
+    """A gate through Python."""
+    config = GateConfig.of(baseline=str(baseline), **asked)
+    order = Order(
+        arms_of({"new": candidate}), "numbers", config, tracker={"output_path": str(folder / "out")}
+    )
+    with fresh_racers():
+        return run_order(order, manager(folder / "tasks", n=n), None)
+
+
+def test_a_candidate_that_is_worse_is_found_out_soon(old: Path, tmp_path: Path) -> None:
+    result = judged(old, racer(0.3, 2), tmp_path, margin=0.1)
+    found = result.gate
+    assert found is not None
+    assert found.exit_code == 1
+    assert found.sentence.startswith("Worse: new is worse than baseline evalbudget-test-racer")
+    assert len(Racer.asked) == found.evidence.items < 50
+    assert len({number for _, number in Racer.asked}) == len(Racer.asked)
+    told = result.results["new"]["evalbudget"]["gate"]
+    assert (told["verdict"], told["spent"]) == (
+        "worse",
+        f"{found.evidence.items} evaluations bought; the baseline cost nothing.",
+    )
+
+
+def test_the_same_decision_as_on_the_other_host_and_without_one(old: Path, tmp_path: Path) -> None:
+    from evalbudget import Design
+    from evalbudget.comparisons import GateSampler
+
+    found = judged(old, racer(0.9, 3), tmp_path, margin=0.1, seed=4).gate
+    assert found is not None
+    sampler = GateSampler(Design(items=tuple(map(str, range(N))), models=("old", "new")), margin=0.1, seed=4)
+    table = [[is_right(1, 0.95, i) for i in range(N)], [is_right(3, 0.9, i) for i in range(N)]]
+    import numpy as np
+
+    scores = np.array(table, dtype=float)
+    while (cells := sampler.next_cells()) is not None:
+        sampler.learn(cells, scores[cells.model, cells.item])
+    assert sampler.evidence(1).verdict is found.verdict
+    assert sampler.evidence(1).draws.total.tolist() == found.evidence.draws.total.tolist()
+
+
+def test_a_budget_ends_it_and_these_items_do_not(old: Path, tmp_path: Path) -> None:
+    ended = judged(old, racer(0.9, 3), tmp_path / "a", margin=0.02, budget=20).gate
+    assert ended is not None
+    assert (ended.exit_code, len(Racer.asked)) == (3, 20)
+    whole = judged(old, racer(0.93, 4), tmp_path / "b", margin=0.05, these_items=True).gate
+    assert whole is not None
+    assert whole.verdict is not None
+
+
+def test_only_documents_of_the_baseline_are_asked(old: Path, tmp_path: Path) -> None:
+    part = read_baseline(old)
+    few = {item: part.scores[item] for item in list(part.scores)[:30]}
+    path = tmp_path / "few.csv"
+    path.write_text(as_csv(Baseline(part.name, part.score, few, part.task)))
+    found = judged(path, racer(0.95, 5), tmp_path, margin=0.01).gate
+    assert found is not None
+    assert found.n_items == 30
+    assert {str(number) for _, number in Racer.asked} == set(few)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"cluster": "document"}, "has no 'document'"),
+        ({"score_range": "2..3"}, "outside of 2 to 3"),
+    ],
+)
+def test_a_baseline_that_does_not_fit_is_refused(
+    old: Path, tmp_path: Path, asked: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(EvalbudgetError, match=told):
+        judged(old, racer(0.9, 3), tmp_path, margin=0.1, **asked)
+    assert not Racer.asked
+
+
+def test_another_version_of_the_task_is_refused(old: Path, tmp_path: Path) -> None:
+    part = read_baseline(old)
+    assert part.task is not None
+    path = tmp_path / "other.csv"
+    path.write_text(as_csv(part).replace(f",{part.task.version}\n", ",99\n"))
+    with pytest.raises(EvalbudgetError, match=r"numbers \(version 99\) and the candidate of numbers"):
+        judged(path, racer(0.9, 3), tmp_path, margin=0.1)
+
+
+def test_logs_say_their_task(old: Path) -> None:
+    recorded = plugins().open_scores(old)
+    assert recorded.task is not None
+    assert recorded.task.name == "numbers"
+
+
+def skilled(asked: Asked) -> str:
+    number = int(asked.prompt.rsplit("say ", 1)[1].split()[0])
+    return f"{number}" if is_right(2, 0.4, number) else "?"
+
+
+def command(server: Server, old: Path, tasks: Path, out: Path, *more: str) -> list[str]:
+    chat = server.chat_args("new", max_retries=1, num_concurrent=2)
+    return [
+        *(sys.executable, "-c", EVALBUDGET, "gate", "--baseline", str(old), "--task", "numbers"),
+        *("--candidate", f"local-chat-completions:{chat}", "--margin", "0.05", "--include_path", str(tasks)),
+        *("--apply_chat_template", "--output_path", str(out), "--log_samples", *more),
+    ]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "EVALBUDGET_DISABLE_PLUGINS": "inspect", "COLUMNS": "80"}
+
+
+def test_killed_it_goes_on_and_nothing_is_paid_for_twice(server: Server, old: Path, tmp_path: Path) -> None:
+    server.answer, server.latency = skilled, 0.05
+    tasks, out = write_task(tmp_path / "tasks", n=N), tmp_path / "out"
+    run = command(server, old, tasks, out, "--json", str(tmp_path / "verdict.json"))
+    process = subprocess.Popen(run, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while len([s for s in server.served if s.status == 200]) < 6 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait(60)
+    before = Counter(s.prompt for s in server.served if s.status == 200)
+    done = warm.run(run, host="lm-eval", env=environment())
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.startswith("Worse: new is worse than baseline ")
+    told = json.loads((tmp_path / "verdict.json").read_text())
+    assert told["exit_code"] == 1
+    after = Counter(s.prompt for s in server.served if s.status == 200)
+    twice = [prompt for prompt, times in after.items() if times > 1]
+    assert len(twice) <= 2, twice  # under way when it was killed
+    assert set(before) <= set(after)
+
+
+def test_a_dry_run_asks_nobody(server: Server, old: Path, tmp_path: Path) -> None:
+    tasks = write_task(tmp_path / "tasks", n=N)
+    done = warm.run(
+        command(server, old, tasks, tmp_path / "out", "--budget", "30", "--dry_run"),
+        host="lm-eval",
+        env=environment(),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "At most   30 scores" in done.stdout
+    assert not server.served
+
+
+def test_bad_input_ends_with_2(old: Path, tmp_path: Path) -> None:
+    tasks = write_task(tmp_path / "tasks", n=N)
+    base = [sys.executable, "-c", EVALBUDGET, "lm-eval", "gate", "--tasks", "numbers"]
+    base += ["--include_path", str(tasks)]
+    for more, told in (
+        (["--margin", "0.1", "--model", KIND], "a gate needs what the candidate is compared with"),
+        (["--margin", "0.1", "--baseline", str(old)], "no model is named"),
+        (
+            ["--margin", "0.1", "--baseline", str(old), "--model", KIND, "--arm", "a=b"],
+            "for races of several",
+        ),
+    ):
+        done = warm.run([*base, *more], host="lm-eval", env=environment())
+        assert done.returncode == 2, done.stderr
+        assert told in done.stderr
