@@ -61,7 +61,9 @@ def test_verdicts(new: Any, verdict: Verdict | None, code: int, begins: str) -> 
     assert str(found).startswith(begins)
     told = json.loads(found.to_json())
     assert (told["exit_code"], told["items"]) == (code, new.size)
-    assert told["anytime_lower"] <= told["difference"] <= told["anytime_upper"]
+    assert told["lower"] <= told["difference"] <= told["upper"]
+    assert told["anytime"] is False
+    assert "Fixed-n: holds for logs as they are" in str(found)
     (case,) = ElementTree.fromstring(as_junit(found)).iter("testcase")
     assert (case.find("failure") is not None) == (verdict is Verdict.WORSE)
     assert (case.find("skipped") is not None) == (verdict is None)
@@ -103,6 +105,24 @@ def test_repeats_count_by_their_mean() -> None:
     table = np.zeros((1, 3, 1, 2))
     table[0, :, 0] = [[0.0, 1.0], [1.0, np.nan], [np.nan, np.nan]]
     assert baseline(table).scores == {"q0": 0.5, "q1": 1.0}
+
+
+def test_a_verdict_on_logs_does_not_depend_on_their_order() -> None:
+    rng = np.random.default_rng(3)
+    old, new = rng.integers(0, 2, 200).astype(float), rng.integers(0, 2, 200).astype(float)
+    found = gate(baseline(old), recorded(new), margin=0.1)
+    low, high = found.evidence.interval
+    turned = gate(baseline(old[::-1]), recorded(new[::-1]), margin=0.1)
+    assert turned.evidence.difference == pytest.approx(found.evidence.difference)
+    assert turned.evidence.interval == pytest.approx((low, high), abs=0.02)
+
+
+def test_every_gate_has_an_order_of_its_own_unless_a_seed_is_chosen(tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text("item,score\na,1\n")
+    config = GateConfig.of(baseline=str(tmp_path / "old.csv"), margin=0.1)
+    assert config.in_order_of("x").seed == config.in_order_of("x").seed != config.in_order_of("y").seed
+    chosen = GateConfig.of(baseline=str(tmp_path / "old.csv"), margin=0.1, seed=0)
+    assert chosen.in_order_of("x").seed == 0
 
 
 def test_clusters_come_from_the_baseline() -> None:
@@ -206,6 +226,7 @@ BOTH = ("--baseline", "old.csv", "--candidate", "same.csv", *MARGIN)
         (["--baseline", "old.csv"], "--candidate is missing"),
         (["--baseline", "old.csv", "--candidate", "same.csv"], "a gate needs --margin"),
         (["--baseline", "old.csv", "--candidate", "same.csv", "--margin", "0"], "--margin 0: give what"),
+        ([*BOTH, "--sampler-seed", "5"], "--sampler-seed is for"),
         (
             [*BOTH, "--budget", "5"],
             "--budget is for",

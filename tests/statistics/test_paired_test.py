@@ -12,7 +12,7 @@ from tests.claims import binomial_claim, pinned, replications
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._clustered_mean import clustered_mean
-from evalbudget.statistics._paired_test import PairedDraws
+from evalbudget.statistics._paired_test import PairedDraws, UnorderedPairs
 
 
 def by_loops(
@@ -134,6 +134,26 @@ def test_nothing_read_says_nothing_and_everything_read_says_all() -> None:
     everything = draws([0.5, math.nan, -1.0], pool=3)
     assert everything.interval(0.05) == (-0.25, -0.25)
     assert everything.items == 2
+
+
+def test_pairs_without_an_order_depend_on_none_and_are_fair() -> None:
+    total = np.array([-1.0, 0.0, 1.0, 0.0, -0.5, 0.5])
+    ones = np.ones(6, dtype=np.int64)
+    found = UnorderedPairs(total, ones, 0.1).log_capital(-0.1)
+    rng = np.random.default_rng(0)
+    by_hand = []
+    for _ in range(32):
+        order = rng.permutation(6)
+        by_hand.append(math.exp(draws(total[order].tolist()).log_capital(-0.1)[-1]))
+    assert np.exp(found) == pytest.approx([np.mean(by_hand)])
+    assert UnorderedPairs(np.zeros(0), ones[:0], 0.1).evidence(0.0) == 0.0
+    values, share = (-1.0, 0.0, 1.0), (0.3, 0.5, 0.2)
+    mean = sum(v * p for v, p in zip(values, share, strict=True))
+    average = 0.0
+    for drawn in itertools.product(range(3), repeat=4):
+        some = UnorderedPairs(np.array([values[i] for i in drawn]), ones[:4], 0.1)
+        average += math.prod(share[i] for i in drawn) * math.exp(some.log_capital(mean)[0])
+    assert average == pytest.approx(1.0)
 
 
 def test_items_needed_are_about_what_it_takes() -> None:

@@ -13,7 +13,9 @@ from evalbudget.cli._output import check_target, write_text
 from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import BASELINE, FLAGS
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.flags import PRICES, RISK, SAMPLER_SEED
 from evalbudget.hooks._plugins import plugins
+from evalbudget.races.flags import BATCH, BUDGET
 
 EXAMPLES = """\b
 Examples:
@@ -61,8 +63,8 @@ def gate(
 ) -> None:
     """Say whether a candidate got worse than a baseline, by a margin that matters.
 
-    "Not worse" and "worse" are wrong with a probability of at most 5% each, however often you look, so that
-    the gate may run on every push.
+    "Not worse" and "worse" are wrong with a probability of at most 5% each. A candidate that is a model is
+    evaluated until one of them is proved, however often one looks.
     """
     if given["baseline"] is None:
         raise InvalidInputError(f"{BASELINE.option} is missing: give a log, for example --baseline main.eval")
@@ -95,10 +97,10 @@ def _of_logs(candidate: str, task: str | None, given: dict[str, Any]) -> int:
     from evalbudget.comparisons import GateConfig
     from evalbudget.comparisons import gate as judged
 
-    for name in ("budget", "prices", "risk", "batch"):
-        if given[name] is not None:
+    for flag in (BUDGET, PRICES, RISK, BATCH, SAMPLER_SEED):
+        if given[flag.name] is not None:
             raise InvalidInputError(
-                f"--{name} is for a candidate that is a model, and {candidate} is a log, which costs "
+                f"{flag.option} is for a candidate that is a model, and {candidate} is a log, which costs "
                 "nothing; drop it"
             )
     outputs = {name: given.pop(name) for name in ("json_path", "markdown_path", "junit_path")}
@@ -111,7 +113,6 @@ def _of_logs(candidate: str, task: str | None, given: dict[str, Any]) -> int:
         score=config.score,
         score_range=config.bounds,
         these_items=bool(config.options.get("these_items")),
-        seed=config.seed,
         cluster=config.cluster,
     )
     return show_gate(found, **outputs)

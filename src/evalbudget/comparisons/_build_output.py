@@ -15,7 +15,7 @@ def as_markdown(gate: Gate) -> str:
     low, high = gate.evidence.interval
     rows = [
         ("difference", f"{gate.evidence.difference:+.4g}"),
-        ("interval, whenever you look", f"{low:+.4g} to {high:+.4g}"),
+        ("interval", f"{low:+.4g} to {high:+.4g}"),
         ("margin", f"{gate.margin:g}"),
         ("items compared", f"{gate.evidence.items:,} of {gate.n_items:,}"),
     ]

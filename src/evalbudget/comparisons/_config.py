@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,6 +26,8 @@ class GateConfig(RaceConfig):
         sampler: :class:`~evalbudget.comparisons.GateSampler`.
         baseline: log, or table of scores.
         cluster: field of items that says which belong together.
+        seed_chosen: the user chose the seed of the order of items. Otherwise every gate has an order of its
+            own: with one for all, a baseline that was unlucky on its first items would mislead every gate.
 
     Raises:
         InvalidInputError: no baseline or no margin, a baseline that does not exist; see also RaceConfig.
@@ -33,6 +36,7 @@ class GateConfig(RaceConfig):
     sampler: str = SAMPLER
     baseline: str = ""
     cluster: str | None = None
+    seed_chosen: bool = False
 
     def __post_init__(self) -> None:
         if not self.baseline:
@@ -70,7 +74,19 @@ class GateConfig(RaceConfig):
         if level is not None:
             typed["delta"] = 1.0 - check_level(float(level))
         typed["these_items"] = typed.get("these_items") or None
+        typed["seed_chosen"] = typed.get("seed") is not None
         return super().of(**typed)
+
+    def in_order_of(self, gate: str) -> GateConfig:
+        """The same with an order of items of its own, unless the user chose a seed.
+
+        Args:
+            gate: what no other gate is called, and this one is again when it goes on after a kill.
+        """
+        if self.seed_chosen:
+            return self
+        digest = hashlib.sha256(gate.encode()).digest()
+        return replace(self, seed=int.from_bytes(digest[:4], "big"))
 
     def read_baseline(self, series: Sequence[str] = ()) -> Baseline:
         """The baseline's scores.

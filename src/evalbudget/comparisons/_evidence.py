@@ -11,7 +11,7 @@ import numpy as np
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics._bounds import FloatArray, IntArray
-from evalbudget.statistics._paired_test import PairedDraws
+from evalbudget.statistics._paired_test import PairedDraws, UnorderedPairs
 
 
 class Verdict(StrEnum):
@@ -40,7 +40,7 @@ def check_margin(margin: float, bounds: tuple[float, float]) -> float:
 
 @dataclass(frozen=True)
 class GateEvidence:
-    """Differences of one candidate from the baseline, whenever one looks.
+    """Differences of one candidate from the baseline.
 
     Attributes:
         draws: on the scale on which scores span [0, 1].
@@ -65,6 +65,7 @@ class GateEvidence:
         largest: int,
         pool: int | None,
         span: float,
+        unordered: bool = False,
     ) -> GateEvidence:
         """From differences in the order drawn.
 
@@ -77,15 +78,17 @@ class GateEvidence:
             largest: items of the largest cluster of all.
             pool: items, where the claim is about these only; clusters play no part then.
             span: range of the scores.
+            unordered: all were there before the first was looked at.
         """
+        kind = UnorderedPairs if unordered else PairedDraws
         known = ~np.isnan(difference)
         failed = int((~known).sum())
         if pool is not None:
             one = np.ones(difference.size, dtype=np.int64)
-            return cls(PairedDraws(difference, one, margin / span, pool=pool), alpha, span, failed)
+            return cls(kind(difference, one, margin / span, pool=pool), alpha, span, failed)
         change = np.flatnonzero(np.diff(cluster[known], prepend=-1))
         return cls(
-            PairedDraws(
+            kind(
                 np.add.reduceat(difference[known], change) if change.size else np.zeros(0),
                 np.diff(change, append=int(known.sum())).astype(np.int64),
                 margin / span,
@@ -112,6 +115,11 @@ class GateEvidence:
     def _first(log: FloatArray, aim: float) -> float:
         reached = np.flatnonzero(log >= aim)
         return float(reached[0]) if reached.size else math.inf
+
+    @property
+    def is_anytime(self) -> bool:
+        """Whether it may be looked at whenever one likes; otherwise once."""
+        return not isinstance(self.draws, UnorderedPairs)
 
     @property
     def difference(self) -> float:

@@ -108,7 +108,9 @@ class Gate:
             random = "which items were read; the claim is about these items as scored once each"
         else:
             random = f"{'clusters of items' if self.cluster else 'items'} and repeats"
-        return f"Random: {random}. Holds whenever you look; each end of the interval {self._confidence}."
+        fixed = "Fixed-n: holds for logs as they are"
+        when = "Holds whenever you look" if self.evidence.is_anytime else fixed
+        return f"Random: {random}. {when}; each end of the interval {self._confidence}."
 
     @property
     def _cost(self) -> str:
@@ -141,8 +143,9 @@ class Gate:
                 "margin": self.margin,
                 "alpha": self.evidence.alpha,
                 "difference": self.evidence.difference,
-                "anytime_lower": low,
-                "anytime_upper": high,
+                "lower": low,
+                "upper": high,
+                "anytime": self.evidence.is_anytime,
                 "items": self.evidence.items,
                 "failed": self.evidence.failed,
                 "items_available": self.n_items,
@@ -176,13 +179,13 @@ def gate(
     score: str | None = None,
     score_range: tuple[float, float] = (0.0, 1.0),
     these_items: bool = False,
-    seed: int = 0,
     cluster: str | None = None,
 ) -> Gate:
     """The verdict on a candidate whose scores are there.
 
-    The evidence is the one that :class:`~evalbudget.comparisons.GateSampler` would have gathered, with items
-    in a random order.
+    The evidence is the mean of what :class:`~evalbudget.comparisons.GateSampler` would have gathered in
+    several orders of the items, so that it depends on none. It may be looked at once: do not extend a log
+    because it was undecided.
 
     Args:
         baseline: its scores.
@@ -192,7 +195,6 @@ def gate(
         score: of the candidate, by which it is compared; None for the only one, or the panel's.
         score_range: smallest and largest possible score.
         these_items: see Gate.
-        seed: of the order.
         cluster: by what items are clustered, if ``baseline`` has clusters.
 
     Raises:
@@ -206,9 +208,7 @@ def gate(
     other.check_range(score_range)
     low, high = score_range
     code = baseline.codes(items) if cluster is not None and not these_items else np.arange(len(items))
-    order = np.random.default_rng(seed).permutation(len(items))
-    place = np.random.default_rng([seed, 1]).permutation(int(code.max()) + 1)
-    order = order[np.argsort(place[code[order]], kind="stable")]
+    order = np.argsort(code, kind="stable")
     difference = np.array([other.scores[item] - baseline.scores[item] for item in items])
     evidence = GateEvidence.of(
         difference[order] / (high - low),
@@ -218,6 +218,7 @@ def gate(
         largest=int(np.bincount(code).max()),
         pool=len(items) if these_items else None,
         span=high - low,
+        unordered=True,
     )
     return Gate(
         *(baseline.name, other.name, baseline.score, margin, evidence, len(items)),

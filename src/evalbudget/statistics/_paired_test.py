@@ -24,6 +24,10 @@ Stakes. Whoever asks with a margin m wants to tell 0 from -m, so the gaps to det
 on with :math:`\lambda = g / (v + g^2)`, v being the variance of z so far. The mixture has m, 2m and 4m and
 the gap that earlier clusters show, so that a gap of any size is found in the end.
 
+Where all pairs are there already, none comes first: :class:`UnorderedPairs` takes the mean of the capitals
+that several random orders end with, which has a mean of at most 1 as well, and reaches 1/a with a
+probability of at most a (Markov). It may be looked at once.
+
 References:
     Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, JRSS-B 86,
     Sections 4 and 5. Ramdas, Grunwald, Vovk & Shafer (2023), Game-theoretic statistics and safe anytime-valid
@@ -53,6 +57,10 @@ _MOST = 0.9
 _SCANNED = 48
 """Candidates looked at before an end of an interval is narrowed down."""
 _HALVINGS = 12
+
+
+_ORDERS = 32
+"""Over which the evidence of pairs that are all there is averaged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,3 +208,30 @@ class PairedDraws:
             probe = 0.5 * (low + high)
             low, high = (probe, high) if rejected(probe) else (low, probe)
         return low
+
+
+@dataclass(frozen=True, eq=False)
+class UnorderedPairs(PairedDraws):
+    """Differences that were all there before the first was looked at.
+
+    Attributes:
+        seed: of the orders that are averaged over.
+    """
+
+    seed: int = 0
+
+    @cached_property
+    def _in_order(self) -> list[PairedDraws]:
+        rng = np.random.default_rng(self.seed)
+        orders = [rng.permutation(self.total.size) for _ in range(_ORDERS)]
+        return [
+            PairedDraws(self.total[order], self.size[order], self.margin, self.largest, self.pool)
+            for order in orders
+        ]
+
+    def log_capital(self, bound: float, *, at_least: bool = False) -> FloatArray:
+        """Log of the mean capital after all clusters, shape (1,); (0,) without any."""
+        if not self.total.size:
+            return np.zeros(0)
+        ends = [each.log_capital(bound, at_least=at_least)[-1] for each in self._in_order]
+        return np.array([np.logaddexp.reduce(ends) - np.log(len(ends))])

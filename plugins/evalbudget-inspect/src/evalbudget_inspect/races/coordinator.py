@@ -246,6 +246,7 @@ class Coordinator:
             )
         categories = None
         if isinstance(config, GateConfig):
+            config = config.in_order_of(spec.eval_set_id or spec.run_id)
             baseline = await read_baseline(config, self.group.series, spec, items)
             items, categories = baseline.items, baseline.categories
             absent[baseline.identity] = Finished(baseline.known, Note())

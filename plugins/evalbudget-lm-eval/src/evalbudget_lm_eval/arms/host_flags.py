@@ -36,6 +36,13 @@ _SEEDS = ("random_seed", "numpy_random_seed", "torch_random_seed", "fewshot_rand
 """Options of ``simple_evaluate``: those that its config names alike, and those that it keeps together."""
 
 
+_NO_MODEL = {
+    False: "settings race on a model, and none is named; add --model and --model_args, or models as arms: "
+    "--arm NAME=MODEL:ARGS",
+    True: "no model is named, and a gate judges one; add --model and --model_args",
+}
+
+
 @dataclass(frozen=True)
 class HostFlags:
     """What the host's flags say.
@@ -72,7 +79,9 @@ def read_flags(
     """
     setup_logging()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # as the host's own command
-    namespace, one = _parse(args, own_model=one_model or (bool(settings) and not arms))
+    namespace, one = _parse(
+        args, own_model=one_model or (bool(settings) and not arms), told=_NO_MODEL[one_model]
+    )
     arms = every_pair(arms if one is None else [one], settings, named=one is None)
     try:
         config = EvaluatorConfig.from_cli(namespace)
@@ -102,16 +111,13 @@ def read_flags(
     )
 
 
-def _parse(args: Sequence[str], *, own_model: bool) -> tuple[argparse.Namespace, Arm | None]:
+def _parse(args: Sequence[str], *, own_model: bool, told: str) -> tuple[argparse.Namespace, Arm | None]:
     """The flags, and the model that they name, where there may be one."""
     namespace: argparse.Namespace = HarnessCLI()._parser.parse_args(["run", *args])
     one = None
     if own_model:
         if not namespace.model:
-            raise InvalidInputError(
-                "no model is named; add --model and --model_args (in races also models as arms: --arm "
-                "NAME=MODEL:ARGS)"
-            )
+            raise InvalidInputError(told)
         one = Arm(str(namespace.model), str(namespace.model), dict(namespace.model_args or {}))
         namespace.model, namespace.model_args = None, {}
     for name in _OF_ONE_MODEL:

@@ -197,15 +197,18 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     record = Record.open(_journal(order, name), RACE, {"task": name, **settings_of(order.host)})
     stable: Stable | None = None
     money: RaceMoney | None = None
+    config = order.config
     try:
         check_known(order.arms, record)
+        if isinstance(config, GateConfig):
+            config = config.in_order_of(record.of(order.arms[0].name).begin_gate())
         money = RaceMoney.of(order.config, order.arms, list(compared.tasks.values()), record)
         predictor, notes = None, []
         if order.config.history is not None:
             predictor, note = earlier_scores(order.config, items, compared.tasks, metric, record.path)
             notes.append(note)
         race = RacePurchase(
-            order.config,
+            config,
             [*beside, *(arm.name for arm in order.arms)],
             items,
             widths=[len(items)] * (len(beside) + len(order.arms)),
@@ -237,8 +240,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             )
         board = leaderboard_of(race, notes=notes, bill=None if money is None else money.bill)
         verdict = None
-        if isinstance(order.config, GateConfig):
-            verdict = gate_of(race, order.config, metric, None if money is None else money.bill)
+        if isinstance(config, GateConfig):
+            verdict = gate_of(race, config, metric, None if money is None else money.bill)
         results = results_of(stable, race, board, metrics, verdict)
         write_results(stable, results, log_samples=bool(order.host.get("log_samples", True)))
         loads = {entrant.arm.name: entrant.loads for entrant in stable.entrants}

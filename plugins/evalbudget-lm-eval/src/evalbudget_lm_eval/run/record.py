@@ -3,6 +3,7 @@ r"""The record of a run or a race: one file with everything that was paid for, w
 ::
 
     {"evalbudget": "lm-eval run", "format": 1, "version": "0.1.0", "settings": {...}, "sampler": {...}}
+    {"order": "09af..."}                                   what a gate's order of documents goes by
     {"opened": {...}, "model": {...}}                      when a model was first loaded (races)
     {"asked": [["gsm8k", 7, 0, 1], ...], "at_once": 8}     before calls side by side: cells, calls of each
     {"of": ["gsm8k", 7, 0], "request": 0, "said": "42"}    as soon as the model says it
@@ -27,6 +28,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,6 +109,7 @@ class Kept:
         said: what it said to cells that are not scored yet.
         at_once: how many of those asked last may be under way at the same time.
         unanswered: calls that may be billed, and brought no answer.
+        order: what a gate's order of items goes by; empty where there is none.
     """
 
     def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
@@ -117,12 +120,19 @@ class Kept:
         self.said: dict[Asked, Said] = {}
         self.at_once = 0
         self.unanswered = 0
+        self.order = ""
         self._asked: dict[Asked, int] = {}
         self._judging: Counter[tuple[Asked, str]] = Counter()
 
     def open(self, model: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         """Note which model it is, and what the host says of its run."""
         self._note({"opened": cleaned(facts), "model": model})
+
+    def begin_gate(self) -> str:
+        """What the order of items goes by: its own of every gate, and the same when it goes on."""
+        if not self.order:
+            self._note({"order": secrets.token_hex(8)})
+        return self.order
 
     def ask(self, calls: Mapping[Asked, int], at_once: int) -> None:
         """Note which cells a round is about to ask, and how many calls each takes."""
@@ -181,7 +191,9 @@ class Kept:
 
     def take(self, entry: dict[str, Any]) -> None:
         """Take in a line: of an earlier run, or of this one as it is written."""
-        if "opened" in entry:
+        if "order" in entry:
+            self.order = str(entry["order"])
+        elif "opened" in entry:
             self.model, self.opened = entry["model"], entry["opened"]
         elif "asked" in entry:
             self._asked = {Asked(*cell): int(n) for *cell, n in entry["asked"]}
