@@ -36,7 +36,7 @@ FACES = (
 
 MODULES = (
     *("budget", "design", "errors", "estimate", "flags", "journal", "outage"),
-    *("sampler", "scale", "scorer", "tables"),
+    *("sampler", "scale", "scorer", "tables", "until"),
     *("comparisons.flags", "audits.flags", "judges.flags", "races.flags", "repeats.flags", "cli.flags"),
 )
 """Single files that are public too; all others begin with an underscore."""

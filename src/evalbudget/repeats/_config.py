@@ -11,8 +11,10 @@ from evalbudget.budget import Budget
 from evalbudget.design import Design
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.repeats.samplers import RepeatSampler
 from evalbudget.run._config import RunConfig
 from evalbudget.sampler import Allocation, Sampler
+from evalbudget.until import Until, parse_until
 
 if TYPE_CHECKING:
     from evalbudget.repeats.estimates import Estimator
@@ -37,6 +39,7 @@ class RepeatConfig(RunConfig):
     Attributes:
         estimators: names of further ones, whose rows are wanted.
         scorer: of a plugin, in place of the task's own; its range is declared with it. None for the task's.
+        until: ``item±0.5`` to end once every item is known that well; None for when the budget is used up.
 
     Raises:
         UnknownNameError: no such sampler, scorer or estimator, or the sampler has no such option.
@@ -47,6 +50,7 @@ class RepeatConfig(RunConfig):
     sampler: str = DEFAULT_SAMPLER
     estimators: tuple[str, ...] = ()
     scorer: str | None = None
+    until: str | None = None
 
     def __post_init__(self) -> None:
         if self.budget is None:
@@ -55,6 +59,8 @@ class RepeatConfig(RunConfig):
             self.resolve_budget(1_000_000)
         self._check_money()
         self._check_options(plugins().sampler(self.sampler), _NOT_OPTIONS)
+        if self.until is not None:
+            self._check_until(parse_until(self.until))
         self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
         self._check_estimators()
 
@@ -73,6 +79,24 @@ class RepeatConfig(RunConfig):
                 raise InvalidInputError(
                     f"estimator {estimator.name!r} needs {_TOLD[missing.value].format(sampler=self.sampler)}"
                 )
+
+    def _check_until(self, until: Until) -> None:
+        if not until.of_items:
+            raise InvalidInputError(
+                f"--until {self.until}: repeats of the same items make every item known, as in --until "
+                "item±0.5, but not what items like them would score. evalbudget inspect race and evalbudget "
+                f"lm-eval race have --until {self.until}: one model or more, on as few items as that takes"
+            )
+        if self.score_range is None:
+            raise InvalidInputError(
+                f"--until {self.until} goes by intervals that hold whenever one looks, and they need the "
+                "smallest and the largest possible score; add for example --score-range 1..10"
+            )
+        if not issubclass(plugins().sampler(self.sampler), RepeatSampler):
+            raise InvalidInputError(
+                f"sampler {self.sampler!r} does not know when items are known (it is no RepeatSampler); use "
+                "--sampler auto, or drop --until"
+            )
 
     def _check_without_budget(self) -> None:
         raise BudgetError(
@@ -99,7 +123,10 @@ class RepeatConfig(RunConfig):
         """
         warmup = None if warmup is None else max(warmup, self.fixed_repeats)
         cls = plugins().sampler(self.sampler)
-        return self._construct(cls, design, {"warmup": warmup, "budget": budget})
+        sampler = self._construct(cls, design, {"warmup": warmup, "budget": budget})
+        if self.until is not None and isinstance(sampler, RepeatSampler) and self.score_range is not None:
+            sampler.stop_when_known(parse_until(self.until).half_width, self.score_range)
+        return sampler
 
     @cached_property
     def _trial(self) -> Sampler:

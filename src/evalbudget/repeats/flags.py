@@ -25,6 +25,11 @@ ESTIMATORS = Flag(
     "Further estimates of the benchmark, by name (evalbudget plugins lists them).",
     "NAME,...",
 )
+UNTIL = Flag(
+    "until",
+    "End before the budget is used up, once every item is known to half a point: item±0.5.",
+    "item±W",
+)
 SCORER = Flag(
     "scorer",
     "A plugin's scorer, in place of the task's own (evalbudget plugins lists them).",
@@ -44,6 +49,6 @@ SHARE = Flag(
 """Where hosts run several tasks and models by one command, each by itself."""
 
 FLAGS = (
-    *(BUDGET, PRICES, RISK, SAMPLER, SCORE, SCORE_RANGE, ESTIMATORS, SCORER, REPEAT),
+    *(BUDGET, UNTIL, PRICES, RISK, SAMPLER, SCORE, SCORE_RANGE, ESTIMATORS, SCORER, REPEAT),
     *(SAMPLER_SEED, SAMPLER_OPTION),
 )

@@ -16,6 +16,8 @@ from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.repeats.samplers._heap import UrgencyHeap
 from evalbudget.repeats.samplers._unbiased_weights import Shares
 from evalbudget.sampler import Eligible, Option, Sampler, SamplerOptions
+from evalbudget.statistics._anytime_betting import betting_intervals
+from evalbudget.statistics._bounds import Scale
 from evalbudget.statistics._costs import Costs, MeanCost
 from evalbudget.statistics._judge_effects import judge_effects
 
@@ -97,6 +99,7 @@ class RepeatSampler(Sampler):
         self._money: float | None = None  # that will be spent in all
         self._mean_cost = MeanCost()
         self._cost_held_out: dict[int, MeanCost] = {}  # of each item's held-out reading
+        self._goal: _Goal | None = None
         self._judge_of: JudgeOf | None = None
         self._held: list[tuple[int, int, int, int]] = []  # until gammahat is known: item, epoch, judge, score
         self._gamma: list[int] = []  # of each judge, in the units of the scores
@@ -150,6 +153,25 @@ class RepeatSampler(Sampler):
         super().weigh_costs(budget)
         self._costs = self._costs or Costs(self.design.n_items)
         self._money = budget
+
+    def stop_when_known(self, half_width: float, bounds: tuple[float, float]) -> None:
+        """Ask nothing more once every open item's mean is known to within ``half_width``.
+
+        It goes by betting sequences (:mod:`evalbudget.statistics._anytime_betting`), which may be looked at
+        at any moment, of all readings but the held-out ones, which steer nothing.
+
+        Args:
+            half_width: of the 95% interval of each item, in the units of the scores.
+            bounds: smallest and largest possible score.
+
+        Raises:
+            InvalidInputError: bounds are no range.
+            SamplerError: something was asked already.
+        """
+        if self.asked:
+            raise SamplerError(f"{self.name} was asked before it was told when to stop; say so first")
+        self.options["until"] = (half_width, *bounds)
+        self._goal = _Goal(half_width, bounds, self.design.n_items)
 
     def closes_as(self, cell: Cell) -> Cell:
         """The item, whoever failed on it."""
@@ -232,6 +254,9 @@ class RepeatSampler(Sampler):
     def _next(self, eligible: Eligible | None) -> Cell | None:
         self._check_raters()
         self._end_warmup()
+        if self._goal is not None and not self._warming and self._goal.is_reached(self._open):
+            self.stop_reason = f"every item is known to ± {self._goal.half_width:g}"
+            return None
         item = self._heap.peek(None if eligible is None else lambda item: eligible(self._cell(item)))
         if item is not None:
             return self._cell(item)
@@ -289,6 +314,8 @@ class RepeatSampler(Sampler):
         if self._shares is not None:
             self._shares.came_back(item, cell.epoch)
         if not self.holds_out(cell):
+            if self._goal is not None:
+                self._goal.learn(item, cell.epoch, value)
             units = _units(value)
             if self._gamma and self._frozen:
                 units -= self._gamma[cell.rater]
@@ -340,6 +367,8 @@ class RepeatSampler(Sampler):
         self._reconsider_warmup()
         item = cell.item
         self._open[item] = is_open
+        if self._goal is not None:
+            self._goal.reopen()
         self._n_open += 1 if is_open else -1
         if self._n[item] < self.warmup:
             self._cold += 1 if is_open else -1
@@ -400,3 +429,49 @@ class RepeatSampler(Sampler):
 
 def _units(value: float) -> int:
     return int(value * _ONE) if abs(value) < _HUGE else int(value) << _SHIFT
+
+
+class _Goal:
+    """Which items are known well enough, whatever the order in which readings come back.
+
+    Args:
+        half_width: to be reached by each item's interval.
+        bounds: smallest and largest possible score.
+        n_items: of the benchmark.
+    """
+
+    def __init__(self, half_width: float, bounds: tuple[float, float], n_items: int) -> None:
+        self.half_width = half_width
+        self._bounds = Scale(*bounds)
+        self._values: list[dict[int, float]] = [{} for _ in range(n_items)]  # by epoch
+        self._known = [False] * n_items
+        self._changed: set[int] = set()
+        self._first = 0  # items before it are known, or closed
+
+    def learn(self, item: int, epoch: int, value: float) -> None:
+        """Take a reading in."""
+        if not self._known[item]:
+            self._values[item][epoch] = value
+            self._changed.add(item)
+
+    def reopen(self) -> None:
+        """An item was closed, or opened again."""
+        self._first = 0
+
+    def is_reached(self, is_open: list[bool]) -> bool:
+        """Whether every open item is known; one that is stays so."""
+        if self._changed:
+            items = sorted(self._changed)
+            values = [[self._values[i][epoch] for epoch in sorted(self._values[i])] for i in items]
+            found = betting_intervals(
+                np.concatenate(values),
+                [len(each) for each in values],
+                bounds=(self._bounds.low, self._bounds.high),
+            )
+            for item, width in zip(items, found.width.tolist(), strict=True):
+                if width <= 2.0 * self.half_width:
+                    self._known[item], self._values[item] = True, {}
+            self._changed.clear()
+        while self._first < len(is_open) and (self._known[self._first] or not is_open[self._first]):
+            self._first += 1
+        return self._first == len(is_open)
