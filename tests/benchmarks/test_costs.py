@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import importlib
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from tests.benchmarks.quick import check_table, written
 
 from evalbudget import Cell, Design
 from evalbudget.repeats.samplers import Uniform
 
-ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = ["repeats", "bound", "races", "validity", "stopping"]
 
 
-@pytest.fixture(autouse=True)
-def importable() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
-        yield
-
-
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
-    costs = importlib.import_module("costs")
-    told = CliRunner().invoke(costs.main, ["all", "--quick", "--write-docs", "--docs", str(tmp_path)])
-    assert told.exit_code == 0, told.output
-    kept = json.loads((tmp_path / "results" / "costs.json").read_text())
+    kept, page, _ = written("costs", "all", docs=tmp_path)
     assert list(kept) == SECTIONS
-    page = (tmp_path / "costs.md").read_text()
     for section, entry in kept.items():
         assert f"`python benchmarks/costs.py {section} --quick --write-docs`" in page
-        assert all(" | ".join(row) in page for row in entry["rows"])
+        check_table(entry, page)
         assert entry["targets"]
     for section in ("repeats", "races"):
         (equal,) = (t for t in kept[section]["targets"] if "costs are equal" in t["text"])

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import importlib
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.benchmarks.quick import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES, RESULTS = ROOT / "docs" / "benchmarks", ROOT / "benchmarks" / "results"
-
-
-@pytest.fixture(autouse=True)
-def importable() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
-        yield
 
 
 def copied(folder: Path, name: str) -> Any:

@@ -4,38 +4,17 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def importable() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
-        yield
+from tests.benchmarks.quick import check_table, written
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
+def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
     """Data and page of a quick run."""
-    folder = tmp_path_factory.mktemp("papers")
-    main = importlib.import_module("papers").main
-    done = CliRunner().invoke(
-        main,
-        ["cyclicjudge", "pp-lucb", "--quick", "--write-docs", "--docs", str(folder)],
-        catch_exceptions=False,
-    )
-    assert done.exit_code == 0, done.output
-    kept = json.loads((folder / "results" / "papers.json").read_text(encoding="utf-8"))
-    return kept, (folder / "papers.md").read_text(encoding="utf-8")
+    return written("papers", "cyclicjudge", "pp-lucb", docs=tmp_path_factory.mktemp("papers"))[:2]
 
 
 def rows(section: dict[str, Any], title: str) -> list[dict[str, str]]:
@@ -44,22 +23,20 @@ def rows(section: dict[str, Any], title: str) -> list[dict[str, str]]:
     return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
 
 
-def test_every_table_of_both_sections_is_on_the_page(written: tuple[dict[str, Any], str]) -> None:
-    kept, page = written
+def test_every_table_of_both_sections_is_on_the_page(quick: tuple[dict[str, Any], str]) -> None:
+    kept, page = quick
     assert set(kept) == {"cyclicjudge", "pp-lucb"}
     for section in kept.values():
         for table in (section, *section["tables"]):
-            assert table["rows"]
-            assert all(len(row) == len(table["columns"]) for row in table["rows"])
-            assert "| " + " | ".join(table["rows"][0]) + " |" in page
+            check_table(table, page)
         assert [table["title"] for table in section["tables"]][-2:] == ["Claims", "Errata"]
         assert section["targets"]
 
 
 def test_cyclicjudge_gives_the_figures_that_follow_from_the_published_components(
-    written: tuple[dict[str, Any], str],
+    quick: tuple[dict[str, Any], str],
 ) -> None:
-    section = written[0]["cyclicjudge"]
+    section = quick[0]["cyclicjudge"]
     figure = {(row["model"], row["B"]): row["Eqs. 3-5: A / B / C"] for row in rows(section, "Figure 2")}
     assert figure["Qwen", "5"] == "7.04 / 6.75 / 4.38"
     assert figure["Llama", "5"] == "5.80 / 4.68 / 3.42"
@@ -80,8 +57,8 @@ def test_cyclicjudge_gives_the_figures_that_follow_from_the_published_components
     assert all(target["reached"] for target in section["targets"]), section["targets"]
 
 
-def test_pp_lucb_counts_the_published_costs_and_stops_far_later(written: tuple[dict[str, Any], str]) -> None:
-    section = written[0]["pp-lucb"]
+def test_pp_lucb_counts_the_published_costs_and_stops_far_later(quick: tuple[dict[str, Any], str]) -> None:
+    section = quick[0]["pp-lucb"]
     after = {row["allocator"]: row for row in rows(section, "After 500 pulls")}
     assert after["label all"]["cost"] == "10,500"
     assert after["judge only"]["cost"] == "500"

@@ -3,75 +3,41 @@
 from __future__ import annotations
 
 import importlib
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from tests.benchmarks.quick import check_table, save, written
 
 from evalbudget import Design, Reading
 from evalbudget.races.prediction import FactorModel
 from evalbudget.repeats.samplers import Auto
 from evalbudget.replay._contestant import contestants
 
-ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = ("robin-hood", "pulse")
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", autouse=True)
+def _recorded(data: Path) -> None:
     """Stand-ins for the recorded scores, in their layout."""
-    folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     factors = {"U": rng.normal(size=(120, 4)), "V": rng.normal(size=(400, 4))}
-    np.savez(folder / "leaderboard_factors.npz", allow_pickle=False, **factors)
+    np.savez(data / "leaderboard_factors.npz", allow_pickle=False, **factors)
     quality = rng.normal(3.0, 1.0, size=(3, 30, 1))
     judges = np.clip(np.rint(quality + rng.normal(size=(3, 30, 20))), 1, 5).astype(np.float32)
     judges[0, 0, 1:] = np.nan  # too few to draw from
-    names = {
-        "models": list("abc"),
-        "items": [str(i) for i in range(30)],
-        "raters": [str(j) for j in range(20)],
-    }
     human = np.clip(quality + rng.normal(size=(3, 30, 3)), 1, 5).astype(np.float32)
-    np.savez(
-        folder / "hanna_multijudge.npz",
-        allow_pickle=False,
-        scores=judges[:, :, :, None],
-        reference=human,
-        **names,
-    )
-    return folder
-
-
-@pytest.fixture(scope="module", autouse=True)
-def importable(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
-        patch.setenv("EVALBUDGET_DATA", str(recorded))
-        patch.setenv("EVALBUDGET_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(importlib.import_module("papers").main, arguments, catch_exceptions=False)
+    save(data, "hanna_multijudge", judges[:, :, :, None], reference=human)
 
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_section_runs_and_is_rendered(section: str, tmp_path: Path) -> None:
-    result = invoke(section, "--quick", "--write-docs", "--docs", str(tmp_path))
-    assert result.exit_code == 0
-    found = json.loads((tmp_path / "results" / "papers.json").read_text(encoding="utf-8"))[section]
-    page = (tmp_path / "papers.md").read_text(encoding="utf-8")
+    kept, page, _ = written("papers", section, docs=tmp_path)
+    found = kept[section]
     assert [table["title"] for table in found["tables"]][-2:] == ["Claims", "Errata"]
     for table in (found, *found["tables"]):
-        assert table["rows"]
-        for row in table["rows"]:
-            assert len(row) == len(table["columns"])
-            assert "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" in page
+        check_table(table, page)
 
 
 def test_all_sections_are_tested() -> None:

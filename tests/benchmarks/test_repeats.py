@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from tests.benchmarks.quick import invoke, save
 
 from evalbudget.repeats.backtest._replay import ReplayStage
 from evalbudget.replay._contestant import contestants
 from evalbudget.replay._workers import Job
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def importable() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
-        yield
-
-
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(importlib.import_module("repeats").main, arguments, catch_exceptions=False)
 
 
 def recorded(folder: Path) -> None:
@@ -35,8 +21,7 @@ def recorded(folder: Path) -> None:
     rng = np.random.default_rng(0)
     spread = rng.gamma(2.0, 0.5, size=(1, 30, 2, 1))
     scores = np.clip(np.rint(rng.normal(6.0, spread, size=(1, 30, 2, 8))), 1, 10).astype(np.float32)
-    names = {"models": ["m"], "items": [str(i) for i in range(30)], "raters": ["a", "b"]}
-    np.savez(folder / "judge_repeats.npz", allow_pickle=False, scores=scores, **names)
+    save(folder, "judge_repeats", scores)
 
 
 def recorded_stories(folder: Path) -> None:
@@ -44,10 +29,8 @@ def recorded_stories(folder: Path) -> None:
     rng = np.random.default_rng(1)
     scores = np.clip(rng.normal(3.0, 1.0, size=(3, 20, 8, 1)), 1, 5).astype(np.float32)
     scores[0, 3, 2] = np.nan
-    names = {"models": list("abc"), "items": [f"{i // 2}/{'XY'[i % 2]}" for i in range(20)]}
-    categories, raters = ["X", "Y"] * 10, [str(r) for r in range(8)]
-    file = folder / "hanna_multijudge.npz"
-    np.savez(file, allow_pickle=False, scores=scores, raters=raters, categories=categories, **names)
+    items = [f"{i // 2}/{'XY'[i % 2]}" for i in range(20)]
+    save(folder, "hanna_multijudge", scores, items=items, categories=["X", "Y"] * 10)
 
 
 @pytest.mark.parametrize("section", ["bias", "sequences", "coverage", "several-scores", "features", "speed"])
@@ -56,8 +39,7 @@ def test_a_section_runs(section: str, tmp_path: Path, monkeypatch: pytest.Monkey
     recorded_stories(tmp_path)
     monkeypatch.setenv("EVALBUDGET_DATA", str(tmp_path))
     out = tmp_path / "figures.json"
-    result = invoke(section, "--quick", "--json", str(out))
-    assert result.exit_code == 0
+    result = invoke("repeats", section, "--quick", "--json", str(out))
     found = json.loads(out.read_text(encoding="utf-8"))[section]["section"]
     assert found["tables"]
     for table in found["tables"]:
@@ -71,7 +53,7 @@ def test_the_page_shows_the_printed_figures(tmp_path: Path, monkeypatch: pytest.
     recorded(tmp_path)
     monkeypatch.setenv("EVALBUDGET_DATA", str(tmp_path))
     docs = tmp_path / "docs"
-    result = invoke("judges", "--quick", "--seeds", "3", "--write-docs", "--docs", str(docs))
+    result = invoke("repeats", "judges", "--quick", "--seeds", "3", "--write-docs", "--docs", str(docs))
     page = (docs / "repeats.md").read_text(encoding="utf-8")
     entry = json.loads((docs / "results" / "repeats.json").read_text(encoding="utf-8"))["judges"]
     assert entry["command"] == "python benchmarks/repeats.py judges --seeds 3 --quick --write-docs"
@@ -86,7 +68,7 @@ def test_the_page_shows_the_printed_figures(tmp_path: Path, monkeypatch: pytest.
 
 def test_writing_one_section_keeps_the_others(tmp_path: Path) -> None:
     for section in ("sequences", "bias"):
-        invoke(section, "--quick", "--seeds", "2", "--write-docs", "--docs", str(tmp_path))
+        invoke("repeats", section, "--quick", "--seeds", "2", "--write-docs", "--docs", str(tmp_path))
     written = json.loads((tmp_path / "results" / "repeats.json").read_text(encoding="utf-8"))
     assert list(written) == ["bias", "sequences"]
 
@@ -94,7 +76,8 @@ def test_writing_one_section_keeps_the_others(tmp_path: Path) -> None:
 def test_kept_replays_change_no_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(tmp_path)
     monkeypatch.setenv("EVALBUDGET_DATA", str(tmp_path))
-    outputs = [invoke("judges", "--quick", "--seeds", "2", "--replays", str(tmp_path)).stdout for _ in "ab"]
+    arguments = ("judges", "--quick", "--seeds", "2", "--replays", str(tmp_path))
+    outputs = [invoke("repeats", *arguments).stdout for _ in "ab"]
     assert outputs[0] == outputs[1]
     assert list(tmp_path.glob("judges-eb-bernstein-*.npy"))
 
@@ -103,7 +86,7 @@ def test_absent_data_are_said_and_leave_the_page_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVALBUDGET_DATA", str(tmp_path))
-    result = invoke("judges", "--write-docs", "--docs", str(tmp_path / "docs"))
+    result = invoke("repeats", "judges", "--write-docs", "--docs", str(tmp_path / "docs"))
     assert "not measured: judge_repeats.npz was not found; set EVALBUDGET_DATA" in result.stdout
     assert not (tmp_path / "docs").exists()
 

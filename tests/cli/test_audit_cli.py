@@ -14,24 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from tests.audits.store.audits import Told, audit
+from tests.cli.commands import refused, typed
 
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store._store_verdict import weigh
-from evalbudget.cli.main import cli
 
-
-def run(*arguments: str | Path, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(cli, ["audit", *map(str, arguments)], input=stdin)
-
-
-def refused(result: Result, *parts: str) -> None:
-    assert result.exit_code == 2, result.output
-    message = " ".join(result.stderr.split())
-    for part in parts:
-        assert part in message, message
-    assert "Traceback" not in message
+run = typed("audit")
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from tests.cli.commands import refused, typed
 
 from evalbudget.backtest import RecordedScores
-from evalbudget.cli.main import cli
+
+run = typed("backtest")
 
 
 @pytest.fixture
@@ -16,19 +17,6 @@ def file(small: RecordedScores, tmp_path: Path) -> Path:
     path = tmp_path / "scores.npz"
     small.save(path)
     return path
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["backtest", *map(str, arguments)])
-
-
-def refused(result: Result, *parts: str) -> None:
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    message = " ".join(result.stderr.split())
-    for part in parts:
-        assert part in message
-    assert "Traceback" not in message
 
 
 def test_prints_a_table(file: Path) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from tests.cli.commands import typed
 
 from evalbudget.backtest import RecordedScores
-from evalbudget.cli.main import cli
+
+invoke = typed("backtest", "races")
 
 
 @pytest.fixture
@@ -21,10 +22,6 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     names = tuple(f"m{i}" for i in range(5)), tuple(f"i{i}" for i in range(60)), ("exact",)
     RecordedScores(scores, *names).save(tmp_path / "models.npz")
     return tmp_path / "models.npz"
-
-
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(cli, ["backtest", "races", *map(str, arguments)])
 
 
 def test_a_racing_sampler_races(models: Path) -> None:

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from tests.cli.commands import refused, typed
 
 from evalbudget.backtest import RecordedScores, backtest_rotation
-from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.judges.schedules import Cyclic, Single
+
+run = typed("backtest", "judges")
 
 
 def panel(seed: int = 0, models: int = 2) -> RecordedScores:
@@ -34,10 +35,6 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["backtest", "judges", *map(str, arguments)])
-
-
 def test_rows_have_the_keys_and_order_asked_for(file: Path) -> None:
     rotations = ["all", "random", "cyclic", "priced", "single"]
     result = run(file, "--rotation", ",".join(rotations), "--budget", "2x,100", "--seeds", "5", "--json", "-")
@@ -50,17 +47,8 @@ def test_rows_have_the_keys_and_order_asked_for(file: Path) -> None:
 
 
 def test_table_and_prices(file: Path) -> None:
-    result = run(
-        file,
-        "--rotation",
-        "cyclic,priced",
-        "--model",
-        "m1",
-        "--judge-prices",
-        "a=1,b=2,c=5,d=30",
-        "--seeds",
-        "3",
-    )
+    options = ("--model", "m1", "--judge-prices", "a=1,b=2,c=5,d=30", "--seeds", "3")
+    result = run(file, "--rotation", "cyclic,priced", *options)
     assert result.exit_code == 0, result.output
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
     assert "1 models, 4 judges, 3 seeds" in " ".join(result.stdout.split())
@@ -120,10 +108,7 @@ def test_replays_without_an_interval_are_told() -> None:
     ],
 )
 def test_bad_options_exit_with_2(file: Path, arguments: list[str], message: str) -> None:
-    result = run(file, *arguments)
-    assert result.exit_code == 2, result.output
-    assert message in " ".join(result.stderr.split())
-    assert result.stdout == ""
+    refused(run(file, *arguments), message)
 
 
 def test_one_file_one_judge_mixed_scales(file: Path) -> None:

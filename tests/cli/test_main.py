@@ -3,16 +3,13 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
+from tests.cli.commands import typed
 
 from evalbudget import __version__
 from evalbudget.cli import main as cli_main
-from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 
-
-def run(*args: str):
-    return CliRunner().invoke(cli, list(args))
+run = typed()
 
 
 def test_version() -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from tests.cli.commands import refused, typed
 
 from evalbudget.backtest import RecordedScores
-from evalbudget.cli.main import cli
 from evalbudget.judges.schedules import Priced
+
+run = typed("plan")
 
 
 def save(path: Path, scores: np.ndarray, judges: tuple[str, ...] = ("gpt", "haiku", "mini")) -> Path:
@@ -35,19 +36,6 @@ def scores(models: int = 1, repeats: int = 3) -> np.ndarray:
 @pytest.fixture
 def pilot(tmp_path: Path) -> Path:
     return save(tmp_path / "pilot.npz", scores())
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["plan", *map(str, arguments)])
-
-
-def refused(result: Result, *parts: str) -> None:
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    message = " ".join(result.stderr.split())
-    for part in parts:
-        assert part in message, message
-    assert "Traceback" not in message
 
 
 def test_prints_components_and_a_plan_per_rotation(pilot: Path) -> None:

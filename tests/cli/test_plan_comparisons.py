@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from tests.claims import binomial_claim, pinned, replications
+from tests.cli.commands import typed
 
 from evalbudget.audits.backtest._plan import plan_audit
 from evalbudget.backtest import RecordedScores, backtest_race
-from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.races.backtest._plan import plan_race
 from evalbudget.replay._worlds import median_and_most, worlds
@@ -120,7 +119,7 @@ def test_an_audit_is_planned_with_everything_beside_it() -> None:
 
 
 def run(*arguments: Any) -> tuple[int, str]:
-    result = CliRunner().invoke(cli, ["plan", *map(str, arguments)])
+    result = typed("plan")(*arguments)
     return result.exit_code, " ".join((result.output + str(result.exception or "")).split())
 
 

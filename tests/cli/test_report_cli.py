@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from tests.cli.commands import refused, typed
 from tests.report.worlds import panel, recorded
 
 from evalbudget.backtest import RecordedScores
-from evalbudget.cli.main import cli
+
+run = typed("report")
 
 
 @pytest.fixture
@@ -18,19 +19,6 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "panel.npz"
     recorded(panel()).save(path)
     return path
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["report", *map(str, arguments)])
-
-
-def refused(result: Result, *parts: str) -> None:
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    message = " ".join(result.stderr.split())
-    for part in parts:
-        assert part in message, message
-    assert "Traceback" not in message
 
 
 def test_prints_every_section_and_nothing_else(file: Path) -> None:

@@ -12,9 +12,9 @@ from inspect_ai import Task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import get_model
-from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
-from inspect_ai.solver import TaskState
+from inspect_ai.scorer import Scorer, mean
 from inspect_ai.util import EarlyStopping
+from tests.host_inspect.worlds import scoring
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
@@ -25,33 +25,10 @@ from evalbudget_inspect.repeats.config import Config
 WARMUP = Config.of(budget=99).fixed_repeats
 
 
-@scorer(metrics=[mean()])
-def words() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value="quite good")
-
-    return score
-
-
-@scorer(metrics={"a": [mean()], "b": [mean()]})
-def two_values() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value={"a": 1, "b": 0})
-
-    return score
-
-
-@scorer(metrics=[mean()])
-def undeclared_values() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value={"a": 1})
-
-    return score
-
-
-@scorer(metrics={"*": [mean()]})
-def any_values() -> Scorer:
-    return two_values()
+words = scoring("words", lambda state: "quite good")
+undeclared_values = scoring("undeclared_values", lambda state: {"a": 1})
+two_values = scoring("two_values", lambda state: {"a": 1, "b": 0}, {"a": [mean()], "b": [mean()]})
+any_values = scoring("any_values", lambda state: {"a": 1, "b": 0}, {"*": [mean()]})
 
 
 @pytest.mark.parametrize(

@@ -6,26 +6,27 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
+from inspect_ai.model import get_model
+from inspect_ai.solver import Solver, TaskState, generate
+from tests.host_inspect.race_tasks import run as run_all
+from tests.host_inspect.worlds import solving
 
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.repeats.config import Config
 
 
-@solver
 def flaky(calls: Counter[str], *, first: int) -> Solver:
     """Fails the first so many attempts of every cell of the even items, and counts every attempt."""
     seen: Counter[tuple[str, int]] = Counter()
 
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
+    def attempt(state: TaskState) -> None:
         key = (str(state.sample_id), state.epoch)
         seen[key] += 1
         calls[key[0]] += 1
         if int(key[0].removeprefix("item-")) % 2 == 0 and seen[key] <= first:
             raise RuntimeError("not now")
-        return await generate(state)
 
-    return solve
+    return solving(attempt, generates=True)
 
 
 @pytest.mark.parametrize("max_samples", [1, 3, None, 500])
@@ -150,20 +151,9 @@ def test_scores_outside_the_declared_range_count_as_failed(
 
 
 def test_several_models_each_have_their_own_budget(make_task: Any, tmp_path: Any) -> None:
-    from inspect_ai import eval as host_eval
-    from inspect_ai.model import get_model
-
-    shared = budgeted(make_task(), budget=30)
     models = [get_model(f"simulated/{name}", memoize=False) for name in "abc"]
-    logs = host_eval(
-        shared,
-        model=models,
-        model_roles={"grader": get_model("simulated/judge", memoize=False)},
-        display="none",
-        log_dir=str(tmp_path),
-        log_realtime=False,
-        ctl_server=False,
-    )
+    roles = {"grader": get_model("simulated/judge", memoize=False)}
+    logs = run_all(budgeted(make_task(), budget=30), models, tmp_path, model_roles=roles)
     assert [log.eval.model for log in logs] == ["simulated/a", "simulated/b", "simulated/c"]
     for log in logs:
         assert log.status == "success"
@@ -187,13 +177,8 @@ def test_integer_ids_and_a_dataset_without_ids(make_task: Any, run: Any, cells: 
 def test_several_solvers_and_a_setup_of_the_tasks_own(make_task: Any, run: Any) -> None:
     seen: list[str] = []
 
-    @solver
     def note(what: str) -> Solver:
-        async def solve(state: TaskState, generate: Generate) -> TaskState:
-            seen.append(what)
-            return state
-
-        return solve
+        return solving(lambda state: seen.append(what))
 
     async def clean(state: TaskState) -> None:
         seen.append("cleanup")
@@ -211,22 +196,17 @@ def test_draining_a_task_ends_it(make_task: Any, run: Any, diagnostics: Any) -> 
 
     solved = 0
 
-    @solver
-    def drain() -> Solver:
-        async def solve(state: TaskState, generate: Generate) -> TaskState:
-            nonlocal solved
-            solved += 1
-            here = current_run()
-            if solved == 20 and here is not None:
-                running = get_eval_state(here.spec.eval_id)
-                assert running is not None
-                assert running.task_cancel is not None
-                running.task_cancel.cancel_task("drain")
-            return await generate(state)
+    def drain(state: TaskState) -> None:
+        nonlocal solved
+        solved += 1
+        here = current_run()
+        if solved == 20 and here is not None:
+            running = get_eval_state(here.spec.eval_id)
+            assert running is not None
+            assert running.task_cancel is not None
+            running.task_cancel.cancel_task("drain")
 
-        return solve
-
-    log = run(budgeted(make_task(solver=drain()), budget=200), max_samples=2)
+    log = run(budgeted(make_task(solver=solving(drain, generates=True)), budget=200), max_samples=2)
     assert solved <= 22
     ours = diagnostics(log)
     assert ours["stop_reason"] == "cancelled by the operator"

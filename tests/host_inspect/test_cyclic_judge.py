@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import Task, eval_retry
+from inspect_ai import Task
 from inspect_ai import score as host_score
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import Model, get_model
-from inspect_ai.scorer import Score, Scorer, Target, mean, model_graded_qa, scorer
-from inspect_ai.solver import TaskState, generate
+from inspect_ai.scorer import Scorer, mean, model_graded_qa
+from inspect_ai.solver import generate
+from tests.host_inspect.worlds import retried, scoring
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges.estimates import JudgeScores, judge_biases, panel_mean
@@ -87,22 +88,12 @@ def table(log: EvalLog, name: str = "cyclic_judge") -> JudgeScores:
     return JudgeScores.of(*zip(*rows, strict=True), value, judges=JUDGES)
 
 
-@scorer(metrics=[mean()])
-def constant(value: float, fail: bool = False) -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        if fail:
-            raise RuntimeError("this judge is ill")
-        return Score(value=value)
-
-    return score
+def constant(value: float) -> Scorer:
+    return scoring("constant", lambda state: value)()
 
 
-@scorer(metrics={"*": [mean()]})
 def two_values(value: float) -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value={"style": value, "facts": 2 * value})
-
-    return score
+    return scoring("two_values", lambda state: {"style": value, "facts": 2 * value}, {"*": [mean()]})()
 
 
 # a plain run
@@ -213,8 +204,7 @@ def test_a_retry_keeps_judges_and_counts(
     )
     failed = run(task_file.name, writer={"fail": 0.2}, fail_on_error=4, max_samples=1)
     assert failed.status == "error"
-    again = eval_retry(failed, display="none", log_realtime=False, ctl_server=False, fail_on_error=False)[0]
-    assert again.status == "success"
+    again = retried(failed)
     assert seats(failed).items() <= seats(again).items()
     told = metrics(again, "cyclic_judge")
     assert sum(told[f"calls_{name}"] for name in JUDGES) == len(seats(again))

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.hostile.damage import check_damage, refusal
+from tests.hostile.damage import always_the_same, check_damage, refusal
 
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host.attempt_notes import read_note
@@ -64,13 +64,7 @@ def test_a_log_after_any_damage(run: Any, make_task: Any, tmp_path: Path) -> Non
     where = [("header.json", ("results", *p)) for p in places(loaded["header.json"]["results"]) if p]
     where += [("summaries.json", (0, *p)) for p in places(loaded["summaries.json"][0]) if p]
 
-    @settings(
-        max_examples=120,
-        derandomize=True,
-        database=None,
-        deadline=5_000,
-        suppress_health_check=list(HealthCheck),
-    )
+    @always_the_same(120)
     @given(st.sampled_from(where), st.sampled_from(VALUES))
     def altered(at: tuple[str, Place], value: object) -> None:
         name, place = at

@@ -6,14 +6,14 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from inspect_ai import score as host_score
-from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.log import read_eval_log
+from tests.host_inspect.worlds import COMMAND, entry_of, told_by
 
 import warm
 from evalbudget.cli.main import cli
@@ -29,7 +29,6 @@ FILE = """\
   temperature: 1.5
   model_args: {mean: 6, sd: 0.1}
 """
-RUN = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_names_stay_as_they_were_typed() -> None:
 
 def command(line: str, *more: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     found = warm.run(
-        [sys.executable, "-c", RUN, *shlex.split(line), *more],
+        [*COMMAND, *shlex.split(line), *more],
         host="inspect",
         cwd=cwd,
         env={**os.environ, "INSPECT_DISPLAY": "plain", "COLUMNS": "120"},
@@ -68,34 +67,23 @@ def command(line: str, *more: str, cwd: Path) -> subprocess.CompletedProcess[str
     return found
 
 
-def told_by(log: EvalLog) -> dict[str, float]:
-    assert log.results is not None
-    return {name: m.value for s in log.results.scores for name, m in s.metrics.items()}
-
-
-def panel_of(log: EvalLog) -> dict[str, Any]:
-    assert log.results is not None
-    return next(s.metadata["evalbudget"]["panel"] for s in log.results.scores if s.metadata)
-
-
 def test_from_the_command_line_to_a_refused_plan(task_file: Path, tmp_path: Path) -> None:
     """Judges of a file on an unmodified task; the log judged again by others; a pilot without variation."""
     (tmp_path / "judges.yaml").write_text(FILE)
     ran = command(
-        "inspect eval my_task.py --model simulated/writer --budget 2x -T stories=8 --no-log-realtime "
+        "eval my_task.py --model simulated/writer --budget 2x -T stories=8 --no-log-realtime "
         "--judges judges.yaml --judge-prices cold=1,warm=3",
         cwd=tmp_path,
     )
     assert '"name": "cold"' in ran.stderr  # inspect is given the judges themselves: the file may change
     file = next((tmp_path / "logs").glob("*.eval"))
     log = read_eval_log(str(file))
-    per_judge = panel_of(log)["per_judge"]
+    per_judge = entry_of(log, "panel")["panel"]["per_judge"]
     assert [(per_judge[name]["calls"], per_judge[name]["price"]) for name in ("cold", "warm")] == [
         (8, 8),
         (8, 24),
     ]
-    told = told_by(log)
-    assert "bias_cold" in told
+    assert "bias_cold" in told_by(log)
     seen = {
         (event.model, event.config.temperature)
         for sample in log.samples or []
@@ -103,9 +91,7 @@ def test_from_the_command_line_to_a_refused_plan(task_file: Path, tmp_path: Path
         if event.event == "model" and event.role == "grader"
     }
     assert seen == {("simulated/a", 0), ("simulated/a", 1.5)}
-    assert log.results is not None
-    ours = (log.results.scores[0].metadata or {})["evalbudget"]
-    assert ours["judge_models"]["warm"]["temperature"] == 1.5
+    assert entry_of(log, "judge_models")["judge_models"]["warm"]["temperature"] == 1.5
 
     grades = {"bernoulli": True, "template": "GRADE: {grade}"}
     judges = [
@@ -113,14 +99,14 @@ def test_from_the_command_line_to_a_refused_plan(task_file: Path, tmp_path: Path
         for name, mean in (("strict", 0.3), ("kind", 0.8))
     ]
     command(
-        "inspect score --scorer evalbudget_inspect/cyclic_judge -S rotation=all "
+        "score --scorer evalbudget_inspect/cyclic_judge -S rotation=all "
         "-S 'template=Well, is {answer} good? {instructions}' "
         "--action overwrite --output-file again.eval --stream 3",
         *("-S", f"judges={json.dumps(judges)}", str(file)),
         cwd=tmp_path,
     )
     again = read_eval_log(str(tmp_path / "again.eval"))
-    panel = panel_of(again)
+    panel = entry_of(again, "panel")["panel"]
     assert {name: entry["calls"] for name, entry in panel["per_judge"].items()} == {"strict": 16, "kind": 16}
     assert panel["counts"] == {"judges": 2, "items": 8, "readings": 32}
     assert "Well, is" in str((again.samples or [])[0].scores)

@@ -7,27 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import eval_retry
 from inspect_ai.model import get_model
-from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.solver import Solver, TaskState
+from tests.host_inspect.worlds import retried, solving
 
 from evalbudget_inspect import budgeted
 
 
-@solver
 def once_in_a_while(failing: set[tuple[str, int]], ran: Counter[str]) -> Solver:
     """Generates, leaves something in store and metadata, and fails in the given cells."""
 
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
+    def attempt(state: TaskState) -> None:
         item = str(state.sample_id)
         ran[item] += 1
         if (item, state.epoch) in failing:
             raise RuntimeError("no answer")
         state.store.set("draft", f"{item} of epoch {state.epoch}")
         state.metadata["draft"] = state.epoch
-        return await generate(state)
 
-    return solve
+    return solving(attempt, generates=True)
 
 
 @pytest.mark.parametrize("max_samples", [1, 3, None])
@@ -87,15 +85,7 @@ def test_a_retry_does_not_generate_again(
     assert failed.status == "error"
     assert calls(failed, "simulated/writer") == 6
     answered = {str(s.id) for s in failed.samples if s.error is None}
-    again = eval_retry(
-        failed,
-        display="none",
-        log_realtime=False,
-        ctl_server=False,
-        fail_on_error=False,
-        max_samples=max_samples,
-    )[0]
-    assert again.status == "success"
+    again = retried(failed, max_samples=max_samples)
     new = [s for s in again.samples if s.uuid not in {old.uuid for old in failed.samples}]
     generated = [s for s in new if "simulated/writer" in s.model_usage]
     assert answered

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import numpy as np
 import pytest
-from inspect_ai import Task, eval_retry
+from inspect_ai import Task
 from inspect_ai import score as host_score
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog
@@ -28,6 +28,7 @@ from inspect_ai.scorer import (
     scorer,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
+from tests.host_inspect.worlds import retried, scoring
 
 from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
@@ -67,12 +68,7 @@ def task(items: int = 12, *, rate: Scorer | list[Scorer] | None = None, **metada
     )
 
 
-@scorer(metrics=[mean()])
-def length() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value=len(state.output.completion))
-
-    return score
+length = scoring("length", lambda state: len(state.output.completion))
 
 
 @scorer(metrics=[mean()])
@@ -252,10 +248,7 @@ def test_an_adaptive_run_with_judges_can_be_retried(task_file: Path, run: Any, d
         max_samples=1,
     )
     assert failed.status == "error"
-    again = eval_retry(
-        failed, display="none", log_realtime=False, ctl_server=False, fail_on_error=False, max_samples=1
-    )[0]
-    assert again.status == "success"
+    again = retried(failed, max_samples=1)
     assert seats(failed).items() <= seats(again).items()
     assert diagnostics(again)["spent"] == 60
 
@@ -296,10 +289,7 @@ def test_a_retry_keeps_every_judge(task_file: Path, run: Any, diagnostics: Any) 
     )
     assert failed.status == "error"
     before = seats(failed)
-    again = eval_retry(
-        failed, display="none", log_realtime=False, ctl_server=False, fail_on_error=False, max_samples=1
-    )[0]
-    assert again.status == "success"
+    again = retried(failed, max_samples=1)
     after = seats(again)
     assert before
     assert before.items() <= after.items()

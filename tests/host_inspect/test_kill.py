@@ -6,16 +6,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from inspect_ai import eval_retry
 from inspect_ai.log import EvalLog, read_eval_log
 from tests.host_inspect.race_tasks import written
+from tests.host_inspect.worlds import COMMAND, entry_of, retried
 
 import warm
 from evalbudget.cli.main import cli
@@ -31,9 +30,7 @@ def _judge(**args: Any) -> str:
 
 
 def _command(folder: Path, *arguments: str) -> list[str]:
-    code = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
-    log_flags = ["--log-dir", str(folder), "--display", "none", "--log-buffer", "1"]
-    return [sys.executable, "-c", code, "inspect", *arguments, *log_flags]
+    return [*COMMAND, *arguments, "--log-dir", str(folder), "--display", "none", "--log-buffer", "1"]
 
 
 def _wait_for(process: subprocess.Popen[bytes], folder: Path, samples: int) -> Path:
@@ -104,9 +101,7 @@ def test_a_run_killed_twice_ends_at_the_budget(
     process = warm.Popen(_command(folder, "eval-retry", first.location), host="inspect", **quiet)
     log = _kill_when(process, folder, 48)
     assert _cells(first).items() <= _cells(log).items()
-    options: dict[str, Any] = {"display": "none", "log_realtime": False, "ctl_server": False}
-    done = eval_retry(log, log_dir=str(folder), **options)[0]
-    assert done.status == "success"
+    done = retried(log, log_dir=str(folder))
     assert done.eval.task == "rating"
     samples_of = [(str(s.id), s.epoch) for s in done.samples or []]
     assert len(samples_of) == len(set(samples_of))
@@ -149,7 +144,6 @@ def test_a_run_killed_twice_ends_at_the_budget(
 def test_a_retry_after_the_budget_is_used_up_by_errors_spends_nothing(
     task_file: Path, run: Any, tmp_path: Path
 ) -> None:
-    options: dict[str, Any] = {"display": "none", "log_realtime": False, "ctl_server": False}
     log = run(
         "evalbudget_inspect/budgeted",
         task_args={"task": str(task_file), "budget": 24, "sampler": "uniform", "evalbudget.max_failures": 9},
@@ -162,11 +156,10 @@ def test_a_retry_after_the_budget_is_used_up_by_errors_spends_nothing(
     assert len(log.samples) == 24
     for _ in range(2):  # default fail_on_error: cells that may not run again do not fail the task
         log.status = "error"
-        again = eval_retry(log, fail_on_error=True, retry_on_error=1, **options)[0]
-        assert again.status == "success"
+        again = retried(log, fail_on_error=True, retry_on_error=1)
         assert _cells(again) == _cells(log)
         assert len(again.samples or []) == 24
-        entry = again.results.scores[0].metadata["evalbudget"]
+        entry = entry_of(again)
         assert entry["spent"] == 24
         assert entry["failed"] == errors
         log = again

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from inspect_ai import score as host_score
 from inspect_ai.log import EvalLog, recompute_metrics
-from inspect_ai.scorer import Score, Scorer, Target, accuracy, mean, scorer, stderr, value_to_float
-from inspect_ai.solver import TaskState
+from inspect_ai.scorer import Scorer, accuracy, mean, stderr, value_to_float
+from tests.host_inspect.worlds import scoring
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -25,52 +25,16 @@ from evalbudget_inspect.demo.story_rating import judge_rating
 OURS = {"estimate", "stderr", "lower", "upper", "repeats_stderr", "repeats_lower", "repeats_upper"}
 
 
-@scorer(metrics=[mean()])
-def length() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value=len(state.output.completion))
-
-    return score
-
-
-@scorer(metrics={"depth": [mean(), stderr()], "style": [mean()]})
-def rubric() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value={"depth": state.epoch % 3, "style": len(state.output.completion) % 5})
-
-    return score
-
-
-@scorer(metrics={"*": [mean()]})
-def wild_rubric() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value={"depth": state.epoch % 3, "style": 1})
-
-    return score
-
-
-@scorer(metrics=[])
-def label() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value="sounds fine")
-
-    return score
-
-
-@scorer(metrics=[accuracy()])
-def graded() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value="CIPN"[state.epoch % 4])
-
-    return score
-
-
-@scorer(metrics=[mean()])
-def sometimes() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score | None:
-        return None if state.epoch % 2 else Score(value=1.0)
-
-    return score
+length = scoring("length", lambda state: len(state.output.completion))
+rubric = scoring(
+    "rubric",
+    lambda state: {"depth": state.epoch % 3, "style": len(state.output.completion) % 5},
+    {"depth": [mean(), stderr()], "style": [mean()]},
+)
+wild_rubric = scoring("wild_rubric", lambda state: {"depth": state.epoch % 3, "style": 1}, {"*": [mean()]})
+label = scoring("label", lambda state: "sounds fine", [])
+graded = scoring("graded", lambda state: "CIPN"[state.epoch % 4], [accuracy()])
+sometimes = scoring("sometimes", lambda state: None if state.epoch % 2 else 1.0)
 
 
 def _table(

@@ -12,7 +12,8 @@ from inspect_ai import Task
 from inspect_ai.dataset import Sample
 from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import match
-from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.solver import TaskState
+from tests.host_inspect.worlds import solving
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect import budgeted
@@ -23,17 +24,13 @@ NAME = "last_number"
 def task(n: int = 6) -> Task:
     """Sums, the last of which has no target."""
     samples = [Sample(input=f"{i} + {i}?", target=str(2 * i), id=i, metadata={"i": i}) for i in range(1, n)]
-    return Task(dataset=[*samples, Sample(input="?", target="none", id=n)], solver=adds(), scorer=match())
+    samples.append(Sample(input="?", target="none", id=n))
+    return Task(dataset=samples, solver=solving(add), scorer=match())
 
 
-@solver
-def adds() -> Solver:
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
-        number = int(state.metadata.get("i", 0))
-        state.output = ModelOutput.from_content("m", f"it is {2 * number if number != 3 else 7}.")
-        return state
-
-    return solve
+def add(state: TaskState) -> None:
+    number = int(state.metadata.get("i", 0))
+    state.output = ModelOutput.from_content("m", f"it is {2 * number if number != 3 else 7}.")
 
 
 def test_it_scores_in_place_of_the_tasks_scorers(run: Callable[..., Any], tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import HeadlineMetric
-from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
+from inspect_ai.log import HeadlineMetric, recompute_metrics
+from inspect_ai.scorer import Scorer
 from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import attempts, board, cells, model, quiz, run, three
+from tests.host_inspect.worlds import scoring, told_by
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.races._verdict import Status
@@ -21,10 +22,6 @@ from evalbudget_inspect import race
 from evalbudget_inspect.races.coordinator import take_boards
 
 ROWS = {"estimate", "lower", "upper", "all_lower", "all_upper", "rank", "rank_best", "rank_worst", "readings"}
-
-
-def _metrics(log: Any) -> dict[str, float]:
-    return {name: m.value for score in log.results.scores for name, m in score.metrics.items()}
 
 
 def test_a_race_ends_at_the_budget_and_names_the_best(tmp_path: Path) -> None:
@@ -35,7 +32,7 @@ def test_a_race_ends_at_the_budget_and_names_the_best(tmp_path: Path) -> None:
     assert (found.spent, found.budget, found.grid, found.items) == (60, 60, 90, 30)
     assert found.standings[0].name == "simulated/b"
     for log in logs:
-        standing, rows = found.of(log.eval.model), _metrics(log)
+        standing, rows = found.of(log.eval.model), told_by(log)
         assert rows.keys() >= ROWS
         assert standing.readings == len(log.samples or []) == rows["readings"]
         assert rows["lower"] == standing.lower <= rows["estimate"] <= standing.upper == rows["upper"]
@@ -180,7 +177,7 @@ def test_limit_sample_ids_and_shuffle(tmp_path: Path) -> None:
     limited = run(race(quiz(), **made), three(), tmp_path / "limit", limit=7, max_samples=1)
     assert {name: len(c) for name, c in cells(limited).items()} == {f"simulated/{m}": 7 for m in "abc"}
     assert board(limited).items == 7
-    assert {_metrics(log)["rank"] for log in limited} == {1, 2, 3}  # known to all when each log was written
+    assert {told_by(log)["rank"] for log in limited} == {1, 2, 3}  # known to all when each log was written
     chosen = run(race(quiz(), **made), three(), tmp_path / "ids", sample_id=["item-3", "item-20"])
     assert {item for c in cells(chosen).values() for item, _ in c} == {"item-3", "item-20"}
     shuffled = run(race(quiz(), **made), three(), tmp_path / "shuffle", limit=7, sample_shuffle=5)
@@ -207,12 +204,8 @@ def test_two_races_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_settings_race_each_other(tmp_path: Path) -> None:
-    @scorer(metrics=[mean()])
     def skilled(skill: float) -> Scorer:
-        async def score(state: TaskState, target: Target) -> Score:
-            return Score(value=float(hash((str(state.sample_id), 7)) % 100 < 100 * skill))
-
-        return score
+        return scoring("skilled", lambda state: float(hash((str(state.sample_id), 7)) % 100 < 100 * skill))()
 
     tasks = race(
         {"good": quiz(scorer=skilled(0.9)), "poor": quiz(scorer=skilled(0.3))}, budget=40, sampler="uniform"
@@ -236,33 +229,22 @@ def test_fifty_models(tmp_path: Path) -> None:
 
 
 def test_scores_on_another_scale(tmp_path: Path) -> None:
-    @scorer(metrics=[mean()])
-    def rating() -> Scorer:
-        async def score(state: TaskState, target: Target) -> Score:
-            return Score(value=1 + 9 * float(state.output.completion == "C"))
-
-        return score
-
-    logs = run(
-        race(quiz(scorer=rating()), budget=90, sampler="uniform", score_range="1..10"), three(), tmp_path
-    )
+    rating = scoring("rating", lambda state: 1 + 9 * float(state.output.completion == "C"))
+    raced = race(quiz(scorer=rating()), budget=90, sampler="uniform", score_range="1..10")
+    logs = run(raced, three(), tmp_path)
     for log in logs:
-        rows = _metrics(log)
+        rows = told_by(log)
         assert rows["estimate"] == pytest.approx(rows["mean"])
         assert 1 <= rows["lower"] <= rows["upper"] <= 10
 
 
 def test_unscored_answers_are_failures(tmp_path: Path) -> None:
-    @scorer(metrics=[mean()])
-    def sometimes() -> Scorer:
-        async def score(state: TaskState, target: Target) -> Score:
-            if state.epoch == 1 and str(state.sample_id).endswith("3"):
-                return Score(value=float("nan"))
-            return Score(value=float(state.output.completion == "C"))
+    def sometimes(state: TaskState) -> float:
+        silent = state.epoch == 1 and str(state.sample_id).endswith("3")
+        return float("nan") if silent else float(state.output.completion == "C")
 
-        return score
-
-    logs = run(race(quiz(scorer=sometimes()), budget=200, sampler="uniform"), three(), tmp_path)
+    raced = quiz(scorer=scoring("sometimes", sometimes)())
+    logs = run(race(raced, budget=200, sampler="uniform"), three(), tmp_path)
     assert {s.failed for s in board(logs).standings} == {3}
     assert attempts(logs) == board(logs).spent == 99
 
@@ -274,15 +256,11 @@ def test_files_in_the_input_are_read(tmp_path: Path) -> None:
     picture.write_bytes(bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"))
     seen: list[str] = []
 
-    @scorer(metrics=[mean()])
-    def looks() -> Scorer:
-        async def score(state: TaskState, target: Target) -> Score:
-            part = state.messages[0].content[1]
-            seen.append(getattr(part, "image", "")[:15])
-            return Score(value=1)
+    def look(state: TaskState) -> int:
+        seen.append(getattr(state.messages[0].content[1], "image", "")[:15])
+        return 1
 
-        return score
-
+    looks = scoring("looks", look)
     content = [ContentText(text="What is this?"), ContentImage(image=str(picture))]
     samples = [Sample(id=str(i), input=[ChatMessageUser(content=content)]) for i in range(4)]
     base = Task(dataset=MemoryDataset(samples), solver=generate(), scorer=looks(), name="pictures")
@@ -306,8 +284,6 @@ def test_on_trio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_scored_again_outside_of_a_race(tmp_path: Path) -> None:
-    from inspect_ai.log import recompute_metrics
-
     log = run(race(quiz(), budget=40, sampler="uniform"), three(), tmp_path)[0]
     recompute_metrics(log)
-    assert _metrics(log)["readings"] == len(log.samples or [])
+    assert told_by(log)["readings"] == len(log.samples or [])

@@ -13,9 +13,10 @@ from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import get_model
-from inspect_ai.scorer import Score, Scorer, Target, match, mean, scorer
-from inspect_ai.solver import TaskState, generate
+from inspect_ai.scorer import match
+from inspect_ai.solver import generate
 from tests.host_inspect.race_tasks import attempts, board, model, quiz, run, three
+from tests.host_inspect.worlds import scoring
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
@@ -41,31 +42,31 @@ def _race(**options: Any) -> Task:
     return race(quiz(), **{"budget": 60, "sampler": "ucb-e", "batch": 4, **options})
 
 
-def test_one_model(tmp_path: Path) -> None:
-    _refused(_race(), model("a", 0.5), tmp_path, "needs two models", "simulated/a", "--model")
+SMALL = {"batch": 30, "budget": 89}
+BELOW = ("minimum of 90", "--budget", "--batch")
 
 
-def test_the_same_model_twice(tmp_path: Path) -> None:
-    models = [model("a", 0.5), model("a", 0.9)]
-    _refused(_race(), models, tmp_path, "simulated/a is in this race twice", "--arm", max_tasks=2)
-
-
-def test_too_few_tasks_at_once(tmp_path: Path) -> None:
-    _refused(_race(), three(), tmp_path, "--max-tasks 3", max_tasks=2)
-
-
-@pytest.mark.parametrize("sampler", [{"sampler": "ucb-e", "batch": 30}, {"sampler": "uniform", "batch": 30}])
-def test_a_budget_below_one_batch_each(sampler: dict[str, Any], tmp_path: Path) -> None:
-    _refused(_race(**sampler, budget=89), three(), tmp_path, "minimum of 90", "--budget", "--batch")
-
-
-def test_retries_raise_the_minimum(tmp_path: Path) -> None:
-    raced = _race(batch=20, budget=60)
-    _refused(raced, three(), tmp_path, "minimum of 62", retry_on_error=2)
-
-
-def test_epochs(tmp_path: Path) -> None:
-    _refused(_race(), three(), tmp_path, "--epochs is 2", "--epochs 1", epochs=2)
+@pytest.mark.parametrize(
+    ("options", "skills", "host", "parts"),
+    [
+        pytest.param({}, "a", {}, ("needs two models", "simulated/a", "--model"), id="one model"),
+        pytest.param({}, "aa", {"max_tasks": 2}, ("a is in this race twice", "--arm"), id="the same twice"),
+        pytest.param({}, "abc", {"max_tasks": 2}, ("--max-tasks 3",), id="too few tasks at once"),
+        pytest.param(SMALL, "abc", {}, BELOW, id="a budget below one batch each"),
+        pytest.param(SMALL | {"sampler": "uniform"}, "abc", {}, BELOW, id="of uniform too"),
+        pytest.param({"batch": 20}, "abc", {"retry_on_error": 2}, ("minimum of 62",), id="retries raise it"),
+        pytest.param({}, "abc", {"epochs": 2}, ("--epochs is 2", "--epochs 1"), id="epochs"),
+        pytest.param({}, "abc", {"score": False}, ("--no-score",), id="without scores"),
+        pytest.param(
+            {}, "abc", {"limit": 8, "sample_shuffle": True}, ("--sample-shuffle 42",), id="shuffled, no seed"
+        ),
+    ],
+)
+def test_what_cannot_race_is_refused(
+    options: dict[str, Any], skills: str, host: dict[str, Any], parts: tuple[str, ...], tmp_path: Path
+) -> None:
+    models = [model(name, 0.5 + 0.1 * place) for place, name in enumerate(skills)]
+    _refused(_race(**options), models, tmp_path, *parts, **host)
 
 
 def test_models_whose_items_differ(tmp_path: Path) -> None:
@@ -86,23 +87,9 @@ def test_two_races_of_the_same_name(tmp_path: Path) -> None:
 
 
 def test_scores_outside_of_the_range(tmp_path: Path) -> None:
-    @scorer(metrics=[mean()])
-    def rating() -> Scorer:
-        async def score(state: TaskState, target: Target) -> Score:
-            return Score(value=7)
-
-        return score
-
+    rating = scoring("rating", lambda state: 7)
     raced = race(quiz(scorer=rating()), budget=60, sampler="ucb-e", batch=4)
     _refused(raced, three(), tmp_path, "'rating' gave 7", "--score-range")
-
-
-def test_without_scores(tmp_path: Path) -> None:
-    _refused(_race(), three(), tmp_path, "--no-score", score=False)
-
-
-def test_shuffle_without_a_seed(tmp_path: Path) -> None:
-    _refused(_race(), three(), tmp_path, "--sample-shuffle 42", limit=8, sample_shuffle=True)
 
 
 @pytest.mark.parametrize(

@@ -5,26 +5,25 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from tests.host_inspect.race_tasks import attempts, board, run
+from tests.host_inspect.worlds import COMMAND
 
 import warm
 from evalbudget.cli.main import cli
 from evalbudget_inspect.cli.leaderboard import leaderboard
 
-EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"
 MODELS = ("--model", "simulated/alder,simulated/elm,simulated/ginkgo", "-M", "bernoulli=true")
 
 
 def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "INSPECT_DISPLAY"}
-    return warm.run([sys.executable, "-c", EVALBUDGET, *arguments], host="inspect", env=environment)
+    return warm.run([*COMMAND, "race", *arguments], host="inspect", env=environment)
 
 
 def _logs(folder: Path) -> list[EvalLog]:
@@ -41,7 +40,7 @@ def test_by_flag_and_by_registry(tmp_path: Path) -> None:
     flag, entry = tmp_path / "flag", tmp_path / "entry"
     common = [*MODELS, "--limit", "30", "--display", "none", "--no-log-realtime"]
     done = _command(
-        *("inspect", "race", str(QUIZ), "--sampler", "ucb-e", "--batch", "4", "--budget", "45"),
+        *(str(QUIZ), "--sampler", "ucb-e", "--batch", "4", "--budget", "45"),
         *("--json", str(tmp_path / "board.json"), "--log-dir", str(flag), *common),
     )
     assert done.returncode == 0, done.stderr
@@ -72,17 +71,8 @@ def test_by_flag_and_by_registry(tmp_path: Path) -> None:
 def test_settings_by_flag(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     done = _command(
-        *("inspect", "race", str(QUIZ), "--sampler", "uniform", "--budget", "50", "--limit", "25"),
-        *(
-            "--arm",
-            "prompt=steps",
-            "--arm",
-            "prompt=terse",
-            "--model",
-            "simulated/elm",
-            "-M",
-            "bernoulli=true",
-        ),
+        *(str(QUIZ), "--sampler", "uniform", "--budget", "50", "--limit", "25"),
+        *("--arm", "prompt=steps", "--arm", "prompt=terse", "--model", "simulated/elm", *MODELS[2:]),
         *("-T", "questions=50", "--log-dir", str(folder)),
     )
     assert done.returncode == 0, done.stderr
@@ -98,21 +88,8 @@ def test_settings_by_flag(tmp_path: Path) -> None:
 
 
 def test_refusals_exit_with_2(tmp_path: Path) -> None:
-    refused = CliRunner().invoke(
-        cli,
-        [
-            "inspect",
-            "eval",
-            str(QUIZ),
-            "--sampler",
-            "race",
-            "--budget",
-            "9",
-            *MODELS,
-            "--log-dir",
-            str(tmp_path),
-        ],
-    )
+    command = ["inspect", "eval", str(QUIZ), "--sampler", "race", "--budget", "9"]
+    refused = CliRunner().invoke(cli, [*command, *MODELS, "--log-dir", str(tmp_path)])
     assert refused.exit_code == 2
     assert "minimum" in refused.output
     assert isinstance(refused.exception, SystemExit)

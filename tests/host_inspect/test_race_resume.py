@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from click.testing import CliRunner
 from inspect_ai import eval_retry, eval_set
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
 from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three, written
+from tests.host_inspect.worlds import COMMAND
 
 import warm
 from evalbudget.cli.main import cli
@@ -47,20 +47,12 @@ def quiz(items: int = {ITEMS}) -> Task:
     ]
     return Task(dataset=MemoryDataset(samples), solver=billed(), scorer=match(location="exact"))
 """
-EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 
 
 def _command(file: Path, folder: Path, *arguments: str) -> list[str]:
     return [
-        *(sys.executable, "-c", EVALBUDGET, "inspect", "race", "--eval-set", str(file)),
-        *(
-            "--log-dir",
-            str(folder),
-            "--budget",
-            str(BUDGET),
-            "--model",
-            "simulated/a,simulated/b,simulated/c",
-        ),
+        *(*COMMAND, "race", "--eval-set", str(file), "--log-dir", str(folder), "--budget", str(BUDGET)),
+        *("--model", "simulated/a,simulated/b,simulated/c"),
         *("-M", "bernoulli=true", "-M", "template='{grade}'", "--display", "none", "--log-buffer", "1"),
         *arguments,
     ]
@@ -168,26 +160,30 @@ def _eval_set(folder: Path, models: Any, budget: int = 60, **options: Any) -> li
     return [read_eval_log(log.location) for log in logs]
 
 
-def _unfinished(logs: list[EvalLog], names: set[str], status: Any = "started") -> None:
-    """As if the process had died while these logs were closed."""
+def _unfinished(logs: list[EvalLog], names: str, status: Any = "started", samples: int = 999) -> None:
+    """As if the process had died while the logs of these models were closed, or after so many samples."""
     for log in logs:
-        if log.eval.model in names:
+        if log.eval.model[-1] in names:
             log.status = status
+            log.samples = (log.samples or [])[:samples]
             log.results = None
             write_eval_log(log)
 
 
-def test_a_race_that_is_over_is_not_run_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("late", ["", "d"], ids=["the same models", "one more"])
+def test_a_race_that_is_over_is_not_run_again(tmp_path: Path, late: str) -> None:
     first = _eval_set(tmp_path, three())
-    again = _eval_set(tmp_path, three())
+    # all of the budget is used up: a model added later can only be listed
+    again = _eval_set(tmp_path, [*three(), *(model(name, 0.99) for name in late)])
     assert _uuids(first) == _uuids(again)
     assert attempts(again) == 60
 
 
-def test_killed_while_the_logs_were_closed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("open_logs", ["ac", "b"], ids=["two logs", "the last log"])
+def test_killed_while_the_logs_were_closed(tmp_path: Path, open_logs: str) -> None:
     first = _eval_set(tmp_path, three())
     ranks = {s.name: s.rank for s in board(first).standings}
-    _unfinished(first, {"simulated/a", "simulated/c"})
+    _unfinished(first, open_logs)
     again = _eval_set(tmp_path, three())
     assert {log.status for log in again} == {"success"}
     assert _uuids(first) == _uuids(again)
@@ -195,19 +191,10 @@ def test_killed_while_the_logs_were_closed(tmp_path: Path) -> None:
     assert board(again).spent == 60
 
 
-def test_killed_while_the_last_log_was_closed(tmp_path: Path) -> None:
-    first = _eval_set(tmp_path, three())
-    _unfinished(first, {"simulated/b"})
-    again = _eval_set(tmp_path, three())
-    assert {log.status for log in again} == {"success"}
-    assert _uuids(first) == _uuids(again)
-    assert {s.name for s in board(again).standings} == {f"simulated/{m}" for m in "abc"}
-
-
 def test_killed_while_the_host_copied_a_killed_log(tmp_path: Path) -> None:
     first = _eval_set(tmp_path, three())
     kept = _uuids(first)
-    _unfinished(first, {f"simulated/{m}" for m in "abc"})
+    _unfinished(first, "abc")
     for log in first:  # the host's copy of a killed log is the newest log, and the host writes it bit by bit
         log.samples = (log.samples or [])[:3]
         write_eval_log(log, log.location.replace(".eval", "-recovered.eval"))
@@ -219,9 +206,7 @@ def test_killed_while_the_host_copied_a_killed_log(tmp_path: Path) -> None:
 
 def test_where_a_killed_run_left_no_buffer_what_it_may_have_begun_counts(tmp_path: Path) -> None:
     first = _eval_set(tmp_path, three(), max_samples=2)
-    for log in first:
-        log.samples = (log.samples or [])[:8]
-    _unfinished(first, {f"simulated/{m}" for m in "abc"})
+    _unfinished(first, "abc", samples=8)
     again = _eval_set(tmp_path, three(), max_samples=2)
     assert board(again).spent == 60
     assert attempts(again) == 60 - 3 * 2
@@ -233,28 +218,15 @@ def test_what_a_model_whose_task_has_ended_had_begun_counts(tmp_path: Path) -> N
         if log.eval.model == "simulated/b":
             note = Path(log.location.removeprefix("file://")).parent / f".evalbudget-{log.eval.task_id}.json"
             note.write_text('{"begun": {"killed": ["one", "two"], "killed again": ["two", "three"]}}')
-        else:
-            log.samples = (log.samples or [])[:8]
-    _unfinished(first, {"simulated/a", "simulated/c"}, "cancelled")
+    _unfinished(first, "ac", "cancelled", samples=8)
     again = _eval_set(tmp_path, three())
     assert board(again).spent == 60
     assert attempts(again) == 60 - 3
 
 
-def test_a_model_added_later_joins_what_is_left(tmp_path: Path) -> None:
-    first = _eval_set(tmp_path, three(), 60)
-    more = [*three(), model("d", 0.99)]
-    # all of the budget is used up: it can only be listed
-    again = _eval_set(tmp_path, more, 60)
-    assert attempts(again) == 60
-    assert _uuids(first) == _uuids(again)
-
-
 def test_a_model_added_to_an_unfinished_race(tmp_path: Path) -> None:
     first = _eval_set(tmp_path, three(), 60)
-    for log in first:
-        log.samples = (log.samples or [])[:8]
-    _unfinished(first, {f"simulated/{m}" for m in "abc"}, "cancelled")  # between two samples
+    _unfinished(first, "abc", "cancelled", samples=8)  # between two samples
     kept = _uuids(first)
     again = _eval_set(tmp_path, [*three(), model("d", 0.99)], 60)
     assert attempts(again) == board(again).spent == 60
@@ -280,7 +252,7 @@ def test_one_log_of_a_race_cannot_be_retried_alone(tmp_path: Path) -> None:
     made = {"bernoulli": True, "template": "{grade}"}
     logs = run("evalbudget_inspect/race", models, tmp_path, task_args=args, model_args=made)
     assert attempts(logs) == 60
-    _unfinished(logs, {"simulated/a"})
+    _unfinished(logs, "a")
     retried = eval_retry(logs[0], log_dir=str(tmp_path), **QUIET)[0]
     assert retried.status == "error"
     (refusal,) = {str(ex) for ex in take_refusals()}

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from inspect_ai import eval_retry
 from inspect_ai.model import get_model
+from tests.host_inspect.worlds import retried
 
 from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought, Ordinals
@@ -101,10 +101,7 @@ def test_samples_that_a_retry_took_over_count_once(task_file: Path, run: Any, tm
         max_samples=1,
     )
     assert failed.status == "error"
-    again = eval_retry(
-        failed, display="none", log_realtime=False, ctl_server=False, fail_on_error=False, max_samples=1
-    )[0]
-    assert again.status == "success"
+    again = retried(failed, max_samples=1)
     alone = tmp_path / "alone"
     alone.mkdir()
     shutil.copy(again.location, alone)

@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 from inspect_ai.hooks import RunStart
-from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from inspect_ai.log import list_eval_logs, read_eval_log
 from inspect_ai.util import LimitExceededError
+from tests.host_inspect.worlds import COMMAND, entry_of
 
 import warm
 from evalbudget.run import UNANSWERED
@@ -76,28 +77,16 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield there
 
 
-def _entry(log: EvalLog) -> dict[str, Any]:
-    assert log.results is not None
-    entries = [(score.metadata or {}).get("evalbudget") or {} for score in log.results.scores]
-    return next(entry for entry in entries if "spent" in entry)
-
-
 def _bill(server: Server) -> int:
     return sum(one.billed for one in server.served)
 
 
 def test_samples_under_way_are_waited_for_and_kept(server: Server, tmp_path: Path) -> None:
-    command = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
     flags = ["--display", "plain", "--log-buffer", "1", "--log-dir", str(tmp_path)]
 
     def start(*arguments: str) -> warm.Popen:
-        return warm.Popen(
-            [sys.executable, "-c", command, "inspect", *arguments, *flags],
-            host="inspect",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        return warm.Popen([*COMMAND, *arguments, *flags], host="inspect", **output)
 
     task_file = ROOT / "benchmarks" / "chaos_sections" / "inspect_tasks.py"
     run = start(
@@ -120,7 +109,7 @@ def test_samples_under_way_are_waited_for_and_kept(server: Server, tmp_path: Pat
     said, _ = again.communicate(timeout=120)
     assert again.returncode == 0, said[-2000:]
     whole = read_eval_log(list_eval_logs(str(tmp_path))[0])
-    entry = _entry(whole)
+    entry = entry_of(whole)
     assert (_bill(server), entry["spent"], len(whole.samples or [])) == (BUDGET, BUDGET, BUDGET)
     assert (entry["failed"], entry["failures"]) == (0, {})
 

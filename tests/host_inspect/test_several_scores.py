@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from inspect_ai import eval_retry
-from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.scorer import Scorer, mean, stderr
 from inspect_ai.solver import TaskState
+from tests.host_inspect.worlds import entry_of, retried, rows_of, scoring
 
 from evalbudget import Allocation, Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError
@@ -35,20 +35,16 @@ def values(item: str, epoch: int) -> dict[str, float]:
     }
 
 
-@scorer(metrics={"depth": [mean(), stderr()], "style": [mean()]})
 def rubric(gap: bool = False) -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
+    def score(state: TaskState) -> dict[str, float]:
         found = values(str(state.sample_id), state.epoch)
-        if gap and state.epoch == 2:
-            found["style"] = math.nan
-        return Score(value=found)
+        return found | {"style": math.nan} if gap and state.epoch == 2 else found
 
-    return score
+    return scoring("rubric", score, {"depth": [mean(), stderr()], "style": [mean()]})()
 
 
 def rows(log: Any, name: str) -> dict[str, float]:
-    (score,) = (s for s in log.results.scores if s.name == name and any("estimate" in m for m in s.metrics))
-    return {key.removeprefix("eb/"): metric.value for key, metric in score.metrics.items()}
+    return {key.removeprefix("eb/"): value for key, value in rows_of(log, name).items()}
 
 
 @pytest.mark.parametrize("named", [BOTH, BOTH.split(",")], ids=["as typed", "as inspect splits it"])
@@ -84,11 +80,7 @@ def test_a_reading_that_lacks_one_of_the_scores_failed(make_task: Any, run: Any)
         max_samples=1,
     )
     assert log.status == "success"
-    ours = next(
-        s.metadata["evalbudget"]
-        for s in log.results.scores
-        if s.metadata and "summary" in s.metadata.get("evalbudget", {})
-    )
+    ours = entry_of(log, "summary")
     text = " ".join(ours["summary"]["text"].split())
     assert re.search(r"Failed 6\b|6 of 60 .*failed|6 failed", text), text
     # the host's rows rest on the same readings, those of the other score too
@@ -101,14 +93,11 @@ def test_a_reading_that_lacks_one_of_the_scores_failed(make_task: Any, run: Any)
 
 
 def test_the_range_is_that_of_the_scores_that_decide_alone(make_task: Any, run: Any) -> None:
-    @scorer(metrics={"depth": [mean()], "words": [mean()]})
-    def wordy() -> Scorer:
-        async def score(state: TaskState, target: Target) -> Score:
-            depth = values(str(state.sample_id), state.epoch)["depth"]
-            return Score(value={"depth": depth, "words": 50.0 + depth})
+    def both(state: TaskState) -> dict[str, float]:
+        depth = values(str(state.sample_id), state.epoch)["depth"]
+        return {"depth": depth, "words": 50.0 + depth}
 
-        return score
-
+    wordy = scoring("wordy", both, {"depth": [mean()], "words": [mean()]})
     given = {"budget": 24, "sampler": "uniform", "score_range": "0..4"}
     log = run(budgeted(make_task(6, scorer=wordy()), score="wordy.depth", **given), max_samples=1)
     depth, words = rows(log, "depth"), rows(log, "words")
@@ -164,16 +153,11 @@ def test_a_retry_goes_on_with_all_scores(task_file: Path, run: Any, monkeypatch:
     )
     failed = run(task_file.name, writer={"fail": 0.1}, fail_on_error=3, max_samples=1)
     assert failed.status == "error"
-    (again,) = eval_retry(failed, display="none", log_realtime=False, ctl_server=False, fail_on_error=False)
-    assert again.status == "success"
+    again = retried(failed)
     counts = Counter(str(sample.id) for sample in again.samples or [] if sample.scores)
     assert counts["item-0"] > counts["item-3"]
     assert counts[LAST] > counts["item-3"]
-    ours = next(
-        s.metadata["evalbudget"]
-        for s in again.results.scores
-        if s.metadata and "spent" in s.metadata.get("evalbudget", {})
-    )
+    ours = entry_of(again)
     assert ours["beside"] == ["rubric.style"]
     assert (ours["score"], ours["spent"], ours["sampler"]) == ("rubric.depth", 90.0, "joint")
     assert ours["readings"] == sum(counts.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import get_model
+from tests.host_inspect.worlds import COMMAND
 
 import warm
 from evalbudget import Design, Reading
@@ -25,12 +25,10 @@ from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import story_rating
 from evalbudget_inspect.repeats.config import Config
 
-EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
-
 
 def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The same command in a process that need not import the host first."""
-    return warm.run([sys.executable, "-c", EVALBUDGET, *arguments], host="inspect")
+    return warm.run([*COMMAND, *arguments], host="inspect")
 
 
 def _here(*arguments: str) -> Result:
@@ -50,7 +48,7 @@ def test_three_ways_in_give_the_same_run(
     models = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge"]
     folder = tmp_path / "flag"
     options = ["--max-samples", "1", "--log-dir", str(folder), "--display", "none", "--no-log-realtime"]
-    done = _command("inspect", "eval", str(task_file), "--budget", "36", *models, *options)
+    done = _command("eval", str(task_file), "--budget", "36", *models, *options)
     assert done.returncode == 0, done.stderr
     assert "+ inspect eval evalbudget_inspect/budgeted" in done.stderr
     flag = read_eval_log(str(next(folder.glob("*.eval"))))
@@ -62,7 +60,7 @@ def test_three_ways_in_give_the_same_run(
 
 def test_bad_input_exits_with_2_and_leaves_nothing(task_file: Path, tmp_path: Path) -> None:
     folder = str(tmp_path / "none")
-    refused = _command("inspect", "eval", str(task_file), "--budget", "-3", "--log-dir", folder)
+    refused = _command("eval", str(task_file), "--budget", "-3", "--log-dir", folder)
     assert refused.returncode == 2
     assert "above zero" in refused.stderr
     assert "Traceback" not in refused.stderr
@@ -73,7 +71,7 @@ def test_detached(task_file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "detached"
     models = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge"]
     options = ["--log-dir", str(folder), "--detach", "--no-log-realtime"]
-    done = _command("inspect", "eval", str(task_file), "--budget", "18", *models, *options)
+    done = _command("eval", str(task_file), "--budget", "18", *models, *options)
     assert done.returncode == 0, done.stderr
     deadline = time.monotonic() + 180
     while time.monotonic() < deadline:

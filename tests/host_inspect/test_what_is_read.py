@@ -14,68 +14,40 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai.analysis import evals_df
 from inspect_ai.log import EvalLog, HeadlineMetric, headline_metric, read_eval_log
-from inspect_ai.scorer import Score, Scorer, Target, accuracy, mean, scorer, stderr
+from inspect_ai.scorer import Scorer, accuracy, mean, stderr
 from inspect_ai.solver import TaskState
 from inspect_ai.viewer import TaskSamplesView, ViewerConfig
+from tests.host_inspect.worlds import COMMAND, entry_of, rows_of, scoring
 
 import warm
 from evalbudget.cli.main import cli
 from evalbudget_inspect import budgeted
 
-EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 MODELS = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge"]
 
 
 def _eval(task: Path | str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if k != "INSPECT_DISPLAY"} | {"COLUMNS": "80"}
-    command = [
-        "inspect",
-        "eval",
-        str(task),
-        *MODELS,
-        "--log-dir",
-        str(folder),
-        "--no-log-realtime",
-        *arguments,
-    ]
-    return warm.run([sys.executable, "-c", EVALBUDGET, *command], host="inspect", env=environment)
+    flags = ["--log-dir", str(folder), "--no-log-realtime"]
+    command = [*COMMAND, "eval", str(task), *MODELS, *flags, *arguments]
+    return warm.run(command, host="inspect", env=environment)
 
 
-@scorer(metrics=[accuracy(), stderr()])
 def always(value: Any = "C") -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value=value)
-
-    return score
+    return scoring("always", lambda state: value, [accuracy(), stderr()])()
 
 
-@scorer(metrics=[mean()])
-def ones() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value=1.0)
-
-    return score
+def _rubric(state: TaskState) -> dict[str, int]:
+    n = len(str(state.sample_id)) + int(str(state.sample_id)[-1])
+    return {"depth": (n * state.epoch) % 5, "style": (n + state.epoch) % 4}
 
 
-@scorer(metrics={"depth": [mean(), stderr()], "style": [mean()]})
-def rubric() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        n = len(str(state.sample_id)) + int(str(state.sample_id)[-1])
-        return Score(value={"depth": (n * state.epoch) % 5, "style": (n + state.epoch) % 4})
-
-    return score
+rubric = scoring("rubric", _rubric, {"depth": [mean(), stderr()], "style": [mean()]})
+ones = scoring("ones", lambda state: 1.0)
 
 
 def _ours(log: EvalLog) -> dict[str, Any]:
-    assert log.results is not None
-    found = [s.metadata["evalbudget"] for s in log.results.scores if s.metadata]
-    return dict(next(entry for entry in found if "summary" in entry))
-
-
-def _rows(log: EvalLog, name: str) -> dict[str, float]:
-    assert log.results is not None
-    (score,) = (s for s in log.results.scores if s.name == name and any("estimate" in m for m in s.metrics))
-    return {key: metric.value for key, metric in score.metrics.items()}
+    return entry_of(log, "summary")
 
 
 def test_the_terminal_of_a_run(task_file: Path, tmp_path: Path) -> None:
@@ -92,7 +64,7 @@ def test_the_terminal_of_a_run(task_file: Path, tmp_path: Path) -> None:
     told = _ours(log)["summary"]
     assert done.stdout.rstrip().endswith(told["text"])
     assert max(map(len, told["text"].splitlines())) <= 80
-    rows = _rows(log, "judge_rating")
+    rows = rows_of(log, "judge_rating")
     text = " ".join(told["text"].split())
     ends = f"{rows['lower']:.2f} to {rows['upper']:.2f}"
     assert f"Estimate {rows['estimate']:.2f}, 95% interval {ends}: items and repeats both random." in text
@@ -119,7 +91,7 @@ def test_no_summary_where_no_display_is_wanted(task_file: Path, tmp_path: Path) 
 
 def test_the_estimate_is_the_headline(make_task: Any, run: Any, tmp_path: Path) -> None:
     log = run(budgeted(make_task(6), budget=40))
-    told = _rows(log, "judge_rating")
+    told = rows_of(log, "judge_rating")
     found = headline_metric(log)
     assert found is not None
     assert (found.score.scorer, found.name) == ("judge_rating", "estimate")
@@ -147,7 +119,7 @@ def test_rows_of_dict_scores_have_short_names(make_task: Any, run: Any) -> None:
     """The host names them by metric; four tables of its terminal share 80 columns."""
     log = run(budgeted(make_task(6, scorer=rubric()), budget=40, score="rubric.depth"))
     for name in ("depth", "style"):
-        assert _rows(log, name).keys() == {"eb/estimate", "eb/stderr", "eb/lower", "eb/upper"}
+        assert rows_of(log, name).keys() == {"eb/estimate", "eb/stderr", "eb/lower", "eb/upper"}
     found = headline_metric(log)
     assert found is not None
     assert (found.score.name, found.name) == ("depth", "eb/estimate")
@@ -168,7 +140,7 @@ def test_a_process_that_knows_nothing_of_us_can_compute_them_again(
     )
     assert done.returncode == 0, done.stderr
     again = json.loads(done.stdout.splitlines()[-1])
-    assert again == pytest.approx([_rows(log, name)["eb/upper"] for name in ("depth", "style")])
+    assert again == pytest.approx([rows_of(log, name)["eb/upper"] for name in ("depth", "style")])
 
 
 @pytest.mark.parametrize(
@@ -177,7 +149,7 @@ def test_a_process_that_knows_nothing_of_us_can_compute_them_again(
 def test_one_and_two_items(make_task: Any, run: Any, items: int, why: str) -> None:
     log = run(budgeted(make_task(items), budget=20))
     assert log.status == "success"
-    assert _rows(log, "judge_rating").keys() == {"estimate", "repeats_stderr"}
+    assert rows_of(log, "judge_rating").keys() == {"estimate", "repeats_stderr"}
     told = _ours(log)["summary"]
     assert why in told["no_interval"]
     assert why in " ".join(told["text"].split())
@@ -185,9 +157,9 @@ def test_one_and_two_items(make_task: Any, run: Any, items: int, why: str) -> No
 
 def test_all_scores_equal(make_task: Any, run: Any) -> None:
     log = run(budgeted(make_task(5, scorer=ones()), budget=30))
-    assert _rows(log, "ones") == {"estimate": 1.0}
+    assert rows_of(log, "ones") == {"estimate": 1.0}
     assert "all items have the same score" in _ours(log)["summary"]["no_interval"]
-    graded = _rows(run(budgeted(make_task(5, scorer=always()), budget=30)), "always")
+    graded = rows_of(run(budgeted(make_task(5, scorer=always()), budget=30)), "always")
     assert graded["lower"] < graded["estimate"] == graded["upper"] == 1.0
     assert graded["repeats_lower"] < graded["repeats_upper"] == 1.0
     assert "stderr" not in graded
@@ -204,7 +176,7 @@ def test_scores_of_a_known_kind_give_every_item_a_guaranteed_interval(
 
 def test_scores_that_leave_the_declared_range(make_task: Any, run: Any) -> None:
     log = run(budgeted(make_task(6), budget=60, score_range="4..6"))
-    rows = _rows(log, "judge_rating")
+    rows = rows_of(log, "judge_rating")
     assert all(4.0 <= rows[end] <= 6.0 for end in ("lower", "upper", "repeats_lower", "repeats_upper"))
     told = _ours(log)
     outside = told["failures"]["score outside the declared range"]

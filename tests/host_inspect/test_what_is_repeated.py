@@ -6,8 +6,9 @@ from typing import Any
 
 import anyio
 from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, ModelName
-from inspect_ai.scorer import Score, Scorer, Target, accuracy, choice, mean, scorer
-from inspect_ai.solver import Generate, Solver, TaskState, multiple_choice, solver
+from inspect_ai.scorer import accuracy, choice
+from inspect_ai.solver import TaskState, multiple_choice
+from tests.host_inspect.worlds import scoring, solving
 
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.repeats.kept_generation import KeptGenerations
@@ -18,35 +19,18 @@ PIXEL = (
 )
 
 
-@scorer(metrics=[accuracy()])
-def coin() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value="C" if state.epoch % 2 else "I")
-
-    return score
-
-
-@scorer(metrics=[mean()])
-def rating() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value=4.0 + state.epoch % 3)
-
-    return score
+coin = scoring("coin", lambda state: "C" if state.epoch % 2 else "I", [accuracy()])
+rating = scoring("rating", lambda state: 4.0 + state.epoch % 3)
 
 
 def test_images_reach_every_epoch_also_when_the_log_leaves_them_out(make_task: Any, run: Any) -> None:
     seen: list[str] = []
 
-    @solver
-    def look() -> Solver:
-        async def solve(state: TaskState, generate: Generate) -> TaskState:
-            (message,) = state.messages
-            seen.extend(part.image for part in message.content if isinstance(part, ContentImage))
-            return state
+    def look(state: TaskState) -> None:
+        (message,) = state.messages
+        seen.extend(part.image for part in message.content if isinstance(part, ContentImage))
 
-        return solve
-
-    task = make_task(2, solver=look(), scorer=rating())
+    task = make_task(2, solver=solving(look), scorer=rating())
     for sample in task.dataset:
         sample.input = [ChatMessageUser(content=[ContentText(text="What is it?"), ContentImage(image=PIXEL)])]
     log = run(budgeted(task, budget=12), log_images=False)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from lm_eval.tasks import TaskManager
+from tests.host_lm_eval.race_worlds import fresh_racers
 
-from loopback import Server
+from evalbudget_lm_eval.judges.judge_models import forget_judges
+from loopback import Server, rating
 
 if find_spec("inspect_ai") is None:  # the oldest lm-eval is tested in an environment of its own
     collect_ignore_glob = ["test_*two_hosts.py"]
@@ -24,7 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
+def _offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where runs leave their records
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
     monkeypatch.setenv("OPENAI_API_KEY", "unused")
@@ -38,6 +41,13 @@ def _host_logs_to_a_closed_stream_no_more() -> Iterator[None]:
     yield
     host.handlers[:], host.propagate = handlers, passed_on
     host.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def _nobody_was_asked() -> Iterator[None]:
+    forget_judges()
+    with fresh_racers():
+        yield
 
 
 @pytest.fixture
@@ -54,3 +64,11 @@ def server() -> Iterator[Server]:
     """A running OpenAI-compatible server on loopback."""
     with Server() as running:
         yield running
+
+
+@pytest.fixture
+def judges(server: Server) -> list[str]:
+    """Three judges of one server, a, b and c, the last one lenient."""
+    for name in "abc":
+        server.answers[name] = rating(bias={"c": 1.0})
+    return [server.judge(name, num_concurrent=4, max_retries=1) for name in "abc"]

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
-from tests.host_lm_eval.worlds import write_task
+from tests.host_lm_eval.worlds import TextModel, write_task
 
 KIND = "evalbudget-test-racer"
 
@@ -29,7 +28,7 @@ def truth(seed: int, skill: float, n: int) -> float:
 
 
 @register_model(KIND)
-class Racer(LM):
+class Racer(TextModel):
     """Says the number it was asked for, with a given probability.
 
     Args:
@@ -67,15 +66,6 @@ class Racer(LM):
         Racer.loads[self.seed] += 1
         Racer.alive.add(self)
         Racer.most_alive = max(Racer.most_alive, len(Racer.alive))
-
-    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-        return [self._answer(*request.args) for request in requests]
-
-    def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        return [(-float(len(request.args[1])), False) for request in requests]
-
-    def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
-        raise NotImplementedError
 
     def _answer(self, prompt: str, kwargs: dict[str, Any]) -> str:
         number = int(prompt.rsplit("say ", 1)[1].split()[0])

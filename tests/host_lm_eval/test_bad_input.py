@@ -8,7 +8,7 @@ from typing import Any
 
 import lm_eval.evaluator
 import pytest
-from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import CoinModel, averaged, chat_model, choice, simple_evaluate, write_task
 
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget_lm_eval import budgeted
@@ -16,17 +16,8 @@ from evalbudget_lm_eval.repeats.config import Config
 from loopback import Server
 
 STOCK = lm_eval.evaluator.evaluate
-MULTIPLE_CHOICE = {
-    "output_type": "multiple_choice",
-    "doc_to_choice": ["one", "two", "three"],
-    "doc_to_target": 1,
-    "generation_kwargs": None,
-    "metric_list": [
-        {"metric": "acc", "aggregation": "mean", "higher_is_better": True},
-        {"metric": "f1", "aggregation": "f1", "higher_is_better": True},
-    ],
-}
-BLEU = {"metric_list": [{"metric": "bleu", "aggregation": "bleu", "higher_is_better": True}]}
+F1, BLEU = ({"metric": m, "aggregation": m, "higher_is_better": True} for m in ("f1", "bleu"))
+CHOICE = choice("one", "two", "three", target=1)
 GREEDY = {"generation_kwargs": {"until": ["\n"], "do_sample": False, "temperature": 0.0}}
 
 
@@ -35,14 +26,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = write_task(tmp_path_factory.mktemp("tasks"), n=10)
     write_task(path, "greedy", n=10, **GREEDY)
     write_task(path, "cold", n=10, generation_kwargs={"until": ["\n"]})
-    write_task(path, "choice", n=10, **MULTIPLE_CHOICE)
-    write_task(path, "bleu", n=10, **BLEU)
+    write_task(path, "choice", n=10, **CHOICE | {"metric_list": [*averaged("acc"), F1]})
+    write_task(path, "bleu", n=10, metric_list=[BLEU])
     return path
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -82,23 +68,17 @@ def test_repeats_that_would_be_identical(refused: Callable[..., str], tmp_path: 
 
 
 def test_a_seed_in_every_payload(refused: Callable[..., str], folder: Path, server: Server) -> None:
-    from lm_eval.api.registry import get_model
-
-    def model() -> Any:
-        arguments = {"model": "m", "base_url": server.chat}
-        return get_model("local-chat-completions").create_from_arg_obj(arguments, {})
-
     chat: dict[str, Any] = {"apply_chat_template": True}
     for host, seed in (({}, 1234), ({"gen_kwargs": {"seed": 7}}, 7)):
-        message = refused("numbers", lm=model(), host={**chat, **host})
+        message = refused("numbers", lm=chat_model(server), host={**chat, **host})
         assert f"the host sends seed {seed} with every request" in message
         assert "add --gen_kwargs seed=None to send none, or --vary_seed" in message
-    message = refused("cold", lm=model(), host=chat)
+    message = refused("cold", lm=chat_model(server), host=chat)
     assert "add --gen_kwargs temperature=1.0,seed=None" in message
     assert server.served == []
 
     with budgeted(sampler="uniform", budget=30, vary_seed=True):
-        simple_evaluate(folder, model(), **chat)
+        simple_evaluate(folder, chat_model(server), **chat)
     prompts: dict[str, list[Any]] = {}
     for one in server.served:
         prompts.setdefault(one.prompt, []).append(one.body["seed"])
@@ -125,14 +105,8 @@ def test_scores_that_are_no_mean_of_numbers(refused: Callable[..., str]) -> None
 
 
 def test_a_score_that_turns_out_to_be_no_number(tmp_path: Path) -> None:
-    (tmp_path / "tasks").mkdir()
-    (tmp_path / "tasks" / "own.py").write_text(
-        "def process(doc, results):\n    return {'pair': (1, 2), 'length': len(results[0])}\n"
-    )
-    metrics = [{"metric": m, "aggregation": "mean", "higher_is_better": True} for m in ("pair", "length")]
-    folder = write_task(tmp_path / "tasks", n=200, metric_list=metrics)
-    yaml = folder / "numbers.yaml"
-    yaml.write_text(yaml.read_text() + "process_results: !function own.process\n")
+    own = "def process(doc, results):\n    return {'pair': (1, 2), 'length': len(results[0])}\n"
+    folder = write_task(tmp_path / "tasks", n=200, own=own, metric_list=averaged("pair", "length"))
     lm = CoinModel()
     with (
         pytest.raises(InvalidInputError, match=r"no number as 'pair,none' .* use --score length,none"),

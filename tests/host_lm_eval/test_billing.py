@@ -30,8 +30,7 @@ N = 12
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(tmp_path: Path) -> Path:
     return write_task(tmp_path / "tasks", n=N)
 
 
@@ -329,9 +328,8 @@ def test_replies_without_content_are_answers(
 
 @pytest.mark.parametrize("concurrent", [1, 4])
 def test_what_a_document_was_answered_in_part_is_not_asked_again(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, concurrent: int
+    tmp_path: Path, server: Server, concurrent: int
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     folder = write_task(tmp_path / "tasks", n=3, repeats=8)
     server.fail(500, after=20)
     block = _run(folder, server, concurrent, budget=24, max_retries=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import sys
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import lm_eval.evaluator
-import lm_eval.tasks
 import pytest
 import tests.host_lm_eval.worlds  # noqa: F401  (registers the model)
 from click.testing import CliRunner
@@ -21,16 +19,9 @@ from evalbudget.cli.main import cli
 from evalbudget.errors import JournalError
 from evalbudget_lm_eval.repeats.host_cli import run_host
 
+pytestmark = pytest.mark.usefixtures("own_tasks_only")
 STOCK = lm_eval.evaluator.evaluate
 TIMED = ("date", "total_evaluation_time_seconds", "start_time", "end_time")
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    # the host's own tasks take it seconds to list
-    few = functools.partial(lm_eval.tasks.TaskManager, include_defaults=False)
-    monkeypatch.setattr(lm_eval.tasks, "TaskManager", few)
 
 
 def _command(out: str, *more: str, noise: bool = True) -> list[str]:

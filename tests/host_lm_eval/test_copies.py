@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lm_eval.api.model import LM
-from tests.host_lm_eval.worlds import journal_of, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import TextModel, journal_of, simple_evaluate, write_task
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
@@ -21,7 +20,7 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 DOCUMENTS = 16
 
 
-class Sampling(LM):  # type: ignore[misc]
+class Sampling(TextModel):
     """Says a random number after the one it was asked for.
 
     Args:
@@ -37,9 +36,6 @@ class Sampling(LM):  # type: ignore[misc]
         self._digits = digits
         self.said: list[str] = []
 
-    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-        return [self._answer(*request.args) for request in requests]
-
     def _answer(self, prompt: str, kwargs: dict[str, Any]) -> str:
         if self._stops_at and len(self.said) == self._stops_at:
             raise KeyboardInterrupt
@@ -48,12 +44,6 @@ class Sampling(LM):  # type: ignore[misc]
         self.cache_hook.add_partial("generate_until", (prompt, kwargs), self.said[-1])
         return self.said[-1]
 
-    def loglikelihood(self, requests: list[Any]) -> Any:
-        raise NotImplementedError
-
-    def loglikelihood_rolling(self, requests: list[Any]) -> Any:
-        raise NotImplementedError
-
 
 def _run(folder: Path, model: Sampling, repeats: int = 5) -> dict[str, Any]:
     with budgeted(sampler="uniform", budget=repeats * DOCUMENTS, in_flight=DOCUMENTS, journal="j.jsonl"):
@@ -61,8 +51,7 @@ def _run(folder: Path, model: Sampling, repeats: int = 5) -> dict[str, Any]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(tmp_path: Path) -> Path:
     return write_task(tmp_path / "tasks", n=DOCUMENTS)
 
 

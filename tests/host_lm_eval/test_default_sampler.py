@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_scored
 
 from evalbudget_lm_eval import budgeted
 
@@ -27,15 +26,8 @@ class RatingModel(CoinModel):
         return str(int(np.clip(round(self._rng.normal(mean, spread)), 0, 10)))
 
 
-def test_the_default_prints_hardly_larger_errors_than_equal_repeats(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    metrics = [{"metric": "score", "aggregation": "mean", "higher_is_better": True}]
-    folder = write_task(tmp_path / "tasks", n=ITEMS, metric_list=metrics)
-    (folder / "own.py").write_text("def process(doc, results):\n    return {'score': float(results[0])}\n")
-    yaml = folder / "numbers.yaml"
-    yaml.write_text(yaml.read_text() + "process_results: !function own.process\n")
+def test_the_default_prints_hardly_larger_errors_than_equal_repeats(tmp_path: Path) -> None:
+    folder = write_scored(tmp_path / "tasks", "score", "float(results[0])", n=ITEMS)
     rows: dict[str | None, dict[str, Any]] = {}
     for sampler in (None, "uniform"):
         with budgeted(sampler=sampler, budget=BUDGET, journal="none", in_flight=8):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import CoinModel, broken_off, journal_of, simple_evaluate, write_task
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
@@ -21,8 +21,7 @@ BUDGET = 48
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(tmp_path: Path) -> Path:
     return write_task(tmp_path / "tasks", n=12)
 
 
@@ -74,25 +73,12 @@ def test_results_that_never_reached_the_disk_are_not_bought_again(
 
 def test_a_fresh_run_that_was_broken_off_goes_on(folder: Path) -> None:
     _run(folder, CoinModel())
-    broken = CoinModel()
-    _stops(broken, after=19)
-    with pytest.raises(KeyboardInterrupt):
-        _run(folder, broken, fresh=True)
+    with broken_off(CoinModel, "_answer", at=20), pytest.raises(KeyboardInterrupt):
+        _run(folder, CoinModel(), fresh=True)
     goes_on = CoinModel()
     assert _run(folder, goes_on, fresh=True)["evalbudget"]["spent"] == BUDGET
     assert len(goes_on.calls) == BUDGET - 19
     assert _records() == ["1.jsonl", "2.jsonl"]
-
-
-def _stops(model: CoinModel, after: int) -> None:
-    answer = model._answer
-
-    def stops(prompt: str, kwargs: dict[str, Any]) -> str:
-        if len(model.calls) == after:
-            raise KeyboardInterrupt
-        return answer(prompt, kwargs)
-
-    model._answer = stops  # type: ignore[method-assign]
 
 
 def test_a_named_record_is_never_thrown_away(folder: Path) -> None:
@@ -150,10 +136,8 @@ def test_another_range_is_another_run(folder: Path) -> None:
 
 def test_a_run_of_another_range_that_was_broken_off_is_left_alone(folder: Path) -> None:
     _run(folder, CoinModel())
-    broken = CoinModel()
-    _stops(broken, after=40)
-    with pytest.raises(KeyboardInterrupt):
-        _run(folder, broken, score_range="0..2")
+    with broken_off(CoinModel, "_answer", at=41), pytest.raises(KeyboardInterrupt):
+        _run(folder, CoinModel(), score_range="0..2")
     again = CoinModel()
     _run(folder, again)
     assert not again.calls

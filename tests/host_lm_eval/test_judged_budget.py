@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.host_lm_eval.judged_worlds import evaluate, load, write_judged
+from tests.host_lm_eval.worlds import broken_off, samples_in
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
@@ -18,24 +19,11 @@ from evalbudget.judges.schedules import Cyclic
 from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judges.asking import Asking
-from evalbudget_lm_eval.judges.judge_models import forget_judges
 from evalbudget_lm_eval.log_folder import open_scores
-from loopback import Server, rating
+from loopback import Server
 
 NAMES = ["a", "b", "c"]
 GREEDY = {"until": ["\n"], "do_sample": False, "temperature": 0.0}
-
-
-@pytest.fixture(autouse=True)
-def _fresh_judges() -> None:
-    forget_judges()
-
-
-@pytest.fixture
-def judges(server: Server) -> list[str]:
-    for name in NAMES:
-        server.answers[name] = rating(bias={"c": 1.0})
-    return [server.judge(name, num_concurrent=4, max_retries=1) for name in NAMES]
 
 
 def readings_of(found: dict[str, Any]) -> list[tuple[int, int, str, float | None]]:
@@ -111,15 +99,15 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
 
 
 def parsed(out: Path) -> list[tuple[int, int, dict[str, Any]]]:
-    file = next(out.rglob("samples_*.jsonl"))
-    records = [json.loads(line) for line in file.read_text().splitlines()]
+    records = samples_in(out)
     return [(r["doc_id"], r["epoch"], json.loads(text)) for r in records for text in r["filtered_resps"][0]]
 
 
 def weights_of(out: Path) -> dict[tuple[int, int], float]:
     """Of every answer, by document and repeat; nan if it was held out."""
-    records = map(json.loads, next(out.rglob("samples_*.jsonl")).read_text().splitlines())
-    return {(r["doc_id"], r["epoch"]): math.nan if r["weight"] is None else r["weight"] for r in records}
+    return {
+        (r["doc_id"], r["epoch"]): math.nan if r["weight"] is None else r["weight"] for r in samples_in(out)
+    }
 
 
 def map_back(reading: dict[str, Any]) -> tuple[str, float | None]:
@@ -127,7 +115,7 @@ def map_back(reading: dict[str, Any]) -> tuple[str, float | None]:
 
 
 def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
-    server: Server, judges: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, judges: list[str], tmp_path: Path
 ) -> None:
     folder = write_judged(tmp_path, judges, n=6, gen_kwargs={"temperature": 1})
     arguments: dict[str, Any] = {"budget": 30, "sampler": "eb-bernstein", "vary_seed": True}
@@ -138,20 +126,8 @@ def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
 
     whole = run(tmp_path / "whole.jsonl")
     before = server.calls()
-    heard = Asking._heard
-    count = 0
-
-    def interrupted(self: Asking, *given: Any) -> bool:
-        nonlocal count
-        count += 1
-        if count == 5:
-            raise KeyboardInterrupt
-        return heard(self, *given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Asking, "_heard", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            run(tmp_path / "broken.jsonl")
+    with broken_off(Asking, "_heard", at=5), pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "broken.jsonl")
     again = run(tmp_path / "broken.jsonl")
     assert server.calls() - before == 30 + 30
     assert again["results"]["essays"]["judged,panel"] == whole["results"]["essays"]["judged,panel"]

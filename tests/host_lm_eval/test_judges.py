@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from lm_eval.utils import make_table
 from tests.host_lm_eval.judged_worlds import PROCESS, evaluate, load, write_judged
-from tests.host_lm_eval.worlds import numbered
+from tests.host_lm_eval.worlds import chat_model, numbered
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges.estimates import JudgeScores, judge_biases, panel_mean
@@ -23,27 +23,13 @@ from evalbudget.judges.schedules import Cyclic
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.judges.filter import check_judges, panel_of
 from evalbudget_lm_eval.judges.grading import Grading
-from evalbudget_lm_eval.judges.judge_models import forget_judges, read_judges
+from evalbudget_lm_eval.judges.judge_models import read_judges
 from evalbudget_lm_eval.judges.readings import Judged, Reading, Readings
 from evalbudget_lm_eval.judges.rows import judged, panel
 from evalbudget_lm_eval.log_folder import open_scores
 from loopback import Asked, Server, rating
 
 NAMES = ["a", "b", "c"]
-
-
-@pytest.fixture(autouse=True)
-def _fresh_judges() -> None:
-    forget_judges()
-
-
-@pytest.fixture
-def judges(server: Server) -> list[str]:
-    """Three judges of one server, the last one lenient."""
-    answer = rating(bias={"c": 1.0})
-    for name in NAMES:
-        server.answers[name] = answer
-    return [server.judge(name, num_concurrent=4) for name in NAMES]
 
 
 def readings_of(found: dict[str, Any], name: str = "essays") -> list[list[Reading]]:
@@ -140,7 +126,6 @@ def test_failed_and_unreadable_calls_are_missing_and_counted(
 
     server.answers |= dict.fromkeys(NAMES, sometimes)
     server.fail(500, when=lambda body: "topic 5" in str(body) and body["model"] != "writer", times=math.inf)
-    judges = [f"{judge},max_retries=1" for judge in judges]
     folder = write_judged(tmp_path, judges, n=12)
     with caplog.at_level(logging.WARNING, "evalbudget_lm_eval"):
         found = evaluate(folder, server.chat_args("writer"))
@@ -165,7 +150,6 @@ def test_a_dead_judge_is_dropped_and_the_others_are_kept(
     server: Server, judges: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.fail(500, model="b", times=math.inf)
-    judges[1] += ",max_retries=1"
     folder = write_judged(tmp_path, [f"{j},num_concurrent=1" for j in judges], n=60)
     with caplog.at_level(logging.WARNING, "evalbudget_lm_eval"):
         found = evaluate(folder, server.chat_args("writer", num_concurrent=8))
@@ -228,10 +212,8 @@ def test_several_targets_with_the_metric_are_refused_before_the_run(
 
 def test_rounds_deal_a_document_to_its_next_judge(server: Server, judges: list[str], tmp_path: Path) -> None:
     """Documents asked several times, in one round and over rounds, as a budgeted run does."""
-    from lm_eval.api.registry import get_model
-
     folder = write_judged(tmp_path, judges, n=9, gen_kwargs={"temperature": 1})
-    lm = get_model("local-chat-completions").create_from_arg_string(server.chat_args("writer"))
+    lm = chat_model(server, "writer")
     cells = [("essays", 4), ("essays", 4), ("essays", 1), ("essays", 7)]
     with PrimedTasks(lm, load(folder), apply_chat_template=True) as primed:
         first = primed.run(numbered(cells))

@@ -11,24 +11,17 @@ from typing import Any
 
 import pytest
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
-from tests.host_lm_eval.worlds import journal_of
+from tests.host_lm_eval.worlds import broken_off, journal_of
 
 from evalbudget.errors import JournalError
 from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judges.asking import Asking
-from evalbudget_lm_eval.judges.judge_models import forget_judges
 from evalbudget_lm_eval.run.record import Kept
 from loopback import GARBLED, Server, rating
 
 BUDGET = 36
 PANEL = ["a", "b"]
-
-
-@pytest.fixture(autouse=True)
-def _fresh_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    forget_judges()
-    monkeypatch.chdir(tmp_path)
 
 
 def _folder(server: Server, concurrent: int, judges: list[str] = PANEL, **options: Any) -> Path:
@@ -74,18 +67,7 @@ def test_calls_of_judges_under_way_at_a_kill_are_spent(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = _folder(server, 2)
-    told = Asking._heard
-    count = 0
-
-    def killed(self: Asking, *given: Any) -> bool:
-        nonlocal count
-        count += 1
-        if count == 8:
-            raise KeyboardInterrupt
-        return told(self, *given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Asking, "_heard", killed)
+    with monkeypatch.context() as patch, broken_off(Asking, "_heard", at=8):
         patch.setattr(Asking, "_take_in", lambda self, running: self._close())  # nobody hears the rest
         with pytest.raises(KeyboardInterrupt):
             _run(folder, server)

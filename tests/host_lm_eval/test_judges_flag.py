@@ -12,33 +12,20 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
-from tests.host_lm_eval.worlds import write_task
+from tests.host_lm_eval.worlds import broken_off, choice, samples_in, write_task
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.judges.asking import Asking
-from evalbudget_lm_eval.judges.judge_models import forget_judges
 from evalbudget_lm_eval.judges.typed import typed_panel
 from evalbudget_lm_eval.log_folder import open_scores
 from evalbudget_lm_eval.repeats.config import Config
-from loopback import Server, rating
+from loopback import Server
 
 NAMES = ["a", "b", "c"]
 WARM = {"temperature": 1}
 SAMPLED = {"until": ["\n"], "do_sample": True, "temperature": 1.0}
-
-
-@pytest.fixture(autouse=True)
-def _fresh_judges() -> None:
-    forget_judges()
-
-
-@pytest.fixture
-def judges(server: Server) -> list[str]:
-    for name in NAMES:
-        server.answers[name] = rating(bias={"c": 1.0})
-    return [server.judge(name, num_concurrent=4, max_retries=1) for name in NAMES]
 
 
 @pytest.fixture
@@ -55,11 +42,10 @@ def plain(folder: Path, n: int = 6, **changes: Any) -> Path:
 
 def readings(out: Path) -> list[tuple[int, int, str, list[Any]]]:
     found = []
-    for file in sorted(out.rglob("samples_*.jsonl")):
-        for record in map(json.loads, file.read_text().splitlines()):
-            for text in record["filtered_resps"][0]:
-                judge = json.loads(text)["evalbudget_judge"]
-                found.append((record["doc_id"], record.get("epoch", 0), judge, record["resps"]))
+    for record in samples_in(out):
+        for text in record["filtered_resps"][0]:
+            judge = json.loads(text)["evalbudget_judge"]
+            found.append((record["doc_id"], record.get("epoch", 0), judge, record["resps"]))
     return found
 
 
@@ -182,7 +168,7 @@ def test_one_answer_is_scored_again_and_again(server: Server, file: str, tmp_pat
 
 @pytest.mark.parametrize("at", [3, 9, 20])
 def test_a_broken_run_pays_no_judge_twice_and_asks_no_answer_anew(
-    at: int, server: Server, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at: int, server: Server, file: str, tmp_path: Path
 ) -> None:
     folder = plain(tmp_path / "tasks")
 
@@ -191,19 +177,8 @@ def test_a_broken_run_pays_no_judge_twice_and_asks_no_answer_anew(
             return evaluate(folder, server.chat_args("writer"), "numbers")
 
     whole = run("whole.jsonl")
-    heard, count = Asking._heard, 0
-
-    def interrupted(self: Asking, *given: Any) -> bool:
-        nonlocal count
-        count += 1
-        if count == at:
-            raise KeyboardInterrupt
-        return heard(self, *given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Asking, "_heard", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            run("broken.jsonl")
+    with broken_off(Asking, "_heard", at), pytest.raises(KeyboardInterrupt):
+        run("broken.jsonl")
     again = run("broken.jsonl")
     assert sum(server.calls(name) for name in NAMES) == 60
     assert server.calls("writer") == 12
@@ -241,25 +216,16 @@ def test_what_cannot_be_judged_again_is_refused(server: Server, judges: list[str
 
 
 def test_log_likelihoods_have_no_answer_to_judge(server: Server, judges: list[str], tmp_path: Path) -> None:
-    folder = write_task(
-        tmp_path / "tasks",
-        output_type="multiple_choice",
-        doc_to_choice=["1", "2"],
-        doc_to_target=0,
-        metric_list=[{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
-    )
+    folder = write_task(tmp_path / "tasks", **choice("1", "2"))
     with pytest.raises(InvalidInputError, match="no answer that judges could score"), budgeted(judges=judges):
         evaluate(folder, "", "numbers", model="evalbudget-test-coin", apply_chat_template=False)
     assert server.calls() == 0
 
 
-def test_judges_score_a_finished_run(
-    server: Server, file: str, tmp_path: Path, own_tasks_only: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_judges_score_a_finished_run(server: Server, file: str, tmp_path: Path, own_tasks_only: None) -> None:
     folder, out = plain(tmp_path / "tasks"), tmp_path / "out"
     evaluate(folder, server.chat_args("writer"), "numbers", output=out, samples={"numbers": [0, 1, 4, 5]})
     assert server.calls() == 4
-    monkeypatch.chdir(tmp_path)
 
     def score(*more: str, path: Path = out) -> tuple[int, str]:
         command = ["lm-eval", "score", str(path), "--include_path", str(folder), *more]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.host_lm_eval.judged_worlds import evaluate
-from tests.host_lm_eval.worlds import write_task
+from tests.host_lm_eval.worlds import choice, write_task
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval import budgeted
@@ -50,13 +50,7 @@ def test_what_it_cannot_score_is_refused(tmp_path: Path) -> None:
         budgeted(budget="5x", scorer=NAME, judges="dummy:model=a,dummy:model=b"),
     ):
         pass
-    folder = write_task(
-        tmp_path / "tasks",
-        output_type="multiple_choice",
-        doc_to_choice=["1", "2"],
-        doc_to_target=0,
-        metric_list=[{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
-    )
+    folder = write_task(tmp_path / "tasks", **choice("1", "2"))
     with (
         pytest.raises(InvalidInputError, match="no answer that --scorer"),
         budgeted(budget="1x", scorer=NAME),

@@ -64,8 +64,7 @@ def said() -> Iterator[list[str]]:
     logger.removeHandler(handler)
 
 
-def test_a_run_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_run_says_how_far_it_is(tmp_path: Path, said: list[str]) -> None:
     folder = write_task(tmp_path / "tasks", n=20)
     with budgeted(budget=400):
         simple_evaluate(folder, CoinModel())
@@ -99,7 +98,6 @@ def test_a_terminal_has_one_bar_in_whole_calls(monkeypatch: pytest.MonkeyPatch) 
 
 def test_judged_calls_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     """The budget of a judged task counts judges' scores: the model's own answers do not move the bar."""
-    monkeypatch.chdir(tmp_path)
     screen = _Terminal()
     judges = [server.judge(name, num_concurrent=4) for name in "ab"]
     server.answers |= {"a": rating(), "b": rating()}

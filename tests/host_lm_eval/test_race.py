@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ import numpy as np
 import pytest
 from lm_eval.evaluator import simple_evaluate
 from lm_eval.loggers import EvaluationTracker
-from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right, manager, racer, truth
+from tests.host_lm_eval.race_worlds import KIND, Racer, is_right, manager, racer, truth
+from tests.host_lm_eval.worlds import choice
 
 from evalbudget import Design
 from evalbudget.errors import InvalidInputError
@@ -25,12 +25,6 @@ from evalbudget_lm_eval.races.output import RaceResult
 
 N = 200
 SKILLS = {"good": (0.9, 1), "fair": (0.7, 2), "poor": (0.2, 3)}
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    with fresh_racers():
-        yield
 
 
 @pytest.fixture
@@ -270,16 +264,8 @@ def test_history_is_earlier_output_of_the_host_on_the_same_task(
 
 
 def test_multiple_choice_by_the_score_chosen(tmp_path: Path) -> None:
-    mean = {"aggregation": "mean", "higher_is_better": True}
-    tasks = manager(
-        tmp_path / "tasks",
-        n=40,
-        output_type="multiple_choice",
-        doc_to_choice=["yes", "no", "maybe"],
-        doc_to_target="{{number % 3}}",
-        metric_list=[{"metric": "acc", **mean}, {"metric": "acc_norm", **mean}],
-        generation_kwargs=None,
-    )
+    kind = choice("yes", "no", "maybe", target="{{number % 3}}", metrics=("acc", "acc_norm"))
+    tasks = manager(tmp_path / "tasks", n=40, **kind)
     with pytest.raises(InvalidInputError, match="acc,none, acc_norm,none; choose one"):
         race(arms(), "numbers", budget=60, task_manager=tasks)
     result = race(arms(), "numbers", budget=60, score="acc_norm", task_manager=tasks)

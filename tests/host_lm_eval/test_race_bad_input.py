@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner
-from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, manager, racer, truth
-from tests.host_lm_eval.worlds import write_task
+from tests.host_lm_eval.race_worlds import KIND, Racer, manager, racer, truth
+from tests.host_lm_eval.worlds import averaged, write_task
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError, JournalError, UnknownNameError
@@ -21,23 +20,15 @@ from evalbudget_lm_eval.races.api import race
 TWO = {"a": racer(0.9, 1), "b": racer(0.5, 2)}
 
 
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    with fresh_racers():
-        yield
-
-
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("tasks")
     regex = {"function": "regex", "regex_pattern": "(\\d+)"}
     both = [{"name": name, "filter": [regex, {"function": "take_first"}]} for name in ("strict", "loose")]
     manager(folder, name="filtered", n=30, filter_list=both)
-    mean = {"aggregation": "mean", "higher_is_better": True}
-    manager(folder, name="two", n=30, metric_list=[{"metric": m, **mean} for m in ("exact_match", "acc")])
-    manager(
-        folder, name="lower", n=30, metric_list=[{"metric": "exact_match", **mean, "higher_is_better": False}]
-    )
+    manager(folder, name="two", n=30, metric_list=averaged("exact_match", "acc"))
+    (lower,) = averaged("exact_match")
+    manager(folder, name="lower", n=30, metric_list=[lower | {"higher_is_better": False}])
     return manager(folder, n=30)
 
 
@@ -111,10 +102,9 @@ def test_refused_before_anything_is_loaded(
 
 
 def test_a_score_outside_the_range_is_kept_for_the_next_try(tasks: Any, tmp_path: Path) -> None:
-    points = {"metric": "points", "aggregation": "mean", "higher_is_better": True}
     write_task(tmp_path, name="points", n=30)
     config = yaml.safe_load((tmp_path / "points.yaml").read_text()) | {
-        "metric_list": [points],
+        "metric_list": averaged("points"),
         "process_results": lambda doc, results: {"points": 10.0 * (results[0] == doc["text"])},
     }
     options: dict[str, Any] = {"task_manager": tasks, "output_path": tmp_path, "budget": 60}

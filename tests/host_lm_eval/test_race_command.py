@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right
-from tests.host_lm_eval.worlds import write_task
+from tests.host_lm_eval.race_worlds import KIND, Racer, is_right
+from tests.host_lm_eval.worlds import EVALBUDGET, broken_off, environment, write_task
 
 import warm
 from evalbudget.backtest import RecordedScores
@@ -26,16 +24,6 @@ from loopback import Asked, Server
 N = 60
 BUDGET = 100
 SKILLS = {"weak": 0.3, "fine": 0.6, "best": 0.95}
-# without the host's own thousands of tasks, whose index takes seconds
-EVALBUDGET = """
-import sys
-from lm_eval.tasks import TaskManager
-init = TaskManager.__init__
-TaskManager.__init__ = lambda self, *args, **more: init(self, *args, **more | {"include_defaults": False})
-from evalbudget.cli.main import main
-sys.argv[0] = "evalbudget"
-main()
-"""
 
 
 def skilled(asked: Asked) -> str:
@@ -55,11 +43,6 @@ def flags(server: Server, tasks: Path, out: Path, *more: str) -> list[str]:
     ]
 
 
-def environment() -> dict[str, str]:
-    # the other host takes seconds to import
-    return {**os.environ, "EVALBUDGET_DISABLE_PLUGINS": "inspect", "COLUMNS": "80"}
-
-
 def answered(server: Server) -> Counter[tuple[str, str]]:
     """How often each model answered each prompt."""
     return Counter((s.model, s.prompt) for s in server.served if s.status == 200)
@@ -69,13 +52,8 @@ def test_killed_it_goes_on_and_nothing_is_paid_for_twice(server: Server, tmp_pat
     server.answer, server.latency = skilled, 0.05
     tasks, out = write_task(tmp_path / "tasks", n=N), tmp_path / "out"
     board_file = tmp_path / "board.json"
-    command = [
-        sys.executable,
-        "-c",
-        EVALBUDGET,
-        "lm-eval",
-        *flags(server, tasks, out, f"--json={board_file}"),
-    ]
+    arguments = flags(server, tasks, out, f"--json={board_file}")
+    command = [sys.executable, "-c", EVALBUDGET, "lm-eval", *arguments]
     # one server error after the other on one model, which the race must survive
     server.fail(500, times=2, model="fine", after=5)
     with (tmp_path / "first.log").open("w") as log:
@@ -127,27 +105,18 @@ def test_a_race_nobody_can_run_exits_with_1(server: Server, tmp_path: Path, comm
 
 
 @pytest.mark.usefixtures("own_tasks_only")
-def test_interrupted_it_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_it_says_how_to_go_on(tmp_path: Path) -> None:
     tasks = write_task(tmp_path / "tasks", n=40)
     arguments = [
         *("race", f"--arm=a={KIND}:skill=0.9,seed=1", f"--arm=b={KIND}:skill=0.5,seed=2", "--budget", "1x"),
         *("--tasks", "numbers", "--include_path", str(tasks), "--output_path", str(tmp_path / "out")),
         *("--num_fewshot", "1", "--sampler", "uniform"),
     ]
-    with fresh_racers() as racers:
-        answer = racers._answer
-
-        def until_tired(self: Racer, prompt: str, kwargs: dict[str, Any]) -> str:
-            if len(racers.asked) == 35:
-                raise KeyboardInterrupt
-            return answer(self, prompt, kwargs)
-
-        monkeypatch.setattr(racers, "_answer", until_tired)
+    with broken_off(Racer, "_answer", at=36):
         stopped = CliRunner().invoke(lm_eval_command, arguments)
-        assert stopped.exit_code == 130
-        assert "interrupted after 32 evaluations; the same command goes on" in stopped.output
-        monkeypatch.setattr(racers, "_answer", answer)
-        done = CliRunner().invoke(lm_eval_command, arguments)
-        assert done.exit_code == 0, done.output
-        assert len(racers.asked) == len(set(racers.asked)) == 40
-        assert "Spent:   40 of the budget of 40 evaluations; 50% of the whole grid of 80" in done.output
+    assert stopped.exit_code == 130
+    assert "interrupted after 32 evaluations; the same command goes on" in stopped.output
+    done = CliRunner().invoke(lm_eval_command, arguments)
+    assert done.exit_code == 0, done.output
+    assert len(Racer.asked) == len(set(Racer.asked)) == 40
+    assert "Spent:   40 of the budget of 40 evaluations; 50% of the whole grid of 80" in done.output

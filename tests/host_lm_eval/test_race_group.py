@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from lm_eval.tasks import TaskManager
-from tests.host_lm_eval.race_worlds import Racer, fresh_racers, is_right, racer
-from tests.host_lm_eval.worlds import write_task
+from tests.host_lm_eval.race_worlds import Racer, racer, truth
+from tests.host_lm_eval.worlds import write_group, write_task
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval import race
@@ -28,27 +26,14 @@ def group(folder: Path, *, by_size: bool = True) -> TaskManager:
         lines = [{"number": i, "text": f"{i + first}"} for i in range(size)]
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         first += size
-    entry: dict[str, Any] = {
-        "group": "all_of_them",
-        "task": list(SIZES),
-        "aggregate_metric_list": [
-            {"metric": "exact_match", "aggregation": "mean", "weight_by_size": by_size, "filter_list": "none"}
-        ],
-        "metadata": {"version": 1.0},
-    }
-    (folder / "group.yaml").write_text(yaml.safe_dump(entry))
+    write_group(folder, "all_of_them", list(SIZES), by_size=by_size, filter_list="none")
     return TaskManager(include_path=str(folder), include_defaults=False)
-
-
-def means(seed: int, skill: float) -> float:
-    return sum(is_right(seed, skill, number) for number in range(60)) / 60
 
 
 def test_every_document_of_the_group_weighs_the_same(tmp_path: Path) -> None:
     tasks, out = group(tmp_path / "tasks"), tmp_path / "out"
-    with fresh_racers():
-        found = race(ARMS, "all_of_them", budget="100%", task_manager=tasks, output_path=out, batch=16)
-        asked = list(Racer.asked)
+    found = race(ARMS, "all_of_them", budget="100%", task_manager=tasks, output_path=out, batch=16)
+    asked = list(Racer.asked)
     assert len(asked) == len(set(asked)) <= 180
     assert found.leaderboard.standings[0].name == "good"
     whole = race(
@@ -62,7 +47,7 @@ def test_every_document_of_the_group_weighs_the_same(tmp_path: Path) -> None:
     for name, (_, args) in ARMS.items():
         if name in whole.results:
             rows = whole.results[name]["groups"]["all_of_them"]
-            assert rows["exact_match,none"] == pytest.approx(means(args["seed"], args["skill"]))
+            assert rows["exact_match,none"] == pytest.approx(truth(**args, n=60))
             assert (
                 rows["exact_match_lower,none"] <= rows["exact_match,none"] <= rows["exact_match_upper,none"]
             )
@@ -72,20 +57,19 @@ def test_every_document_of_the_group_weighs_the_same(tmp_path: Path) -> None:
     assert {item.partition("/")[0] for item in recorded.items} == set(SIZES)
 
     # the same again is told from the record, and a larger share goes on with it
-    with fresh_racers():
-        again = race(ARMS, "all_of_them", budget="100%", task_manager=tasks, output_path=out, batch=16)
-        assert not Racer.asked
+    Racer.asked.clear()
+    again = race(ARMS, "all_of_them", budget="100%", task_manager=tasks, output_path=out, batch=16)
+    assert not Racer.asked
     assert again.leaderboard.spent == found.leaderboard.spent
-    with fresh_racers():  # what others answered predicts, task by task
-        later = race(
-            {"new": racer(0.9, 7), "old": racer(0.3, 8)},
-            "all_of_them",
-            budget="50%",
-            task_manager=tasks,
-            history=out,
-            sampler="pulse",
-            batch=8,
-        )
+    later = race(  # what others answered predicts, task by task
+        {"new": racer(0.9, 7), "old": racer(0.3, 8)},
+        "all_of_them",
+        budget="50%",
+        task_manager=tasks,
+        history=out,
+        sampler="pulse",
+        batch=8,
+    )
     assert later.leaderboard.standings[0].name == "new"
 
 

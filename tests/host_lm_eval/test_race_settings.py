@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers
+from tests.host_lm_eval.race_worlds import KIND, Racer
 from tests.host_lm_eval.worlds import write_task
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -48,11 +48,6 @@ def test_settings_are_read() -> None:
     assert [arm.name for arm in every_pair(models[:1], settings)] == ["a x", "a y"]
     assert [arm.name for arm in every_pair(models[:1], settings, named=False)] == ["x", "y"]
     assert every_pair(models, []) == models
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -159,24 +154,23 @@ def test_tasks_with_other_prompts_race_on_the_same_documents(
     assert server.calls() == calls
 
 
-def test_every_model_has_every_setting_and_is_loaded_once(tmp_path: Path) -> None:
+def test_every_model_has_every_setting_and_is_loaded_once(tmp_path: Path, own_tasks_only: None) -> None:
     tasks = write_task(tmp_path / "tasks", n=N, num_fewshot=1)
-    with fresh_racers():
-        found = race(
-            {"a": f"{KIND}:skill=0.9,seed=0", "b": f"{KIND}:skill=0.2,seed=1"},
-            "numbers",
-            settings={"zero": {"num_fewshot": 0}, "two": {"num_fewshot": 2}},
-            budget="100%",
-            include_path=tasks,
-            keep=1,
-            batch=N,
-        )
-        assert set(found.results) == {"a zero", "a two", "b zero", "b two"}
-        assert Racer.most_alive == 1
-        seeds = [seed for seed, _ in Racer.asked]
-        turns = 1 + sum(one != other for one, other in pairwise(seeds))
-        assert Racer.loads.total() == turns  # never for another setting of the model that is loaded
-        assert sum(found.loads.values()) == Racer.loads.total()
+    found = race(
+        {"a": f"{KIND}:skill=0.9,seed=0", "b": f"{KIND}:skill=0.2,seed=1"},
+        "numbers",
+        settings={"zero": {"num_fewshot": 0}, "two": {"num_fewshot": 2}},
+        budget="100%",
+        include_path=tasks,
+        keep=1,
+        batch=N,
+    )
+    assert set(found.results) == {"a zero", "a two", "b zero", "b two"}
+    assert Racer.most_alive == 1
+    seeds = [seed for seed, _ in Racer.asked]
+    turns = 1 + sum(one != other for one, other in pairwise(seeds))
+    assert Racer.loads.total() == turns  # never for another setting of the model that is loaded
+    assert sum(found.loads.values()) == Racer.loads.total()
     shots = {name: prompt(results).count("say ") for name, results in found.results.items()}
     assert shots == {"a zero": 1, "b zero": 1, "a two": 3, "b two": 3}
     assert found.results["a two"]["config"]["model"] == KIND
@@ -187,22 +181,21 @@ def prompt(results: dict[str, Any]) -> str:
     return str(results["samples"]["numbers"][0]["arguments"][0][0])
 
 
-def test_a_setting_that_the_host_refuses_is_lost_alone(tmp_path: Path) -> None:
+def test_a_setting_that_the_host_refuses_is_lost_alone(tmp_path: Path, own_tasks_only: None) -> None:
     tasks = write_task(tmp_path / "tasks", n=N)
-    with fresh_racers():  # they have no chat template
-        found = race(
-            {"m": f"{KIND}:skill=0.9,seed=0"},
-            "numbers",
-            settings={
-                "plain": {"gen_kwargs": {"temperature": 0}},
-                "chat": {"apply_chat_template": True},
-                "warm": {"gen_kwargs": {"temperature": 0.5}},
-            },
-            budget="60%",
-            include_path=tasks,
-            keep=1,
-        )
-        assert Racer.most_alive == 1
+    found = race(
+        {"m": f"{KIND}:skill=0.9,seed=0"},
+        "numbers",
+        settings={
+            "plain": {"gen_kwargs": {"temperature": 0}},
+            "chat": {"apply_chat_template": True},  # they have none
+            "warm": {"gen_kwargs": {"temperature": 0.5}},
+        },
+        budget="60%",
+        include_path=tasks,
+        keep=1,
+    )
+    assert Racer.most_alive == 1
     assert set(found.results) == {"m plain", "m warm"}
     (lost,) = [one.name for one in found.leaderboard.standings if one.status.value == "lost"]
     assert lost == "m chat"

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 import yaml
 from inspect_ai.model import get_model
-from inspect_ai.scorer import Score, mean, scorer
-from lm_eval.api.model import LM
 from tests.host_inspect.conftest import (  # noqa: F401  (fixtures)
     HOST_WARNING,
     _nothing_is_done_for_nobody,
@@ -18,7 +16,9 @@ from tests.host_inspect.conftest import (  # noqa: F401  (fixtures)
     _streams_of_the_host,
 )
 from tests.host_inspect.race_tasks import board, quiz, run
+from tests.host_inspect.worlds import scoring
 from tests.host_lm_eval.race_worlds import manager
+from tests.host_lm_eval.worlds import TextModel, averaged
 
 from evalbudget_inspect import race as race_on_inspect
 from evalbudget_lm_eval.races.api import race as race_on_lm_eval
@@ -35,28 +35,22 @@ def table() -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.clip(np.array([[0.5], [0.62], [0.58]]) + 0.3 * rng.normal(size=(3, N)), 0.0, 1.0)
 
 
-class Says(LM):  # type: ignore[misc]
+class Says(TextModel):
     """Answers a document with its score."""
 
     def __init__(self, scores: Any) -> None:
         super().__init__()
         self.scores = scores
 
-    def generate_until(self, requests: list[Any]) -> list[str]:
-        return [repr(float(self.scores[int(r.args[0].split()[1])])) for r in requests]
-
-    def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
-        raise NotImplementedError
-
-    def loglikelihood_rolling(self, requests: list[Any]) -> list[float]:
-        raise NotImplementedError
+    def _answer(self, prompt: str, kwargs: dict[str, Any]) -> str:
+        return repr(float(self.scores[int(prompt.split()[1])]))
 
 
 def on_lm_eval(folder: Path, **options: Any) -> Any:
     tasks = manager(folder, n=N)
     config = yaml.safe_load((folder / "numbers.yaml").read_text()) | {
         "process_results": lambda doc, results: {"points": float(results[0])},
-        "metric_list": [{"metric": "points", "aggregation": "mean", "higher_is_better": True}],
+        "metric_list": averaged("points"),
     }
     arms = {f"simulated/{name}": Says(row) for name, row in zip(NAMES, table(), strict=True)}
     result = race_on_lm_eval(arms, config, task_manager=tasks, **options)
@@ -67,15 +61,11 @@ def on_lm_eval(folder: Path, **options: Any) -> Any:
 def on_inspect(folder: Path, **options: Any) -> Any:
     scores = {f"simulated/{name}": row for name, row in zip(NAMES, table(), strict=True)}
 
-    @scorer(metrics=[mean()])
-    def known() -> Any:
-        async def score(state: Any, target: Any) -> Score:
-            return Score(value=float(scores[str(state.model)][int(state.sample_id.split("-")[1])]))
-
-        return score
+    def known(state: Any) -> float:
+        return float(scores[str(state.model)][int(state.sample_id.split("-")[1])])
 
     models = [get_model(f"simulated/{name}", memoize=False, mean=0.5) for name in NAMES]
-    logs = run(race_on_inspect(quiz(N, scorer=known()), **options), models, folder)
+    logs = run(race_on_inspect(quiz(N, scorer=scoring("known", known)()), **options), models, folder)
     asked = {log.eval.model: {int(str(s.id).split("-")[1]) for s in log.samples or []} for log in logs}
     return board(logs), asked
 

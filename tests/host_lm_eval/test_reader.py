@@ -13,23 +13,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
-from tests.host_lm_eval.worlds import write_task
+from tests.host_lm_eval.worlds import OWN_TASKS_ONLY, averaged, samples_in, write_task
 
 from evalbudget import Allocation
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.judges.judge_models import forget_judges
 from evalbudget_lm_eval.log_folder import open_scores
 from loopback import Server, rating
 
 JUDGES = ["a", "b", "c"]
-
-
-@pytest.fixture(autouse=True)
-def _fresh_judges() -> None:
-    forget_judges()
 
 
 def read(path: Path) -> RecordedScores:
@@ -44,12 +38,8 @@ def run(*arguments: object) -> str:
     return result.output
 
 
-STOCK = """
-import sys
+STOCK = f"""{OWN_TASKS_ONLY}
 from lm_eval.__main__ import cli_evaluate
-from lm_eval.tasks import TaskManager
-init = TaskManager.__init__
-TaskManager.__init__ = lambda self, *args, **more: init(self, *args, **more | {"include_defaults": False})
 sys.argv[0] = "lm_eval"
 cli_evaluate()
 """
@@ -63,10 +53,7 @@ def stock(*arguments: object) -> str:
     return done.stdout
 
 
-def test_judged_runs_of_the_stock_command(server: Server, tmp_path: Path) -> None:
-    for name in JUDGES:
-        server.answers[name] = rating(bias={"c": 1.0})
-    judges = [server.judge(name, num_concurrent=2) for name in JUDGES]
+def test_judged_runs_of_the_stock_command(server: Server, judges: list[str], tmp_path: Path) -> None:
     # one reply of a judge is unreadable
     server.answers["b"] = lambda asked: "no idea" if "topic: topic 2\n" in asked.prompt else rating()(asked)
     folder = write_judged(tmp_path / "task", judges, n=20, repeats=3)
@@ -105,10 +92,7 @@ def test_judged_runs_of_the_stock_command(server: Server, tmp_path: Path) -> Non
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Output of three runs without judges: two of one model on two tasks, one of them under a budget."""
     here = tmp_path_factory.mktemp("runs")
-    metrics = [
-        {"metric": "exact_match", "aggregation": "mean", "higher_is_better": True},
-        {"metric": "bleu", "aggregation": "bleu", "higher_is_better": True},
-    ]
+    metrics = [*averaged("exact_match"), {"metric": "bleu", "aggregation": "bleu", "higher_is_better": True}]
     both = [{"name": name, "filter": [{"function": "take_first"}]} for name in ("strict", "loose")]
     write_task(here, "three", n=4, filter_list=both)
     write_task(here, "one", n=6, metric_list=metrics)
@@ -138,9 +122,7 @@ def test_several_tasks_models_and_runs(runs: Path) -> None:
     assert int(recorded.counts[1].sum()) == 4
 
     # every score, by hand
-    files = runs.rglob("samples_*.jsonl")
-    mine = [json.loads(line)["exact_match"] for file in files for line in file.read_text().splitlines()]
-    assert np.nansum(recorded.scores) == sum(mine)
+    assert np.nansum(recorded.scores) == sum(sample["exact_match"] for sample in samples_in(runs))
     # of both runs, and so of every item, the shares add up to 1
     assert recorded.weights is not None
 

@@ -14,7 +14,16 @@ from typing import Any
 
 import lm_eval.evaluator
 import pytest
-from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import (
+    EVALBUDGET,
+    CoinModel,
+    broken_off,
+    chat_model,
+    environment,
+    journal_of,
+    simple_evaluate,
+    write_task,
+)
 
 import warm
 from evalbudget.errors import JournalError
@@ -25,11 +34,6 @@ from loopback import Server
 
 STOCK = lm_eval.evaluator.evaluate
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def _start(folder: Path, log: Path, seconds: float) -> warm.Popen:
@@ -102,10 +106,7 @@ def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path)
 
 
 def _model(server: Server, **more: Any) -> Any:
-    from lm_eval.api.registry import get_model
-
-    arguments = {"model": "m", "base_url": server.chat, "max_retries": 1, **more}
-    return get_model("local-chat-completions").create_from_arg_obj(arguments, {})
+    return chat_model(server, max_retries=1, **more)
 
 
 CHAT = {"apply_chat_template": True, "gen_kwargs": {"seed": None}}
@@ -138,17 +139,6 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
     assert block["readings"] == len(results["samples"]["numbers"]) == 60 - block["failed"]
 
 
-KILLED = """
-import sys
-from lm_eval.tasks import TaskManager
-init = TaskManager.__init__
-TaskManager.__init__ = lambda self, *args, **more: init(self, *args, **more | {"include_defaults": False})
-from evalbudget.cli.main import main
-sys.argv[0] = "evalbudget"
-main()
-"""
-
-
 @pytest.mark.parametrize(
     ("concurrent", "number", "code"),
     [
@@ -169,10 +159,9 @@ def test_a_command_that_was_killed_goes_on_to_its_budget(
         *("--include_path", str(folder), "--apply_chat_template", "--output_path", "out", "--budget", "72"),
         *("--gen_kwargs", "temperature=1.0,seed=None", "--sampler", "uniform", "--in_flight", "24"),
     ]
-    environment = {**os.environ, "EVALBUDGET_DISABLE_PLUGINS": "inspect"}
-    command = [sys.executable, "-c", KILLED, *flags]
+    command = [sys.executable, "-c", EVALBUDGET, *flags]
     with (tmp_path / "log").open("w") as log:
-        files: dict[str, Any] = {"env": environment, "stdout": log, "stderr": log}
+        files: dict[str, Any] = {"env": environment(), "stdout": log, "stderr": log}
         fresh = concurrent > 1
         process = (
             subprocess.Popen(command, **files) if fresh else warm.Popen(command, host="lm-eval", **files)
@@ -186,7 +175,7 @@ def test_a_command_that_was_killed_goes_on_to_its_budget(
     waits = number != signal.SIGKILL
     assert ("are waited for" in said) == waits or concurrent == 1  # between two calls nothing is on its way
     assert "Traceback" not in said
-    done = warm.run(command, host="lm-eval", env=environment)
+    done = warm.run(command, host="lm-eval", env=environment())
     assert done.returncode == 0, done.stderr
     (path,) = Path("out").glob("*/results_*.json")
     block = json.loads(path.read_text())["evalbudget"]
@@ -235,25 +224,12 @@ def test_a_round_that_one_document_breaks_off_loses_no_other_answer(tmp_path: Pa
     assert sum(one.status == 400 for one in server.served) == 1 + block["failed"] <= 5
 
 
-def test_calls_that_an_interrupt_cut_off_count(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_calls_that_an_interrupt_cut_off_count(tmp_path: Path, server: Server) -> None:
     folder = write_task(tmp_path / "tasks", n=24)
     arguments: dict[str, Any] = {"sampler": "uniform", "budget": 72, "journal": "j.jsonl"}
     server.answer = lambda asked: time.sleep(0.05) or "7"
-    hear, count = Kept.hear, 0
-
-    def interrupted(self: Kept, *given: Any) -> None:
-        nonlocal count
-        count += 1
-        if count == 10:
-            raise KeyboardInterrupt
-        hear(self, *given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Kept, "hear", interrupted)
-        with pytest.raises(KeyboardInterrupt), budgeted(**arguments):
-            simple_evaluate(folder, _model(server, num_concurrent=8), **CHAT)
+    with broken_off(Kept, "hear", at=10), pytest.raises(KeyboardInterrupt), budgeted(**arguments):
+        simple_evaluate(folder, _model(server, num_concurrent=8), **CHAT)
     assert lm_eval.evaluator.evaluate is STOCK
     with budgeted(**arguments):
         block = simple_evaluate(folder, _model(server, num_concurrent=8), **CHAT)["evalbudget"]

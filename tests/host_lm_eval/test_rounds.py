@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lm_eval.api.model import LM
-from tests.host_lm_eval.race_worlds import Racer, fresh_racers, manager, racer
-from tests.host_lm_eval.worlds import CoinModel, load, simple_evaluate, write_task
+from tests.host_lm_eval.race_worlds import Racer, manager, racer
+from tests.host_lm_eval.worlds import CoinModel, TextModel, chat_model, load, simple_evaluate, write_task
 
 from evalbudget.outage import DOWN_AFTER, is_down
 from evalbudget.races._verdict import Status
@@ -22,7 +21,7 @@ from evalbudget_lm_eval.run.rounds import Rounds
 from loopback import Server
 
 
-class TemplateAPI(LM):  # type: ignore[misc]  # the host's class is known by its name
+class TemplateAPI(TextModel):  # the host's class is known by its name
     """Answers in order until it fails; keeps the calls of each round."""
 
     max_retries = 1
@@ -36,7 +35,7 @@ class TemplateAPI(LM):  # type: ignore[misc]  # the host's class is known by its
 
     def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
         self.rounds.append([])
-        return [self._answer(*request.args) for request in requests]
+        return super().generate_until(requests)
 
     def _answer(self, prompt: str, kwargs: dict[str, Any]) -> str:
         said = self.model_call([prompt])
@@ -49,12 +48,6 @@ class TemplateAPI(LM):  # type: ignore[misc]  # the host's class is known by its
         if number in self.fails:
             raise ConnectionError("gone")
         return f"{number}"
-
-    def loglikelihood(self, requests: list[Any]) -> Any:
-        raise NotImplementedError
-
-    def loglikelihood_rolling(self, requests: list[Any]) -> Any:
-        raise NotImplementedError
 
 
 class Purse:
@@ -157,22 +150,14 @@ def process(doc, results):
 @pytest.fixture
 def fragile(tmp_path: Path) -> Path:
     """A task that cannot score the answer to document 5."""
-    folder = write_task(tmp_path / "fragile", n=8)
-    (folder / "own.py").write_text(PROCESS)
-    yaml = folder / "numbers.yaml"
-    yaml.write_text(yaml.read_text() + "process_results: !function own.process\n")
-    return folder
+    return write_task(tmp_path / "fragile", n=8, own=PROCESS)
 
 
 @pytest.mark.parametrize("concurrent", [1, 4])
 def test_a_run_survives_an_answer_that_its_task_cannot_score(
     fragile: Path, tmp_path: Path, server: Server, concurrent: int
 ) -> None:
-    from lm_eval.api.registry import get_model
-
-    model = get_model("local-chat-completions").create_from_arg_obj(
-        {"model": "m", "base_url": server.chat, "num_concurrent": concurrent, "max_retries": 1}, {}
-    )
+    model = chat_model(server, num_concurrent=concurrent, max_retries=1)
     with budgeted(budget=40, sampler="uniform", journal=tmp_path / "j.jsonl", in_flight=8):
         block = simple_evaluate(
             fragile, model, apply_chat_template=True, gen_kwargs={"seed": None, "temperature": 1.0}
@@ -199,13 +184,6 @@ def test_answers_that_a_broken_task_did_not_score_are_scored_once_it_is_mended(
     assert len(lm.calls) == block["spent"] == block["readings"] == 40
 
 
-@pytest.fixture
-def _racers() -> Iterator[None]:
-    with fresh_racers():
-        yield
-
-
-@pytest.mark.usefixtures("_racers")
 def test_a_race_that_goes_on_asks_a_dead_model_once_to_see_whether_it_is_back(tmp_path: Path) -> None:
     tasks = manager(tmp_path / "tasks", n=40)
     arms = {"good": racer(0.9, 1), "poor": racer(0.2, 2), "dead": racer(0.5, 3, breaks="always")}

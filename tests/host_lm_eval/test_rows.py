@@ -9,9 +9,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 from lm_eval.utils import make_table
-from tests.host_lm_eval.worlds import CoinModel, load, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import (
+    CoinModel,
+    choice,
+    load,
+    simple_evaluate,
+    write_group,
+    write_scored,
+    write_task,
+)
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
@@ -20,11 +27,6 @@ from evalbudget_lm_eval.repeats.ranges import known_range
 from evalbudget_lm_eval.repeats.task_estimates import Scored, readings_of
 
 KEY = "exact_match,none"
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 class SureModel(CoinModel):
@@ -40,16 +42,6 @@ class SureModel(CoinModel):
         return f"{number}" if self._right else f"{number + 1}"
 
 
-def own_score(folder: Path, code: str, *, metric: str, **options: Any) -> Path:
-    """A task whose own code computes the metric from the document's number."""
-    metrics = [{"metric": metric, "aggregation": "mean", "higher_is_better": True}]
-    tasks = write_task(folder, metric_list=metrics, **options)
-    (folder / "own.py").write_text(f"def process(doc, results):\n    return {{{metric!r}: {code}}}\n")
-    written = tasks / "numbers.yaml"
-    written.write_text(written.read_text() + "process_results: !function own.process\n")
-    return tasks
-
-
 def run(folder: Path, lm: Any = None, *names: str, budget: str = "4x", **options: Any) -> dict[str, Any]:
     with budgeted(sampler="uniform", budget=budget, journal="none", **options):
         return simple_evaluate(folder, lm or CoinModel(), *names)
@@ -58,7 +50,7 @@ def run(folder: Path, lm: Any = None, *names: str, budget: str = "4x", **options
 @pytest.mark.parametrize(("n", "scored"), [(1, "1 item was"), (2, "2 items were")])
 def test_fewer_than_three_documents_have_no_interval(tmp_path: Path, n: int, scored: str) -> None:
     code = "(doc['number'] + len(results[0]) + __import__('random').random()) / 10"
-    results = run(own_score(tmp_path / "tasks", code, metric="score", n=n), score_range="0..1")
+    results = run(write_scored(tmp_path / "tasks", "score", code, n=n), score_range="0..1")
     row, said = results["results"]["numbers"], results["evalbudget"]["estimates"]["numbers"]["score,none"]
     assert 0 < row["score,none"] < 1
     assert row["score_stderr,none"] == "N/A"
@@ -77,7 +69,7 @@ def test_equal_scores_have_an_interval_only_within_a_known_range(tmp_path: Path)
     assert row["exact_match_stderr,none"] == "N/A"
     assert 0.3 < row["exact_match_lower,none"] < row["exact_match_upper,none"] == 1.0
     # a number of the task's own code: nothing is known of its range
-    tasks = own_score(tmp_path / "own", "7", metric="points", n=8)
+    tasks = write_scored(tmp_path / "own", "points", "7", n=8)
     results = run(tasks)
     row = results["results"]["numbers"]
     assert row["points,none"] == 7.0
@@ -98,7 +90,7 @@ def test_intervals_stay_inside_a_known_range(tmp_path: Path) -> None:
 def test_scores_that_leave_the_range_refute_it(tmp_path: Path) -> None:
     # the name of a share, but percentages: the mean is far above 1, and so is its interval
     code = "100.0 * (doc['number'] % 3 > 0)"
-    results = run(own_score(tmp_path / "tasks", code, metric="acc", n=9))
+    results = run(write_scored(tmp_path / "tasks", "acc", code, n=9))
     row, block = results["results"]["numbers"], results["evalbudget"]
     assert row["acc,none"] == pytest.approx(200 / 3)
     assert row["acc_upper,none"] > 100
@@ -121,17 +113,8 @@ def test_which_ranges_are_known(tasks: Callable[..., Any]) -> None:
     assert known_range(generated, "exact_match", []) == (0.0, 1.0)
     assert known_range(generated, "exact_match", [0.0, 1.5]) is None
     assert known_range(generated, "bleu", [0.0, 1.0]) is None
-    choice = tasks(
-        "choice",
-        output_type="multiple_choice",
-        doc_to_choice=["one", "two"],
-        doc_to_target=1,
-        generation_kwargs=None,
-        metric_list=[
-            {"metric": m, "aggregation": "mean", "higher_is_better": True} for m in ("acc", "acc_norm")
-        ],
-    )
-    assert known_range(choice, "acc_norm", [0.0]) == (0.0, 1.0)
+    chosen = tasks("choice", **choice("one", "two", target=1, metrics=("acc", "acc_norm")))
+    assert known_range(chosen, "acc_norm", [0.0]) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -184,10 +167,8 @@ def test_groups_of_groups(tmp_path: Path, by_size: bool) -> None:
         # documents of the last are divisible by 10, which are always said rightly
         changes = {"doc_to_text": "say {{number * 10}} please", "doc_to_target": "{{number * 10}}"}
         write_task(folder, name, n=n, **(changes if name == "sure" else {}))
-    aggregated = [{"metric": "exact_match", "aggregation": "mean", "weight_by_size": by_size}]
     for name, members in {"inner": ["small", "large"], "outer": ["inner", "sure"]}.items():
-        group = {"group": name, "task": members, "aggregate_metric_list": aggregated}
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump(group))
+        write_group(folder, name, members, by_size=by_size)
     results = run(folder, None, "outer")
     table, sizes = results["results"], {"small": 8, "large": 16, "sure": 6}
     for group, leaves in {"inner": ["small", "large"], "outer": ["small", "large", "sure"]}.items():
@@ -210,12 +191,7 @@ def test_a_group_with_a_task_of_one_document_says_why_it_has_no_interval(tmp_pat
     folder = tmp_path / "tasks"
     write_task(folder, "one", n=1)
     write_task(folder, "many", n=10)
-    group = {
-        "group": "both",
-        "task": ["one", "many"],
-        "aggregate_metric_list": [{"metric": "exact_match", "aggregation": "mean", "weight_by_size": True}],
-    }
-    (folder / "both.yaml").write_text(yaml.safe_dump(group))
+    write_group(folder, "both", ["one", "many"])
     results = run(folder, None, "both")
     said = results["evalbudget"]["estimates"]["both"][KEY]
     assert said["no_interval"] == "too few items were scored in one to know an error"

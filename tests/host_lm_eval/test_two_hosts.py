@@ -13,15 +13,15 @@ import pytest
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import get_model
-from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
-from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.solver import TaskState
 from tests.host_inspect.conftest import (  # noqa: F401  (fixtures)
     HOST_WARNING,
     _nothing_is_done_for_nobody,
     _nothing_is_drawn,
     _streams_of_the_host,
 )
-from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
+from tests.host_inspect.worlds import entry_of, scoring, solving, told_by
+from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_scored
 
 from evalbudget_inspect import budgeted as budgeted_inspect
 from evalbudget_lm_eval import budgeted as budgeted_lm_eval
@@ -56,24 +56,13 @@ def _on_inspect(
 ) -> tuple[list[Cell], dict[str, float], dict[str, Any]]:
     order: list[Cell] = []
 
-    @scorer(metrics=[mean()])
-    def played() -> Scorer:
-        async def score(state: TaskState, target: Target) -> Score:
-            cell = int(str(state.sample_id)), state.epoch - 1
-            order.append(cell)
-            return Score(value=float(recorded[cell]))
-
-        return score
-
-    @solver
-    def silent() -> Solver:
-        async def solve(state: TaskState, generate: Generate) -> TaskState:
-            return state
-
-        return solve
+    def played(state: TaskState) -> float:
+        order.append((int(str(state.sample_id)), state.epoch - 1))
+        return float(recorded[order[-1]])
 
     samples = [Sample(id=str(i), input=f"item {i}", target="") for i in range(ITEMS)]
-    task = Task(dataset=MemoryDataset(samples), solver=silent(), scorer=played(), name="played")
+    silent, score = solving(lambda state: None), scoring("played", played)()
+    task = Task(dataset=MemoryDataset(samples), solver=silent, scorer=score, name="played")
     (log,) = inspect_ai.eval(
         budgeted_inspect(task, budget=BUDGET, score_range="0..1", **options),
         model=get_model("mockllm/model", memoize=False),
@@ -84,11 +73,7 @@ def _on_inspect(
         ctl_server=False,
     )
     assert log.status == "success", log.error
-    assert log.results is not None
-    metrics = {m.name: float(m.value) for s in log.results.scores for m in s.metrics.values()}
-    metadata = log.results.scores[0].metadata
-    assert metadata is not None
-    return order, metrics, metadata["evalbudget"]
+    return order, told_by(log), entry_of(log)
 
 
 class PlayedModel(CoinModel):
@@ -105,11 +90,7 @@ class PlayedModel(CoinModel):
 def _on_lm_eval(
     recorded: Any, folder: Path, **options: Any
 ) -> tuple[list[Cell], dict[str, float], dict[str, Any]]:
-    metrics = [{"metric": "score", "aggregation": "mean", "higher_is_better": True}]
-    tasks = write_task(folder, n=ITEMS, metric_list=metrics)
-    (folder / "own.py").write_text("def process(doc, results):\n    return {'score': float(results[0])}\n")
-    yaml = tasks / "numbers.yaml"
-    yaml.write_text(yaml.read_text() + "process_results: !function own.process\n")
+    tasks = write_scored(folder, "score", "float(results[0])", n=ITEMS)
     journal = folder / "journal.jsonl"
     with budgeted_lm_eval(
         budget=BUDGET, score_range="0..1", in_flight=1, vary_seed=True, journal=journal, **options
@@ -128,14 +109,8 @@ def _chosen(order: Sequence[Cell], first: int) -> list[Cell]:
 @pytest.mark.parametrize("sampler", [{}, {"sampler": "eb-bernstein"}])
 @pytest.mark.parametrize(("objective", "first"), [("worst-item", 3), ("mean", 3)])
 def test_both_hosts_decide_and_estimate_alike(
-    recorded: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    objective: str,
-    first: int,
-    sampler: dict[str, str],
+    recorded: Any, tmp_path: Path, objective: str, first: int, sampler: dict[str, str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     options = {**sampler, "objective": objective, "seed": 5}
     order_i, rows_i, block_i = _on_inspect(recorded, tmp_path / "logs", **options)
     order_l, rows_l, block_l = _on_lm_eval(recorded, tmp_path / "tasks", **options)

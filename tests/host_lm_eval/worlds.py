@@ -3,23 +3,63 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lm_eval.models  # noqa: F401  (before @register_model, or the host's own models vanish)
+import pytest
 from lm_eval.api.model import LM
-from lm_eval.api.registry import register_model
+from lm_eval.api.registry import get_model, register_model
 
 from evalbudget.journal import Header, Journal
 from evalbudget.run import JournalReader
 from evalbudget_lm_eval.host.answers import Asked
 
+if TYPE_CHECKING:
+    from loopback import Server
+
+# without the host's own thousands of tasks, whose index takes seconds
+OWN_TASKS_ONLY = """
+import sys
+from lm_eval.tasks import TaskManager
+init = TaskManager.__init__
+TaskManager.__init__ = lambda self, *args, **more: init(self, *args, **more | {"include_defaults": False})
+"""
+EVALBUDGET = f"""{OWN_TASKS_ONLY}
+from evalbudget.cli.main import main
+sys.argv[0] = "evalbudget"
+main()
+"""
+
+
+def environment() -> dict[str, str]:
+    """Of a process of its own; the other host takes seconds to import."""
+    return {**os.environ, "EVALBUDGET_DISABLE_PLUGINS": "inspect", "COLUMNS": "80"}
+
+
+class TextModel(LM):  # type: ignore[misc]
+    """Asked for text alone, prompt by prompt."""
+
+    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+        return [self._answer(*request.args) for request in requests]
+
+    def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+        return [(-float(len(request.args[1])), False) for request in requests]
+
+    def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
+        raise NotImplementedError
+
+    def _answer(self, prompt: str, kwargs: dict[str, Any]) -> str:
+        raise NotImplementedError
+
 
 @register_model("evalbudget-test-coin")
-class CoinModel(LM):
+class CoinModel(TextModel):
     """Says the number it was asked for, or not: the further down the data, the less often.
 
     Args:
@@ -38,15 +78,6 @@ class CoinModel(LM):
         self._fail_at = int(fail_at)
         self._log = log
         self.calls: list[str] = []
-
-    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-        return [self._answer(*request.args) for request in requests]
-
-    def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        return [(-float(len(request.args[1])), False) for request in requests]
-
-    def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
-        raise NotImplementedError
 
     def apply_chat_template(
         self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
@@ -72,8 +103,54 @@ class CoinModel(LM):
         return answer
 
 
-def write_task(folder: Path, name: str = "numbers", n: int = 12, **changes: Any) -> Path:
-    """A folder with a generation task of ``n`` documents; give it to ``--include_path``."""
+def chat_model(server: Server, model: str = "m", **more: Any) -> LM:
+    """The host's model of a server's."""
+    return get_model("local-chat-completions").create_from_arg_obj(server.args_of(model, **more), {})
+
+
+@contextmanager
+def broken_off(owner: type, method: str, at: int) -> Iterator[None]:
+    """The user presses Ctrl-C at a call of this method, the ``at``-th of all, which does nothing then."""
+    stock, count = getattr(owner, method), 0
+
+    def counted(*given: Any, **named: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == at:
+            raise KeyboardInterrupt
+        return stock(*given, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, method, counted)
+        yield
+
+
+def averaged(*names: str) -> list[dict[str, Any]]:
+    """A list of metrics that are averaged."""
+    return [{"metric": name, "aggregation": "mean", "higher_is_better": True} for name in names]
+
+
+def choice(*choices: str, target: Any = 0, metrics: Sequence[str] = ("acc",)) -> dict[str, Any]:
+    """What makes a task one of multiple choice."""
+    return {
+        "output_type": "multiple_choice",
+        "doc_to_choice": list(choices),
+        "doc_to_target": target,
+        "generation_kwargs": None,
+        "metric_list": averaged(*metrics),
+    }
+
+
+def write_task(folder: Path, name: str = "numbers", n: int = 12, *, own: str = "", **changes: Any) -> Path:
+    """A folder with a generation task of ``n`` documents; give it to ``--include_path``.
+
+    Args:
+        folder: may hold other tasks.
+        name: of the task.
+        n: documents.
+        own: code of its own in ``own.py``, whose ``process(doc, results)`` gives the metrics.
+        changes: of its configuration.
+    """
     import yaml
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,14 +166,32 @@ def write_task(folder: Path, name: str = "numbers", n: int = 12, **changes: Any)
         "doc_to_text": "say {{number}} please",
         "doc_to_target": "{{text}}",
         "generation_kwargs": {"until": ["\n"], "do_sample": True, "temperature": 1.0},
-        "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
+        "metric_list": averaged("exact_match"),
         "num_fewshot": 0,
         "metadata": {"version": 1.0},
     }
     config.update(changes)
     lines = [f"class: !function {config.pop('class')}\n"] if "class" in config else []
+    if own:
+        (folder / "own.py").write_text(own)
+        lines.append("process_results: !function own.process\n")
     (folder / f"{name}.yaml").write_text(yaml.safe_dump(config, sort_keys=False) + "".join(lines))
     return folder
+
+
+def write_scored(folder: Path, metric: str, code: str, **options: Any) -> Path:
+    """A task whose own code computes its metric of ``doc`` and ``results``."""
+    own = f"def process(doc, results):\n    return {{{metric!r}: {code}}}\n"
+    return write_task(folder, own=own, metric_list=averaged(metric), **options)
+
+
+def write_group(folder: Path, name: str, members: list[str], *, by_size: bool = True, **entry: Any) -> None:
+    """A group of tasks beside them."""
+    import yaml
+
+    entry |= {"metric": "exact_match", "aggregation": "mean", "weight_by_size": by_size}
+    group = {"group": name, "task": members, "aggregate_metric_list": [entry], "metadata": {"version": 1.0}}
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(group))
 
 
 def load(folder: Path, *names: str) -> dict[str, Any]:
@@ -117,6 +212,12 @@ def numbered(documents: Iterable[tuple[str, int]], first: int = 0) -> list[Asked
         cells.append(Asked(*document, first + seen[document]))
         seen[document] += 1
     return cells
+
+
+def samples_in(out: Path) -> list[dict[str, Any]]:
+    """Every line of the sample files below a folder."""
+    files = sorted(out.rglob("samples_*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
 def journal_of(path: str | Path) -> Journal:

@@ -61,6 +61,17 @@ def refusal(read: Callable[[], object], named: Path) -> str:
     return told
 
 
+def always_the_same(examples: int, deadline: int | None = 5_000) -> settings:
+    """So many examples, the same each time, none of which takes longer than the deadline, in milliseconds."""
+    return settings(
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        deadline=deadline,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
 def check_damage(valid: bytes, read: Callable[[bytes], object], named: Path, *, examples: int = 100) -> None:
     """Whatever became of a file, reading it has a result or ends in our own error, which names it.
 
@@ -71,13 +82,7 @@ def check_damage(valid: bytes, read: Callable[[bytes], object], named: Path, *, 
         examples: how many files to try; always the same ones.
     """
 
-    @settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=5_000,  # milliseconds: none hangs
-        suppress_health_check=list(HealthCheck),
-    )
+    @always_the_same(examples)
     @given(damaged(valid))
     def each(data: bytes) -> None:
         refusal(lambda: read(data), named)

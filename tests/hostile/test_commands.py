@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.audits.store.audits import Told
+from tests.hostile.damage import always_the_same
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli._groups import LazyCommand
@@ -66,13 +67,7 @@ def test_any_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Rec
     with told.create(tmp_path / "a.sqlite") as store:
         told.draw(store)
 
-    @settings(
-        max_examples=80,
-        derandomize=True,
-        database=None,
-        deadline=10_000,
-        suppress_health_check=list(HealthCheck),
-    )
+    @always_the_same(80, deadline=10_000)
     @given(typed(list(commands(cli))))
     def each(words: list[str]) -> None:
         done = CliRunner().invoke(cli, words, input="")

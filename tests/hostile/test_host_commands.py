@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.hostile.damage import always_the_same
 from tests.hostile.test_commands import VALUES
 
 from evalbudget.cli.main import cli
@@ -26,13 +27,7 @@ from inspect_ai.scorer import includes
 def tiny(part: str = "all"):
     return Task(dataset=[Sample(input="a", target="a"), Sample(input="b", target="b")], scorer=includes())
 """
-RUNS = settings(
-    max_examples=60,
-    derandomize=True,
-    database=None,
-    deadline=None,  # the first one imports the host
-    suppress_health_check=list(HealthCheck),
-)
+RUNS = always_the_same(60, deadline=None)  # the first one imports the host
 
 
 def words(flags: Sequence[Flag]) -> st.SearchStrategy[list[str]]:

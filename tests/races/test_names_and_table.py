@@ -7,7 +7,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from rich.console import Console
-from tests.races.worlds import new_race, play, table
+from tests.races.worlds import new_race, play, played, table
 
 from evalbudget.races._leaderboard import leaderboard_of
 from evalbudget.races._progress import RaceProgress, live_lines
@@ -40,9 +40,7 @@ def _race(names: list[str], budget: int = 200) -> RacePurchase:
     race.design = type(race.design)(items=race.design.items, models=tuple(names))
     for lane, name in zip(race.lanes, names, strict=True):
         lane.name = name
-    for _ in play(race, scores):
-        pass
-    return race
+    return played(race, scores)
 
 
 def test_a_table_of_long_names_fits_80_columns() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.races.worlds import MODELS, history, new_race, play
+from tests.races.worlds import MODELS, history, new_race, played
 
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.races._config import RaceConfig
@@ -24,10 +24,7 @@ BATCH = {"race": 4, "lucb": 4, "ucb-e": 4, "pulse": 4}
 def finish(scores: FloatArray, sampler: str, budget: int | None = None, **options: Any) -> Leaderboard:
     if sampler in BATCH:
         options = {"batch": BATCH[sampler], **options}
-    race = new_race(scores, budget or scores.size, sampler, 0, **options)
-    for _ in play(race, scores):
-        pass
-    return leaderboard_of(race)
+    return leaderboard_of(played(new_race(scores, budget or scores.size, sampler, 0, **options), scores))
 
 
 @pytest.mark.parametrize("sampler", READ_ALL)
@@ -86,15 +83,11 @@ def test_a_history_of_another_benchmark_is_left_aside() -> None:
     renamed = replace(history(20, 0), items=tuple(f"other-{k}" for k in range(20)))
     items = [f"i{k}" for k in range(20)]
     race = RacePurchase(config, MODELS[:3], items, widths=[20] * 3, predictor=renamed)
-    for _ in play(race, scores):
-        pass
-    board = leaderboard_of(race)
+    board = leaderboard_of(played(race, scores))
     (note,) = board.notes
     assert "0 of the 20 items" in note
     plain = new_race(scores, 40, "race", 0, batch=4)
-    for _ in play(plain, scores):
-        pass
-    assert leaderboard_of(plain).standings == board.standings
+    assert leaderboard_of(played(plain, scores)).standings == board.standings
 
 
 def test_a_race_until_proved_needs_no_budget_and_one_without_does() -> None:
@@ -106,9 +99,7 @@ def test_a_race_until_proved_needs_no_budget_and_one_without_does() -> None:
     config = RaceConfig.of(until_proved=True)
     race = RacePurchase(config, MODELS[:3], [f"i{k}" for k in range(40)], widths=[40] * 3)
     assert race.budget.amount == race.grid == 120
-    for _ in play(race, scores):
-        pass
-    board = leaderboard_of(race)
+    board = leaderboard_of(played(race, scores))
     assert board.outcome == Finding.BEST
     assert board.spent < 120
     assert board.until_proved

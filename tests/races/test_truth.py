@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications
-from tests.races.worlds import MODELS, new_race, play, table, worlds
+from tests.races.worlds import MODELS, new_race, play, played, table, worlds
 
 from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
 from evalbudget.races._purchase import KnownCell, RacePurchase
@@ -232,9 +232,7 @@ def test_every_budget_ends_with_a_true_sentence(sampler: str) -> None:
     first = new_race(scores, 10**6, sampler, 1, **SAMPLERS[sampler]).sampler.minimum_readings
     for budget in range(first, scores.size + 1):
         race = new_race(scores, budget, sampler, 1, **SAMPLERS[sampler])
-        for _ in play(race, scores):
-            pass
-        board = _check(race, scores)
+        board = _check(played(race, scores), scores)
         assert board.spent <= budget
 
 
@@ -263,10 +261,8 @@ def test_two_models_short_of_the_end_are_no_tie() -> None:
     """.475 and .450 with 40 of 60 items each: nothing is equal, and nothing is decided."""
     a, b = np.zeros(60), np.zeros(60)
     a[:30], b[5:33] = 1.0, 1.0
-    race = new_race(np.vstack([a, b]), 80, "uniform", 0)
-    for _ in play(race, np.vstack([a, b])):
-        pass
-    board = _check(race, np.vstack([a, b]))
+    scores = np.vstack([a, b])
+    board = _check(played(new_race(scores, 80, "uniform", 0), scores), scores)
     assert board.spent == 80
     assert board.outcome == Finding.UNDECIDED
     assert board.sentence == "Undecided: lab/model-a leads; lab/model-b cannot be ruled out yet."

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from evalbudget import Design
 from evalbudget.races._config import RaceConfig
 from evalbudget.races._purchase import Asked, RacePurchase
 from evalbudget.races.prediction import FactorModel
@@ -55,6 +56,42 @@ def history(items: int, seed: int, models: int = 12) -> FactorModel:
     rng = np.random.default_rng([seed, 7])
     scores = (rng.random((models, items)) < rng.random(items)).astype(float)
     return FactorModel.train(scores, rank=0, ridge=1.0, items=[f"i{k}" for k in range(items)])
+
+
+def design(models: int, items: int) -> Design:
+    """With plain names."""
+    return Design(items=tuple(f"i{k}" for k in range(items)), models=tuple(f"m{k}" for k in range(models)))
+
+
+def factors(
+    items: tuple[str, ...],
+    rng: np.random.Generator | None = None,
+    *,
+    models: int = 20,
+    spread: float = 1.0,
+    level: float = 0.0,
+) -> FactorModel:
+    """A history of drawn factors: a level and one skill of each model, which items ask for more or less."""
+    rng = rng or np.random.default_rng(3)
+    V = np.column_stack([np.ones(len(items)), spread * rng.standard_normal(len(items))])
+    return FactorModel.of_factors(V, items, level + rng.standard_normal((models, 2)))
+
+
+def finish(sampler: Any, scores: FloatArray, budget: int | None = None) -> Any:
+    """Tell a sampler the scores[model, item] that it asks for, step by step, and give it back."""
+    while budget is None or sampler.asked < budget:
+        cells = sampler.next_cells(None if budget is None else budget - sampler.asked)
+        if cells is None:
+            break
+        sampler.learn(cells, scores[cells.model, cells.item])
+    return sampler
+
+
+def played(race: RacePurchase, scores: FloatArray) -> RacePurchase:
+    """The race at its end."""
+    for _ in play(race, scores):
+        pass
+    return race
 
 
 def play(race: RacePurchase, scores: FloatArray) -> Iterator[Asked]:

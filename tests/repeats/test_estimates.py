@@ -6,23 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.repeats.estimates.worlds import of
 
 from evalbudget import Allocation
 from evalbudget.repeats._item_columns import item_columns
 from evalbudget.repeats._mean_rows import describe_mean
-from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.repeats.estimates import mean_over_fixed_items, mean_over_sampled_items
 
 FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
 INTERVALS = {"lower", "upper", "repeats_lower", "repeats_upper"}
 
 
-def _of(*items: list[float]) -> ItemReadings:
-    cells = [(i, e, v) for i, scores in enumerate(items) for e, v in enumerate(scores)]
-    return ItemReadings.of(*zip(*cells, strict=True), n_items=len(items))
-
-
 def test_rows_against_the_estimators() -> None:
-    readings = _of([1.0, 3.0], [4.0, 5.0, 6.0], [8.0, 8.5], [2.0, 2.5])
+    readings = of([[1.0, 3.0], [4.0, 5.0, 6.0], [8.0, 8.5], [2.0, 2.5]])
     rows = dict(describe_mean(readings, **FIXED).rows)
     total, again = mean_over_sampled_items(readings, **FIXED), mean_over_fixed_items(readings, **FIXED)
     wide, narrow = total.confidence_interval(), again.confidence_interval()
@@ -46,7 +42,7 @@ def test_rows_against_the_estimators() -> None:
 
 
 def test_intervals_stay_within_the_range() -> None:
-    readings = _of([1.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0])
+    readings = of([[1.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     free = dict(describe_mean(readings, **FIXED).rows)
     assert free["lower"] < 0.0
     assert free["upper"] > 1.0
@@ -56,13 +52,13 @@ def test_intervals_stay_within_the_range() -> None:
 
 
 def test_the_error_is_never_below_the_repeats_own() -> None:
-    readings = _of([0.0, 10.0], [0.0, 10.2], [0.1, 10.0], [0.0, 10.1])  # means all but equal
+    readings = of([[0.0, 10.0], [0.0, 10.2], [0.1, 10.0], [0.0, 10.1]])  # means all but equal
     rows = dict(describe_mean(readings, **FIXED).rows)
     assert mean_over_sampled_items(readings, **FIXED).standard_error < 0.1
     assert rows["stderr"] == rows["repeats_stderr"] > 2.0
     assert rows["lower"] == rows["repeats_lower"]
     assert rows["upper"] == rows["repeats_upper"]
-    even = dict(describe_mean(_of([0.0, 1.0], [0.0, 1.0], [1.0, 0.0]), **FIXED).rows)  # means equal
+    even = dict(describe_mean(of([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), **FIXED).rows)  # means equal
     assert even["stderr"] == even["repeats_stderr"] > 0.0
     assert even["lower"] < even["estimate"] < even["upper"]
 
@@ -78,13 +74,13 @@ def test_the_error_is_never_below_the_repeats_own() -> None:
 def test_fewer_than_three_items_have_no_interval(
     items: list[list[float]], why: str, bounds: tuple[float, float] | None
 ) -> None:
-    found = describe_mean(_of(*items), bounds=bounds, **FIXED)
+    found = describe_mean(of(items), bounds=bounds, **FIXED)
     assert found.rows.keys() == {"estimate", "repeats_stderr", "items", "readings"}
     assert found.no_interval == why
 
 
 def test_equal_scores_have_no_interval_without_width() -> None:
-    same = _of(*[[3.0, 3.0]] * 5)
+    same = of([[3.0, 3.0]] * 5)
     found = describe_mean(same, **FIXED)
     assert found.rows.keys() == {"estimate", "items", "readings"}
     assert found.no_interval == "all items have the same score, and the range of the scores is not declared"
@@ -93,7 +89,7 @@ def test_equal_scores_have_no_interval_without_width() -> None:
     assert 0.0 <= known.rows["lower"] < known.rows["upper"] == 3.0
     assert known.no_interval is None
     # repeats that agree prove no error of 0 either
-    agreeing = describe_mean(_of([1.0, 1.0], [2.0, 2.0], [4.0, 4.0]), **FIXED).rows
+    agreeing = describe_mean(of([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]]), **FIXED).rows
     assert "repeats_stderr" not in agreeing
     assert agreeing["stderr"] > 0.0
     assert "repeats_lower" not in agreeing
@@ -107,7 +103,7 @@ def test_nothing_scored() -> None:
 
 
 def test_what_counts_is_counted() -> None:
-    readings = _of([1.0, 3.0, 2.0, 2.0], [4.0, 5.0], [8.0, 8.5])
+    readings = of([[1.0, 3.0, 2.0, 2.0], [4.0, 5.0], [8.0, 8.5]])
     assert describe_mean(readings, **FIXED).counted == 8
     assert describe_mean(readings, allocation=Allocation.ADAPTIVE, fixed_repeats=2).counted == 6
 
@@ -115,7 +111,7 @@ def test_what_counts_is_counted() -> None:
 def test_an_average_interval_is_never_wider_than_the_guaranteed_one() -> None:
     rng = np.random.default_rng(2)
     items = [rng.integers(1, 11, n).astype(float).tolist() for n in (2, 3, 20, 60)]
-    columns = item_columns(_of(*items), bounds=(1.0, 10.0), **FIXED)
+    columns = item_columns(of(items), bounds=(1.0, 10.0), **FIXED)
     for low, high, least, most in zip(
         *(columns[key] for key in ("lower", "upper", "anytime_lower", "anytime_upper")), strict=True
     ):
@@ -124,5 +120,5 @@ def test_an_average_interval_is_never_wider_than_the_guaranteed_one() -> None:
 
 def test_where_counts_did_not_depend_on_scores_all_readings_tell_the_pools_variance() -> None:
     quiet_at_first = [[float(i)] * 2 + [i - 2.0, i + 2.0] * 4 for i in range(5)]
-    columns = item_columns(_of(*quiet_at_first), **FIXED)
+    columns = item_columns(of(quiet_at_first), **FIXED)
     assert all(high > low for low, high in zip(columns["lower"], columns["upper"], strict=True))

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from tests.repeats.estimates.worlds import of
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
@@ -16,22 +17,12 @@ from evalbudget.repeats._item_columns import item_columns
 from evalbudget.repeats._mean_rows import BenchmarkMean, describe_mean, whole_counts
 from evalbudget.repeats._several_tasks import SharedSummary, joined, share_budget
 from evalbudget.repeats._summary import Outcome
-from evalbudget.repeats.estimates import ItemReadings
 
 HOW = {"allocation": Allocation.FIXED, "fixed_repeats": 1}
 
 
-def table_of(rows: list[list[float]]) -> ItemReadings:
-    return ItemReadings.of(
-        [i for i, row in enumerate(rows) for _ in row],
-        [e for row in rows for e in range(len(row))],
-        [value for row in rows for value in row],
-        n_items=len(rows),
-    )
-
-
 def mean_of(rows: list[list[float]], bounds: tuple[float, float] | None = None) -> BenchmarkMean:
-    return describe_mean(table_of(rows), bounds=bounds, **HOW)
+    return describe_mean(of(rows), bounds=bounds, **HOW)
 
 
 def passes(seed: int, n: int, repeats: int = 4) -> list[list[float]]:
@@ -108,7 +99,7 @@ def test_groups_that_know_too_little_say_why() -> None:
 
 
 def outcome(task: str, rows: list[list[float]], bounds: tuple[float, float] | None = (0.0, 1.0)) -> Outcome:
-    table = table_of(rows)
+    table = of(rows)
     return Outcome(
         task=task,
         model="some/model",
@@ -195,7 +186,7 @@ def test_one_task_shares_nothing() -> None:
 
 
 def test_tables_are_joined_in_order() -> None:
-    one, other = table_of([[0.1, 0.2], [0.3]]), table_of([[], [0.4, 0.5]])
+    one, other = of([[0.1, 0.2], [0.3]]), of([[], [0.4, 0.5]])
     both = joined([one, other])
     assert both.n_items == 4
     assert both.item.tolist() == [0, 0, 1, 3, 3]

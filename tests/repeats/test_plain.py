@@ -7,24 +7,14 @@ import itertools
 import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications
+from tests.repeats.estimates.worlds import of
 
 from evalbudget.repeats._plain_epochs import PlainEpochs, median_of_largest, plain_epochs
-from evalbudget.repeats.estimates import ItemReadings
-
-
-def _of(values: list[np.ndarray]) -> ItemReadings:
-    n = [v.size for v in values]
-    return ItemReadings.of(
-        np.repeat(np.arange(len(n)), n),
-        np.concatenate([np.arange(k) for k in n]),
-        np.concatenate(values),
-        n_items=len(n),
-    )
 
 
 def test_after_plain_epochs_it_is_their_number() -> None:
     rng = np.random.default_rng(1)
-    found = plain_epochs(_of([rng.normal(0, 1 + i % 3, 7) for i in range(12)]))
+    found = plain_epochs(of([rng.normal(0, 1 + i % 3, 7) for i in range(12)]))
     assert found == PlainEpochs(per_item=7, readings=84, bought=84)
     assert found.as_good
 
@@ -47,7 +37,7 @@ def test_where_variances_are_all_but_known_it_is_the_plain_ratio() -> None:
     """Two items of sd 2 asked 400 times, thirty of sd 0.5 asked 100 times: 4/400 against .25/100."""
     rng = np.random.default_rng(4)
     values = [rng.normal(0, 2, 400) for _ in range(2)] + [rng.normal(0, 0.5, 100) for _ in range(30)]
-    found = plain_epochs(_of(values))
+    found = plain_epochs(of(values))
     assert found is not None
     assert found.per_item == pytest.approx(400, rel=0.05)
     assert found.readings == 32 * found.per_item
@@ -61,9 +51,9 @@ def test_one_epoch_too_many_by_rounding_is_still_as_good() -> None:
 
 
 def test_where_nothing_varies_or_an_item_was_never_read_it_is_unknown() -> None:
-    assert plain_epochs(_of([np.ones(3), np.zeros(4)])) is None
-    assert plain_epochs(ItemReadings.of([0, 0], [0, 1], [1.0, 2.0], n_items=2)) is None
-    assert plain_epochs(ItemReadings.of([], [], [], n_items=3)) is None
+    assert plain_epochs(of([np.ones(3), np.zeros(4)])) is None
+    assert plain_epochs(of([[1.0, 2.0], []])) is None
+    assert plain_epochs(of([[]] * 3)) is None
 
 
 @pytest.mark.claim
@@ -86,7 +76,7 @@ def test_it_seldom_promises_much_more_than_is_true() -> None:
             squares[worst] += value**2
             n[worst] += 1
         true = (sd**2).max() / (sd**2 / n).max()
-        found = plain_epochs(_of([draws[i, :k] for i, k in enumerate(n)]))
+        found = plain_epochs(of([draws[i, :k] for i, k in enumerate(n)]))
         assert found is not None
         ratios.append(found.per_item / true)
         over += int(ratios[-1] > 1.6)

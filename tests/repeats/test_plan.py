@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
+from tests.repeats.estimates.worlds import of
 
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.hooks import plugins
@@ -18,9 +19,7 @@ def pilot(sd: np.ndarray, repeats: int, seed: int, grid: float | None = None) ->
     values = 5 + sd[:, None] * rng.standard_normal((sd.size, repeats))
     if grid is not None:
         values = np.round(values / grid) * grid
-    item = np.repeat(np.arange(sd.size), repeats)
-    epoch = np.tile(np.arange(repeats), sd.size)
-    return ItemReadings.of(item, epoch, values.ravel(), n_items=sd.size)
+    return of(values.tolist())
 
 
 def planned(readings: ItemReadings, half_width: float, *names: str) -> dict[str, RepeatPlan]:

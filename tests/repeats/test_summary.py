@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.cells import cell_len
+from tests.repeats.estimates.worlds import of
 
 from evalbudget import Allocation
 from evalbudget.repeats._item_columns import item_columns
 from evalbudget.repeats._mean_rows import describe_mean
 from evalbudget.repeats._summary import Outcome, Summary, summarize
-from evalbudget.repeats.estimates import ItemReadings
 
 FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
 
@@ -26,9 +26,7 @@ def _summary(
     how: dict[str, Any] | None = None,
     **given: Any,
 ) -> Summary:
-    cells = [(i, e, v) for i, scores in enumerate(items) for e, v in enumerate(scores)]
-    columns = tuple(zip(*cells, strict=True)) or ((), (), ())
-    table = ItemReadings.of(*columns, n_items=len(items))
+    table = of(items)
     how = {**(how or FIXED), "bounds": bounds}
     return summarize(
         Outcome(
@@ -38,9 +36,9 @@ def _summary(
                 "names": names or [f"story-{i}" for i in range(len(items))],
                 "table": table,
                 "columns": item_columns(table, **how),
-                "mean": describe_mean(table if cells else None, **how),
+                "mean": describe_mean(table if table.value.size else None, **how),
                 "budget": 100.0,
-                "spent": float(len(cells)),
+                "spent": float(table.value.size),
                 "stop_reason": "budget used up",
                 "bounds": bounds,
                 **given,

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, JournalError
 from evalbudget.prices import Price, Tariff, Usage
-from evalbudget.run import Bill
+from evalbudget.run import Bill, Hold
 
 CAP = Budget(100.0, Unit.TOKENS)
 TOKENS = Tariff(Unit.TOKENS)
@@ -21,11 +21,27 @@ def bill(cap: float = 100.0, *, risk: float = 0.0) -> Bill:
     return Bill(Budget(cap, Unit.TOKENS), TOKENS, risk=risk)
 
 
+def held(account: Bill, most: int = 100, reply: int = 0, *, model: str = "m", **more: str) -> Hold:
+    """A call that was begun."""
+    hold = account.reserve(model, most, reply, **more)
+    assert hold is not None
+    return hold
+
+
+def paid(account: Bill, cost: int, most: int = 100, **more: str) -> float:
+    """What a call came to that was begun and has ended."""
+    return account.settle(held(account, most, **more), Usage(input=cost))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "bill.jsonl"
+
+
 def test_a_call_is_reserved_at_its_most_and_settled_at_its_cost() -> None:
     account = bill()
-    hold = account.reserve("m", 30, 20, sample="s", role="judge")
+    hold = held(account, 30, 20, sample="s", role="judge")
 
-    assert hold is not None
     assert (account.held, account.free, account.spent, account.under_way) == (50.0, 50.0, 0.0, 1)
     assert account.settle(hold, Usage(input=10, output=5)) == 15.0
     assert (account.held, account.free, account.spent, account.under_way) == (0.0, 85.0, 15.0, 0)
@@ -34,12 +50,11 @@ def test_a_call_is_reserved_at_its_most_and_settled_at_its_cost() -> None:
 
 def test_a_call_that_does_not_fit_is_not_begun() -> None:
     account = bill()
-    first = account.reserve("m", 60, 0)
+    first = held(account, 60)
 
     assert account.reserve("m", 41, 0) is None
     assert account.held == 60.0
-    assert account.reserve("m", 40, 0) is not None
-    assert first is not None
+    held(account, 40)
     account.settle(first, Usage(input=1))
     assert account.free == 59.0
 
@@ -48,20 +63,18 @@ def test_waiting_helps_only_while_something_is_under_way() -> None:
     account = bill()
 
     assert not account.may_fit("m", 10, 0)
-    hold = account.reserve("m", 90, 0)
+    hold = held(account, 90)
     assert account.may_fit("m", 100, 0)
     assert not account.may_fit("m", 101, 0)
-    assert hold is not None
     account.settle(hold, Usage(input=80))
     assert not account.may_fit("m", 10, 0)
 
 
 def test_what_another_thread_ended_meanwhile_was_worth_waiting_for() -> None:
     account = bill()
-    hold = account.reserve("m", 90, 0)
+    hold = held(account, 90)
     before = account.under_way
     assert account.reserve("m", 50, 0) is None
-    assert hold is not None
     account.settle(hold, Usage(input=1))
 
     assert not account.may_fit("m", 50, 0)
@@ -71,10 +84,8 @@ def test_what_another_thread_ended_meanwhile_was_worth_waiting_for() -> None:
 
 def test_a_refused_call_costs_nothing_and_a_lost_one_its_most() -> None:
     account = bill()
-    refused, lost = account.reserve("m", 10, 0), account.reserve("m", 20, 0)
+    refused, lost = held(account, 10), held(account, 20)
 
-    assert refused is not None
-    assert lost is not None
     account.release(refused)
     account.lose(lost)
     assert (account.spent, account.held) == (20.0, 0.0)
@@ -85,27 +96,20 @@ def test_a_refused_call_costs_nothing_and_a_lost_one_its_most() -> None:
 @pytest.mark.parametrize("usage", [None, Usage(), Usage(input=-3), Usage(input=2, output=-1)])
 def test_a_reply_that_does_not_say_what_it_cost_counts_at_its_most(usage: Usage | None) -> None:
     account = bill()
-    hold = account.reserve("m", 10, 5)
-
-    assert hold is not None
-    assert account.settle(hold, usage) == 15.0
+    assert account.settle(held(account, 10, 5), usage) == 15.0
     assert account.rows[0].unknown == 1
 
 
 def test_what_costs_more_than_its_most_is_counted_and_told() -> None:
     account = bill()
-    hold = account.reserve("m", 10, 5)
-
-    assert hold is not None
-    account.settle(hold, Usage(input=10, output=8))
+    account.settle(held(account, 10, 5), Usage(input=10, output=8))
     assert (account.spent, account.over) == (18.0, 3.0)
 
 
 def test_a_call_ends_once() -> None:
     account = bill()
-    hold = account.reserve("m", 10, 0)
+    hold = held(account, 10)
 
-    assert hold is not None
     account.settle(hold, Usage(input=4))
     account.lose(hold)
     account.release(hold)
@@ -116,9 +120,8 @@ def test_a_call_ends_once() -> None:
 
 def test_a_call_that_is_sent_again_is_paid_twice() -> None:
     account = bill(50.0)
-    hold = account.reserve("m", 20, 0, sample="s")
+    hold = held(account, 20, sample="s")
 
-    assert hold is not None
     assert account.again(hold)
     assert (account.spent, account.held) == (20.0, 20.0)
     assert not account.again(hold)
@@ -141,11 +144,10 @@ def test_a_sample_that_ends_leaves_nothing_under_way() -> None:
 
 def test_what_a_sample_needs_at_most_is_the_most_it_had_spent_and_reserved() -> None:
     account = bill(1_000.0)
-    first, beside = account.reserve("m", 50, 0, sample="a"), account.reserve("m", 20, 0, sample="a")
+    first, beside = held(account, 50, sample="a"), held(account, 20, sample="a")
     assert account.most_of_sample == 70.0
     account.reserve("m", 500, 0)
     for hold in (first, beside):
-        assert hold is not None
         account.settle(hold, Usage(input=10))
     assert account.most_of_sample == 70.0
     account.reserve("m", 40, 0, sample="a")
@@ -158,9 +160,7 @@ def test_what_a_sample_needs_at_most_is_the_most_it_had_spent_and_reserved() -> 
 def test_costs_are_told_by_model_and_role_the_dearest_first() -> None:
     account = bill()
     for model, role, tokens in (("a", "", 3), ("b", "judge", 5), ("a", "judge", 4), ("b", "judge", 2)):
-        hold = account.reserve(model, 10, 0, role=role)
-        assert hold is not None
-        account.settle(hold, Usage(input=tokens))
+        paid(account, tokens, 10, model=model, role=role)
 
     told = [(row.model, row.role, row.calls, row.cost, row.tokens) for row in account.rows]
     assert told == [("b", "judge", 2, 7.0, 7), ("a", "judge", 1, 4.0, 4), ("a", "", 1, 3.0, 3)]
@@ -192,9 +192,8 @@ def test_many_threads_never_go_over() -> None:
 
 def test_dollars() -> None:
     account = Bill(Budget(1.0, Unit.USD), Tariff(Unit.USD, {"m": Price(1.0, 10.0)}))
-    hold = account.reserve("m", 500_000, 50_000)
+    hold = held(account, 500_000, 50_000)
 
-    assert hold is not None
     assert hold.most == 1.0
     assert account.settle(hold, Usage(input=100_000, output=1_000)) == pytest.approx(0.11)
 
@@ -216,38 +215,28 @@ class TestRisk:
     def test_the_most_is_reserved_until_enough_is_known(self) -> None:
         account = bill(10_000.0, risk=0.1)
         for number in range(1, 9):
-            hold = account.reserve("m", 100, 0)
-            assert hold is not None
+            hold = held(account)
             assert hold.most == 100.0
             account.settle(hold, Usage(input=number))
 
-        ninth = account.reserve("m", 100, 0)
-        assert ninth is not None
+        ninth = held(account)
         assert ninth.most == 100.0
         account.settle(ninth, Usage(input=9))
-        tenth = account.reserve("m", 100, 0)  # the largest of 9 is exceeded by the 10th with chance 1/10
-        assert tenth is not None
+        tenth = held(account)  # the largest of 9 is exceeded by the 10th with chance 1/10
         assert (tenth.most, tenth.bound) == (9.0, 100.0)
 
     def test_more_calls_under_way_share_the_risk(self) -> None:
         account = bill(10_000.0, risk=0.1)
         for number in range(1, 20):
-            hold = account.reserve("m", 100, 0)
-            assert hold is not None
-            account.settle(hold, Usage(input=number))
+            paid(account, number)
 
-        found = [account.reserve("m", 100, 0) for _ in range(3)]
-        assert [hold.most for hold in found if hold is not None] == [18.0, 19.0, 100.0]
+        assert [held(account).most for _ in range(3)] == [18.0, 19.0, 100.0]
 
     def test_another_model_teaches_nothing(self) -> None:
         account = bill(10_000.0, risk=0.5)
-        hold = account.reserve("a", 100, 0)
-        assert hold is not None
-        account.settle(hold, Usage(input=1))
+        paid(account, 1, model="a")
 
-        other = account.reserve("b", 100, 0)
-        assert other is not None
-        assert other.most == 100.0
+        assert held(account, model="b").most == 100.0
 
     def test_the_next_call_exceeds_what_is_reserved_no_more_often_than_accepted(self) -> None:
         draw = random.Random(11)
@@ -255,22 +244,15 @@ class TestRisk:
         for _ in range(2_000):
             account = bill(1e9, risk=0.1)
             for _ in range(30):
-                hold = account.reserve("m", 1_000, 0)
-                assert hold is not None
-                account.settle(hold, Usage(input=max(1, int(1_000 * draw.random() ** 3))))
-            hold = account.reserve("m", 1_000, 0)
-            assert hold is not None
-            over += max(1, int(1_000 * draw.random() ** 3)) > hold.most
+                paid(account, max(1, int(1_000 * draw.random() ** 3)), 1_000)
+            over += max(1, int(1_000 * draw.random() ** 3)) > held(account, 1_000).most
         assert over == 195
         assert binomtest(over, 2_000, 0.1, alternative="greater").pvalue > 0.01
 
     def test_without_a_reply_the_most_counts(self) -> None:
         account = bill(1_000.0, risk=0.5)
-        first = account.reserve("m", 100, 0)
-        assert first is not None
-        account.settle(first, Usage(input=10))
-        hold = account.reserve("m", 100, 0)
-        assert hold is not None
+        paid(account, 10)
+        hold = held(account)
         assert hold.most == 10.0
         assert account.lose(hold) == 100.0
         assert account.over == 90.0
@@ -279,12 +261,10 @@ class TestRisk:
 class TestFile:
     """The bill on file."""
 
-    def test_a_killed_run_goes_on_where_it_was(self, tmp_path: Path) -> None:
-        path = tmp_path / "bill.jsonl"
+    def test_a_killed_run_goes_on_where_it_was(self, path: Path) -> None:
         first = Bill.on_file(path, CAP, TOKENS)
-        answered, cut_off = first.reserve("m", 30, 0, sample="s", role="judge"), first.reserve("m", 20, 0)
-        assert answered is not None
-        assert cut_off is not None
+        answered = held(first, 30, sample="s", role="judge")
+        held(first, 20)  # cut off
         first.settle(answered, Usage(input=12))
         _killed(first)
 
@@ -300,12 +280,9 @@ class TestFile:
         _killed(second)
         assert _spent(path) == 100.0
 
-    def test_what_is_over_the_cap_leaves_nothing_to_reserve(self, tmp_path: Path) -> None:
-        path = tmp_path / "bill.jsonl"
+    def test_what_is_over_the_cap_leaves_nothing_to_reserve(self, path: Path) -> None:
         first = Bill.on_file(path, CAP, TOKENS)
-        hold = first.reserve("m", 90, 0)
-        assert hold is not None
-        first.settle(hold, Usage(input=90))
+        paid(first, 90, 90)
         first.close()
 
         lower = Bill.on_file(path, Budget(50.0, Unit.TOKENS), TOKENS)
@@ -313,28 +290,20 @@ class TestFile:
         assert lower.reserve("m", 1, 0) is None
         lower.close()
 
-    def test_what_was_learned_of_risks_is_kept(self, tmp_path: Path) -> None:
-        path = tmp_path / "bill.jsonl"
+    def test_what_was_learned_of_risks_is_kept(self, path: Path) -> None:
         first = Bill.on_file(path, CAP, TOKENS, risk=0.5)
-        one = first.reserve("m", 50, 0)
-        assert one is not None
-        first.settle(one, Usage(input=5))
-        two = first.reserve("m", 50, 0)
-        assert two is not None
-        assert two.most == 5.0
+        paid(first, 5, 50)
+        assert held(first, 50).most == 5.0
         _killed(first)
 
         second = Bill.on_file(path, CAP, TOKENS, risk=0.5)
         assert second.spent == 55.0
-        three = second.reserve("m", 40, 0)
-        assert three is not None
-        assert three.most == 4.0
+        assert held(second, 40).most == 4.0
         second.close()
 
     def test_a_line_that_a_kill_cut_off_is_dropped(
-        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+        self, path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        path = tmp_path / "bill.jsonl"
         Bill.on_file(path, CAP, TOKENS).close()
         with path.open("a") as file:
             file.write('{"hold": 0, "mo')
@@ -342,15 +311,13 @@ class TestFile:
         assert _spent(path) == 0.0
         assert "dropped the last line" in caplog.text
 
-    def test_an_empty_file_is_begun(self, tmp_path: Path) -> None:
-        path = tmp_path / "bill.jsonl"
+    def test_an_empty_file_is_begun(self, path: Path) -> None:
         path.touch()
         Bill.on_file(path, CAP, TOKENS).close()
 
         assert json.loads(path.read_text().splitlines()[0])["evalbudget"] == "bill"
 
-    def test_another_unit_is_refused(self, tmp_path: Path) -> None:
-        path = tmp_path / "bill.jsonl"
+    def test_another_unit_is_refused(self, path: Path) -> None:
         Bill.on_file(path, CAP, TOKENS).close()
 
         with pytest.raises(BudgetError, match="was begun with a budget in tokens, and this one is in usd"):
@@ -366,8 +333,7 @@ class TestFile:
             ("nonsense", "line 2 is damaged"),
         ],
     )
-    def test_damage_is_told_with_its_place(self, tmp_path: Path, line: str, told: str) -> None:
-        path = tmp_path / "bill.jsonl"
+    def test_damage_is_told_with_its_place(self, path: Path, line: str, told: str) -> None:
         Bill.on_file(path, CAP, TOKENS).close()
         with path.open("a") as file:
             file.write(line + "\n")
@@ -382,15 +348,13 @@ class TestFile:
             ('{"evalbudget":"bill","format":9,"version":"7","unit":"usd"}', r"has format 9 \(evalbudget 7\)"),
         ],
     )
-    def test_another_file_is_refused(self, tmp_path: Path, line: str, told: str) -> None:
-        path = tmp_path / "bill.jsonl"
+    def test_another_file_is_refused(self, path: Path, line: str, told: str) -> None:
         path.write_text(line + "\n")
 
         with pytest.raises(JournalError, match=told):
             Bill.on_file(path, CAP, TOKENS)
 
-    def test_a_second_process_is_refused(self, tmp_path: Path) -> None:
-        path = tmp_path / "bill.jsonl"
+    def test_a_second_process_is_refused(self, path: Path) -> None:
         first = Bill.on_file(path, CAP, TOKENS)
 
         with pytest.raises(JournalError, match="another process"):

@@ -282,8 +282,6 @@ def test_concurrency_is_at_least_one(run: Run[Journal]) -> None:
 
 
 def test_a_journal_that_cannot_be_written_ends_the_run(run: Run[Journal], tmp_path: Any) -> None:
-    from evalbudget.journal import Header
-
     sampler = Uniform(DESIGN)
     file = JournalFile.create(tmp_path / "j.jsonl", Header.of(sampler, "1"))
     file.close()
@@ -314,23 +312,10 @@ def test_a_cancellation_leaking_from_the_host_fails_one_reading_only(backend: st
 
 def test_a_journal_of_another_sampler_is_refused() -> None:
     journal = Journal(Header.of(Uniform(Design.of_items(4), seed=1), "0"))
-
-    async def answer(request: Request) -> float:
-        return 1.0
-
-    async def run() -> Journal:
-        return await drive(EBBernstein(Design.of_items(5), seed=2), answer, budget=60, journal=journal)
-
     with pytest.raises(JournalError, match="another design"):
-        anyio.run(run)
+        anyio.run(lambda: drive(EBBernstein(DESIGN, seed=2), Host(), budget=60, journal=journal))
 
 
 def test_a_budget_below_the_warmup_names_the_minimum() -> None:
-    async def answer(request: Request) -> float:
-        return 1.0
-
-    async def run() -> Journal:
-        return await drive(EBBernstein(Design.of_items(5)), answer, budget=3)
-
     with pytest.raises(BudgetError, match="give 15 or more"):
-        anyio.run(run)
+        anyio.run(lambda: drive(EBBernstein(DESIGN), Host(), budget=3))

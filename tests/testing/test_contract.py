@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -13,79 +14,6 @@ from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler
 from evalbudget.testing import SamplerContract
 
 
-class TestUniform(SamplerContract):
-    def make(self, design: Design, seed: int) -> Sampler:
-        return Uniform(design, seed=seed)
-
-
-class TestRobinPilot(SamplerContract):
-    def make(self, design: Design, seed: int) -> Sampler:
-        return Robin(design, pilot=4, seed=seed)
-
-
-class TestRobinGivenVariances(SamplerContract):
-    def make(self, design: Design, seed: int) -> Sampler:
-        return Robin(design, variances=[float(i % 3) for i in range(design.n_items)], seed=seed)
-
-
-class TestRobinNoVariance(SamplerContract):
-    def make(self, design: Design, seed: int) -> Sampler:
-        return Robin(design, variances=[0.0] * design.n_items, objective="mean", seed=seed)
-
-
-class TestRobinHood(SamplerContract):
-    n_requests = 200
-
-    def make(self, design: Design, seed: int) -> Sampler:
-        return RobinHood(design, seed=seed)
-
-
-class TestRobinHoodShortWarmUp(SamplerContract):
-    def make(self, design: Design, seed: int) -> Sampler:
-        return RobinHood(design, t0=3, seed=seed)
-
-
-class EBContract(SamplerContract):
-    options: ClassVar[dict[str, Any]]
-
-    def make(self, design: Design, seed: int) -> Sampler:
-        return EBBernstein(design, seed=seed, **self.options)
-
-
-class TestEBBernstein(EBContract):
-    options: ClassVar[dict[str, Any]] = {}
-
-
-class TestEBBernsteinBudget(EBContract):
-    options: ClassVar[dict[str, Any]] = {"budget": 60}  # and goes on beyond it
-
-
-class TestEBBernsteinAdaptive(EBContract):
-    options: ClassVar[dict[str, Any]] = {"hold_out": False}
-
-
-class TestEBBernsteinMSE(EBContract):
-    options: ClassVar[dict[str, Any]] = {"objective": "mse"}
-
-
-class TestEBBernsteinMSEAdaptive(EBContract):
-    options: ClassVar[dict[str, Any]] = {"objective": "mse", "hold_out": False}
-
-
-class TestEBBernsteinMean(EBContract):
-    options: ClassVar[dict[str, Any]] = {"objective": "mean", "warmup": 5}
-
-
-class TestEBBernsteinMeanWeighted(EBContract):
-    def make(self, design: Design, seed: int) -> Sampler:
-        weights = [float(1 + i % 3) for i in range(design.n_items)]
-        return EBBernstein(design, objective="mean", weights=weights, hold_out=False, seed=seed)
-
-
-class TestEBBernsteinNoBonus(EBContract):
-    options: ClassVar[dict[str, Any]] = {"bonus": 0.0, "max_failures": 1, "hold_out": False}
-
-
 class OnRatings(RatingKernel):
     """Rounds what it is told, so that levels come again."""
 
@@ -93,51 +21,56 @@ class OnRatings(RatingKernel):
         super()._learn(cell, float(round(3 * value)))
 
 
-class RatingKernelContract(SamplerContract):
-    sampler: ClassVar[type[RatingKernel]] = OnRatings
-    options: ClassVar[dict[str, Any]]
+def robin_given_variances(design: Design, seed: int) -> Sampler:
+    return Robin(design, variances=[float(i % 3) for i in range(design.n_items)], seed=seed)
+
+
+def robin_without_variance(design: Design, seed: int) -> Sampler:
+    return Robin(design, variances=[0.0] * design.n_items, objective="mean", seed=seed)
+
+
+def eb_bernstein_with_item_weights(design: Design, seed: int) -> Sampler:
+    weights = [float(1 + i % 3) for i in range(design.n_items)]
+    return EBBernstein(design, objective="mean", weights=weights, hold_out=False, seed=seed)
+
+
+CASES: dict[str, Callable[..., Sampler]] = {
+    "uniform": Uniform,
+    "robin with a pilot": partial(Robin, pilot=4),
+    "robin given variances": robin_given_variances,
+    "robin without variance": robin_without_variance,
+    "robin-hood": RobinHood,
+    "robin-hood, short warm-up": partial(RobinHood, t0=3),
+    "eb-bernstein": EBBernstein,
+    "eb-bernstein beyond a budget": partial(EBBernstein, budget=60),
+    "eb-bernstein, adaptive": partial(EBBernstein, hold_out=False),
+    "eb-bernstein, mse": partial(EBBernstein, objective="mse"),
+    "eb-bernstein, mse, adaptive": partial(EBBernstein, objective="mse", hold_out=False),
+    "eb-bernstein, mean": partial(EBBernstein, objective="mean", warmup=5),
+    "eb-bernstein, mean with weights": eb_bernstein_with_item_weights,
+    "eb-bernstein, no bonus": partial(EBBernstein, bonus=0.0, max_failures=1, hold_out=False),
+    "rating-kernel": partial(OnRatings, hold_out=False),
+    "rating-kernel, held out": partial(OnRatings, hold_out=True),
+    "rating-kernel, budget": partial(OnRatings, budget=90, objective="mean"),
+    "rating-kernel, mse": partial(OnRatings, objective="mse", max_failures=1),
+    "rating-kernel, mean": partial(OnRatings, objective="mean", hold_out=False, warmup=2),
+    "rating-kernel, new levels all the time": partial(RatingKernel, hold_out=True),
+    "rating-kernel, many levels": partial(RatingKernel, warmup=6, hold_out=False),
+}
+
+
+class TestOptions(SamplerContract):
+    @pytest.fixture(autouse=True, params=CASES)
+    def _use(self, request: pytest.FixtureRequest) -> None:
+        self._make = CASES[request.param]
+        if self._make is RobinHood:  # twenty readings of each item come first
+            self.n_requests = 200
 
     def make(self, design: Design, seed: int) -> Sampler:
-        return self.sampler(design, seed=seed, **self.options)
-
-
-class TestRatingKernel(RatingKernelContract):
-    options: ClassVar[dict[str, Any]] = {"hold_out": False}
-
-
-class TestRatingKernelHoldOut(RatingKernelContract):
-    options: ClassVar[dict[str, Any]] = {"hold_out": True}
-
-
-class TestRatingKernelBudget(RatingKernelContract):
-    options: ClassVar[dict[str, Any]] = {"budget": 90, "objective": "mean"}
-
-
-class TestRatingKernelMSE(RatingKernelContract):
-    options: ClassVar[dict[str, Any]] = {"objective": "mse", "max_failures": 1}
-
-
-class TestRatingKernelMean(RatingKernelContract):
-    options: ClassVar[dict[str, Any]] = {"objective": "mean", "hold_out": False, "warmup": 2}
-
-
-class TestRatingKernelNewLevelsAllTheTime(RatingKernelContract):
-    sampler: ClassVar[type[RatingKernel]] = RatingKernel
-    options: ClassVar[dict[str, Any]] = {"hold_out": True}
-
-
-class TestRatingKernelManyLevels(RatingKernelContract):
-    sampler: ClassVar[type[RatingKernel]] = RatingKernel
-    options: ClassVar[dict[str, Any]] = {"warmup": 6, "hold_out": False}
+        return self._make(design, seed=seed)
 
 
 REPEATS = [name for name, cls in plugins().samplers.items() if issubclass(cls, RepeatSampler)]
-
-
-@pytest.fixture(params=REPEATS)
-def registered(request: pytest.FixtureRequest) -> Callable[[Design, int], Sampler]:
-    cls: Any = plugins().sampler(request.param)
-    return lambda design, seed: cls(design, seed=seed)
 
 
 class TestEveryRegistered(SamplerContract):
@@ -145,9 +78,9 @@ class TestEveryRegistered(SamplerContract):
 
     n_requests = 200
 
-    @pytest.fixture(autouse=True)
-    def _use(self, registered: Callable[[Design, int], Sampler]) -> None:
-        self._make = registered
+    @pytest.fixture(autouse=True, params=REPEATS)
+    def _use(self, request: pytest.FixtureRequest) -> None:
+        self._make: Any = plugins().sampler(request.param)
 
     def make(self, design: Design, seed: int) -> Sampler:
-        return self._make(design, seed)
+        return self._make(design, seed=seed)

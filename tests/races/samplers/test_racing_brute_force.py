@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.races.worlds import design, factors
 
 from evalbudget import Design
-from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import (
     LUCB,
     UCBE,
@@ -28,11 +28,8 @@ from evalbudget.testing import play
 from references.outcomes import outcome_of
 
 M, N = 7, 60
-Truth = dict[str, FloatArray]
-
-
-def design(m: int = M, n: int = N) -> Design:
-    return Design(items=tuple(f"i{j}" for j in range(n)), models=tuple(f"m{i}" for i in range(m)))
+DESIGN = design(M, N)
+HISTORY = factors(DESIGN.items)
 
 
 def world(seed: int, m: int = M, n: int = N) -> FloatArray:
@@ -55,12 +52,6 @@ def truths() -> Iterator[Any]:
 TRUTHS = list(truths())
 
 
-def history(n: int = N) -> FactorModel:
-    rng = np.random.default_rng(3)
-    V = np.column_stack([np.ones(n), rng.standard_normal(n)])
-    return FactorModel.of_factors(V, design(n=n).items, rng.standard_normal((20, 2)))
-
-
 def steps(sampler: RacingSampler, truth: FloatArray) -> list[dict[int, list[int]]]:
     """What each step asked: model -> items, in order."""
     result = []
@@ -80,7 +71,7 @@ def argmax(values: dict[int, float], sampler: RacingSampler) -> int:
 
 @pytest.mark.parametrize("truth", TRUTHS)
 def test_ucb_e(truth: FloatArray) -> None:
-    sampler = UCBE(design(), a=0.5, batch=8, seed=4)
+    sampler = UCBE(DESIGN, a=0.5, batch=8, seed=4)
     seen: dict[int, list[float]] = {}
     for number, asked in enumerate(steps(sampler, truth)):
         if number == 0:
@@ -100,7 +91,7 @@ def test_ucb_e(truth: FloatArray) -> None:
 @pytest.mark.parametrize("truth", TRUTHS)
 @pytest.mark.parametrize("budget", [M + 1, 60, 200, M * N])
 def test_successive_rejects(truth: FloatArray, budget: int) -> None:
-    sampler = SuccessiveRejects(design(), budget=budget, seed=4)
+    sampler = SuccessiveRejects(DESIGN, budget=budget, seed=4)
     asked: dict[int, list[int]] = {i: [] for i in range(M)}
     for step in steps(sampler, truth):
         for model, items in step.items():
@@ -126,7 +117,7 @@ def test_successive_rejects(truth: FloatArray, budget: int) -> None:
 @pytest.mark.parametrize("truth", TRUTHS)
 @pytest.mark.parametrize("budget", [M * 3, 60, 200, M * N])
 def test_sequential_halving(truth: FloatArray, budget: int) -> None:
-    sampler = SequentialHalving(design(), budget=budget, seed=4)
+    sampler = SequentialHalving(DESIGN, budget=budget, seed=4)
     asked: dict[int, list[int]] = {i: [] for i in range(M)}
     for step in steps(sampler, truth):
         for model, items in step.items():
@@ -151,7 +142,7 @@ def test_sequential_halving(truth: FloatArray, budget: int) -> None:
 @pytest.mark.parametrize("truth", TRUTHS)
 @pytest.mark.parametrize("margin", [0.0, 0.2])
 def test_lucb(truth: FloatArray, margin: float) -> None:
-    sampler = LUCB(design(), batch=5, delta=0.3, margin=margin, seed=4)
+    sampler = LUCB(DESIGN, batch=5, delta=0.3, margin=margin, seed=4)
     seen: dict[int, list[float]] = {}
     rounds = 0
 
@@ -191,9 +182,9 @@ def test_lucb(truth: FloatArray, margin: float) -> None:
     ("name", "t0"), [("naive-pooling", 1), ("corrected", 1), ("published", 1), ("published", 2)]
 )
 def test_pulse_and_naive_pooling(truth: FloatArray, name: str, t0: int) -> None:
-    model_of_history, tau, b, pooled = history(), 3, 8, name == "naive-pooling"
+    model_of_history, tau, b, pooled = HISTORY, 3, 8, name == "naive-pooling"
     sampler_class: Any = NaivePooling if pooled else partial(Pulse, coefficient=name)
-    sampler = sampler_class(design(), predictor=model_of_history, a=0.5, tau=tau, t0=t0, batch=b, seed=4)
+    sampler = sampler_class(DESIGN, predictor=model_of_history, a=0.5, tau=tau, t0=t0, batch=b, seed=4)
     seen: dict[int, list[int]] = {i: [] for i in range(M)}
     thetas: dict[int, list[float]] = {i: [] for i in range(M)}
     totals: dict[int, list[float]] = {i: [] for i in range(M)}
@@ -242,14 +233,14 @@ SAMPLERS: list[Callable[[Design, int], RacingSampler]] = [
     lambda d, seed: LUCB(d, batch=8, delta=0.5, seed=seed, max_failures=1),
     lambda d, seed: SuccessiveRejects(d, budget=200, seed=seed, max_failures=1),
     lambda d, seed: SequentialHalving(d, budget=200, seed=seed, max_failures=1),
-    lambda d, seed: Pulse(d, batch=8, tau=2, predictor=history(), seed=seed, max_failures=1),
+    lambda d, seed: Pulse(d, batch=8, tau=2, predictor=HISTORY, seed=seed, max_failures=1),
     lambda d, seed: Pulse(
-        d, batch=8, tau=2, t0=2, coefficient="published", predictor=history(), seed=seed, max_failures=1
+        d, batch=8, tau=2, t0=2, coefficient="published", predictor=HISTORY, seed=seed, max_failures=1
     ),
-    lambda d, seed: NaivePooling(d, batch=8, tau=2, predictor=history(), seed=seed, max_failures=1),
+    lambda d, seed: NaivePooling(d, batch=8, tau=2, predictor=HISTORY, seed=seed, max_failures=1),
     lambda d, seed: Race(d, batch=8, seed=seed, max_failures=1),
-    lambda d, seed: Race(d, batch=8, anchors=5, predictor=history(), seed=seed, max_failures=1),
-    lambda d, seed: Race(d, batch=8, anchors=2, predictor=history(), seed=seed, max_failures=1),
+    lambda d, seed: Race(d, batch=8, anchors=5, predictor=HISTORY, seed=seed, max_failures=1),
+    lambda d, seed: Race(d, batch=8, anchors=2, predictor=HISTORY, seed=seed, max_failures=1),
 ]
 
 
@@ -260,7 +251,7 @@ def test_whole_steps_and_single_requests_decide_the_same(
 ) -> None:
     truth = world(seed)
     truth[np.random.default_rng(seed).random(truth.shape) < 0.1] = np.nan
-    whole, single = make(design(), seed), make(design(), seed)
+    whole, single = make(DESIGN, seed), make(DESIGN, seed)
     cells = [(m, i) for step in steps(whole, truth) for m, items in step.items() for i in items]
     journal = play(single, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=5)
     assert sorted(cells) == sorted((r.request.cell.model, r.request.cell.item) for r in journal.readings)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.races.worlds import design, factors, finish
 
-from evalbudget import Cell, Design, Reading
+from evalbudget import Cell, Reading
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError, UnknownNameError
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.prediction._coefficient import Coefficient
@@ -31,17 +32,11 @@ from references.outcomes import OutcomeKind, outcome_of
 COLD: list[type[RacingSampler]] = [UniformRacing, UCBE, LUCB, SuccessiveRejects, SequentialHalving, Race]
 
 
-def design(m: int, n: int) -> Design:
-    return Design(items=tuple(f"i{j}" for j in range(n)), models=tuple(f"m{i}" for i in range(m)))
-
-
-def finish(sampler: RacingSampler, truth: FloatArray, budget: int | None = None) -> RacingSampler:
-    while budget is None or sampler.asked < budget:
-        cells = sampler.next_cells(None if budget is None else budget - sampler.asked)
-        if cells is None:
-            break
-        sampler.learn(cells, truth[cells.model, cells.item])
-    return sampler
+def of_history(m: int, n: int, models: int, seed: int = 3) -> tuple[FactorModel, FloatArray]:
+    """A history of items that differ much, and scores of as many of its models, shape (m, n)."""
+    rng = np.random.default_rng(seed)
+    history = factors(design(m, n).items, rng, models=models, spread=3.0, level=1.0)
+    return history, (rng.random((m, n)) < history.predict(history.U[:m])).astype(float)
 
 
 def scores(seed: int, m: int, n: int, best: float = 0.9, rest: float = 0.4) -> FloatArray:
@@ -287,9 +282,7 @@ def test_draws_stop_at_the_first_open_cell() -> None:
 
 def test_anchors_are_known_and_not_drawn() -> None:
     n = 80
-    rng = np.random.default_rng(3)
-    V = np.column_stack([np.ones(n), rng.standard_normal(n)])
-    history = FactorModel.of_factors(V, design(1, n).items, rng.standard_normal((60, 2)))
+    history = factors(design(1, n).items, models=60)
     sampler = finish(Race(design(5, n), predictor=history, anchors=6, seed=1), scores(0, 5, n), 200)
     drawn = sampler.draws(sampler.leader())
     assert drawn.known.size == drawn.known_item.size == 6
@@ -300,11 +293,7 @@ def test_anchors_are_known_and_not_drawn() -> None:
 @pytest.mark.parametrize(("models", "trusted"), [(47, False), (48, True)])
 def test_eight_models_of_history_for_each_anchor_or_no_anchors(models: int, trusted: bool) -> None:
     n = 80
-    rng = np.random.default_rng(3)
-    V = np.column_stack([np.ones(n), 3.0 * rng.standard_normal(n)])
-    U = 1.0 + rng.standard_normal((models, 2))
-    history = FactorModel.of_factors(V, design(1, n).items, U)
-    truth = (rng.random((5, n)) < history.predict(U[:5])).astype(float)
+    history, truth = of_history(5, n, models)
     sampler = finish(Race(design(5, n), predictor=history, anchors=6, seed=1), truth, 150)
     assert sampler.predictor is not None
     drawn = sampler.draws(sampler.leader())
@@ -319,11 +308,7 @@ def test_eight_models_of_history_for_each_anchor_or_no_anchors(models: int, trus
 def test_a_small_history_stands_in_for_what_is_not_read_and_no_more() -> None:
     """By hand: scores read, predictions of the rest, and what the model scores above its predictions."""
     n = 60
-    rng = np.random.default_rng(5)
-    V = np.column_stack([np.ones(n), 3.0 * rng.standard_normal(n)])
-    U = 1.0 + rng.standard_normal((20, 2))
-    history = FactorModel.of_factors(V, design(1, n).items, U)
-    truth = (rng.random((6, n)) < history.predict(U[:6])).astype(float)
+    history, truth = of_history(6, n, 20, seed=5)
     sampler = finish(Race(design(6, n), predictor=history, first=12, seed=2), truth, 72)
     sampler.leader()  # takes the step in
     forecast = sampler._forecast
@@ -357,11 +342,7 @@ def test_challengers_are_those_expected_to_beat_the_leader_by_most() -> None:
 
 def test_with_anchors_challengers_are_the_nearest_in_standard_deviations() -> None:
     n = 80
-    rng = np.random.default_rng(3)
-    V = np.column_stack([np.ones(n), 3.0 * rng.standard_normal(n)])
-    U = 1.0 + rng.standard_normal((60, 2))
-    history = FactorModel.of_factors(V, design(1, n).items, U)
-    truth = (rng.random((4, n)) < history.predict(U[:4])).astype(float)
+    history, truth = of_history(4, n, 60)
     sampler = finish(Race(design(4, n), predictor=history, anchors=6, seed=1), truth, 24)
     sampler.leader()
     assert sampler._forecast is not None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
 import pytest
+from tests.races.worlds import factors
 
 from evalbudget import Design, Sampler
 from evalbudget.hooks._plugins import plugins
-from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import (
     LUCB,
     UCBE,
@@ -17,6 +16,7 @@ from evalbudget.races.samplers import (
     PairedEProcess,
     Pulse,
     Race,
+    RacingSampler,
     SequentialHalving,
     SuccessiveRejects,
     UniformRacing,
@@ -31,117 +31,46 @@ class RacingContract(SamplerContract):
     asks_everything = False
     repeats = False
     score_range = (0.0, 1.0)
-    sampler: ClassVar[Any]
-    options: ClassVar[dict[str, Any]] = {"batch": 3}
+
+
+CASES: dict[str, tuple[type[RacingSampler], dict[str, Any]]] = {
+    "uniform": (UniformRacing, {"batch": 3}),
+    "uniform in a long step": (UniformRacing, {"batch": 40, "max_failures": 1}),
+    "UCB-E": (UCBE, {"batch": 3}),
+    "UCB-E one at a time": (UCBE, {"batch": 1, "a": 0.1, "max_failures": 1}),
+    "UCB-E on another scale": (UCBE, {"batch": 7, "score_range": (-10.0, 10.0)}),
+    "successive rejects": (SuccessiveRejects, {"budget": 100}),
+    "sequential halving": (SequentialHalving, {"budget": 100, "max_failures": 1}),
+    "LUCB": (LUCB, {"batch": 2, "delta": 0.5}),
+    "LUCB with a margin": (LUCB, {"batch": 5, "delta": 0.5, "margin": 0.8}),
+    "naive pooling": (NaivePooling, {"batch": 3, "tau": 2}),
+    "pulse": (Pulse, {"batch": 3, "tau": 2}),
+    "pulse one at a time": (Pulse, {"batch": 1, "tau": 5, "a": 0.1}),
+    "pulse as published": (Pulse, {"batch": 3, "tau": 2, "t0": 2, "coefficient": "published"}),
+    "race": (Race, {"batch": 8, "first": 2}),
+    "race until proved": (Race, {"batch": 4, "delta": 0.1, "until_proved": True, "max_failures": 1}),
+    "race until proved with a history": (Race, {"anchors": 5, "until_proved": True}),
+    "race with a history": (Race, {"batch": 8, "anchors": 5}),
+    "paired e-process": (PairedEProcess, {}),
+}
+
+
+def with_history(cls: type[RacingSampler], options: dict[str, Any], design: Design) -> dict[str, Any]:
+    """The options, and the predictor of those that cannot do without one."""
+    needs = issubclass(cls, PoolingSampler) or "anchors" in options
+    return {**options, **({"predictor": factors(design.items)} if needs else {})}
+
+
+class TestRacing(RacingContract):
+    @pytest.fixture(autouse=True, params=CASES)
+    def _use(self, request: pytest.FixtureRequest) -> None:
+        self._class, self._options = CASES[request.param]
+        self.asks_everything = self._class is UniformRacing
+        self.score_range = self._options.get("score_range", (0.0, 1.0))
+        self.n_models = 6 if "budget" in self._options else 4
 
     def make(self, design: Design, seed: int) -> Sampler:
-        made: Sampler = self.sampler(design, seed=seed, **self.options)
-        return made
-
-
-class WithHistory(RacingContract):
-    def make(self, design: Design, seed: int) -> Sampler:
-        made: Sampler = self.sampler(design, predictor=history(design), seed=seed, **self.options)
-        return made
-
-
-class TestUniform(RacingContract):
-    sampler = UniformRacing
-    asks_everything = True
-
-
-class TestUniformInALongStep(RacingContract):
-    sampler = UniformRacing
-    options: ClassVar[dict[str, Any]] = {"batch": 40, "max_failures": 1}
-    asks_everything = True
-
-
-class TestUCBE(RacingContract):
-    sampler = UCBE
-
-
-class TestUCBEOneAtATime(RacingContract):
-    sampler = UCBE
-    options: ClassVar[dict[str, Any]] = {"batch": 1, "a": 0.1, "max_failures": 1}
-
-
-class TestUCBEOnAnotherScale(RacingContract):
-    sampler = UCBE
-    score_range = (-10.0, 10.0)
-    options: ClassVar[dict[str, Any]] = {"batch": 7, "score_range": (-10.0, 10.0)}
-
-
-class TestSuccessiveRejects(RacingContract):
-    sampler = SuccessiveRejects
-    n_models = 6
-    options: ClassVar[dict[str, Any]] = {"budget": 100}
-
-
-class TestSequentialHalving(RacingContract):
-    sampler = SequentialHalving
-    n_models = 6
-    options: ClassVar[dict[str, Any]] = {"budget": 100, "max_failures": 1}
-
-
-class TestLUCB(RacingContract):
-    sampler = LUCB
-    options: ClassVar[dict[str, Any]] = {"batch": 2, "delta": 0.5}
-
-
-class TestLUCBWithMargin(RacingContract):
-    sampler = LUCB
-    options: ClassVar[dict[str, Any]] = {"batch": 5, "delta": 0.5, "margin": 0.8}
-
-
-class TestNaivePooling(WithHistory):
-    sampler = NaivePooling
-    options: ClassVar[dict[str, Any]] = {"batch": 3, "tau": 2}
-
-
-class TestPulse(WithHistory):
-    sampler = Pulse
-    options: ClassVar[dict[str, Any]] = {"batch": 3, "tau": 2}
-
-
-class TestPulseOneAtATime(WithHistory):
-    sampler = Pulse
-    options: ClassVar[dict[str, Any]] = {"batch": 1, "tau": 5, "a": 0.1}
-
-
-class TestPulseAsPublished(WithHistory):
-    sampler = Pulse
-    options: ClassVar[dict[str, Any]] = {"batch": 3, "tau": 2, "t0": 2, "coefficient": "published"}
-
-
-class TestRace(RacingContract):
-    sampler = Race
-    options: ClassVar[dict[str, Any]] = {"batch": 8, "first": 2}
-
-
-class TestRaceUntilProved(RacingContract):
-    sampler = Race
-    options: ClassVar[dict[str, Any]] = {"batch": 4, "delta": 0.1, "until_proved": True, "max_failures": 1}
-
-
-class TestRaceUntilProvedWithHistory(WithHistory):
-    sampler = Race
-    options: ClassVar[dict[str, Any]] = {"anchors": 5, "until_proved": True}
-
-
-class TestPairedEProcess(RacingContract):
-    sampler = PairedEProcess
-    options: ClassVar[dict[str, Any]] = {}
-
-
-class TestRaceWithHistory(WithHistory):
-    sampler = Race
-    options: ClassVar[dict[str, Any]] = {"batch": 8, "anchors": 5}
-
-
-def history(design: Design) -> FactorModel:
-    rng = np.random.default_rng(3)
-    V = np.column_stack([np.ones(design.n_items), rng.standard_normal(design.n_items)])
-    return FactorModel.of_factors(V, design.items, rng.standard_normal((20, 2)))
+        return self._class(design, seed=seed, **with_history(self._class, self._options, design))
 
 
 class TestEveryRegistered(RacingContract):
@@ -155,5 +84,4 @@ class TestEveryRegistered(RacingContract):
         self._class: Any = plugins().racers[request.param]
 
     def make(self, design: Design, seed: int) -> Sampler:
-        needs = {"predictor": history(design)} if issubclass(self._class, PoolingSampler) else {}
-        return self._class(design, seed=seed, **needs)
+        return self._class(design, seed=seed, **with_history(self._class, {}, design))

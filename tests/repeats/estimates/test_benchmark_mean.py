@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from tests.repeats.estimates.test_readings_and_items import ROWS, of
+from tests.repeats.estimates.test_readings_and_items import ROWS
+from tests.repeats.estimates.worlds import of
 
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.estimate import Estimate, Random

@@ -30,6 +30,13 @@ WORLDS: dict[str, Callable[[np.random.Generator], worlds.World]] = {
 ALLOCATIONS = {"uniform": worlds.uniform, "adaptive": worlds.adaptive}
 
 
+BUY = {
+    Allocation.FIXED: worlds.uniform,
+    Allocation.WEIGHTED: worlds.weighted,
+    Allocation.ADAPTIVE: worlds.adaptive,
+}
+
+
 def average_coverage(method: str, world: str, allocation: str, n: int, R: int) -> float:
     rng = np.random.default_rng(20)
     top = 4.0 if world in ("ratings", "mostly-top") else 1.0
@@ -118,27 +125,20 @@ def test_fixed_items_after_uniform_allocation(K: int, n: int) -> None:
         assert abs(bias) < 4
 
 
-@pytest.mark.parametrize(("K", "expected"), [(20, 6), (300, 11)])
-def test_fixed_items_after_weighted_allocation(K: int, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("allocation", "K", "expected"),
+    [
+        (Allocation.WEIGHTED, 20, 6),
+        (Allocation.WEIGHTED, 300, 11),
+        (Allocation.ADAPTIVE, 20, 2),
+        (Allocation.ADAPTIVE, 300, 6),
+    ],
+)
+def test_fixed_items_after_an_allocation_that_looks(allocation: Allocation, K: int, expected: int) -> None:
     R = replications(150, 5000)
     failed, bias = mean_failures(
         lambda truth, _: mean_over_fixed_items(
-            worlds.weighted(truth, 12), allocation=Allocation.WEIGHTED, fixed_repeats=3, bounds=(0, 1)
-        ),
-        skewed(K),
-        R,
-    )
-    binomial_claim(failed, R, at_most=0.07)
-    pinned(failed, expected)
-    assert abs(bias) < 4
-
-
-@pytest.mark.parametrize(("K", "expected"), [(20, 2), (300, 6)])
-def test_fixed_items_after_adaptive_allocation(K: int, expected: int) -> None:
-    R = replications(150, 5000)
-    failed, bias = mean_failures(
-        lambda truth, _: mean_over_fixed_items(
-            worlds.adaptive(truth, 12), allocation=Allocation.ADAPTIVE, fixed_repeats=3, bounds=(0, 1)
+            BUY[allocation](truth, 12), allocation=allocation, fixed_repeats=3, bounds=(0, 1)
         ),
         skewed(K),
         R,
@@ -165,12 +165,9 @@ def test_the_plain_mean_after_adaptive_allocation_is_biased() -> None:
 def test_sampled_items(allocation: Allocation, K: int, at_most: float) -> None:
     # few items of a skewed population: the t interval needs many, and is labelled asymptotic
     R = replications(150, 5000)
-    buy = {"fixed": worlds.uniform, "weighted": worlds.weighted, "adaptive": worlds.adaptive}[
-        allocation.value
-    ]
     failed, bias = mean_failures(
         lambda truth, _: mean_over_sampled_items(
-            buy(truth, 8), allocation=allocation, fixed_repeats=3, bounds=(0, 1)
+            BUY[allocation](truth, 8), allocation=allocation, fixed_repeats=3, bounds=(0, 1)
         ),
         skewed(K),
         R,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from tests.claims import binomial_claim, pinned, replications
-from tests.repeats.estimates.test_readings_and_items import of
+from tests.repeats.estimates.worlds import of
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Estimate, Random

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.repeats.estimates.worlds import of
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Coverage, Validity
@@ -14,12 +15,6 @@ from evalbudget.statistics import betting_intervals
 from references.eb_t import eb_t
 
 ROWS = st.lists(st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), max_size=6), min_size=1, max_size=6)
-
-
-def of(rows: list[list[float]], cost: float | None = None) -> ItemReadings:
-    item = [i for i, row in enumerate(rows) for _ in row]
-    epoch = [e for row in rows for e in range(len(row))]
-    return ItemReadings.of(item, epoch, [v for row in rows for v in row], n_items=len(rows), cost=cost)
 
 
 @settings(max_examples=60, deadline=None)

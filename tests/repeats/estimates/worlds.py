@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,13 @@ def categorical(share: Floats, rng: np.random.Generator) -> World:
 def _rounded(mean: float, sd: float) -> Floats:
     edges = norm.cdf((np.array([0.5, 1.5, 2.5, 3.5]) - mean) / sd)
     return np.asarray(np.diff(np.concatenate([[0.0], edges, [1.0]])), dtype=np.float64)
+
+
+def of(rows: Sequence[Sequence[float]], **options: Any) -> ItemReadings:
+    """Readings whose scores are these, item by item."""
+    item = [i for i, row in enumerate(rows) for _ in row]
+    epoch = [e for row in rows for e in range(len(row))]
+    return ItemReadings.of(item, epoch, [v for row in rows for v in row], n_items=len(rows), **options)
 
 
 def take(x: Floats, counts: Ints) -> ItemReadings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,40 +27,26 @@ def rotated(name: str, design: Design, seed: int = 0, **options: Any) -> RepeatS
     return sampler
 
 
-class Rotated(SamplerContract):
-    n_raters: ClassVar[int] = 3
-    sampler: ClassVar[str]
-    options: ClassVar[dict[str, Any]] = {}
+class TestRotated(SamplerContract):
+    n_raters = 3
+
+    @pytest.fixture(
+        autouse=True,
+        params=[
+            ("uniform", {}),
+            ("eb-bernstein", {}),
+            ("eb-bernstein", {"hold_out": False}),
+            ("robin-hood", {"t0": 3}),
+            ("rating-kernel", {"hold_out": False}),
+            ("auto", {}),
+        ],
+        ids=lambda given: " ".join([given[0], *map(str, given[1])]),
+    )
+    def _use(self, request: pytest.FixtureRequest) -> None:
+        self._name, self._options = request.param
 
     def make(self, design: Design, seed: int) -> Sampler:
-        return rotated(self.sampler, design, seed, **self.options)
-
-
-class TestUniformRotated(Rotated):
-    sampler = "uniform"
-
-
-class TestEBBernsteinRotated(Rotated):
-    sampler = "eb-bernstein"
-
-
-class TestEBBernsteinAdaptiveRotated(Rotated):
-    sampler = "eb-bernstein"
-    options: ClassVar[dict[str, Any]] = {"hold_out": False}
-
-
-class TestRobinHoodRotated(Rotated):
-    sampler = "robin-hood"
-    options: ClassVar[dict[str, Any]] = {"t0": 3}
-
-
-class TestRatingKernelAdaptiveRotated(Rotated):
-    sampler = "rating-kernel"
-    options: ClassVar[dict[str, Any]] = {"hold_out": False}
-
-
-class TestAutoRotated(Rotated):
-    sampler = "auto"
+        return rotated(self._name, design, seed, **self._options)
 
 
 REPEATS = [

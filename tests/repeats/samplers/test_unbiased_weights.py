@@ -33,23 +33,20 @@ def close(*values: float) -> list[object]:
     return [pytest.approx(value, abs=2 * UNIT) for value in values]
 
 
-def test_a_budget_of_whole_rounds_gives_every_reading_the_same_share() -> None:
-    # c = 5 - n: 1/5, then 4/5 * 1/4 ..., and what is left for the held-out one is 1/5
-    assert weights(Shares(3, 15), 1, 5) == [None, *close(0.2, 0.2, 0.2, 0.2)]
-
-
-def test_a_budget_that_leaves_a_rest_counts_whole_rounds() -> None:
-    assert weights(Shares(3, 17), 0, 3) == [None, *close(1 / 5, 1 / 5)]
-    assert weights(Shares(3, 14), 0, 3) == [None, *close(1 / 4, 1 / 4)]
-
-
-def test_beyond_the_planned_readings_half_of_what_is_left_is_given() -> None:
-    assert weights(Shares(2, 4), 0, 5) == [None, *close(1 / 2, 1 / 4, 1 / 8, 1 / 16)]
-
-
-def test_without_a_budget_as_many_again_are_planned_as_were_asked() -> None:
-    # c = n: 1/2, then 1/2 * 1/3, then 1/3 * 1/4
-    assert weights(Shares(2, None), 0, 4) == [None, *close(1 / 2, 1 / 6, 1 / 12)]
+@pytest.mark.parametrize(
+    ("items", "budget", "given"),
+    [
+        # c = 5 - n: 1/5, then 4/5 * 1/4 ..., and what is left for the held-out one is 1/5
+        pytest.param(3, 15, (0.2, 0.2, 0.2, 0.2), id="whole rounds give every reading the same"),
+        pytest.param(3, 17, (1 / 5, 1 / 5), id="of 17 for 3 items whole rounds count"),
+        pytest.param(3, 14, (1 / 4, 1 / 4), id="of 14 for 3 items whole rounds count"),
+        pytest.param(2, 4, (1 / 2, 1 / 4, 1 / 8, 1 / 16), id="beyond the planned half of what is left"),
+        # c = n: 1/2, then 1/2 * 1/3, then 1/3 * 1/4
+        pytest.param(2, None, (1 / 2, 1 / 6, 1 / 12), id="without a budget as many again as were asked"),
+    ],
+)
+def test_shares_of_the_warm_up_by_hand(items: int, budget: int | None, given: tuple[float, ...]) -> None:
+    assert weights(Shares(items, budget), 1, 1 + len(given)) == [None, *close(*given)]
 
 
 def test_after_the_warm_up_an_items_part_of_the_budget_is_planned() -> None:
