@@ -26,6 +26,7 @@ from evalbudget.prices import Price
 from evalbudget_inspect import race
 from evalbudget_inspect.host import bill as gate
 from evalbudget_inspect.host.refusals import take_refusals
+from evalbudget_inspect.providers.simulated import SimulatedJudge
 
 PRICE = Price(input=10.0, output=100.0)
 RANGE = "0..10"
@@ -209,27 +210,31 @@ from pathlib import Path
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.scorer import match
-from inspect_ai.solver import generate, solver
+from inspect_ai.solver import generate
+from evalbudget_inspect.providers.simulated import SimulatedJudge
 
-@solver
-def billed():
-    async def solve(state, generate):
-        with (Path(__file__).parent / "billed").open("a") as bill:
-            bill.write(f"{state.model.name} {state.sample_id}\\n")
-        return await generate(state)
+# what the provider bills: a call that is sent, not one that is about to be paid for
+sent = SimulatedJudge._sent = getattr(SimulatedJudge, "_sent", SimulatedJudge.generate)
 
-    return solve
+async def billed(self, *given, **named):
+    with (Path(__file__).parent / "billed").open("a") as bill:
+        bill.write(f"{self.model_name}\\n")
+    return await sent(self, *given, **named)
+
+SimulatedJudge.generate = billed
 
 @task
 def quiz() -> Task:
     half = {"simulated_mean": 0.5}
     samples = [Sample(id=f"item-{i}", input="?", target="C", metadata=half) for i in range(90)]
-    return Task(dataset=MemoryDataset(samples), solver=billed(), scorer=match(location="exact"))
+    return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=match(location="exact"))
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_stopped_and_run_again(number: int, tmp_path: Path) -> None:
+def test_stopped_and_run_again(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_sent", "generate"):  # the task's file replaces it, in this process, too
+        monkeypatch.setattr(SimulatedJudge, name, SimulatedJudge.generate, raising=False)
     file, folder = tmp_path / "quiz.py", tmp_path / "logs"
     file.write_text(KILLED)
     (tmp_path / "p.yaml").write_text("simulated/*: {call: 0.001, max_output: 100}\n")
@@ -239,6 +244,7 @@ def test_stopped_and_run_again(number: int, tmp_path: Path) -> None:
         *("--budget", "$0.1", "--prices", str(tmp_path / "p.yaml"), "--json", str(tmp_path / "board.json")),
         *("--model", "simulated/a,simulated/b", "--max-samples", "3", "--log-buffer", "1"),
         *("-M", "bernoulli=true", "-M", "template='{grade}'", "-M", "latency=0.05", "--display", "none"),
+        *("-M", f"own={number}"),  # inspect hands out models of the same arguments again
     ]
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     command = [sys.executable, "-c", evalbudget, *arguments]
