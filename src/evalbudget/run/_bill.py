@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
@@ -270,9 +270,22 @@ class Bill:
         return max(0.0, self.cap.amount - self.spent - self.held)
 
     @property
+    def is_blank(self) -> bool:
+        """Whether no call was ever put on it."""
+        return self._count == 0
+
+    @property
     def under_way(self) -> int:
         """Calls that have not ended."""
         return len(self._open)
+
+    def has_room(self, under_way: Iterable[str]) -> bool:
+        """Whether one more sample fits at the most that one has needed so far, beside those under way."""
+        with self._lock:
+            needed = [self.of_sample(one) + self._held_of.get(one, 0.0) for one in under_way]
+            most = self.most_of_sample
+            reserved = sum(max(0.0, most - own) for own in needed)
+            return most + reserved <= self.free + _ROUNDING * self.cap.amount
 
     def of_sample(self, sample: str) -> float:
         """What ended calls of a sample cost so far."""

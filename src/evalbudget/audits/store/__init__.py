@@ -1,6 +1,7 @@
 """Where an audit is kept: draws, texts and labels in one SQLite file, used by several people at once."""
 
 from evalbudget.audits.store._design import AuditDesign
+from evalbudget.audits.store._money import AuditBudget, bill_beside, check_money, open_bill
 from evalbudget.audits.store._record_types import (
     Answer,
     Attempt,
@@ -21,6 +22,7 @@ from evalbudget.audits.store._store_verdict import weigh
 __all__ = [
     "Answer",
     "Attempt",
+    "AuditBudget",
     "AuditDesign",
     "AuditRun",
     "AuditSettings",
@@ -34,6 +36,9 @@ __all__ = [
     "Scale",
     "Stage",
     "Standing",
+    "bill_beside",
+    "check_money",
     "only_run",
+    "open_bill",
     "weigh",
 ]

@@ -35,6 +35,7 @@ def policy_of(store: AuditStore) -> AuditPolicy:
         policy = known.of(design.config)
     except EvalbudgetError as ex:
         raise AuditStoreError(f"{store.path} has settings this version cannot read: {ex}") from ex
+    policy.take_prices(store.judge_prices.all())
     config = policy.config
     sizes = (config.n_models, config.n_items)
     if sizes != (len(design.models), len(design.items)) or config.n_segments > len(design.segments):

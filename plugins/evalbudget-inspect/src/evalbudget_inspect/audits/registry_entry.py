@@ -16,8 +16,10 @@ from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.audits.answers import JUDGE, TAG
 from evalbudget_inspect.audits.kept_answers import keep_answers
 from evalbudget_inspect.audits.labels_by_scorer import without_scorer
+from evalbudget_inspect.audits.money import AuditMoney
 from evalbudget_inspect.audits.scale_watch import ScaleWatch
 from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
+from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.private import ModelName
 from evalbudget_inspect.host.refusals import refusing
 from evalbudget_inspect.host.scoring import scorer_names
@@ -35,12 +37,14 @@ class Plan:
         answered: sample ids that earlier logs answer, by model.
         kept: what earlier logs have of answers that have no score yet, by model and sample id.
         watch: ends the run at the first score that is no good, whatever model it is of.
+        money: pays for the calls, where they have a budget.
     """
 
     command: str = ""
     answered: Mapping[str, frozenset[str]] = field(default_factory=dict)
     kept: Mapping[tuple[str, str], EvalSample] = field(default_factory=dict)
     watch: ScaleWatch = field(default_factory=ScaleWatch)
+    money: AuditMoney | None = None
 
 
 plan = Plan()
@@ -70,7 +74,7 @@ def audited_entry(**args: Any) -> Task:
 
 
 def _batch(loaded: Task, settings: AuditSettings) -> Task:
-    scorers = check_task(loaded, "audited")
+    scorers = every = check_task(loaded, "audited")
     if settings.labels_from is not None:
         scorers = loaded.scorer = without_scorer(scorers, settings.labels_from)
     asks_judge = settings.policy.asks_judge
@@ -81,6 +85,9 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
         )
     roles = models_of_roles({**(loaded.model_roles or {}), **model_roles()})
     judge = find_judge(settings.judge, scorers, roles) if asks_judge else None
+    if plan.money is not None:
+        by_role = [name for names in roles.values() for name in names.split(",")]
+        plan.money.check([*settings.models, *by_role, *models_of_scorers(every)])
     samples = list(loaded.dataset)[: settings.items]
     for number, sample in enumerate(samples):
         if sample.id is None:  # as inspect would number them
@@ -100,11 +107,15 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
     arm = settings.models.index(model)
     wanted = {design.items[context.item] for context in contexts if arm in context.models}
     wanted -= plan.answered.get(model, frozenset())
+    if plan.money is not None:  # what is drawn first counts even if the money ends before the rest
+        drawn = {design.items[context.item]: place for place, context in enumerate(contexts)}
+        samples.sort(key=lambda sample: drawn.get(str(sample.id), len(drawn)))
     loaded.dataset = MemoryDataset(
         [sample for sample in samples if str(sample.id) in wanted],
         name=loaded.dataset.name,
         location=loaded.dataset.location,
     )
+    kept: Mapping[str, EvalSample] = {}
     if not any(context.judged for context in contexts):
         loaded.scorer = None  # the judge is not worth its price: humans label everything
     elif judge is not None:
@@ -117,6 +128,8 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
         kept = {item: sample for (m, item), sample in plan.kept.items() if m == model and item in wanted}
         keep_answers(loaded, kept, name, names)
         loaded.early_stopping = plan.watch
+    if plan.money is not None:
+        plan.money.over(loaded, plan.watch, kept)
     loaded.epochs = 1
     loaded.metadata = {**(loaded.metadata or {}), TAG: tag, **({JUDGE: judge} if judge else {})}
     if loaded.fail_on_error is None:

@@ -12,7 +12,7 @@ from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import sampler_options
 from evalbudget.races.flags import FLAGS as RACES
-from evalbudget.repeats.flags import BUDGET, SHARE
+from evalbudget.repeats.flags import SHARE
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
 
@@ -61,7 +61,6 @@ def audit(store: str, args: tuple[str, ...], **given: Any) -> None:
     refuse_misplaced(
         args,
         FLAGS,
-        ((BUDGET,), "has no meaning in an audit; the labels it may ask for: --max-labels N; drop it"),
         ((SHARE, *REPEATS, *RACES), "has no meaning in an audit; drop it"),
     )
     again = ["evalbudget", "inspect", "audit", store]
