@@ -1,7 +1,14 @@
 """Where an audit is kept: draws, texts and labels in one SQLite file, used by several people at once."""
 
 from evalbudget.audits.store._design import AuditDesign
-from evalbudget.audits.store._money import AuditBudget, bill_beside, check_money, open_bill
+from evalbudget.audits.store._money import (
+    AuditBudget,
+    bill_beside,
+    check_money,
+    close_bill,
+    open_bill,
+    used_up,
+)
 from evalbudget.audits.store._record_types import (
     Answer,
     Attempt,
@@ -38,7 +45,9 @@ __all__ = [
     "Standing",
     "bill_beside",
     "check_money",
+    "close_bill",
     "only_run",
     "open_bill",
+    "used_up",
     "weigh",
 ]

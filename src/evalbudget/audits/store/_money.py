@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evalbudget.audits.store._settings import DEFAULT_SAMPLER, AuditSettings
+from evalbudget.audits.store._status import Stage, Standing
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import AuditStoreError, BudgetError, InvalidInputError
 from evalbudget.prices import Tariff
@@ -107,3 +109,32 @@ def open_bill(store: Path, budget: AuditBudget, tariff: Tariff) -> Bill:
         BudgetError: it is in another unit.
     """
     return Bill.on_file(bill_beside(store), budget.cap, tariff, risk=budget.risk)
+
+
+def close_bill(bill: Bill, store: Path) -> None:
+    """Let its file go; none is left of an audit that was never begun."""
+    bill.close()
+    if bill.is_blank and not store.exists():
+        bill_beside(store).unlink(missing_ok=True)
+
+
+def used_up(standing: Standing, store: Path, cap: Budget, lacking: int) -> tuple[str, int]:
+    """What a run says whose budget ended before its batch did, and its exit code.
+
+    Args:
+        standing: of the audit.
+        store: its file.
+        cap: that is used up.
+        lacking: answers of the batch that are not there.
+    """
+    missing = (
+        f"{lacking:,} answer{'s' * (lacking != 1)} of this batch {'are' if lacking != 1 else 'is'} missing"
+    )
+    lines = [
+        standing.as_sentence(standing.headline),
+        f"The budget of {cap} is used up, and {missing}. The same command goes on with a larger --budget",
+    ]
+    if standing.stage is not Stage.LABELS:
+        return "\n".join(lines), Stage.OVER.exit_code
+    serve = f"  evalbudget audit serve {shlex.quote(str(store))}"
+    return "\n".join([*lines, f"Meanwhile: {standing.next_step}", serve]), Stage.LABELS.exit_code

@@ -16,10 +16,10 @@ from evalbudget.audits.store import (
     AuditRun,
     AuditSettings,
     AuditStore,
-    Stage,
     Standing,
     check_money,
     only_run,
+    used_up,
     weigh,
 )
 from evalbudget.errors import InvalidInputError
@@ -138,10 +138,15 @@ def _go_on(
                 continue
             click.echo(why_not)
         if isinstance(missing, Standing):
-            click.echo(_told(missing, settings.store, money))
+            click.echo(missing.told(settings.store))
+            if money is not None and money.text:
+                click.echo(money.text)
             return missing.stage.exit_code
         if money is not None and money.short:
-            return _used_up(settings, missing, money)
+            with AuditStore.open(settings.store) as store:
+                told, code = used_up(weigh(store), settings.store, money.budget.cap, len(missing.lacking))
+            click.echo(f"{told}\n{money.text}")
+            return code
         if missing == before:
             raise InvalidInputError(
                 f"inspect has answered nothing of what the audit wants; see its logs in {folder}, then run "
@@ -154,31 +159,6 @@ def _go_on(
         if code:
             _missing(settings, folder, again, money)  # what was answered is recorded all the same
             return code
-
-
-def _told(standing: Standing, store: Path, money: AuditMoney | None) -> str:
-    """What was proved and what is to be done, and what it cost."""
-    told = standing.told(store)
-    return told if money is None or not money.text else f"{told}\n{money.text}"
-
-
-def _used_up(settings: AuditSettings, missing: _Missing, money: AuditMoney) -> int:
-    """Say that the budget is, and what can be done all the same."""
-    with AuditStore.open(settings.store) as store:
-        standing = weigh(store)
-    lacking = len(missing.lacking)
-    lines = [
-        standing.as_sentence(standing.headline),
-        f"The budget of {money.budget.cap} is used up, and {lacking:,} answer{'s' * (lacking != 1)} of this "
-        "batch are missing. The same command goes on with a larger --budget",
-    ]
-    if standing.stage is Stage.LABELS:
-        lines += [
-            f"Meanwhile: {standing.next_step}",
-            f"  evalbudget audit serve {shown([str(settings.store)])}",
-        ]
-    click.echo("\n".join([*lines, *[money.text] * bool(money.text)]))
-    return Stage.LABELS.exit_code if standing.stage is Stage.LABELS else Stage.OVER.exit_code
 
 
 class _Missing:

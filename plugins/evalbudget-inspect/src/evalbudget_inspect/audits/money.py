@@ -16,7 +16,7 @@ from inspect_ai.scorer import SampleScore, Score, Scorer, Target
 from inspect_ai.solver import TaskState
 from inspect_ai.util import EarlyStop, EarlyStopping, LimitExceededError
 
-from evalbudget.audits.store import AuditBudget, bill_beside, open_bill
+from evalbudget.audits.store import AuditBudget, close_bill, open_bill
 from evalbudget.prices import Tariff
 from evalbudget.run import Bill
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
@@ -71,9 +71,7 @@ class AuditMoney:
         finally:
             self.short = self.short or bool(account.gave_up)
             self._account = None
-            self.bill.close()
-            if self.bill.is_blank and not self.store.exists():  # nothing was begun
-                bill_beside(self.store).unlink(missing_ok=True)
+            close_bill(self.bill, self.store)
 
     def check(self, models: Iterable[str]) -> None:
         """Refuse models without a price, and roles whose replies nothing limits.

@@ -10,7 +10,7 @@ from evalbudget.run import Forecast
 from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.judges.filter import check_judges
-from evalbudget_lm_eval.races.money import checked_prices
+from evalbudget_lm_eval.races.money import check_prices
 
 
 def foreseen(config: RaceConfig, arms: Sequence[Arm], compared: Compared) -> Forecast:
@@ -27,7 +27,8 @@ def foreseen(config: RaceConfig, arms: Sequence[Arm], compared: Compared) -> For
         budget, most = race.budget, min(int(race.budget.amount), race.grid)
         minimum = race.sampler.minimum_readings
     else:
-        budget, _ = checked_prices(config, arms, list(compared.tasks.values()))
+        budget = config.resolve_budget(1, 1)
+        check_prices(config.tariff(), arms, list(compared.tasks.values()))
         minimum = config.make_sampler(Design(items=tuple(items), models=tuple(names))).minimum_readings
         most = len(items) * len(names)
     return Forecast(

@@ -7,7 +7,7 @@ from typing import Any
 
 from lm_eval.api.registry import get_model
 
-from evalbudget.budget import Budget, shown_amount
+from evalbudget.budget import shown_amount
 from evalbudget.errors import BudgetError
 from evalbudget.prices import Tariff
 from evalbudget.races import RaceConfig
@@ -54,7 +54,8 @@ class RaceMoney:
         path = bill_beside(record.path, in_scores=config.in_scores, bought=bought)
         if config.in_scores:
             return None
-        budget, tariff = checked_prices(config, arms, tasks)
+        budget, tariff = config.resolve_budget(1, 1), config.tariff()
+        check_prices(tariff, arms, tasks)
         if path is None:
             bill = Bill(budget, tariff, risk=config.risk)
         else:
@@ -125,17 +126,15 @@ class RaceMoney:
         return min(cells, int(self.bill.free / most + 1e-9)) if most else cells
 
 
-def checked_prices(config: RaceConfig, arms: Sequence[Arm], tasks: Sequence[Any]) -> tuple[Budget, Tariff]:
-    """The budget and what calls cost.
+def check_prices(tariff: Tariff, arms: Sequence[Arm], tasks: Sequence[Any]) -> None:
+    """Refuse arms and judges without a price.
 
     Raises:
-        BudgetError: an arm or a judge has no price.
+        BudgetError: names them.
     """
-    tariff = config.tariff()
     panels = [panel for task in tasks if (panel := panel_of(task))]
     judges = [short_name(judge.load()) for panel in panels for judge in panel.specs]
     tariff.check([*map(name_of, arms), *judges])
-    return config.resolve_budget(1, 1), tariff
 
 
 def name_of(arm: Arm) -> str:
