@@ -52,7 +52,8 @@ def test_money(task_file: Path, tmp_path: Path) -> None:
         (["--budget", "$5"], "no price is known for simulated/a, simulated/j"),
         (["--budget", "$0.0001", "--prices", "p.yaml"], "is below one call of simulated/a"),
         (["--budget", "50", "--score", "nope"], "unknown score 'nope'"),
-        (["--budget", "50", "--sampler", "audit-eprocess"], "--dry-run is for repeats"),
+        (["--budget", "50", "--sampler", "audit-eprocess"], "--budget has no meaning in an audit"),
+        (["--sampler", "audit-eprocess", "--judge-prices", "a=1"], "--judge-prices is for repeats"),
     ],
 )
 def test_what_would_be_refused_is(

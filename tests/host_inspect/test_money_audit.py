@@ -240,6 +240,49 @@ def test_eval_with_an_audit_s_sampler_takes_money_too(till: Till) -> None:
     assert "the labels it may ask for: --sampler-option max_labels=N; drop it" in refused.stderr
 
 
+def test_a_dry_run_says_what_would_be_asked_and_asks_nobody(till: Till) -> None:
+    done = run("--dry-run", "--label-price", "$2", "--max-labels", "50")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert "Task graded with paid/a, paid/b Items 40 Sampler audit-eprocess Budget $5.00, for calls;" in said
+    assert "A call $0.0045 of a model at most" in said
+    assert "Next 24 answers to 12 items, scored by the judge ($0.11 at most, one call each, without" in said
+    assert "Labels about 12 after the first batch ($24.00)" in said
+    assert "Expected not known before the first answers" in said
+    assert "At most 80 answers, 50 labels ($100.00); $5.00, whatever happens No call was made." in said
+    assert not till.paid
+    assert not Path("a.sqlite").exists()
+    assert not Path("a.bill.jsonl").exists()
+    assert "but for a chance of 1% (--risk)" in run("--dry-run", "--risk", "0.01").output
+
+    assert run(items=6).exit_code == 3
+    paid, rows = till.total, Path("a.sqlite").read_bytes()
+    said = " ".join(run("--dry-run", items=6).output.split())
+    assert "So far 12 answers Next 5 labels; no call before they are in" in said or "labels; no call" in said
+    label_all()
+    said = " ".join(run("--dry-run", items=6).output.split())
+    assert till.total == paid
+    assert rows
+
+
+@pytest.mark.parametrize(
+    ("budget", "more", "message"),
+    [
+        ("100", [], "--budget has no meaning in an audit"),
+        ("$0.001", [], "is below one call of paid/a, which may cost"),
+        ("$5", ["--judge", "nobody"], "unknown judge 'nobody'"),
+        ("$5", ["--limit", "5"], "--sampler-option items=N"),
+    ],
+)
+def test_a_dry_run_refuses_what_the_run_would(till: Till, budget: str, more: list[str], message: str) -> None:
+    done = run("--dry-run", *more, budget=budget)
+    assert done.exit_code == 2, done.output
+    assert message in " ".join(done.stderr.split())
+    Path("prices.yaml").write_text("paid/?: {input: 10, output: 100}\n")
+    assert "no price is known for paid/grader, paid/panel" in run("--dry-run").stderr
+    assert not till.paid
+
+
 KILLED = """\
 from pathlib import Path
 from inspect_ai import Task, task

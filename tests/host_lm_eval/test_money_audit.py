@@ -22,7 +22,6 @@ from click.testing import CliRunner, Result
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
 from tests.host_lm_eval.test_race_command import EVALBUDGET, environment
-from tests.host_lm_eval.worlds import write_task
 
 import warm
 from evalbudget.audits.store import AuditStore, weigh
@@ -195,3 +194,19 @@ def test_stopped_and_run_again(server: PaidServer, tmp_path: Path, number: int) 
     assert server.bill > 0.7 * 0.6
     bought = Counter((one.model, one.prompt) for one in server.served)
     assert sum(n - 1 for n in bought.values()) <= 6  # what was under way
+
+
+def test_a_dry_run_says_what_would_be_asked_and_asks_nobody(server: PaidServer) -> None:
+    done = _run(server, "--dry_run", "--label_price", "$2", "--sampler_option", "pilot=8", "--risk", "0.01")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert "Task essays with m, j1 Items 40 Sampler audit-eprocess Budget $5.00, for calls;" in said
+    assert "Next 16 answers to 8 items, scored by the judge" in said
+    assert "Labels about 8 after the first batch ($16.00)" in said
+    assert "At most 80 answers, 80 labels ($160.00); $5.00, but for a chance of 1% (--risk) that" in said
+    assert "No call was made." in said
+    price_file(Path(), "m")
+    assert "no price is known for j1, j2" in _run(server, "--dry_run").stderr
+    assert server.calls() == 0
+    assert not Path("a.sqlite").exists()
+    assert not Path("a.answers.jsonl").exists()

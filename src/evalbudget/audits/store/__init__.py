@@ -1,6 +1,7 @@
 """Where an audit is kept: draws, texts and labels in one SQLite file, used by several people at once."""
 
 from evalbudget.audits.store._design import AuditDesign
+from evalbudget.audits.store._forecast import AuditForecast
 from evalbudget.audits.store._money import (
     AuditBudget,
     bill_beside,
@@ -31,6 +32,7 @@ __all__ = [
     "Attempt",
     "AuditBudget",
     "AuditDesign",
+    "AuditForecast",
     "AuditRun",
     "AuditSettings",
     "AuditStore",

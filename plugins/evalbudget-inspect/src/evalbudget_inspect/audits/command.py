@@ -28,6 +28,7 @@ from evalbudget.prices import Tariff
 from evalbudget.run import shown
 from evalbudget_inspect.audits import registry_entry
 from evalbudget_inspect.audits.answers import Found, read_answers, require_bounds
+from evalbudget_inspect.audits.dry_run import foreseen
 from evalbudget_inspect.audits.labels_by_scorer import label_by_scorer, without_scorer
 from evalbudget_inspect.audits.labels_in_logs import keep_all
 from evalbudget_inspect.audits.money import AuditMoney
@@ -54,6 +55,8 @@ def run_audit(
     store: str,
     ours: Mapping[str, Any],
     again: Sequence[str],
+    *,
+    dry_run: bool = False,
 ) -> int:
     """Go on with an audit: answer and judge what it wants now, then say who has to do what.
 
@@ -62,6 +65,7 @@ def run_audit(
         store: file of the audit.
         ours: our other arguments, those that were given.
         again: the command as typed, to show to people.
+        dry_run: only say what would be asked.
 
     Returns:
         0 with a verdict, 1 without one, 3 if labels are wanted; the host's own if it failed.
@@ -79,6 +83,9 @@ def run_audit(
     budget = AuditBudget.taken_from(given)
     settings = AuditSettings.of(store=store, models=models, **given)
     check_money(settings, budget)
+    if dry_run:
+        click.echo(f"{foreseen(settings, budget, *_task(parsed), parsed)}\n\nNo call was made.")
+        return 0
     given["store"] = str(settings.store.resolve())
     if parsed.get("log_buffer") is None and "://" not in folder:
         args = [*args, "--log-buffer", "1"]  # what is answered is in the log before a kill can lose it
@@ -87,7 +94,9 @@ def run_audit(
         return _go_on(settings, folder, args, given, shown(again), money)
 
 
-def run_audit_beside_logs(name: str, args: Sequence[str], ours: Mapping[str, Any]) -> int:
+def run_audit_beside_logs(
+    name: str, args: Sequence[str], ours: Mapping[str, Any], *, dry_run: bool = False
+) -> int:
     """As :func:`run_audit`, with the store ``audit.sqlite`` in the folder of the logs.
 
     Raises:
@@ -106,7 +115,8 @@ def run_audit_beside_logs(name: str, args: Sequence[str], ours: Mapping[str, Any
             f"--sampler {ours['sampler']} would keep the audit's store in {folder}, and a store is a local "
             "file; use evalbudget inspect audit FILE.sqlite"
         )
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    if not dry_run:
+        Path(folder).mkdir(parents=True, exist_ok=True)
     store = str(Path(folder) / "audit.sqlite")
     spelled = {flag.name: flag.option for flag in REPEATS}
     again = ["evalbudget", "inspect", "eval"]
@@ -114,7 +124,7 @@ def run_audit_beside_logs(name: str, args: Sequence[str], ours: Mapping[str, Any
         again += (
             [spelled[each], str(value)] if each in spelled else [SAMPLER_OPTION.option, f"{each}={value}"]
         )
-    return run_audit(args, store, ours, [*again, *args])
+    return run_audit(args, store, ours, [*again, *args], dry_run=dry_run)
 
 
 def _go_on(

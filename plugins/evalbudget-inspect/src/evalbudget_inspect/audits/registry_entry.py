@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inspect_ai import Task, task
-from inspect_ai.dataset import MemoryDataset
+from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalSample
 from inspect_ai.model import get_model, model_roles
+from inspect_ai.scorer import Scorer
 
-from evalbudget.audits.store import AuditRun, AuditSettings, AuditStore
+from evalbudget.audits.store import AuditDesign, AuditRun, AuditSettings, AuditStore
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.audits.answers import JUDGE, TAG
 from evalbudget_inspect.audits.kept_answers import keep_answers
@@ -73,7 +74,36 @@ def audited_entry(**args: Any) -> Task:
         return _batch(load_one(spec, inner), settings)
 
 
-def _batch(loaded: Task, settings: AuditSettings) -> Task:
+@dataclass(frozen=True)
+class Prepared:
+    """What an audit makes of its task.
+
+    Attributes:
+        samples: its items, with ids.
+        scorers: without the one that labels.
+        judge: of these; None where nobody judges.
+        design: what the store must be about.
+        models: that scorers and roles are known to ask.
+    """
+
+    samples: list[Sample]
+    scorers: list[Scorer]
+    judge: str | None
+    design: AuditDesign
+    models: list[str]
+
+
+def prepared(loaded: Task, settings: AuditSettings, given: Mapping[str, Any]) -> Prepared:
+    """Adapt a task for its audit.
+
+    Args:
+        loaded: the task; the scorer that labels is taken off it.
+        settings: of the audit.
+        given: models of roles.
+
+    Raises:
+        EvalbudgetError: it cannot be audited.
+    """
     scorers = every = check_task(loaded, "audited")
     if settings.labels_from is not None:
         scorers = loaded.scorer = without_scorer(scorers, settings.labels_from)
@@ -83,17 +113,23 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
             f"{settings.labels_from!r} is the task's only scorer; an audit needs another one as its judge, "
             "or --sampler human-only, which asks none"
         )
-    roles = models_of_roles({**(loaded.model_roles or {}), **model_roles()})
+    roles = models_of_roles({**(loaded.model_roles or {}), **given})
     judge = find_judge(settings.judge, scorers, roles) if asks_judge else None
-    if plan.money is not None:
-        by_role = [name for names in roles.values() for name in names.split(",")]
-        plan.money.check([*settings.models, *by_role, *models_of_scorers(every)])
+    by_role = [name for names in roles.values() for name in names.split(",")]
     samples = list(loaded.dataset)[: settings.items]
     for number, sample in enumerate(samples):
         if sample.id is None:  # as inspect would number them
             sample.id = number + 1
     known = judge_identity(judge, scorers, loaded.version, roles) if judge else None
     design = settings.design([str(sample.id) for sample in samples], known)
+    return Prepared(samples, scorers, judge, design, [*by_role, *models_of_scorers(every)])
+
+
+def _batch(loaded: Task, settings: AuditSettings) -> Task:
+    found = prepared(loaded, settings, model_roles())
+    samples, scorers, judge, design = found.samples, found.scorers, found.judge, found.design
+    if plan.money is not None:
+        plan.money.check([*settings.models, *found.models])
     if settings.store.exists():
         store = AuditStore.open(settings.store, design)
     else:

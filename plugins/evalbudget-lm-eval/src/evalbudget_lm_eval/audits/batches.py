@@ -14,6 +14,7 @@ from evalbudget.audits.policies import Context
 from evalbudget.audits.store import (
     AuditBudget,
     AuditDesign,
+    AuditForecast,
     AuditRun,
     AuditSettings,
     AuditStore,
@@ -30,6 +31,7 @@ from evalbudget_lm_eval.audits.answers import refuse_unreadable
 from evalbudget_lm_eval.audits.arm import AuditArm
 from evalbudget_lm_eval.audits.money import AuditMoney
 from evalbudget_lm_eval.judges.filter import check_judges
+from evalbudget_lm_eval.races.money import check_prices
 from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
 from evalbudget_lm_eval.run.record import AUDIT, Record
 
@@ -77,6 +79,46 @@ class Ended:
     lacking: int = 0
 
 
+@dataclass(frozen=True)
+class _Audited:
+    """The one task, as its audit takes it."""
+
+    name: str
+    task: Any
+    metric: str | None
+    judge: Mapping[str, Any] | None
+    documents: Sequence[int]
+    design: AuditDesign
+
+    @classmethod
+    def of(cls, order: Order, task_manager: TaskManager) -> _Audited:
+        """Load it, and refuse what cannot be audited."""
+        settings = order.settings
+        name, task = one_task(task_manager, order.spec)
+        refuse_unreadable(name, task)
+        metric, judge = None, None
+        if settings.policy.asks_judge:
+            metric = choose_metric(name, task, settings.judge, "--judge")
+            judge = _judge_identity(name, task, metric)
+        documents = documents_of(name, task, order.host)[: settings.items]
+        design = settings.design([str(document) for document in documents], judge)
+        return cls(name, task, metric, judge, documents, design)
+
+
+@blocks_ignored()
+def foresee(order: Order, task_manager: TaskManager) -> AuditForecast:
+    """What the audit would ask next; models are loaded when they are first asked, so not for this.
+
+    Raises:
+        EvalbudgetError: what the audit would refuse before it loads a model.
+    """
+    found = _Audited.of(order, task_manager)
+    check_money(order.settings, order.budget)
+    if order.budget is not None:
+        check_prices(order.budget.tariff(), order.arms, [found.task])
+    return AuditForecast.of(found.name, found.design, order.settings, order.budget)
+
+
 @blocks_ignored()
 def go_on(order: Order, task_manager: TaskManager) -> Ended:
     """Have everything answered that the audit wants, until somebody else has to do something.
@@ -85,15 +127,9 @@ def go_on(order: Order, task_manager: TaskManager) -> Ended:
         EvalbudgetError: the task cannot be audited, the store is of another audit, a score is not on the
             scale, or a model answers nothing.
     """
-    settings = order.settings
-    name, task = one_task(task_manager, order.spec)
-    refuse_unreadable(name, task)
-    metric, judge = None, None
-    if settings.policy.asks_judge:
-        metric = choose_metric(name, task, settings.judge, "--judge")
-        judge = _judge_identity(name, task, metric)
-    documents = documents_of(name, task, order.host)[: settings.items]
-    design = settings.design([str(document) for document in documents], judge)
+    settings, found = order.settings, _Audited.of(order, task_manager)
+    name, task, metric, judge = found.name, found.task, found.metric, found.judge
+    documents, design = found.documents, found.design
     asked = {"task": name, **settings_of(order.host), **({} if judge is None else {"judge": judge})}
     with only_run(settings.store):
         if settings.store.exists():

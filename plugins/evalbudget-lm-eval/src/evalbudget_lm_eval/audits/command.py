@@ -41,7 +41,7 @@ _JUDGE = replace(JUDGE, help="Score to check; needed if the task has several.", 
 FLAGS = (
     ARM,
     *(_JUDGE if flag is JUDGE else flag for flag in OF_AUDITS if flag is not LABELS_FROM),
-    KEEP,
+    *(KEEP, DRY_RUN),
 )
 _IN_PART = "is not for audits, which ask part of a task: the answers are beside STORE; drop it"
 _REFUSED = {
@@ -93,6 +93,7 @@ def _run(
     keep: int | None,
     sampler_options: tuple[str, ...],
     args: tuple[str, ...],
+    dry_run: bool = False,
     **given: Any,
 ) -> int:
     if store.startswith("-"):
@@ -105,7 +106,7 @@ def _run(
         if flag in _REFUSED:
             raise InvalidInputError(f"{argument.partition('=')[0]} {_REFUSED[flag]}")
     names = {flag.name for flag in FLAGS}
-    others = [flag for flag in (*OF_REPEATS, *OF_RACES, DRY_RUN) if flag.name not in names]
+    others = [flag for flag in (*OF_REPEATS, *OF_RACES) if flag.name not in names]
     refuse_elsewhere(args, others, "has no meaning in an audit; drop it")
     refuse_renamed(args, "lm-eval")
     from evalbudget.audits.store import AuditBudget, AuditSettings, used_up
@@ -114,7 +115,7 @@ def _run(
     options = read_options(sampler_options, (*FLAGS, LABELS_FROM), spelled(SAMPLER_OPTION))
     from evalbudget_lm_eval.arms.arm import check_arms, parse_arm
     from evalbudget_lm_eval.arms.host_flags import read_flags
-    from evalbudget_lm_eval.audits.batches import Order, go_on
+    from evalbudget_lm_eval.audits.batches import Order, foresee, go_on
 
     models = [parse_arm(text) for text in arms]
     check_arms(models, least=1)
@@ -126,6 +127,9 @@ def _run(
         raise InvalidInputError(f"--output_path {_IN_PART}")
     again = shown(["evalbudget", "lm-eval", "audit", *click.get_current_context().meta[TYPED]])
     order = Order(flags.arms, flags.task, settings, keep, flags.options, again, budget)
+    if dry_run:
+        click.echo(f"{foresee(order, flags.manager)}\n\nNo call was made.")
+        return 0
     try:
         found = go_on(order, flags.manager)
     except KeyboardInterrupt:

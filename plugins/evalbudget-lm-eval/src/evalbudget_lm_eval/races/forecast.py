@@ -39,4 +39,5 @@ def foreseen(config: RaceConfig, arms: Sequence[Arm], compared: Compared) -> For
         budget=budget,
         minimum=minimum,
         most=most,
+        risk=config.risk,
     )
