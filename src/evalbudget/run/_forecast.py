@@ -101,4 +101,5 @@ def at_most(budget: Budget, risk: float) -> str:
     """What a run spends at most, and what ``--risk`` changes about that."""
     if not risk:
         return f"{budget}, whatever happens"
-    return f"{budget}, but for a chance of {100 * risk:g}% (--risk) that the calls under way at the end cost more"
+    chance = f"a chance of {100 * risk:g}% (--risk)"
+    return f"{budget}, but for {chance} that the calls under way at the end cost more"
