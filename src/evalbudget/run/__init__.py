@@ -1,6 +1,6 @@
 """Buying scores: a sampler with its budget and journal, and the way in for those without a host."""
 
-from evalbudget.run._bill import Bill, BillRow, Hold
+from evalbudget.run._bill import Bill, BillRow, Hold, spent_on
 from evalbudget.run._drive import Answer, drive
 from evalbudget.run._forecast import Forecast, at_most
 from evalbudget.run._journal_file import JournalFile, JournalReader, read_journal
@@ -30,6 +30,7 @@ __all__ = [
     "read_line",
     "said_by",
     "shown",
+    "spent_on",
     "whole_lines",
     "without_secrets",
 ]

@@ -375,6 +375,25 @@ class Bill:
             self._lines.append(entry)
 
 
+def spent_on(path: Path) -> float:
+    """What the calls of a bill on file cost, those under way at the most; nothing is written.
+
+    Raises:
+        JournalError: the file is no bill, or is damaged.
+    """
+    entries, _ = _parse(path.read_bytes(), path)
+    costs: dict[int, float] = {}
+    try:
+        for entry in entries[1:]:
+            if "hold" in entry:
+                costs[entry["hold"]] = float(entry.get("bound", entry["most"]))
+            else:
+                costs[entry["end"]] = float(entry["cost"])
+    except (LookupError, TypeError, ValueError) as ex:
+        raise JournalError(f"{path} is damaged: {ex}") from ex
+    return math.fsum(costs.values())
+
+
 def _header(cap: Budget) -> dict[str, Any]:
     return {
         "evalbudget": "bill",
