@@ -142,7 +142,7 @@ def test_of_a_run_that_goes_on(task_file: Path, tmp_path: Path, monkeypatch: pyt
     assert done.exit_code == 0, done.output
     said = " ".join(done.output.split())
     assert "Task rating with simulated/a Items 4 " in said
-    assert f"So far {shown_amount(spent_on(bill), Unit.USD)} spent, by its bill;" in said
+    assert f"So far {shown_amount(sum(spent_on(bill)[1].values()), Unit.USD)} spent, by its bill;" in said
     assert said.endswith("No call was made.")
     bill.unlink()
     gone = CliRunner().invoke(cli, ["inspect", "eval-retry", str(log), "--dry-run"])

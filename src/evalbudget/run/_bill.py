@@ -22,7 +22,7 @@ from threading import RLock
 from typing import Any
 
 from evalbudget._version import __version__
-from evalbudget.budget import Budget, shown_amount
+from evalbudget.budget import Budget, Unit, shown_amount
 from evalbudget.errors import BudgetError, JournalError
 from evalbudget.prices import Tariff, Usage
 from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
@@ -375,23 +375,32 @@ class Bill:
             self._lines.append(entry)
 
 
-def spent_on(path: Path) -> float:
+def spent_on(path: Path) -> tuple[Unit, dict[str, float]]:
     """What the calls of a bill on file cost, those under way at the most; nothing is written.
+
+    Returns:
+        Its unit, and costs by sample; those of no sample have an empty name.
 
     Raises:
         JournalError: the file is no bill, or is damaged.
     """
     entries, _ = _parse(path.read_bytes(), path)
+    samples: dict[int, str] = {}
     costs: dict[int, float] = {}
     try:
+        unit = Unit(entries[0]["unit"]) if entries else Unit.USD
         for entry in entries[1:]:
             if "hold" in entry:
+                samples[entry["hold"]] = str(entry["sample"])
                 costs[entry["hold"]] = float(entry.get("bound", entry["most"]))
             else:
                 costs[entry["end"]] = float(entry["cost"])
+        found: dict[str, float] = {}
+        for number, cost in costs.items():
+            found[samples[number]] = found.get(samples[number], 0.0) + cost
     except (LookupError, TypeError, ValueError) as ex:
         raise JournalError(f"{path} is damaged: {ex}") from ex
-    return math.fsum(costs.values())
+    return unit, found
 
 
 def _header(cap: Budget) -> dict[str, Any]:

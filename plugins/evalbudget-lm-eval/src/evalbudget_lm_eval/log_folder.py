@@ -14,6 +14,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import Call, share_weights
 from evalbudget.repeats import Repeat
 from evalbudget_lm_eval.host.answers import WEIGHT
+from evalbudget_lm_eval.host.costs_in_records import PaidAnswers
 from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
 from evalbudget_lm_eval.judges.readings import Reading
 
@@ -34,7 +35,7 @@ def open_scores(
     averaged, as ``metric``, or ``metric,filter`` where a task has several filters. Documents of several tasks
     are named ``task/doc_id``, and the tasks are their categories; those of one task have the categories of
     their ``category`` field, if any. Which answers may count for a mean is told by ``purchases`` and
-    ``epochs``.
+    ``epochs``. Answers of runs in money cost what the bill beside their record says (``costs``).
 
     Args:
         path: of the folder or the file.
@@ -58,6 +59,7 @@ def open_scores(
         with as_written_by("lm-eval", file.path):
             loaded.append((file, list(file.records())))
             judged = judged or any(map(_judged, loaded[-1][1]))
+    paid = PaidAnswers()
     columns, categories = LogColumns(), _Categories(several=len({file.task for file in files}) > 1)
     bought: dict[str, dict[str, Bought]] = {}
     runs: dict[tuple[str, str], int] = {}  # of each model and task
@@ -78,6 +80,7 @@ def open_scores(
                 for rater, epoch, value in read:
                     epochs, calls = max(epochs, epoch + 1), calls + 1
                     _add(columns, file, (number, epoch), item, rater, value)
+                    columns.costs.append(paid.cost(file, int(record["doc_id"]), epoch))
             if not judged:
                 calls = len({(record["doc_id"], record.get("epoch", 0)) for record in records})
             logs = bought.setdefault(file.model, {})

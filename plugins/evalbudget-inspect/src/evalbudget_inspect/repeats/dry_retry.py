@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,7 +70,7 @@ def _so_far(log: EvalLog, location: str, config: Config) -> str:
             f"the bill of what this run paid is not beside its log ({path}). Put it back, or begin anew"
         )
     cap = Budget.parse(config.budget or "")
-    spent = spent_on(path)
+    spent = math.fsum(spent_on(path)[1].values())
     left = max(0.0, cap.amount - spent)
     return f"{shown_amount(spent, cap.unit)} spent, by its bill; {shown_amount(left, cap.unit)} left"
 
