@@ -14,9 +14,9 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import Call, share_weights
 from evalbudget.repeats import Repeat
 from evalbudget_lm_eval.host.answers import WEIGHT
-from evalbudget_lm_eval.host.costs_in_records import PaidAnswers
 from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
 from evalbudget_lm_eval.judges.readings import Reading
+from evalbudget_lm_eval.run.costs_in_records import PaidAnswers
 
 _AVERAGES = ("mean", "nanmean")
 

@@ -27,11 +27,11 @@ from evalbudget_lm_eval.arms.arm import Arm, check_known
 from evalbudget_lm_eval.arms.loaded_models import Stable
 from evalbudget_lm_eval.arms.metric import choose_metric
 from evalbudget_lm_eval.arms.one_task import documents_of, one_task, settings_of
+from evalbudget_lm_eval.arms.paid_arms import check_prices
 from evalbudget_lm_eval.audits.answers import refuse_unreadable
 from evalbudget_lm_eval.audits.arm import AuditArm
 from evalbudget_lm_eval.audits.money import AuditMoney
 from evalbudget_lm_eval.judges.filter import check_judges
-from evalbudget_lm_eval.races.money import check_prices
 from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
 from evalbudget_lm_eval.run.record import AUDIT, Record
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from evalbudget.audits.store import AuditBudget, close_bill, open_bill
 from evalbudget_lm_eval.arms.arm import Arm
+from evalbudget_lm_eval.arms.paid_arms import PaidArms, check_prices
 from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.paid_calls import JUDGE, PaidCalls
-from evalbudget_lm_eval.races.money import RaceMoney, check_prices
 from evalbudget_lm_eval.run.rounds import Rounds
 
 
@@ -37,7 +37,7 @@ class AuditMoney:
         check_prices(tariff, arms, [task])
         self._store = store
         self._bill = open_bill(store, budget, tariff)
-        self._money = RaceMoney(self._bill, [arm.name for arm in arms])
+        self._money = PaidArms(self._bill, [arm.name for arm in arms])
         self.short = False
 
     def paid(self, arm: str) -> PaidCalls:

@@ -9,8 +9,8 @@ from evalbudget.races import RaceConfig, RacePurchase
 from evalbudget.run import Forecast
 from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.arms.compared import Compared
+from evalbudget_lm_eval.arms.paid_arms import check_prices
 from evalbudget_lm_eval.judges.filter import check_judges
-from evalbudget_lm_eval.races.money import check_prices
 
 
 def foreseen(config: RaceConfig, arms: Sequence[Arm], compared: Compared) -> Forecast:
