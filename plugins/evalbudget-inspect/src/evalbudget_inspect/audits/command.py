@@ -164,8 +164,11 @@ def _go_on(
             )
         before = missing
         registry_entry.plan = missing.plan
-        with nullcontext() if money is None else money.opened():
-            code = _run(command, args, given, missing.models, settings.models)
+        try:
+            with nullcontext() if money is None else money.opened():
+                code = _run(command, args, given, missing.models, settings.models)
+        finally:
+            registry_entry.plan = registry_entry.Plan()  # it is of this run alone
         if code:
             _missing(settings, folder, again, money)  # what was answered is recorded all the same
             return code

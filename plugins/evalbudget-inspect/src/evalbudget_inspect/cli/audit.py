@@ -26,7 +26,7 @@ Examples:
 
 Every other flag is inspect's own: see inspect eval --help.
 
-Exit codes: 0 a verdict; 1 over without one; 2 bad input; 3 labels are wanted.
+Exit codes: 0 a verdict; 1 over without one, or the budget is used up; 2 bad input; 3 labels are wanted.
 """
 
 

@@ -35,7 +35,7 @@ Every other flag is lm-eval's own and holds for all arms: see lm-eval run --help
 Every answer is kept beside STORE, in a file .answers.jsonl: after a kill the same command goes on, and what
 was answered is not asked again.
 
-Exit codes: 0 a verdict; 1 over without one; 2 bad input; 3 labels are wanted.
+Exit codes: 0 a verdict; 1 over without one, or the budget is used up; 2 bad input; 3 labels are wanted.
 """
 _JUDGE = replace(JUDGE, help="Score to check; needed if the task has several.", metavar="METRIC[,FILTER]")
 FLAGS = (
