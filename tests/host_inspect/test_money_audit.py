@@ -296,9 +296,10 @@ from inspect_ai.solver import generate, solver
 @solver
 def noted():
     async def solve(state, generate):
-        with (Path(__file__).parent / "billed").open("a") as bill:
+        state = await generate(state)
+        with (Path(__file__).parent / "answered").open("a") as bill:
             bill.write(f"{state.model.name} {state.sample_id}\\n")
-        return await generate(state)
+        return state
 
     return solve
 
@@ -325,7 +326,7 @@ def test_stopped_and_run_again(number: int, tmp_path: Path) -> None:
     command = [sys.executable, "-c", evalbudget, *arguments]
     fresh = number == signal.SIGINT
     process = subprocess.Popen(command, **quiet) if fresh else warm.Popen(command, host="inspect", **quiet)
-    asked, deadline = tmp_path / "billed", time.monotonic() + 120
+    asked, deadline = tmp_path / "answered", time.monotonic() + 120
     while time.monotonic() < deadline and (not asked.exists() or len(asked.read_text().split("\n")) < 20):
         time.sleep(0.02)
     os.kill(process.pid, number)
@@ -336,6 +337,7 @@ def test_stopped_and_run_again(number: int, tmp_path: Path) -> None:
     assert done.exit_code in (1, 3), done.output
     calls = asked.read_text().splitlines()
     assert "is used up" in done.output
-    assert 66 <= len(calls) <= 70  # of $0.001 each
+    assert (70 if fresh else 64) <= len(calls) <= 70  # of $0.001 each
     assert 0.001 * len(calls) - 1e-9 <= billed() <= 0.07 + 1e-9
-    assert len(calls) - len(set(calls)) <= (0 if fresh else 6)  # what was under way
+    assert len(calls) == len(set(calls)) or not fresh
+    assert len(calls) - len(set(calls)) <= 6  # what was under way, and in no log yet
