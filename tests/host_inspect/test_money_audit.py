@@ -21,6 +21,7 @@ from tests.host_inspect.paid_model import Till, tills
 
 import warm
 from evalbudget.audits.store import AuditStore, weigh
+from evalbudget.budget import Unit, shown_amount
 from evalbudget.cli.main import cli
 from evalbudget.prices import Price
 from evalbudget_inspect.host import bill as gate
@@ -260,7 +261,10 @@ def test_a_dry_run_says_what_would_be_asked_and_asks_nobody(till: Till) -> None:
     with AuditStore.open("a.sqlite") as store:
         drawn, wanted = store.draws.count(), len(weigh(store).wanted)
     said = " ".join(run("--dry-run", items=30).output.split())
-    assert f"So far {drawn} answers Next {wanted} labels; no call before they are in" in said
+    assert f"So far {drawn} answers, {shown_amount(billed(), Unit.USD)} by the bill; $" in said
+    assert f"are left Next {wanted} labels; no call before they are in" in said
+    tokens = run("--dry-run", items=30, budget="2Mtok")
+    assert (tokens.exit_code, "was begun with a budget in usd" in tokens.stderr) == (2, True)
     label_all()
     said = " ".join(run("--dry-run", items=30).output.split())
     assert f"So far {drawn} answers" in said

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Self
 
 from evalbudget.audits.policies import AuditConfig, Context, rebuild
 from evalbudget.audits.store._design import AuditDesign
-from evalbudget.audits.store._money import AuditBudget
+from evalbudget.audits.store._money import AuditBudget, bill_beside
 from evalbudget.audits.store._settings import AuditSettings
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.audits.store._store_verdict import labels_of, policy_of, weigh
 from evalbudget.budget import Budget, Unit, shown_amount
-from evalbudget.run import at_most
+from evalbudget.errors import BudgetError
+from evalbudget.run import at_most, spent_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class AuditForecast:
         call: what one call of a model costs at most, in units of the budget; None where it is not known.
         reading: what an answer and its scores cost on average in earlier runs; None where there were none.
         seconds: that one took on average in earlier runs; None where there were none.
+        spent: by the bill, in units of the budget; None where there is none yet.
     """
 
     task: str
@@ -57,6 +61,7 @@ class AuditForecast:
     call: float | None = None
     reading: float | None = None
     seconds: float | None = None
+    spent: float | None = None
 
     @classmethod
     def of(cls, task: str, design: AuditDesign, settings: AuditSettings, budget: AuditBudget | None) -> Self:
@@ -70,6 +75,8 @@ class AuditForecast:
 
         Raises:
             AuditStoreError: the store is of another audit.
+            JournalError: its bill is damaged.
+            BudgetError: its bill is in another unit.
         """
         items = design.items
         policy, labels, drawn, begun = settings.start(len(items)), 0, 0, False
@@ -98,6 +105,7 @@ class AuditForecast:
             drawn=drawn,
             most_labels=every if config.max_labels is None else min(every, config.max_labels),
             label_price=config.label_price if settings.in_dollars else None,
+            spent=_spent(settings.store, budget),
         )
 
     def knowing(self, *, call: float | None, reading: float | None, seconds: float | None) -> Self:
@@ -118,6 +126,10 @@ class AuditForecast:
         }
         if self.drawn:
             found["So far"] = f"{self.drawn:,} answers"
+        if self.spent is not None and self.budget is not None:
+            left = max(0.0, self.budget.amount - self.spent)
+            found["So far"] = f"{self.drawn:,} answers, {shown_amount(self.spent, unit)} by the bill; "
+            found["So far"] += f"{shown_amount(left, unit)} are left"
         scored = ", scored by the judge" if self.judged else ""
         found["Next"] = f"{self.answers:,} answers to {self.contexts:,} items{scored}"
         if not self.answers:
@@ -153,3 +165,16 @@ class AuditForecast:
     def __str__(self) -> str:
         width = max(map(len, self.rows)) + 2
         return "\n".join(f"{name:<{width}}{text}" for name, text in self.rows.items())
+
+
+def _spent(store: Path, budget: AuditBudget | None) -> float | None:
+    path = bill_beside(store)
+    if budget is None or not path.exists():
+        return None
+    unit, costs = spent_on(path)
+    if unit is not budget.unit:
+        raise BudgetError(
+            f"{path} was begun with a budget in {unit.value}, and this one is in {budget.unit.value}; go on "
+            "with the same unit, or begin another audit"
+        )
+    return math.fsum(costs.values())
