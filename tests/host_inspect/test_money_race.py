@@ -214,9 +214,10 @@ from inspect_ai.solver import generate, solver
 @solver
 def billed():
     async def solve(state, generate):
+        state = await generate(state)  # noted before, a call would count that a kill kept from being sent
         with (Path(__file__).parent / "billed").open("a") as bill:
             bill.write(f"{state.model.name} {state.sample_id}\\n")
-        return await generate(state)
+        return state
 
     return solve
 
