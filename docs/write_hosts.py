@@ -23,7 +23,7 @@ QUESTIONS = {
         REPEATS_ON_LM_EVAL,
     ),
     "Races: `inspect race`, `lm-eval race`": ((*RACES, DRY_RUN), RACES_ON_LM_EVAL),
-    "Audits: `inspect audit STORE`, `lm-eval audit STORE`": (AUDITS, AUDITS_ON_LM_EVAL),
+    "Audits: `inspect audit STORE`, `lm-eval audit STORE`": ((*AUDITS, DRY_RUN), AUDITS_ON_LM_EVAL),
 }
 """Options of each host."""
 

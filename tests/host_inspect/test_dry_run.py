@@ -8,16 +8,19 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from evalbudget.budget import Unit, shown_amount
 from evalbudget.cli.main import cli
+from evalbudget.run import spent_on
 from evalbudget_inspect.providers import simulated
 
 
 @pytest.fixture(autouse=True)
 def _asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*given: Any) -> None:
-        raise AssertionError("a dry run asked a model")
+    monkeypatch.setattr(simulated.SimulatedJudge, "_rating", _refuse)
 
-    monkeypatch.setattr(simulated.SimulatedJudge, "_rating", refuse)
+
+def _refuse(*given: Any) -> None:
+    raise AssertionError("a dry run asked a model")
 
 
 def _dry(file: Path, *flags: str) -> Result:
@@ -52,7 +55,8 @@ def test_money(task_file: Path, tmp_path: Path) -> None:
         (["--budget", "$5"], "no price is known for simulated/a, simulated/j"),
         (["--budget", "$0.0001", "--prices", "p.yaml"], "is below one call of simulated/a"),
         (["--budget", "50", "--score", "nope"], "unknown score 'nope'"),
-        (["--budget", "50", "--sampler", "audit-eprocess"], "--dry-run is for repeats"),
+        (["--budget", "50", "--sampler", "audit-eprocess"], "--budget has no meaning in an audit"),
+        (["--sampler", "audit-eprocess", "--judge-prices", "a=1"], "--judge-prices is for repeats"),
     ],
 )
 def test_what_would_be_refused_is(
@@ -120,3 +124,29 @@ def test_what_a_race_would_refuse_is(
     result = _race(tmp_path, *flags)
     assert result.exit_code == 2, result.output
     assert message in result.output
+
+
+def test_of_a_run_that_goes_on(task_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # the run itself asks
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.yaml").write_text("simulated/*: {input: 1, output: 10, max_output: 60}\n")
+    command = ["inspect", "eval", str(task_file), "--model", "simulated/a", "--limit", "4", "-T", "stories=5"]
+    command += ["--model-role", "grader=simulated/j", "--log-dir", "logs", "--display", "none"]
+    done = CliRunner().invoke(cli, [*command, "--budget", "$0.01", "--prices", "p.yaml"])
+    assert done.exit_code == 0, done.output
+    (log,) = Path("logs").glob("*.eval")
+    (bill,) = Path("logs").glob(".evalbudget-*.bill")
+    with monkeypatch.context() as patch:
+        patch.setattr(simulated.SimulatedJudge, "_rating", _refuse)
+        done = CliRunner().invoke(cli, ["inspect", "eval-retry", str(log), "--dry-run"])
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert "Task rating with simulated/a Items 4 " in said
+    assert f"So far {shown_amount(sum(spent_on(bill)[1].values()), Unit.USD)} spent, by its bill;" in said
+    assert said.endswith("No call was made.")
+    bill.unlink()
+    gone = CliRunner().invoke(cli, ["inspect", "eval-retry", str(log), "--dry-run"])
+    assert gone.exit_code == 2
+    assert "is not beside its log" in " ".join(gone.stderr.split())
+    none = CliRunner().invoke(cli, ["inspect", "eval-retry", "logs/none.eval", "--dry-run"])
+    assert "there is no log logs/none.eval" in none.stderr

@@ -77,6 +77,18 @@ def test_the_terminal_of_a_run(task_file: Path, tmp_path: Path) -> None:
     assert "6.000" not in table
 
 
+def test_progress_of_a_run_in_money_is_that_of_its_money(task_file: Path, tmp_path: Path) -> None:
+    prices = tmp_path / "p.yaml"
+    prices.write_text("simulated/*: {call: 0.001, max_output: 60}\n")
+    paid = ["--budget", "$0.05", "--prices", str(prices), "--sampler", "uniform"]
+    done = _eval(task_file, tmp_path / "logs", *paid, "--display", "plain")
+    assert done.returncode == 0, done.stderr
+    steps = [(int(n), int(of)) for n, of in re.findall(r"Steps: +(\d+)/(\d+)", done.stdout)]
+    assert steps
+    assert steps[-1] == (25, 25)  # of two calls each
+    assert all(n <= of for n, of in steps)
+
+
 def test_no_summary_where_no_display_is_wanted(task_file: Path, tmp_path: Path) -> None:
     folder = ["--log-dir", str(tmp_path / "logs"), "--no-log-realtime"]
     command = ["inspect", "eval", str(task_file), *MODELS, *folder, "--budget", "30", "--display", "none"]

@@ -232,6 +232,18 @@ def test_judges_score_a_finished_run(server: Server, file: str, tmp_path: Path, 
         result = CliRunner().invoke(cli, command)
         return result.exit_code, result.output
 
+    for more, expected in (
+        ((), "Budget 4 scores"),
+        (("--budget", "5x", "--sampler", "auto"), "Budget 20 scores"),
+    ):
+        code, text = score("--judges", file, "--dry_run", *more)
+        assert (code, expected in " ".join(text.split()), "No call was made." in text) == (0, True, True), (
+            text
+        )
+    code, text = score("--judges", file, "--dry_run", "--budget", "$5")
+    assert (code, "no price is known for a, b, c" in " ".join(text.split())) == (2, True), text
+    assert server.calls() == 4
+
     code, text = score("--judges", file, "--output_path", "judged", "--log_samples")
     assert code == 0, text
     assert "numbers with writer" in text

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import lm_eval.tasks
+import numpy as np
 import pytest
 import tests.host_lm_eval.worlds  # noqa: F401  (registers the model)
 from click.testing import CliRunner
@@ -15,6 +16,7 @@ from tests.host_lm_eval.money_worlds import PaidServer, luck, price_file
 from tests.host_lm_eval.worlds import write_task
 
 from evalbudget.cli.main import cli
+from evalbudget_lm_eval.log_folder import open_scores
 
 N = 12
 
@@ -93,3 +95,21 @@ def test_what_is_refused_is_refused_here_too(server: PaidServer) -> None:
     said = _said(server, "--budget", "5", "--dry_run", code=2)
     assert "budget of 5 scores is below the minimum of" in said
     assert server.calls() == 0
+
+
+def test_a_run_in_money_is_replayed_in_money(server: PaidServer) -> None:
+    paid = ("--budget", "$2", "--prices", "prices.yaml", "--sampler", "uniform")
+    _said(server, *paid, "--output_path", "out", "--log_samples")
+    recorded = open_scores(Path("out"))
+    assert recorded is not None
+    assert recorded.costs is not None
+    assert np.isfinite(recorded.costs[~np.isnan(recorded.scores)]).all()
+    assert np.nansum(recorded.costs) == pytest.approx(server.bill)
+    command = ["backtest", "repeats", "out", "--budget", "$0.5", "--sampler", "uniform", "--seeds", "2"]
+    done = CliRunner().invoke(cli, command)
+    assert done.exit_code == 0, done.output
+    for bill in Path("out").rglob("*.bill.jsonl"):
+        bill.unlink()
+    recorded = open_scores(Path("out"))
+    assert recorded is not None
+    assert recorded.costs is None

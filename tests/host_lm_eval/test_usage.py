@@ -14,7 +14,7 @@ from evalbudget_lm_eval.host.usage import Size, shared, sizes_of, usage_of
     ("payload", "sizes"),
     [
         ({"prompt": "four", "max_tokens": 7}, [Size(36, 7)]),
-        ({"prompt": "é", "max_completion_tokens": 7, "n": 3}, [Size(34, 21)]),
+        ({"prompt": "é", "max_completion_tokens": 7, "n": 3}, [Size(34, 21, 3)]),
         ({"prompt": [1, 2, 3], "max_tokens": 7}, [Size(3, 7)]),
         ({"prompt": [[1, 2], [3]], "max_tokens": 7}, [Size(2, 7), Size(1, 7)]),
         ({"prompt": ["a", "bc"]}, [Size(33, None), Size(34, None)]),
@@ -95,3 +95,12 @@ def test_shares_of_a_batch_add_up() -> None:
     assert sum(part.cached for part in parts) == 5
     assert sum(part.cost or 0.0 for part in parts) == pytest.approx(0.3)
     assert shared(None, 2) == [None, None]
+
+
+def test_a_price_that_limits_a_reply_limits_each_of_several() -> None:
+    (size,) = sizes_of({"prompt": "one", "n": 3})
+    assert size.output is None
+    assert size.within(10) == (size.input, 30)
+    assert size.within(None) == (size.input, None)
+    (size,) = sizes_of({"prompt": "one", "n": 3, "max_tokens": 5})
+    assert size.within(10) == (size.input, 15)

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, JournalError
 from evalbudget.prices import Price, Tariff, Usage
-from evalbudget.run import Bill, Hold
+from evalbudget.run import Bill, Hold, spent_on
 
 CAP = Budget(100.0, Unit.TOKENS)
 TOKENS = Tariff(Unit.TOKENS)
@@ -402,3 +402,36 @@ def _killed(account: Bill) -> None:
     assert account._lines is not None
     account._lines.close()
     account._lines = None
+
+
+def test_room_for_one_more_sample_beside_those_under_way() -> None:
+    account = bill()
+    assert account.is_blank
+    assert account.has_room([])
+    first = account.reserve("m", 20, 20, sample="a")
+    assert first is not None
+    assert not account.is_blank
+    assert account.has_room(["a"])  # 60 are free, and the other has what it needs
+    second = account.reserve("m", 20, 0, sample="b")
+    assert second is not None
+    assert not account.has_room(["a", "b"])  # 40 are free; b may need 20 more, and another one 40
+    account.settle(first, Usage(input=10, output=0))
+    assert not account.has_room(["b", "c"])
+    assert account.has_room(["b"])
+
+
+def test_what_a_file_says_was_spent_without_writing_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "bill.jsonl"
+    account = Bill.on_file(path, CAP, TOKENS)
+    for sample, used in (("a", 5), ("a", 7), ("b", 3)):
+        hold = account.reserve("m", 10, 10, sample=sample)
+        assert hold is not None
+        account.settle(hold, Usage(input=used))
+    assert account.reserve("m", 10, 10) is not None  # under way
+    before = path.read_bytes()
+    assert spent_on(path) == (Unit.TOKENS, {"a": 12.0, "b": 3.0, "": 20.0})
+    assert path.read_bytes() == before
+    account.close()
+    path.write_text(path.read_text().replace('"end":0', '"end":99'))
+    with pytest.raises(JournalError, match="is damaged"):
+        spent_on(path)

@@ -1,6 +1,15 @@
 """What a user can say of an audit."""
 
-from evalbudget.flags import SAMPLER_OPTION, SAMPLER_SEED, Flag
+from dataclasses import replace
+
+from evalbudget.flags import PRICES, RISK, SAMPLER_OPTION, SAMPLER_SEED, Flag
+
+BUDGET = Flag(
+    "budget",
+    "What calls of models, judges and scorers may cost together: '$5', or 2Mtok. Never exceeded. Labels by "
+    "people are no calls, and not in it.",
+    "$",
+)
 
 JUDGE = Flag(
     "judge",
@@ -19,6 +28,12 @@ MARGIN = Flag(
     float,
 )
 LABEL_PRICE = Flag("label_price", "Price of a label, in scores of the judge.  [default: 20]", "P", float)
+LABEL_PRICE_OR_MONEY = replace(
+    LABEL_PRICE,
+    help="Price of a label: in scores of the judge, or in money with a --budget in money.  [default: 20]",
+    metavar="P|$",
+    type=str,
+)
 LABELS_PER_BATCH = Flag(
     "labels_per_batch",
     "About how many labels to ask for at a time.  [default: a tenth of those so far, from 10 to 50]",
@@ -28,6 +43,6 @@ LABELS_PER_BATCH = Flag(
 MAX_LABELS = Flag("max_labels", "Never ask for more labels than this.", "N", int)
 
 FLAGS = (
-    *(JUDGE, LABELS_FROM, SAMPLER, SCORE_RANGE, MARGIN),
-    *(LABEL_PRICE, LABELS_PER_BATCH, MAX_LABELS, SAMPLER_SEED, SAMPLER_OPTION),
+    *(JUDGE, LABELS_FROM, SAMPLER, SCORE_RANGE, MARGIN, BUDGET, PRICES, RISK),
+    *(LABEL_PRICE_OR_MONEY, LABELS_PER_BATCH, MAX_LABELS, SAMPLER_SEED, SAMPLER_OPTION),
 )

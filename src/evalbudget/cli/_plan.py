@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalbudget.audits.flags import LABEL_PRICE
+from evalbudget.budget import Unit, shown_amount
 from evalbudget.cli._output import json_option, publish
 from evalbudget.cli._shared_options import TASK, parse_prices
 from evalbudget.cli.flags import option_of, options_of
@@ -37,7 +39,8 @@ Examples:
   evalbudget plan logs/ --half-width 0.02 --model my-model --max-items 500 --json plan.json
 
 \b
-Prices per call are in dollars; without them every judge call costs 1, and --usd counts calls.
+Prices per call are in dollars; without them they are what scores cost in PILOT, where it says so (logs of
+runs in money do); else every judge call costs 1, and --usd counts calls.
 """
 
 
@@ -170,7 +173,13 @@ def plan(
         )
     except EvalbudgetError as ex:
         raise InvalidInferenceError(f"{pilot}: {ex}") from ex
-    priced = Prices(_prices(judge_prices, scores, found), generation_price)
+    recorded_prices = None
+    if not judge_prices and not generation_price:
+        recorded_prices = _recorded_prices(recorded, model, found)
+    if recorded_prices is None:
+        priced = Prices(_prices(judge_prices, scores, found), generation_price)
+    else:
+        priced = Prices(recorded_prices, 0.0)
     if usd is not None:
         plans = plan_for_money(found, usd, priced, level=level, max_items=max_items, judges_used=judges_used)
     elif half_width is not None:
@@ -183,7 +192,35 @@ def plan(
     deal = _deal(found, plans, priced)
     document = _as_json(found, plans, level) | {"judges_silent": list(scores.silent), "priced_as": deal}
     text = json.dumps(defined(document), indent=2, allow_nan=False, ensure_ascii=False)
-    publish(text, json_path, _components_table(found, level, scores.silent), _plans_table(plans, deal))
+    tables = [_components_table(found, level, scores.silent), _plans_table(plans, deal)]
+    if recorded_prices is not None:
+        _say_prices(tables[1], pilot, found, recorded_prices)
+    publish(text, json_path, *tables)
+
+
+def _recorded_prices(
+    recorded: RecordedScores, model: str | None, found: VarianceComponents
+) -> FloatArray | None:
+    """What a score of each judge cost in the pilot, its answer included; None if it does not say."""
+    import numpy as np
+
+    one = recorded.select(model=model)
+    if one.costs is None:
+        return None
+    costs = [one.costs[0, :, one.raters.index(judge)] for judge in found.judges]
+    means = [float(np.nanmean(own)) if np.isfinite(own).any() else math.nan for own in costs]
+    return np.array(means) if all(mean > 0.0 for mean in means) else None
+
+
+def _say_prices(table: Table, pilot: Path, found: VarianceComponents, prices: FloatArray) -> None:
+    """That prices are those of the pilot, below the plans."""
+    told = ", ".join(
+        f"{judge} {shown_amount(price, Unit.USD)}"
+        for judge, price in zip(found.judges, prices.tolist(), strict=True)
+    )
+    said = f"What a score cost in {pilot}, its answer included: {told}. Others: --judge-prices"
+    before = f"{table.caption}\n" if table.caption else ""
+    table.caption = Text(obeying_nothing(before + said))
 
 
 def _prices(text: str, scores: JudgeScores, found: VarianceComponents) -> FloatArray:

@@ -94,6 +94,7 @@ class LogColumns:
         logs: where the reading stands.
         epochs: from 1, as it is numbered there.
         weights: ``Request.weight``; nan if it was held out, or if the log does not say.
+        costs: what each reading cost in dollars, nan where it is not known; empty where none is.
         again: for readers that number scores of one answer.
     """
 
@@ -106,6 +107,7 @@ class LogColumns:
     logs: list[str] = field(default_factory=list)
     epochs: list[int] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
     again: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     def recorded(self, bought: Mapping[str, Mapping[str, Bought]]) -> RecordedScores:
@@ -140,12 +142,17 @@ class LogColumns:
         if any(p.allocation is Allocation.WEIGHTED for p in purchases):
             weights = np.full(scores.shape, np.nan)
             weights[model_of, item_of, rater_of, place] = self._shares(model_of, item_of)
+        costs: FloatArray | None = None
+        if np.isfinite(self.costs).any():
+            costs = np.full(scores.shape, np.nan)
+            costs[model_of, item_of, rater_of, place] = self.costs
         return replace(
             recorded,
             scores=scores,
             purchases=purchases,
             epochs=epochs if told else None,
             weights=weights,
+            costs=costs,
         )
 
     def _shares(self, model_of: Sequence[int], item_of: Sequence[int]) -> FloatArray:

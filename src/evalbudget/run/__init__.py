@@ -1,8 +1,8 @@
 """Buying scores: a sampler with its budget and journal, and the way in for those without a host."""
 
-from evalbudget.run._bill import Bill, BillRow, Hold
+from evalbudget.run._bill import Bill, BillRow, Hold, spent_on
 from evalbudget.run._drive import Answer, drive
-from evalbudget.run._forecast import Forecast
+from evalbudget.run._forecast import Forecast, at_most
 from evalbudget.run._journal_file import JournalFile, JournalReader, read_journal
 from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
 from evalbudget.run._purchase import RUN_AGAIN, UNANSWERED, Flight, Purchase, Tally
@@ -22,6 +22,7 @@ __all__ = [
     "LinesFile",
     "Purchase",
     "Tally",
+    "at_most",
     "cleaned",
     "drive",
     "is_secret",
@@ -29,6 +30,7 @@ __all__ = [
     "read_line",
     "said_by",
     "shown",
+    "spent_on",
     "whole_lines",
     "without_secrets",
 ]

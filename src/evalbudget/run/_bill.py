@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from evalbudget._version import __version__
-from evalbudget.budget import Budget, shown_amount
+from evalbudget.budget import Budget, Unit, shown_amount
 from evalbudget.errors import BudgetError, JournalError
 from evalbudget.prices import Tariff, Usage
 from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
@@ -270,9 +270,22 @@ class Bill:
         return max(0.0, self.cap.amount - self.spent - self.held)
 
     @property
+    def is_blank(self) -> bool:
+        """Whether no call was ever put on it."""
+        return self._count == 0
+
+    @property
     def under_way(self) -> int:
         """Calls that have not ended."""
         return len(self._open)
+
+    def has_room(self, under_way: Iterable[str]) -> bool:
+        """Whether one more sample fits at the most that one has needed so far, beside those under way."""
+        with self._lock:
+            needed = [self.of_sample(one) + self._held_of.get(one, 0.0) for one in under_way]
+            most = self.most_of_sample
+            reserved = sum(max(0.0, most - own) for own in needed)
+            return most + reserved <= self.free + _ROUNDING * self.cap.amount
 
     def of_sample(self, sample: str) -> float:
         """What ended calls of a sample cost so far."""
@@ -360,6 +373,34 @@ class Bill:
     def _write(self, entry: dict[str, Any]) -> None:
         if self._lines is not None:
             self._lines.append(entry)
+
+
+def spent_on(path: Path) -> tuple[Unit, dict[str, float]]:
+    """What the calls of a bill on file cost, those under way at the most; nothing is written.
+
+    Returns:
+        Its unit, and costs by sample; those of no sample have an empty name.
+
+    Raises:
+        JournalError: the file is no bill, or is damaged.
+    """
+    entries, _ = _parse(path.read_bytes(), path)
+    samples: dict[int, str] = {}
+    costs: dict[int, float] = {}
+    try:
+        unit = Unit(entries[0]["unit"]) if entries else Unit.USD
+        for entry in entries[1:]:
+            if "hold" in entry:
+                samples[entry["hold"]] = str(entry["sample"])
+                costs[entry["hold"]] = float(entry.get("bound", entry["most"]))
+            else:
+                costs[entry["end"]] = float(entry["cost"])
+        found: dict[str, float] = {}
+        for number, cost in costs.items():
+            found[samples[number]] = found.get(samples[number], 0.0) + cost
+    except (LookupError, TypeError, ValueError) as ex:
+        raise JournalError(f"{path} is damaged: {ex}") from ex
+    return unit, found
 
 
 def _header(cap: Budget) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class Forecast:
             budget; None where there were none.
         seconds: that one reading took on average in earlier runs; None where there were none.
         at_once: readings that the host has under way at a time; None where it is not known.
+        risk: the accepted chance that the last calls exceed a budget in money or tokens.
     """
 
     task: str
@@ -39,6 +40,7 @@ class Forecast:
     reading: float | None = None
     seconds: float | None = None
     at_once: int | None = None
+    risk: float = 0.0
 
     @property
     def expected(self) -> int | None:
@@ -80,7 +82,7 @@ class Forecast:
         if self.minutes is not None:
             found["Time"] = f"about {max(self.minutes, 0.1):,.1f} minutes, as fast as earlier runs"
         if self.budget is not None:
-            found["At most"] = f"{self.budget}, whatever happens"
+            found["At most"] = at_most(self.budget, self.risk)
         return found
 
     def as_json(self) -> dict[str, Any]:
@@ -93,3 +95,11 @@ class Forecast:
     def __str__(self) -> str:
         width = max(map(len, self.rows)) + 2
         return "\n".join(f"{name:<{width}}{text}" for name, text in self.rows.items())
+
+
+def at_most(budget: Budget, risk: float) -> str:
+    """What a run spends at most, and what ``--risk`` changes about that."""
+    if not risk:
+        return f"{budget}, whatever happens"
+    chance = f"a chance of {100 * risk:g}% (--risk)"
+    return f"{budget}, but for {chance} that the calls under way at the end cost more"

@@ -20,6 +20,7 @@ from inspect_ai.scorer import Score
 from evalbudget.backtest import Bought, LogColumns, RecordedScores, TaskName, as_written_by
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.repeats import Repeat
+from evalbudget_inspect.host.costs_in_logs import PaidSamples
 from evalbudget_inspect.host.how_bought import bought
 from evalbudget_inspect.host.readings import readings_of, was_asked, weight_of
 from evalbudget_inspect.host.score_values import value_to_number
@@ -52,7 +53,8 @@ def open_scores(
     Models are the evaluated models, raters the scorers, repeats the epochs; several logs of the same task
     and model add up; a sample that a retried log took over from an earlier one counts once. Samples without a
     score, and scorers whose values are no numbers, are left out. Which epochs may count for a mean is told by
-    ``purchases`` and ``epochs``.
+    ``purchases`` and ``epochs``. A reading costs what its whole sample did (``costs``): by the bill beside
+    the log, or by what providers said, or by its usage at the host's prices.
 
     Where judges took turns, raters are the judges, and scorers that asked no judge are left out. Of several
     scorers that did, the one that drove the sampler counts, or else the last one: a finished log that was
@@ -72,7 +74,7 @@ def open_scores(
     files = _logs(path)
     if not files:
         return None
-    columns = LogColumns()
+    columns, paid = LogColumns(), PaidSamples()
     tasks: set[str] = set()
     names: dict[TaskName, None] = {}
     labels: dict[str, str] = {}
@@ -90,8 +92,11 @@ def open_scores(
             kept.append(turns is not None and turns.kept)
             purchases.setdefault(header.eval.model, {})[str(file)] = bought(header, summaries)
             for summary in summaries if turns is None else sorted(summaries, key=lambda s: s.epoch):
+                before = len(columns.scores)
                 _add(columns, header, summary, file, turns)
                 labels |= _category(summary, category, file)
+                if len(columns.scores) > before:
+                    columns.costs += [paid.cost(summary, file)] * (len(columns.scores) - before)
     if others and not tasks and task is not None:
         raise UnknownNameError(f"task in {path}:", task, others)
     if not tasks:

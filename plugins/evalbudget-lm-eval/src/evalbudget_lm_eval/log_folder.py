@@ -16,6 +16,7 @@ from evalbudget.repeats import Repeat
 from evalbudget_lm_eval.host.answers import WEIGHT
 from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
 from evalbudget_lm_eval.judges.readings import Reading
+from evalbudget_lm_eval.run.costs_in_records import PaidAnswers
 
 _AVERAGES = ("mean", "nanmean")
 
@@ -38,7 +39,7 @@ def open_scores(
     averaged, as ``metric``, or ``metric,filter`` where a task has several filters. Documents of several tasks
     are named ``task/doc_id``, and the tasks are their categories; those of one task have the categories of
     their ``category`` field, if any. Which answers may count for a mean is told by ``purchases`` and
-    ``epochs``.
+    ``epochs``. Answers of runs in money cost what the bill beside their record says (``costs``).
 
     Args:
         path: of the folder or the file.
@@ -64,6 +65,7 @@ def open_scores(
         with as_written_by("lm-eval", file.path):
             loaded.append((file, list(file.records(category=category or "category"))))
             judged = judged or any(map(_judged, loaded[-1][1]))
+    paid = PaidAnswers()
     several = len({file.task for file in files}) > 1
     columns, categories = LogColumns(), _Categories(several=several, asked=category)
     bought: dict[str, dict[str, Bought]] = {}
@@ -85,6 +87,7 @@ def open_scores(
                 for rater, epoch, value in read:
                     epochs, calls = max(epochs, epoch + 1), calls + 1
                     _add(columns, file, (number, epoch), item, rater, value)
+                    columns.costs.append(paid.cost(file, int(record["doc_id"]), epoch))
             if not judged:
                 calls = len({(record["doc_id"], record.get("epoch", 0)) for record in records})
             logs = bought.setdefault(file.model, {})

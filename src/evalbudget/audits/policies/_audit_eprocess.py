@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -44,6 +45,7 @@ class AuditEProcess(AuditPolicy):
 
     name = "audit-eprocess"
     config_type: ClassVar[type[PolicyConfig]] = AuditConfig
+    learns_prices = True
     config: AuditConfig
 
     def __init__(self, config: AuditConfig) -> None:
@@ -61,6 +63,17 @@ class AuditEProcess(AuditPolicy):
         self._decided: int | None = None
         self._where: dict[int, tuple[int, int]] = {}
         self._open()
+
+    # prices
+
+    @property
+    def judge_price(self) -> float:
+        """Of one score of the judge, by which the next batch is chosen."""
+        return self.process.judge_price
+
+    def take_prices(self, prices: Mapping[int, float]) -> None:
+        """What scores of the judge cost, by the batch until which; as in AuditPolicy."""
+        self.process.prices = dict(prices)
 
     # the batch under way
 

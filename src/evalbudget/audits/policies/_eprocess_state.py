@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,6 +56,8 @@ class EProcess:
 
     def __init__(self, config: AuditConfig) -> None:
         self.config = config
+        self.prices: dict[int, float] = {}
+        """What scores of the judge cost on average until a batch was drawn, by its number."""
         K = config.n_models
         self.active: NDArray[np.bool_] = np.ones(K, dtype=bool)
         self.no_go: int | None = None if config.use_judge else 0
@@ -85,6 +89,12 @@ class EProcess:
         self.second: SecondPass | None = None
         """Begun when every item was drawn without a verdict."""
         self.batch: Frozen | SecondBatch | None = self._freeze()
+
+    @property
+    def judge_price(self) -> float:
+        """Of a score, as it was known when the batch under way was chosen."""
+        known = [batch for batch in self.prices if batch < len(self.past)]
+        return self.prices[max(known)] if known else self.config.judge_price
 
     @property
     def threshold(self) -> float:
@@ -356,9 +366,8 @@ class EProcess:
 
     @property
     def _outlook(self) -> Outlook:
-        return Outlook(
-            self.config, self.threshold, self.no_go is None, self._contexts, self.judged, self.labels
-        )
+        config = replace(self.config, judge_price=self.judge_price)
+        return Outlook(config, self.threshold, self.no_go is None, self._contexts, self.judged, self.labels)
 
     def _freeze_second(self) -> SecondBatch | None:
         """All items are drawn: label what the contenders have no label of."""

@@ -54,6 +54,7 @@ class AuditPolicy(ABC):
         name: as registered.
         config_type: what holds its options.
         asks_judge: False for a policy that never asks a judge.
+        learns_prices: True for a policy that weighs labels by what the judge turns out to cost.
         draws: in the order in which their contexts were judged.
         scores_received: of the judge, failed ones left out.
         labels_received: those that never came left out.
@@ -62,6 +63,7 @@ class AuditPolicy(ABC):
     name: ClassVar[str]
     config_type: ClassVar[type[PolicyConfig]] = PolicyConfig
     asks_judge: ClassVar[bool] = True
+    learns_prices: ClassVar[bool] = False
     config: PolicyConfig
 
     def __init__(self, config: PolicyConfig) -> None:
@@ -138,6 +140,19 @@ class AuditPolicy(ABC):
     @abstractmethod
     def verdict(self) -> Verdict:
         """What has been proved so far; never changes what is asked."""
+
+    @property
+    def judge_price(self) -> float:
+        """Of one score of the judge, as far as it is known."""
+        return self.config.judge_price
+
+    def take_prices(self, prices: Mapping[int, float]) -> None:  # noqa: B027  (most have no use for them)
+        """Take what scores of the judge cost, before the first draw; nothing for most policies.
+
+        Args:
+            prices: means until a batch was drawn, by its number. A batch may be chosen only by those of
+                earlier ones, so that it can be replayed.
+        """
 
     @property
     def over(self) -> bool:
@@ -221,7 +236,7 @@ class AuditPolicy(ABC):
             judge_verdict=max(scored, key=lambda e: e.judge_mean).model if scored else None,
             judged=judged,
             labels=labels,
-            cost=self.config.judge_price * judged + self.config.label_price * labels,
+            cost=self.judge_price * judged + self.config.label_price * labels,
             reason=reason,
             **more,
         )

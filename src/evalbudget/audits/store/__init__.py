@@ -1,6 +1,15 @@
 """Where an audit is kept: draws, texts and labels in one SQLite file, used by several people at once."""
 
 from evalbudget.audits.store._design import AuditDesign
+from evalbudget.audits.store._forecast import AuditForecast
+from evalbudget.audits.store._money import (
+    AuditBudget,
+    bill_beside,
+    check_money,
+    close_bill,
+    open_bill,
+    used_up,
+)
 from evalbudget.audits.store._record_types import (
     Answer,
     Attempt,
@@ -21,7 +30,9 @@ from evalbudget.audits.store._store_verdict import weigh
 __all__ = [
     "Answer",
     "Attempt",
+    "AuditBudget",
     "AuditDesign",
+    "AuditForecast",
     "AuditRun",
     "AuditSettings",
     "AuditStore",
@@ -34,6 +45,11 @@ __all__ = [
     "Scale",
     "Stage",
     "Standing",
+    "bill_beside",
+    "check_money",
+    "close_bill",
     "only_run",
+    "open_bill",
+    "used_up",
     "weigh",
 ]

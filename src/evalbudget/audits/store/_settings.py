@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget.audits.flags import FLAGS
-from evalbudget.audits.policies import AuditPolicy
+from evalbudget.audits.policies import AuditPolicy, PolicyConfig
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._scale import Scale
-from evalbudget.errors import InvalidInputError
+from evalbudget.budget import Budget, Unit
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.hooks import plugins
 
 DEFAULT_SAMPLER = "audit-eprocess"
+_SCORES = PolicyConfig.label_price / PolicyConfig.judge_price
+"""That a label costs by default; in money, as long as nobody knows what a score costs."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class AuditSettings:
         labels_from: scorer of the task that labels; None for humans.
         policy: what draws and decides.
         options: of its config.
+        in_dollars: the price of a label is in dollars, not in scores of the judge.
     """
 
     store: Path
@@ -40,6 +44,7 @@ class AuditSettings:
     labels_from: str | None
     policy: type[AuditPolicy]
     options: Mapping[str, Any]
+    in_dollars: bool = False
 
     @staticmethod
     def check_options(options: Mapping[str, Any]) -> None:
@@ -85,12 +90,23 @@ class AuditSettings:
             )
         if items is not None and (not isinstance(items, int) or items < 1):
             raise InvalidInputError(f"items is {items}; give a whole number, 1 or more")
-        given = {k: v for k, v in options.items() if v is not None}
+        price, in_dollars = _label_price(options.pop("label_price", None))
+        given = {k: v for k, v in {**options, "label_price": price}.items() if v is not None}
         for flag in FLAGS:
             if flag.name in given and flag.name not in policy.options():
                 raise InvalidInputError(f"{flag.option} has no meaning with --sampler {policy.name}; drop it")
+        if in_dollars and price is not None:
+            if policy.asks_judge and not policy.learns_prices:
+                raise InvalidInputError(
+                    f"--label-price in money is weighed against what the judge's calls turn out to cost, and "
+                    f"--sampler {policy.name} does not learn that; give it in scores of the judge (20)"
+                )
+            given = {"judge_price": price / _SCORES, **given}
         scale = Scale.parse(score_range or "0..1")
-        settings = cls(Path(store), tuple(models), judge, scale, items, labels_from, policy, given)
+        settings = cls(
+            *(Path(store), tuple(models), judge, scale, items, labels_from, policy, given),
+            in_dollars=in_dollars,
+        )
         settings.start(items or 1_000)  # refuse bad values before the host starts
         return settings
 
@@ -101,3 +117,24 @@ class AuditSettings:
     def design(self, items: Sequence[str], judge: Mapping[str, Any] | None = None) -> AuditDesign:
         """What the store must be about; None where the judge is not known yet."""
         return AuditDesign.of(self.start(len(items)), self.models, items, self.scale, judge=judge)
+
+
+def _label_price(given: str | float | None) -> tuple[float | None, bool]:
+    """The price of a label, and whether it is in dollars.
+
+    Raises:
+        InvalidInputError: it is neither a number nor money.
+    """
+    try:
+        return (None if given is None else float(given)), False
+    except ValueError:
+        pass
+    try:
+        price = Budget.parse(str(given))
+    except BudgetError:
+        price = None
+    if price is None or price.unit is not Unit.USD:
+        raise InvalidInputError(
+            f"--label-price {given} is no price; write a number of the judge's scores (20), or money ('$2')"
+        )
+    return price.amount, True

@@ -15,6 +15,7 @@ from evalbudget.audits.store._attempts import Attempts
 from evalbudget.audits.store._database import Database
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._draws import Draws
+from evalbudget.audits.store._judge_prices import JudgePrices
 from evalbudget.audits.store._labels import Labels
 from evalbudget.audits.store._leases import Leases
 from evalbudget.audits.store._record_types import Progress
@@ -39,6 +40,7 @@ class AuditStore:
         labels: every score that a human gave.
         attempts: every time that a scorer was asked for a label.
         leases: who is reading what.
+        judge_prices: what a score of the judge cost, where a label's price is in money.
     """
 
     def __init__(self, db: Database) -> None:
@@ -57,6 +59,7 @@ class AuditStore:
         self.labels = Labels(db, self.design, self.draws)
         self.attempts = Attempts(db, self.design, self.draws, self.labels)
         self.leases = Leases(db, self.draws)
+        self.judge_prices = JudgePrices(db)
 
     @classmethod
     def create(

@@ -35,6 +35,7 @@ def policy_of(store: AuditStore) -> AuditPolicy:
         policy = known.of(design.config)
     except EvalbudgetError as ex:
         raise AuditStoreError(f"{store.path} has settings this version cannot read: {ex}") from ex
+    policy.take_prices(store.judge_prices.all())
     config = policy.config
     sizes = (config.n_models, config.n_items)
     if sizes != (len(design.models), len(design.items)) or config.n_segments > len(design.segments):
@@ -70,9 +71,10 @@ def weigh(store: AuditStore) -> Standing:
         AuditStoreError: the store's settings, or a draw of it, cannot be read.
         ReplayError: its draws are not those that settings and labels lead to.
     """
-    policy, scale = policy_of(store), store.design.scale
+    scale = store.design.scale
     with store.snapshot():
         draws, labels, progress = store.draws.all(), labels_of(store), store.progress()
+    policy = policy_of(store)  # with the prices by which these were drawn, at least
     try:
         found = rebuild(policy, draws, labels).verdict()
     except ReplayError as ex:

@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from inspect_ai.event import ModelEvent, SpanBeginEvent
 from inspect_ai.log import EvalSample, list_eval_logs, read_eval_log
 
 from evalbudget.audits.store import Answer, AuditStore
 from evalbudget.errors import InvalidInputError
+from evalbudget.prices import Tariff
 from evalbudget_inspect.audits.kept_answers import is_answered
+from evalbudget_inspect.audits.money import is_cut_off, is_unpaid
+from evalbudget_inspect.host.bill import counted
 from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import LABEL
@@ -40,6 +44,7 @@ class Found:
         log: that has it.
         attempts: of a scorer that labels, as far as the log has what came of them.
         kept: what the log has of an answer that has no score; None of one that is to be bought again.
+        judging: what the calls of its scorers cost, in units of the budget; None where nobody asked.
     """
 
     answer: Answer
@@ -48,6 +53,7 @@ class Found:
     log: str
     attempts: frozenset[int] = frozenset()
     kept: EvalSample | None = None
+    judging: float | None = None
 
     def settled(self, judged: bool) -> bool:
         """Whether it need not be run again."""
@@ -56,10 +62,19 @@ class Found:
         return (self.failures == 0 and self.kept is None) or self.failures >= ATTEMPTS
 
 
-def read_answers(folder: str, store: AuditStore, judge: str | None) -> dict[tuple[str, str], Found]:
+def read_answers(
+    folder: str, store: AuditStore, judge: str | None, tariff: Tariff | None = None
+) -> dict[tuple[str, str], Found]:
     """Everything that logs in a folder answer for an audit, by model and sample id.
 
-    Logs of runs that were killed count as far as they go.
+    Logs of runs that were killed count as far as they go. An answer that the budget cut off is none, and one
+    whose judge it did not pay for is kept.
+
+    Args:
+        folder: of the logs.
+        store: of the audit.
+        judge: its name, where a log does not say it.
+        tariff: what calls cost, where that is wanted.
 
     Raises:
         InvalidInputError: a log cannot be read, or its scores are no numbers.
@@ -74,14 +89,17 @@ def read_answers(folder: str, store: AuditStore, judge: str | None) -> dict[tupl
         names = [scorer.name for scorer in log.eval.scorers or []]
         for sample in log.samples or []:
             cut_off = is_cancellation_message(sample.error.message if sample.error else None)
+            cut_off = cut_off or is_unpaid(sample)
             answered = log.eval.sandbox is None and is_answered(sample)
-            if cut_off and not answered:
+            if cut_off and (is_cut_off(sample) or not answered):
                 continue
             key = (log.eval.model, str(sample.id))
             earlier = found.get(key)
             if earlier is None or earlier.failures or earlier.kept is not None:
                 before = 0 if earlier is None else earlier.failures
                 one = _read(sample, names, told.get(JUDGE, judge), before, path, answered=answered)
+                if tariff is not None and not math.isnan(one.score):
+                    one = replace(one, judging=_judging(sample, tariff))
                 found[key] = replace(one, failures=before) if cut_off else one
     return found
 
@@ -112,6 +130,16 @@ def _read(
     answer = Answer(_prompt(sample), response, reason)
     kept = sample if failed and answered else None
     return Found(answer, value, failures + failed, log, _attempts(sample), kept)
+
+
+def _judging(sample: EvalSample, tariff: Tariff) -> float:
+    """What scorers' calls cost, as far as their replies say; those from a cache cost nothing."""
+    cost, scoring = 0.0, False
+    for event in sample.events:
+        scoring = scoring or (isinstance(event, SpanBeginEvent) and event.name == "scorers")
+        if scoring and isinstance(event, ModelEvent) and event.output.usage and event.cache != "read":
+            cost += tariff.cost(event.model, counted(event.output.usage, event.working_time or 0.0))
+    return cost
 
 
 def _attempts(sample: EvalSample) -> frozenset[int]:

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
 from evalbudget.audits.flags import FLAGS
-from evalbudget.audits.store import AuditRun, AuditSettings, AuditStore, Standing, only_run, weigh
+from evalbudget.audits.store import (
+    AuditBudget,
+    AuditRun,
+    AuditSettings,
+    AuditStore,
+    Standing,
+    check_money,
+    only_run,
+    used_up,
+    weigh,
+)
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import SAMPLER_OPTION, names_of
+from evalbudget.prices import Tariff
 from evalbudget.run import shown
 from evalbudget_inspect.audits import registry_entry
-from evalbudget_inspect.audits.answers import read_answers, require_bounds
+from evalbudget_inspect.audits.answers import Found, read_answers, require_bounds
+from evalbudget_inspect.audits.dry_run import foreseen
 from evalbudget_inspect.audits.labels_by_scorer import label_by_scorer, without_scorer
 from evalbudget_inspect.audits.labels_in_logs import keep_all
+from evalbudget_inspect.audits.money import AuditMoney
 from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.private import parse_cli_args, parse_cli_config
@@ -40,6 +55,8 @@ def run_audit(
     store: str,
     ours: Mapping[str, Any],
     again: Sequence[str],
+    *,
+    dry_run: bool = False,
 ) -> int:
     """Go on with an audit: answer and judge what it wants now, then say who has to do what.
 
@@ -48,6 +65,7 @@ def run_audit(
         store: file of the audit.
         ours: our other arguments, those that were given.
         again: the command as typed, to show to people.
+        dry_run: only say what would be asked.
 
     Returns:
         0 with a verdict, 1 without one, 3 if labels are wanted; the host's own if it failed.
@@ -62,15 +80,23 @@ def run_audit(
     folder = str(parsed.get("log_dir") or "./logs")
     given = dict(ours)
     AuditSettings.check_options(given)
+    budget = AuditBudget.taken_from(given)
     settings = AuditSettings.of(store=store, models=models, **given)
+    check_money(settings, budget)
+    if dry_run:
+        click.echo(f"{foreseen(settings, budget, *_task(parsed), parsed)}\n\nNo call was made.")
+        return 0
     given["store"] = str(settings.store.resolve())
     if parsed.get("log_buffer") is None and "://" not in folder:
         args = [*args, "--log-buffer", "1"]  # what is answered is in the log before a kill can lose it
+    money = None if budget is None else AuditMoney(budget, settings.store)
     with only_run(settings.store):
-        return _go_on(settings, folder, args, given, shown(again))
+        return _go_on(settings, folder, args, given, shown(again), money)
 
 
-def run_audit_beside_logs(name: str, args: Sequence[str], ours: Mapping[str, Any]) -> int:
+def run_audit_beside_logs(
+    name: str, args: Sequence[str], ours: Mapping[str, Any], *, dry_run: bool = False
+) -> int:
     """As :func:`run_audit`, with the store ``audit.sqlite`` in the folder of the logs.
 
     Raises:
@@ -81,15 +107,16 @@ def run_audit_beside_logs(name: str, args: Sequence[str], ours: Mapping[str, Any
     known = names_of(FLAGS)
     for each in names_of(REPEATS):
         if each in ours and each not in known:
-            remedy = "; the labels it may ask for: --sampler-option max_labels=N" if each == "budget" else ""
-            raise InvalidInputError(f"--{each.replace('_', '-')} has no meaning in an audit{remedy}; drop it")
+            raise InvalidInputError(f"--{each.replace('_', '-')} has no meaning in an audit; drop it")
+    AuditBudget.taken_from(dict(ours), "--sampler-option max_labels=N")
     folder = str(parse(host.commands["eval"], args).get("log_dir") or "./logs")
     if "://" in folder:
         raise InvalidInputError(
             f"--sampler {ours['sampler']} would keep the audit's store in {folder}, and a store is a local "
             "file; use evalbudget inspect audit FILE.sqlite"
         )
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    if not dry_run:
+        Path(folder).mkdir(parents=True, exist_ok=True)
     store = str(Path(folder) / "audit.sqlite")
     spelled = {flag.name: flag.option for flag in REPEATS}
     again = ["evalbudget", "inspect", "eval"]
@@ -97,7 +124,7 @@ def run_audit_beside_logs(name: str, args: Sequence[str], ours: Mapping[str, Any
         again += (
             [spelled[each], str(value)] if each in spelled else [SAMPLER_OPTION.option, f"{each}={value}"]
         )
-    return run_audit(args, store, ours, [*again, *args])
+    return run_audit(args, store, ours, [*again, *args], dry_run=dry_run)
 
 
 def _go_on(
@@ -106,6 +133,7 @@ def _go_on(
     args: Sequence[str],
     given: Mapping[str, Any],
     again: str,
+    money: AuditMoney | None,
 ) -> int:
     """Batch after batch until somebody else has to do something."""
     command = host.commands["eval"]
@@ -113,15 +141,22 @@ def _go_on(
     if settings.store.exists():
         _check_judge(settings, parse(command, args))
     while True:
-        missing = _missing(settings, folder, again)
+        missing = _missing(settings, folder, again, money)
         if isinstance(missing, Standing) and missing.wanted and settings.labels_from is not None:
-            why_not = _label(settings, folder, parse(command, args))
+            why_not = _label(settings, folder, parse(command, args), money)
             if not why_not:
                 continue
             click.echo(why_not)
         if isinstance(missing, Standing):
             click.echo(missing.told(settings.store))
+            if money is not None and money.text:
+                click.echo(money.text)
             return missing.stage.exit_code
+        if money is not None and money.short:
+            with AuditStore.open(settings.store) as store:
+                told, code = used_up(weigh(store), settings.store, money.budget.cap, len(missing.lacking))
+            click.echo(f"{told}\n{money.text}")
+            return code
         if missing == before:
             raise InvalidInputError(
                 f"inspect has answered nothing of what the audit wants; see its logs in {folder}, then run "
@@ -129,17 +164,24 @@ def _go_on(
             )
         before = missing
         registry_entry.plan = missing.plan
-        code = _run(command, args, given, missing.models, settings.models)
+        try:
+            with nullcontext() if money is None else money.opened():
+                code = _run(command, args, given, missing.models, settings.models)
+        finally:
+            registry_entry.plan = registry_entry.Plan()  # it is of this run alone
         if code:
-            _missing(settings, folder, again)  # what was answered is recorded all the same
+            _missing(settings, folder, again, money)  # what was answered is recorded all the same
             return code
 
 
 class _Missing:
     """Which models still have to answer something, and what the run of them has to know."""
 
-    def __init__(self, models: list[str], plan: registry_entry.Plan, wanted: object) -> None:
-        self.models, self.plan, self._wanted = models, plan, wanted
+    def __init__(
+        self, models: list[str], plan: registry_entry.Plan, lacking: Collection[object], tries: object
+    ) -> None:
+        self.models, self.plan, self.lacking = models, plan, lacking
+        self._wanted = (lacking, tries)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Missing) and self._wanted == other._wanted
@@ -147,17 +189,20 @@ class _Missing:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _missing(settings: AuditSettings, folder: str, again: str) -> _Missing | Standing:
+def _missing(
+    settings: AuditSettings, folder: str, again: str, money: AuditMoney | None
+) -> _Missing | Standing:
     """Record what the logs answer; what is still missing then, or what the audit waits for."""
     if not settings.store.exists():
-        return _Missing(list(settings.models), registry_entry.Plan(again), None)
+        return _Missing(list(settings.models), registry_entry.Plan(again, money=money), (), None)
     with AuditStore.open(settings.store) as there:
         items = there.design.items
     with AuditStore.open(settings.store, settings.design(items)) as store:
-        found = read_answers(folder, store, settings.judge)
+        found = read_answers(folder, store, settings.judge, _tariff(settings, money))
         require_bounds(store, found)
         keep_all(store, found)
         while True:
+            _note_price(store, found)
             run = AuditRun(store)
             contexts = run.contexts
             if not contexts:
@@ -184,19 +229,32 @@ def _missing(settings: AuditSettings, folder: str, again: str) -> _Missing | Sta
     kept = {key: sample for key in tries if (sample := found[key].kept) is not None}
     return _Missing(
         [model for model in settings.models if any(m == model for m, _ in lacking)],
-        registry_entry.Plan(again, answered, kept),
-        (frozenset(lacking), frozenset(tries.items())),
+        registry_entry.Plan(again, answered, kept, money=money),
+        frozenset(lacking),
+        frozenset(tries.items()),
     )
 
 
-def _label(settings: AuditSettings, folder: str, parsed: Mapping[str, Any]) -> str:
+def _tariff(settings: AuditSettings, money: AuditMoney | None) -> Tariff | None:
+    """By which to learn what a score costs; None where labels are priced in scores."""
+    return money.tariff if money is not None and settings.in_dollars else None
+
+
+def _note_price(store: AuditStore, found: Mapping[tuple[str, str], Found]) -> None:
+    """Keep what a score of the judge cost until now: the next batch is chosen by it."""
+    costs = [each.judging for each in found.values() if each.judging is not None]
+    if costs and any(costs):
+        store.judge_prices.note(math.fsum(costs) / len(costs))
+
+
+def _label(settings: AuditSettings, folder: str, parsed: Mapping[str, Any], money: AuditMoney | None) -> str:
     """Have the scorer label what is wanted; why not, if it is asked nothing more."""
     if settings.labels_from is None:
         return ""
     spec, args = _task(parsed)
-    with AuditStore.open(settings.store) as store:
+    with AuditStore.open(settings.store) as store, nullcontext() if money is None else money.opened() as pays:
         found = read_answers(folder, store, settings.judge)
-        return label_by_scorer(store, found, spec, args, settings.labels_from)
+        return label_by_scorer(store, found, spec, args, settings.labels_from, pays)
 
 
 def _task(parsed: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

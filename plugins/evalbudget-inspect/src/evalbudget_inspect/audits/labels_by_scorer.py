@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from inspect_ai import score
@@ -17,6 +18,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.run import said_by
 from evalbudget_inspect.audits.answers import Found
 from evalbudget_inspect.audits.labels_in_logs import keep_in_log, marked
+from evalbudget_inspect.host.bill import Account, paid_beside
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import in_place_of, require_key, scorer_names
@@ -53,9 +55,14 @@ def _find(scorers: Sequence[Scorer], wanted: str) -> tuple[str, str | None, Scor
 
 
 def label_by_scorer(
-    store: AuditStore, found: Mapping[tuple[str, str], Found], spec: str, args: dict[str, Any], wanted: str
+    store: AuditStore,
+    found: Mapping[tuple[str, str], Found],
+    spec: str,
+    args: dict[str, Any],
+    wanted: str,
+    account: Account | None = None,
 ) -> str:
-    """Have the scorer label what is wanted now, as far as ``max_labels`` goes.
+    """Have the scorer label what is wanted now, as far as ``max_labels`` and the budget go.
 
     Args:
         store: the audit.
@@ -63,9 +70,10 @@ def label_by_scorer(
         spec: the task.
         args: the task's own arguments.
         wanted: the scorer, ``name`` or ``name.key``.
+        account: that pays, where calls have a budget in money or tokens.
 
     Returns:
-        Why it is asked nothing more, if ``max_labels`` is used up; else nothing.
+        Why it is asked nothing more, if ``max_labels`` or the budget is used up; else nothing.
 
     Raises:
         InvalidInputError: it gave no score, or one that is not on the scale; other labels are kept.
@@ -88,13 +96,17 @@ def label_by_scorer(
             )
         places.setdefault(each.log, []).append((index, item))
     name, key, scorer = _find(load_alone(spec, args, store.design.models[0]).scorer or [], wanted)
-    labeller = _Labeller(store, scorer, name, key)
+    labeller = _Labeller(store, scorer, name, key, account)
     for path, asked in places.items():
         whole = read_eval_log(path)
         try:
             for part in labeller.parts(asked):
                 labeller.label(whole, part)
                 labeller.refuse_failures()
+                if account is not None and account.refusal is not None:
+                    raise account.refusal
+                if account is not None and account.gave_up:
+                    return f"{account.reason[:1].upper()}{account.reason[1:]}. People can label what is left"
         finally:  # also at Ctrl-C; a long log takes seconds to write, so not after every part
             keep_in_log(store, found, path, whole)
     return ""
@@ -112,8 +124,11 @@ def _used_up(store: AuditStore) -> str:
 class _Labeller:
     """One scorer, asked answer by answer; whatever it says is in the store before the next thing happens."""
 
-    def __init__(self, store: AuditStore, scorer: Scorer, name: str, key: str | None) -> None:
+    def __init__(
+        self, store: AuditStore, scorer: Scorer, name: str, key: str | None, account: Account | None
+    ) -> None:
         self._store, self._scorer, self._name, self._key = store, scorer, name, key
+        self._account = account
         self.by = f"scorer {name}"
         self._draw_of: dict[str, int] = {}
         self._model = ""
@@ -176,7 +191,8 @@ class _Labeller:
             interrupts.ends(name)
 
     async def _ask_now(self, state: TaskState, target: Target) -> Score | None:
-        if self._unusable:
+        account = self._account
+        if self._unusable or (account is not None and account.gave_up):
             return None
         attempts, item = self._store.attempts, str(state.sample_id)
         try:
@@ -196,11 +212,15 @@ class _Labeller:
                 attempts.finish(lost, Reply(failure="no reply"))
             return True
 
+        own = f"label {attempt}"
         try:
             async with paying(pays):
-                given = await self._scorer(state, target)
+                with nullcontext() if account is None else paid_beside(account, own):
+                    given = await self._scorer(state, target)
         except Exception as ex:  # whatever a scorer may raise
             failure = said_by(ex)[:_LONGEST_FAILURE]
+        if account is not None and own in account.gave_up:
+            given, failure = None, account.too_dear.get(own, account.reason)
         events = [e for e in transcript().events[before:] if isinstance(e, ModelEvent)]
         reply = attempts.finish(attempt, self._reply(given, failure, item, _usage(events)))
         if reply.failure and reply.score is not None:
@@ -210,7 +230,7 @@ class _Labeller:
                 "asked. Begin an audit with its scale, for example --score-range 1..10 (whole numbers) or "
                 "1.0..10.0 (any number), or leave --labels-from out and have people label"
             )
-        elif reply.failure:
+        elif reply.failure and not (account is not None and own in account.gave_up):
             self._silent.append(f"{item!r} ({reply.failure})")
         return None if given is None else marked(given, attempt)
 

@@ -7,17 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inspect_ai import Task, task
-from inspect_ai.dataset import MemoryDataset
+from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalSample
 from inspect_ai.model import get_model, model_roles
+from inspect_ai.scorer import Scorer
 
-from evalbudget.audits.store import AuditRun, AuditSettings, AuditStore
+from evalbudget.audits.store import AuditDesign, AuditRun, AuditSettings, AuditStore
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.audits.answers import JUDGE, TAG
 from evalbudget_inspect.audits.kept_answers import keep_answers
 from evalbudget_inspect.audits.labels_by_scorer import without_scorer
+from evalbudget_inspect.audits.money import AuditMoney
 from evalbudget_inspect.audits.scale_watch import ScaleWatch
 from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
+from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.private import ModelName
 from evalbudget_inspect.host.refusals import refusing
 from evalbudget_inspect.host.scoring import scorer_names
@@ -35,12 +38,14 @@ class Plan:
         answered: sample ids that earlier logs answer, by model.
         kept: what earlier logs have of answers that have no score yet, by model and sample id.
         watch: ends the run at the first score that is no good, whatever model it is of.
+        money: pays for the calls, where they have a budget.
     """
 
     command: str = ""
     answered: Mapping[str, frozenset[str]] = field(default_factory=dict)
     kept: Mapping[tuple[str, str], EvalSample] = field(default_factory=dict)
     watch: ScaleWatch = field(default_factory=ScaleWatch)
+    money: AuditMoney | None = None
 
 
 plan = Plan()
@@ -69,8 +74,37 @@ def audited_entry(**args: Any) -> Task:
         return _batch(load_one(spec, inner), settings)
 
 
-def _batch(loaded: Task, settings: AuditSettings) -> Task:
-    scorers = check_task(loaded, "audited")
+@dataclass(frozen=True)
+class Prepared:
+    """What an audit makes of its task.
+
+    Attributes:
+        samples: its items, with ids.
+        scorers: without the one that labels.
+        judge: of these; None where nobody judges.
+        design: what the store must be about.
+        models: that scorers and roles are known to ask.
+    """
+
+    samples: list[Sample]
+    scorers: list[Scorer]
+    judge: str | None
+    design: AuditDesign
+    models: list[str]
+
+
+def prepared(loaded: Task, settings: AuditSettings, given: Mapping[str, Any]) -> Prepared:
+    """Adapt a task for its audit.
+
+    Args:
+        loaded: the task; the scorer that labels is taken off it.
+        settings: of the audit.
+        given: models of roles.
+
+    Raises:
+        EvalbudgetError: it cannot be audited.
+    """
+    scorers = every = check_task(loaded, "audited")
     if settings.labels_from is not None:
         scorers = loaded.scorer = without_scorer(scorers, settings.labels_from)
     asks_judge = settings.policy.asks_judge
@@ -79,14 +113,23 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
             f"{settings.labels_from!r} is the task's only scorer; an audit needs another one as its judge, "
             "or --sampler human-only, which asks none"
         )
-    roles = models_of_roles({**(loaded.model_roles or {}), **model_roles()})
+    roles = models_of_roles({**(loaded.model_roles or {}), **given})
     judge = find_judge(settings.judge, scorers, roles) if asks_judge else None
+    by_role = [name for names in roles.values() for name in names.split(",")]
     samples = list(loaded.dataset)[: settings.items]
     for number, sample in enumerate(samples):
         if sample.id is None:  # as inspect would number them
             sample.id = number + 1
     known = judge_identity(judge, scorers, loaded.version, roles) if judge else None
     design = settings.design([str(sample.id) for sample in samples], known)
+    return Prepared(samples, scorers, judge, design, [*by_role, *models_of_scorers(every)])
+
+
+def _batch(loaded: Task, settings: AuditSettings) -> Task:
+    found = prepared(loaded, settings, model_roles())
+    samples, scorers, judge, design = found.samples, found.scorers, found.judge, found.design
+    if plan.money is not None:
+        plan.money.check([*settings.models, *found.models])
     if settings.store.exists():
         store = AuditStore.open(settings.store, design)
     else:
@@ -100,11 +143,15 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
     arm = settings.models.index(model)
     wanted = {design.items[context.item] for context in contexts if arm in context.models}
     wanted -= plan.answered.get(model, frozenset())
+    if plan.money is not None:  # what is drawn first counts even if the money ends before the rest
+        drawn = {design.items[context.item]: place for place, context in enumerate(contexts)}
+        samples.sort(key=lambda sample: drawn.get(str(sample.id), len(drawn)))
     loaded.dataset = MemoryDataset(
         [sample for sample in samples if str(sample.id) in wanted],
         name=loaded.dataset.name,
         location=loaded.dataset.location,
     )
+    kept: Mapping[str, EvalSample] = {}
     if not any(context.judged for context in contexts):
         loaded.scorer = None  # the judge is not worth its price: humans label everything
     elif judge is not None:
@@ -117,6 +164,8 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
         kept = {item: sample for (m, item), sample in plan.kept.items() if m == model and item in wanted}
         keep_answers(loaded, kept, name, names)
         loaded.early_stopping = plan.watch
+    if plan.money is not None:
+        plan.money.over(loaded, plan.watch, kept)
     loaded.epochs = 1
     loaded.metadata = {**(loaded.metadata or {}), TAG: tag, **({JUDGE: judge} if judge else {})}
     if loaded.fail_on_error is None:

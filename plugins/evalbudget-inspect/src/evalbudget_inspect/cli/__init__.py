@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from evalbudget.cli import SuggestingGroup
+from evalbudget.flags import DRY_RUN
 from evalbudget_inspect.cli.audit import audit
 from evalbudget_inspect.cli.eval import budgeted_command
 from evalbudget_inspect.cli.gate import gate
@@ -20,6 +21,7 @@ Examples:
   evalbudget inspect race my_task.py --model openai/a,openai/b,openai/c --budget 5000
   evalbudget inspect audit audit.sqlite my_task.py --model a,b --score-range 1..10
   evalbudget inspect eval-retry logs/2026-01-01_my-task.eval
+  evalbudget inspect eval-retry logs/2026-01-01_my-task.eval --dry-run
   evalbudget inspect view
 """
 
@@ -74,6 +76,11 @@ def _pass_through(name: str, command: click.Command) -> click.Command:
     def run(args: tuple[str, ...], **_: Any) -> None:
         from evalbudget_inspect.host.run_host import run_host
 
+        if name == "eval-retry" and DRY_RUN.option in args:
+            from evalbudget_inspect.repeats.dry_retry import foresee_retry
+
+            click.echo(foresee_retry(command, [each for each in args if each != DRY_RUN.option]))
+            return
         if name == "eval-retry":
             from evalbudget_inspect.host.union_of_logs import join_earlier
 

@@ -10,9 +10,9 @@ import click
 from evalbudget.audits.flags import FLAGS
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
-from evalbudget.flags import sampler_options
+from evalbudget.flags import DRY_RUN, sampler_options
 from evalbudget.races.flags import FLAGS as RACES
-from evalbudget.repeats.flags import BUDGET, SHARE
+from evalbudget.repeats.flags import SHARE
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
 
@@ -26,7 +26,7 @@ Examples:
 
 Every other flag is inspect's own: see inspect eval --help.
 
-Exit codes: 0 a verdict; 1 over without one; 2 bad input; 3 labels are wanted.
+Exit codes: 0 a verdict; 1 over without one, or the budget is used up; 2 bad input; 3 labels are wanted.
 """
 
 
@@ -44,10 +44,10 @@ def _check_store(store: str) -> None:
 
 
 @click.command(name="audit", context_settings=PASSED_ON, epilog=_EXAMPLES)
-@options_of(FLAGS)
+@options_of((*FLAGS, DRY_RUN))
 @click.argument("store", metavar="STORE")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[TASK] [INSPECT'S FLAGS]...")
-def audit(store: str, args: tuple[str, ...], **given: Any) -> None:
+def audit(store: str, args: tuple[str, ...], dry_run: bool, **given: Any) -> None:
     """Compare models by a judge, and have humans check it by labelling a few answers.
 
     STORE, a .sqlite file, keeps answers and labels; evalbudget audit serve STORE opens the page to label on.
@@ -61,7 +61,6 @@ def audit(store: str, args: tuple[str, ...], **given: Any) -> None:
     refuse_misplaced(
         args,
         FLAGS,
-        ((BUDGET,), "has no meaning in an audit; the labels it may ask for: --max-labels N; drop it"),
         ((SHARE, *REPEATS, *RACES), "has no meaning in an audit; drop it"),
     )
     again = ["evalbudget", "inspect", "audit", store]
@@ -71,4 +70,4 @@ def audit(store: str, args: tuple[str, ...], **given: Any) -> None:
             again += [] if value is None else [flag.option, str(value)]
     options = sampler_options(given.pop("sampler_options"), FLAGS)
     typed = {name: value for name, value in given.items() if value is not None}
-    sys.exit(run_audit(args, store, {**typed, **options}, [*again, *args]))
+    sys.exit(run_audit(args, store, {**typed, **options}, [*again, *args], dry_run=dry_run))

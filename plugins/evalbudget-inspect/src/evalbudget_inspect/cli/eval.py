@@ -82,7 +82,7 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
     what = "repeats" if sampler is None else plugins().question(sampler)
     if what == "repeats":
         return None
-    for flag in (SHARE, *((DRY_RUN,) if what != "races" else ()), REPEAT, *JUDGES):
+    for flag in (SHARE, REPEAT, *JUDGES):
         if flag.name in ours:
             raise InvalidInputError(
                 f"{flag.option} is for repeats of one model's items, not for {what}; drop it"
@@ -94,14 +94,14 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
                 f"it has in {what} it belongs to evalbudget inspect {what[:-1]} (items per decision: "
                 "--sampler-option batch=N)"
             )
+    dry = bool(ours.pop(DRY_RUN.name, False))
     if what == "races":
         from evalbudget_inspect.races.command import run_race
 
-        dry = ours.pop(DRY_RUN.name, False)
-        return run_race(name, args, ours, dry_run=bool(dry))
+        return run_race(name, args, ours, dry_run=dry)
     from evalbudget_inspect.audits.command import run_audit_beside_logs
 
-    return run_audit_beside_logs(name, args, ours)
+    return run_audit_beside_logs(name, args, ours, dry_run=dry)
 
 
 def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
@@ -236,18 +237,42 @@ def close_accounts() -> None:
     _accounts.clear()
 
 
-def account_here() -> Account | None:
-    """Of the run whose sample this context works on; None where it has none."""
+_beside: ContextVar[tuple[Account, str] | None] = ContextVar("evalbudget_beside", default=None)
+
+
+@contextmanager
+def paid_beside(account: Account, sample: str) -> Iterator[None]:
+    """Calls within the block, which are no sample's of a run, go through the gate.
+
+    Args:
+        account: that pays.
+        sample: what the bill calls them.
+    """
+    sent_again.watch_sends()
+    before = _beside.set((account, sample))
+    try:
+        yield
+    finally:
+        _beside.reset(before)
+        account.sample_ended(sample)
+
+
+def _payer_here() -> tuple[Account, str] | None:
+    """Who pays in this context, and for which sample; None where nobody does."""
     active = sample_active()
-    return None if active is None else _accounts.get(active.eval_id or "")
+    if active is None:
+        return _beside.get()
+    account = _accounts.get(active.eval_id or "")
+    return None if account is None else (account, active.sample_uuid or "")
 
 
 def gave_up() -> bool:
     """Whether the sample of this context wanted a call that the budget did not pay for."""
-    active, account = sample_active(), account_here()
-    if account is None:
+    payer = _payer_here()
+    if payer is None:
         return sent_again.gave_up()
-    return active is not None and (active.sample_uuid or "") in account.gave_up
+    account, sample = payer
+    return sample in account.gave_up
 
 
 def sample_ended(sample: str) -> None:
@@ -273,10 +298,10 @@ async def before_call(data: BeforeModelGenerate) -> None:
     Raises:
         LimitExceededError: it does not fit.
     """
-    account, active = account_here(), sample_active()
-    if account is None or active is None:
+    payer = _payer_here()
+    if payer is None:
         return
-    model, sample = held_by_caller(Model), active.sample_uuid or ""
+    (account, sample), model = payer, held_by_caller(Model)
     if model is None:
         raise account.used_up(sample)
     try:
@@ -323,10 +348,11 @@ def _bracket(model: Model) -> None:
 
     @wraps(compact)
     async def compacted(messages: Any, tools: Any, config: Any, *given: Any, **named: Any) -> Any:
-        account, active = account_here(), sample_active()
-        if account is None or active is None:
+        payer = _payer_here()
+        if payer is None:
             return await compact(messages, tools, config, *given, **named)
-        call = await account.reserve(model, messages, list(tools), config, active.sample_uuid or "")
+        account, sample = payer
+        call = await account.reserve(model, messages, list(tools), config, sample)
         call.begun = True
         started = monotonic()
         result = await _sending(call, compact, messages, tools, config, *given, **named)

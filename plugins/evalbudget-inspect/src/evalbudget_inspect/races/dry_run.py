@@ -66,4 +66,5 @@ def foreseen(
         minimum=minimum,
         most=min(most, len(items) * len(names)),
         call=call,
+        risk=config.risk,
     )

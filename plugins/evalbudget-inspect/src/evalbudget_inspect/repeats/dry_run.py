@@ -77,7 +77,7 @@ def _forecast(config: Config, task: Task, model: str, items: int, parsed: Mappin
         judges = [] if config.panel is None else config.panel.model_names.values()
         tariff.check([model, *models_with_roles(parsed), *models_of_scorers(task.scorer or []), *judges])
         call = call_at_most(task, model, tariff, budget, parsed)
-    earlier = _earlier(task.name, model, tariff, str(parsed.get("log_dir") or "logs"))
+    earlier = earlier_runs(task.name, [model], tariff, str(parsed.get("log_dir") or "logs"))
     return Forecast(
         task=task.name,
         model=model,
@@ -89,6 +89,7 @@ def _forecast(config: Config, task: Task, model: str, items: int, parsed: Mappin
         call=call,
         reading=None if earlier is None else earlier.cost,
         seconds=None if earlier is None else earlier.seconds,
+        risk=config.risk,
     )
 
 
@@ -129,18 +130,26 @@ def models_with_roles(parsed: Mapping[str, Any]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Earlier:
+class Earlier:
     """What one sample took on average in earlier runs: in units of the budget, and in seconds."""
 
     cost: float | None
     seconds: float | None
 
 
-def _earlier(task: str, model: str, tariff: Tariff, folder: str) -> _Earlier | None:
+def earlier_runs(task: str, models: Sequence[str], tariff: Tariff, folder: str) -> Earlier | None:
+    """Of samples in logs of a task and these models; None where there are none.
+
+    Args:
+        task: its name.
+        models: that were evaluated.
+        tariff: what calls cost.
+        folder: of the logs.
+    """
     samples, cost, seconds = 0, 0.0, 0.0
     for log in _logs(folder):
         done = 0 if log.results is None else log.results.completed_samples
-        if log.status != "success" or not done or (log.eval.task, log.eval.model) != (task, model):
+        if log.status != "success" or not done or log.eval.task != task or log.eval.model not in models:
             continue
         samples += done
         if tariff.unit is not Unit.SCORES:
@@ -154,7 +163,7 @@ def _earlier(task: str, model: str, tariff: Tariff, folder: str) -> _Earlier | N
             seconds += (ends[1] - ends[0]).total_seconds()
     if not samples:
         return None
-    return _Earlier(cost / samples or None, seconds / samples or None)
+    return Earlier(cost / samples or None, seconds / samples or None)
 
 
 def _logs(folder: str) -> Iterator[EvalLog]:

@@ -9,6 +9,7 @@ from typing import Any
 from inspect_ai.util import display_counter
 
 from evalbudget.budget import shown_amount
+from evalbudget.run import Bill
 from evalbudget_inspect.host.bill import Account
 from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.private import TaskDisplay, TaskProfile, TaskResult, TaskSuccess
@@ -28,13 +29,42 @@ def expect(cells: int, finished: Callable[[], bool]) -> None:
     if profile is None or display is None or cells <= profile.steps:
         return
     profile.steps = cells  # the plain display and the log read it when the first sample starts
-    drawn: Any = getattr(display, "p", None)  # the rich display has read it already
-    if hasattr(drawn, "total"):
-        drawn.total = cells
-    drawn = getattr(display, "progress_bar", None)  # and so has the full screen
-    if drawn is not None:
-        drawn.update(total=cells)
+    _draw(display, cells)  # the others have read it already
     _count_up_to(display, profile, cells, finished)
+
+
+def follow(bill: Callable[[], Bill | None]) -> None:
+    """Have the display of the task that is about to start count up to what its budget is likely to buy.
+
+    As :func:`expect`, where nobody knows how many samples that is: at any time, as many as would have spent
+    the whole budget at the cost of those that ended.
+
+    Args:
+        bill: of the run; None before it is begun.
+    """
+    display: Any = held_by_caller(TaskDisplay)
+    if display is None:
+        return
+    count = display.sample_complete
+
+    def counted(complete: int, total: int) -> None:
+        paid = bill()
+        if paid is not None and complete and paid.spent > 0.0:
+            _draw(display, max(complete, total, round(complete * paid.cap.amount / paid.spent)))
+        count(complete, total)
+
+    display.sample_complete = counted
+
+
+def _draw(display: Any, total: int) -> None:
+    """What its kinds of display take for all there is."""
+    for name in ("p", "progress_display"):  # the rich one's, and the plain one's
+        drawn: Any = getattr(display, name, None)
+        if hasattr(drawn, "total"):
+            drawn.total = total
+    drawn = getattr(display, "progress_bar", None)  # the full screen's
+    if drawn is not None:
+        drawn.update(total=total)
 
 
 def _count_up_to(display: Any, profile: TaskProfile, cells: int, finished: Callable[[], bool]) -> None:

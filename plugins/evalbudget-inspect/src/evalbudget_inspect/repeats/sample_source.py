@@ -45,7 +45,7 @@ from evalbudget_inspect.repeats.earlier_log import (
 )
 from evalbudget_inspect.repeats.identical_repeats import identical_repeats, repeats_were_identical
 from evalbudget_inspect.repeats.kept_generation import KeptGenerations
-from evalbudget_inspect.repeats.progress import expect, show_spending
+from evalbudget_inspect.repeats.progress import expect, follow, show_spending
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 from evalbudget_inspect.repeats.resume import Key
 
@@ -162,6 +162,8 @@ class BudgetedSource(SampleSource):
             return  # it is refused when the first sample starts
         if not self.config.in_scores:
             label(run.spec, n_items, str(budget))
+            paying = self._servings.setdefault(run.spec.eval_id, _Serving())
+            follow(lambda: None if paying.account is None else paying.account.bill)
             return
         cells = int(budget.amount)
         label(run.spec, n_items, f"{cells:,} samples")

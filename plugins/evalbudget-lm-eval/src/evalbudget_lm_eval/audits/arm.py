@@ -13,6 +13,7 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.run import said_by
 from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable
 from evalbudget_lm_eval.audits.answers import prompt_of, readable, response_of, score_of
+from evalbudget_lm_eval.audits.money import AuditMoney
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.run.record import AUDIT
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off
@@ -39,14 +40,23 @@ class AuditArm:
         metric: the judge's, the host's ``metric,filter``; None if nobody judges.
         scale: of the audit.
         seed: of the audit.
+        money: pays for the calls, where they have a budget.
 
     Raises:
         InvalidInputError: a recorded score is not on the scale.
     """
 
     def __init__(
-        self, stable: Stable, entrant: Entrant, task: Any, metric: str | None, scale: Scale, seed: int
+        self,
+        stable: Stable,
+        entrant: Entrant,
+        task: Any,
+        metric: str | None,
+        scale: Scale,
+        seed: int,
+        money: AuditMoney | None = None,
     ) -> None:
+        self._money = money
         self._stable, self._entrant, self._task = stable, entrant, task
         self._metric, self._scale = metric, scale
         self._seed = f"{seed} {entrant.arm.name}"
@@ -59,7 +69,10 @@ class AuditArm:
         self._errors: dict[int, str] = {}
         self._idle = 0
         kept = entrant.kept
-        count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[AUDIT]))
+        if money is None:
+            count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[AUDIT]))
+        elif kept.under_way:  # the bill has what was cut off
+            kept.stop("killed")
         for one in kept.bought:
             if one.answer is None:
                 self._note_failure(one.asked.doc_id, one.error or "")
@@ -80,6 +93,11 @@ class AuditArm:
     def unanswered(self) -> int:
         """Documents that were given up."""
         return sum(self._is_given_up(document) for document in self._in_all)
+
+    @property
+    def judged(self) -> int:
+        """Answers that have a score."""
+        return sum(not math.isnan(score) for _, score in self._answers.values())
 
     @property
     def unjudged(self) -> int:
@@ -111,7 +129,8 @@ class AuditArm:
         except Exception as ex:  # the host's: weights or a package that are not there
             raise self._gone("cannot be loaded", said_by(ex)) from ex
         if self._rounds is None:
-            self._rounds = Rounds(primed, self._entrant.kept, self, seed=self._seed)
+            paid = None if self._money is None else self._money.paid(self.name)
+            self._rounds = Rounds(primed, self._entrant.kept, self, seed=self._seed, paid=paid)
         cells = [
             self._again.get(document) or Asked(self._entrant.task, document, self._in_all[document])
             for document in documents
@@ -120,7 +139,10 @@ class AuditArm:
         first = 0 if self._answers else 1  # the first alone shows whether scores are on the scale
         try:
             for part in (cells[:first], cells[first:]):
-                self._rounds.ask(part)
+                if self._money is None:
+                    self._rounds.ask(part)
+                elif not self._money.short:
+                    self._money.ask(self.name, primed, self._rounds, part)
         except EvalbudgetError:
             raise
         except Exception as ex:  # whatever the task's own code raises on the first answers
@@ -128,6 +150,8 @@ class AuditArm:
                 f"the task cannot score what {self.name} said ({said_by(ex)}); mend the task, then run the "
                 "same command again: what was said is kept"
             ) from ex
+        if self._money is not None and self._money.short:
+            return
         self._idle = 0 if len(self._answers) > before or self._again else self._idle + 1
         if self._idle >= _IDLE:
             raise self._gone("answers nothing", self._errors[documents[-1]])
@@ -154,7 +178,7 @@ class AuditArm:
         self._note_failure(asked.doc_id, said_by(error))
 
     def pays(self, calls: int) -> bool:
-        """Always: an audit is bounded by its documents and labels."""
+        """Always: an audit is bounded by its documents and labels, or by its bill."""
         return True
 
     def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:
@@ -162,7 +186,9 @@ class AuditArm:
         return cells
 
     def unaffordable(self, cells: Sequence[Asked]) -> None:
-        """Never: an audit has no budget in money."""
+        """Ask nothing more: what was drawn first comes first."""
+        if self._money is not None:
+            self._money.short = True
 
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
         """End the audit: every model is needed for what it compares.

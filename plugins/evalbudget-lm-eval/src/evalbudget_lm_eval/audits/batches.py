@@ -12,11 +12,14 @@ from lm_eval.tasks import TaskManager
 
 from evalbudget.audits.policies import Context
 from evalbudget.audits.store import (
+    AuditBudget,
     AuditDesign,
+    AuditForecast,
     AuditRun,
     AuditSettings,
     AuditStore,
     Standing,
+    check_money,
     only_run,
     weigh,
 )
@@ -24,13 +27,18 @@ from evalbudget_lm_eval.arms.arm import Arm, check_known
 from evalbudget_lm_eval.arms.loaded_models import Stable
 from evalbudget_lm_eval.arms.metric import choose_metric
 from evalbudget_lm_eval.arms.one_task import documents_of, one_task, settings_of
+from evalbudget_lm_eval.arms.paid_arms import check_prices
 from evalbudget_lm_eval.audits.answers import refuse_unreadable
 from evalbudget_lm_eval.audits.arm import AuditArm
+from evalbudget_lm_eval.audits.money import AuditMoney
 from evalbudget_lm_eval.judges.filter import check_judges
 from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
 from evalbudget_lm_eval.run.record import AUDIT, Record
 
 log = logging.getLogger("evalbudget")
+
+_PART = 32
+"""Contexts that all models answer before the next ones, where money may end: a context counts as a whole."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,7 @@ class Order:
         keep: models loaded at once.
         host: options of ``simple_evaluate``.
         command: goes on with the audit, to show to people.
+        budget: on what calls cost; None where they cost what they cost.
     """
 
     arms: Sequence[Arm]
@@ -52,50 +61,111 @@ class Order:
     keep: int | None = None
     host: Mapping[str, Any] = field(default_factory=dict)
     command: str = ""
+    budget: AuditBudget | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How far it came.
+
+    Attributes:
+        standing: what is proved, and who has to do what.
+        paid: what was paid to whom, in a sentence; empty where nobody counts.
+        lacking: answers of the batch that the budget did not pay for.
+    """
+
+    standing: Standing
+    paid: str = ""
+    lacking: int = 0
+
+
+@dataclass(frozen=True)
+class _Audited:
+    """The one task, as its audit takes it."""
+
+    name: str
+    task: Any
+    metric: str | None
+    judge: Mapping[str, Any] | None
+    documents: Sequence[int]
+    design: AuditDesign
+
+    @classmethod
+    def of(cls, order: Order, task_manager: TaskManager) -> _Audited:
+        """Load it, and refuse what cannot be audited."""
+        settings = order.settings
+        name, task = one_task(task_manager, order.spec)
+        refuse_unreadable(name, task)
+        metric, judge = None, None
+        if settings.policy.asks_judge:
+            metric = choose_metric(name, task, settings.judge, "--judge")
+            judge = _judge_identity(name, task, metric)
+        documents = documents_of(name, task, order.host)[: settings.items]
+        design = settings.design([str(document) for document in documents], judge)
+        return cls(name, task, metric, judge, documents, design)
 
 
 @blocks_ignored()
-def go_on(order: Order, task_manager: TaskManager) -> Standing:
-    """Have everything answered that the audit wants, until somebody else has to do something.
+def foresee(order: Order, task_manager: TaskManager) -> AuditForecast:
+    """What the audit would ask next; models are loaded when they are first asked, so not for this.
 
-    Returns:
-        What is proved, and who has to do what.
+    Raises:
+        EvalbudgetError: what the audit would refuse before it loads a model.
+    """
+    found = _Audited.of(order, task_manager)
+    check_money(order.settings, order.budget)
+    if order.budget is not None:
+        check_prices(order.budget.tariff(), order.arms, [found.task])
+    return AuditForecast.of(found.name, found.design, order.settings, order.budget)
+
+
+@blocks_ignored()
+def go_on(order: Order, task_manager: TaskManager) -> Ended:
+    """Have everything answered that the audit wants, until somebody else has to do something.
 
     Raises:
         EvalbudgetError: the task cannot be audited, the store is of another audit, a score is not on the
             scale, or a model answers nothing.
     """
-    settings = order.settings
-    name, task = one_task(task_manager, order.spec)
-    refuse_unreadable(name, task)
-    metric, judge = None, None
-    if settings.policy.asks_judge:
-        metric = choose_metric(name, task, settings.judge, "--judge")
-        judge = _judge_identity(name, task, metric)
-    documents = documents_of(name, task, order.host)[: settings.items]
-    design = settings.design([str(document) for document in documents], judge)
+    settings, found = order.settings, _Audited.of(order, task_manager)
+    name, task, metric, judge = found.name, found.task, found.metric, found.judge
+    documents, design = found.documents, found.design
     asked = {"task": name, **settings_of(order.host), **({} if judge is None else {"judge": judge})}
     with only_run(settings.store):
         if settings.store.exists():
             AuditStore.open(settings.store, design).close()  # refused before the record is looked at
         record = Record.open(answers_of(settings.store), AUDIT, asked)
         stable: Stable | None = None
+        money: AuditMoney | None = None
         try:
             check_known(order.arms, record, "another STORE")
+            bought = any(record.of(arm.name).bought for arm in order.arms)
+            check_money(settings, order.budget, bought=bought)
+            if order.budget is not None:
+                money = AuditMoney(order.budget, order.arms, task, settings.store)
             host = {**order.host, "task_manager": task_manager}
             stable = Stable(
                 *(list(order.arms), name, order.spec, {name: documents_of(name, task, order.host)}),
                 *(host, {}, record, order.keep),
             )
             seed = int(settings.options.get("seed", 0))
-            arms = [AuditArm(stable, each, task, metric, settings.scale, seed) for each in stable.entrants]
+            arms = [
+                AuditArm(stable, each, task, metric, settings.scale, seed, money) for each in stable.entrants
+            ]
+            part = _PART if money is not None and stable.keep >= len(arms) else len(documents)
+            lacking = 0
             with _store(settings.store, design, order.command) as store:
-                while contexts := AuditRun(store).contexts:
-                    _answer(contexts, arms, documents)
-                    _record(store, contexts, arms, documents)
+                _note_price(store, settings, arms, money)
+                while not lacking and (contexts := AuditRun(store).contexts):
+                    for first in range(0, len(contexts), part):
+                        _answer(contexts[first : first + part], arms, documents, money)
+                    lacking = _record(store, contexts, arms, documents)
+                    _note_price(store, settings, arms, money)
                 _tell(arms)
-                return weigh(store)
+                return Ended(weigh(store), "" if money is None else money.text, lacking)
         finally:
+            if money is not None:
+                money.close()
             if stable is not None:
                 stable.close()
             record.close()
@@ -112,9 +182,14 @@ def _store(path: Path, design: AuditDesign, command: str) -> AuditStore:
     return AuditStore.create(path, design, command=command)
 
 
-def _answer(contexts: Sequence[Context], arms: Sequence[AuditArm], documents: Sequence[int]) -> None:
-    """Ask until every system of every context has answered, or failed for good."""
-    while True:
+def _answer(
+    contexts: Sequence[Context],
+    arms: Sequence[AuditArm],
+    documents: Sequence[int],
+    money: AuditMoney | None,
+) -> None:
+    """Ask until every system of every context has answered, or failed for good, or the budget is used up."""
+    while money is None or not money.short:
         open_ = {
             number: [
                 document
@@ -145,13 +220,29 @@ def _tell(arms: Sequence[AuditArm]) -> None:
 
 def _record(
     store: AuditStore, contexts: Sequence[Context], arms: Sequence[AuditArm], documents: Sequence[int]
-) -> None:
-    run = AuditRun(store)
+) -> int:
+    """Keep the contexts that are answered; how many answers are lacking."""
+    run, lacking = AuditRun(store), 0
     for context in contexts:
         found = [arms[number].answer(documents[context.item]) for number in context.models]
         known = [each for each in found if each is not None]
+        if len(known) < len(found):
+            lacking += len(found) - len(known)
+            continue
         scores = [score for _, score in known] if context.judged else None
         run.record(context, [answer for answer, _ in known], scores)
+    return lacking
+
+
+def _note_price(
+    store: AuditStore, settings: AuditSettings, arms: Sequence[AuditArm], money: AuditMoney | None
+) -> None:
+    """Keep what a score of the judge cost until now, where labels have a price in money."""
+    if money is None or not settings.in_dollars:
+        return
+    price = money.judge_price(sum(arm.judged for arm in arms))
+    if price is not None:
+        store.judge_prices.note(price)
 
 
 def _judge_identity(name: str, task: Any, metric: str) -> dict[str, Any]:

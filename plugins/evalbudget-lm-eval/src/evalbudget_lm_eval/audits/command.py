@@ -16,7 +16,6 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
-from evalbudget.repeats.flags import BUDGET
 from evalbudget_lm_eval.arms.flags import ARM, KEEP
 from evalbudget_lm_eval.arms.spelled_command import TYPED, SpelledCommand
 from evalbudget_lm_eval.host.flag_spelling import spelled
@@ -36,19 +35,18 @@ Every other flag is lm-eval's own and holds for all arms: see lm-eval run --help
 Every answer is kept beside STORE, in a file .answers.jsonl: after a kill the same command goes on, and what
 was answered is not asked again.
 
-Exit codes: 0 a verdict; 1 over without one; 2 bad input; 3 labels are wanted.
+Exit codes: 0 a verdict; 1 over without one, or the budget is used up; 2 bad input; 3 labels are wanted.
 """
 _JUDGE = replace(JUDGE, help="Score to check; needed if the task has several.", metavar="METRIC[,FILTER]")
 FLAGS = (
     ARM,
     *(_JUDGE if flag is JUDGE else flag for flag in OF_AUDITS if flag is not LABELS_FROM),
-    KEEP,
+    *(KEEP, DRY_RUN),
 )
 _IN_PART = "is not for audits, which ask part of a task: the answers are beside STORE; drop it"
 _REFUSED = {
     LABELS_FROM.option: "is not on lm-eval, which computes all scores of an answer at once: the one that "
     "labels would be paid for every answer. Have people label, or use inspect",
-    BUDGET.option: "has no meaning in an audit; the labels it may ask for: --max_labels N; drop it",
     "--output-path": _IN_PART,
     "-o": _IN_PART,
 }
@@ -95,6 +93,7 @@ def _run(
     keep: int | None,
     sampler_options: tuple[str, ...],
     args: tuple[str, ...],
+    dry_run: bool = False,
     **given: Any,
 ) -> int:
     if store.startswith("-"):
@@ -107,30 +106,37 @@ def _run(
         if flag in _REFUSED:
             raise InvalidInputError(f"{argument.partition('=')[0]} {_REFUSED[flag]}")
     names = {flag.name for flag in FLAGS}
-    others = [flag for flag in (*OF_REPEATS, *OF_RACES, DRY_RUN) if flag.name not in names]
+    others = [flag for flag in (*OF_REPEATS, *OF_RACES) if flag.name not in names]
     refuse_elsewhere(args, others, "has no meaning in an audit; drop it")
     refuse_renamed(args, "lm-eval")
-    from evalbudget.audits.store import AuditSettings
+    from evalbudget.audits.store import AuditBudget, AuditSettings, used_up
     from evalbudget.run import shown
 
     options = read_options(sampler_options, (*FLAGS, LABELS_FROM), spelled(SAMPLER_OPTION))
     from evalbudget_lm_eval.arms.arm import check_arms, parse_arm
     from evalbudget_lm_eval.arms.host_flags import read_flags
-    from evalbudget_lm_eval.audits.batches import Order, go_on
+    from evalbudget_lm_eval.audits.batches import Order, foresee, go_on
 
     models = [parse_arm(text) for text in arms]
     check_arms(models, least=1)
     AuditSettings.check_options(options)
+    budget = AuditBudget.taken_from(given, "--max_labels N")
     settings = AuditSettings.of(store=store, models=[model.name for model in models], **given, **options)
     flags = read_flags(args, models)
     if flags.tracker.get("output_path"):  # abbreviated, or from a --config file
         raise InvalidInputError(f"--output_path {_IN_PART}")
     again = shown(["evalbudget", "lm-eval", "audit", *click.get_current_context().meta[TYPED]])
-    order = Order(flags.arms, flags.task, settings, keep, flags.options, again)
+    order = Order(flags.arms, flags.task, settings, keep, flags.options, again, budget)
+    if dry_run:
+        click.echo(f"{foresee(order, flags.manager)}\n\nNo call was made.")
+        return 0
     try:
         found = go_on(order, flags.manager)
     except KeyboardInterrupt:
         click.echo("interrupted; the same command goes on where it stopped", err=True)
         return 130
-    click.echo(f"\n{found.told(settings.store)}")
-    return found.stage.exit_code
+    told, code = found.standing.told(settings.store), found.standing.stage.exit_code
+    if found.lacking and budget is not None:
+        told, code = used_up(found.standing, settings.store, budget.cap, found.lacking)
+    click.echo("\n".join(["", told, *[found.paid] * bool(found.paid)]))
+    return code

@@ -80,8 +80,7 @@ class PaidCalls:
             BudgetError: nobody knows the price, or nothing limits the reply.
         """
         lm = getattr(lm, "lm", lm)
-        size = size_of(lm, instance)
-        return self.bill.tariff.most(short_name(lm), *size)
+        return self.bill.tariff.most(short_name(lm), *self._within(short_name(lm), size_of(lm, instance)))
 
     # one request
 
@@ -95,9 +94,10 @@ class PaidCalls:
         bill, role = self.bill, "" if judging.get() is None else JUDGE
         holds: list[Hold] = []
         certain = len(sizes) > 1 and not bill.risk
-        if certain and sum(bill.tariff.most(model, *size, seconds) for size in sizes) > bill.free:
+        within = [self._within(model, size) for size in sizes]
+        if certain and sum(bill.tariff.most(model, *size, seconds) for size in within) > bill.free:
             return []  # without a trace on the bill
-        for size, owner in zip(sizes, owners, strict=True):
+        for size, owner in zip(within, owners, strict=True):
             sample = self._prefix + owner if owner else NOBODY
             hold = bill.reserve(model, *size, sample=sample, role=role, seconds=seconds)
             if hold is None:
@@ -118,8 +118,9 @@ class PaidCalls:
         Raises:
             UsedUpError: it will not fit, or nothing more is to be sent.
         """
-        outputs = [size.output for size in sizes if size.output is not None]
-        whole = Size(sum(size.input for size in sizes), sum(outputs) if outputs else None)
+        within = [self._within(model, size) for size in sizes]
+        outputs = [output for _, output in within if output is not None]
+        whole = sum(tokens for tokens, _ in within), sum(outputs) if outputs else None
         if self.stopped() or not self.bill.may_fit(model, *whole, under_way=under_way):
             raise UsedUpError(self.bill.cap)
 
@@ -134,6 +135,10 @@ class PaidCalls:
     def price_of(self, model: str) -> Price | None:
         """Of a model."""
         return self.bill.tariff.price(model)
+
+    def _within(self, model: str, size: Size) -> tuple[int, int | None]:
+        price = self.price_of(model) if size.output is None else None
+        return size.within(None if price is None else price.max_output)
 
 
 class _Api:
@@ -200,8 +205,7 @@ class _Api:
         sizes = sizes_of(payload_of(self._lm, messages, generate, gen_kwargs))
         if len(sizes) == len(messages):
             return sizes
-        whole = Size(sum(s.input for s in sizes), None if sizes[0].output is None else sizes[0].output)
-        return [whole] * len(messages)
+        return [sizes[0]._replace(input=sum(size.input for size in sizes))] * len(messages)
 
     def _owners(self, messages: Any) -> list[str]:
         cells = judging.get()
@@ -358,4 +362,4 @@ def size_of(lm: Any, instance: Any) -> Size:
     except Exception:  # it will fail when it is sent, in the host's words
         log.debug("a request cannot be measured", exc_info=True)
         return Size(len(str(instance.args[0]).encode("utf-8", "surrogatepass")), lm._max_gen_toks)
-    return Size(sum(size.input for size in sizes), sizes[0].output)
+    return sizes[0]._replace(input=sum(size.input for size in sizes))

@@ -13,10 +13,23 @@ _LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens", "max_new_
 
 
 class Size(NamedTuple):
-    """What a call uses at most, in tokens; the output is None where nothing in the request limits it."""
+    """What a call uses at most, in tokens.
+
+    Attributes:
+        input: that it has.
+        output: of all its replies; None where nothing in the request limits one.
+        copies: replies that it asks for.
+    """
 
     input: int
     output: int | None
+    copies: int = 1
+
+    def within(self, longest: int | None) -> tuple[int, int | None]:
+        """Input and output, where a reply that the request does not limit has so many tokens at most."""
+        if self.output is not None or longest is None:
+            return self.input, self.output
+        return self.input, longest * self.copies
 
 
 def sizes_of(payload: Mapping[str, Any]) -> list[Size]:
@@ -32,7 +45,7 @@ def sizes_of(payload: Mapping[str, Any]) -> list[Size]:
         limit = max(limits) * copies if limits else None
         if limit is not None and payload.get("echo"):
             limit += tokens * copies
-        found.append(Size(tokens, limit))
+        found.append(Size(tokens, limit, copies))
     return found
 
 

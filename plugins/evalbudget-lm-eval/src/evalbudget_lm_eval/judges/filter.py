@@ -11,6 +11,7 @@ from lm_eval.api.filter import Filter
 from evalbudget.errors import EvalbudgetError, InvalidInputError, JournalError
 from evalbudget.judges.schedules import Dealer
 from evalbudget_lm_eval.host.answers import asked_now, task_now
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.used_up import UsedUpError
 from evalbudget_lm_eval.judges.asking import Answer, Asking
 from evalbudget_lm_eval.judges.panel import JudgePanel
@@ -101,6 +102,13 @@ def filter_of(task: Any) -> Any:
             if getattr(make, "func", None) is CyclicJudgeFilter:
                 return make
     return None
+
+
+def judges_of(primed: PrimedTasks) -> list[Any]:
+    """Models that judge, each once."""
+    panels = [panel for name in primed.names if (panel := panel_of(primed.task(name)))]
+    loaded = {id(lm): lm for panel in panels for lm in (judge.load() for judge in panel.specs)}
+    return list(loaded.values())
 
 
 def panel_of(task: Any) -> JudgePanel | None:

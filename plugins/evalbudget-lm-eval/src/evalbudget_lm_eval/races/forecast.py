@@ -9,8 +9,8 @@ from evalbudget.races import RaceConfig, RacePurchase
 from evalbudget.run import Forecast
 from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.arms.compared import Compared
+from evalbudget_lm_eval.arms.paid_arms import check_prices
 from evalbudget_lm_eval.judges.filter import check_judges
-from evalbudget_lm_eval.races.money import checked_prices
 
 
 def foreseen(
@@ -40,7 +40,8 @@ def foreseen(
         budget, most = race.budget, min(int(race.budget.amount), len(items) * len(arms))
         minimum = race.sampler.minimum_readings
     else:
-        budget, _ = checked_prices(config, arms, list(compared.tasks.values()))
+        budget = config.resolve_budget(1, 1)
+        check_prices(config.tariff(), arms, list(compared.tasks.values()))
         minimum = config.make_sampler(Design(items=tuple(items), models=tuple(names))).minimum_readings
         most = len(items) * len(arms)
     return Forecast(
@@ -51,4 +52,5 @@ def foreseen(
         budget=budget,
         minimum=minimum,
         most=most,
+        risk=config.risk,
     )

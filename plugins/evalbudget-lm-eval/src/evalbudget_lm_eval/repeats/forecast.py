@@ -122,4 +122,5 @@ def foreseen(
         reading=None if money is None else earlier.reading,
         seconds=earlier.seconds,
         at_once=at_once,
+        risk=config.risk,
     )

@@ -16,7 +16,7 @@ from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
-from evalbudget_lm_eval.judges.filter import panel_of
+from evalbudget_lm_eval.judges.filter import judges_of, panel_of
 from evalbudget_lm_eval.repeats.config import Config
 
 _ROUNDING = 1e-9
@@ -137,13 +137,6 @@ class Money:
             "wasted": self.wasted(purchase),
             "over": self.bill.over,
         }
-
-
-def judges_of(primed: PrimedTasks) -> list[Any]:
-    """Models that judge, each once."""
-    panels = [panel for name in primed.names if (panel := panel_of(primed.task(name)))]
-    loaded = {id(lm): lm for panel in panels for lm in (judge.load() for judge in panel.specs)}
-    return list(loaded.values())
 
 
 def bill_path(record: Path) -> Path:

@@ -21,11 +21,11 @@ from evalbudget_lm_eval.host.driving_metric import driving_scores
 from evalbudget_lm_eval.host.fingerprint import fingerprint_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
-from evalbudget_lm_eval.judges.filter import check_judges, panel_of
+from evalbudget_lm_eval.judges.filter import check_judges, judges_of, panel_of
 from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config
 from evalbudget_lm_eval.repeats.forecast import Earlier, Foreseen, foreseen, records_in
 from evalbudget_lm_eval.repeats.kept_answers import Answers, KeptAnswers
-from evalbudget_lm_eval.repeats.money import Money, judges_of
+from evalbudget_lm_eval.repeats.money import Money
 from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
 from evalbudget_lm_eval.repeats.output import results_of
 from evalbudget_lm_eval.repeats.progress import Progress

@@ -1,0 +1,126 @@
+"""Arms whose calls have one budget in money or tokens: their prices, and asking them within it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lm_eval.api.registry import get_model
+
+from evalbudget.budget import shown_amount
+from evalbudget.errors import BudgetError
+from evalbudget.prices import Tariff
+from evalbudget.run import Bill
+from evalbudget_lm_eval.arms.arm import Arm
+from evalbudget_lm_eval.host.answers import Asked
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.identity import is_api, short_name
+from evalbudget_lm_eval.host.paid_calls import PaidCalls
+from evalbudget_lm_eval.judges.filter import judges_of, panel_of
+from evalbudget_lm_eval.run.rounds import Rounds
+
+
+class PaidArms:
+    """What the calls of all arms cost.
+
+    Args:
+        bill: that keeps the cap.
+        arms: names.
+
+    Attributes:
+        bill: that keeps the cap.
+        paid: stands before the calls, by arm.
+    """
+
+    def __init__(self, bill: Bill, arms: Sequence[str]) -> None:
+        self.bill = bill
+        self.paid = {name: PaidCalls(bill, name) for name in arms}
+        self._dearest: dict[str, float] = {}
+
+    def ask(
+        self,
+        arm: str,
+        primed: PrimedTasks,
+        rounds: Rounds,
+        cells: Sequence[Asked],
+        going: Callable[[], bool],
+    ) -> list[Asked]:
+        """Have cells answered; those are returned that a model on one's own machine was not given.
+
+        It is given whole rounds, and no more of them than what is left certainly pays.
+
+        Args:
+            arm: its name.
+            primed: its tasks.
+            rounds: that ask it.
+            cells: to be asked.
+            going: whether the arm is still in the race.
+
+        Raises:
+            BudgetError: the cap is below one call.
+        """
+        paid, left = self.paid[arm], list(cells)
+        if arm not in self._dearest:
+            self._dearest[arm] = self._checked(paid, primed)
+        with paid.before([primed.lm, *judges_of(primed)]):
+            if is_api(primed.lm):
+                rounds.ask(left)
+                return []
+            while left and going():
+                fits = self._fits(arm, primed, len(left))
+                if not fits:
+                    return left
+                rounds.ask(left[:fits])
+                del left[:fits]
+        return []
+
+    def _checked(self, paid: PaidCalls, primed: PrimedTasks) -> float:
+        """What one answer costs at most, without judges."""
+        call = answer = 0.0
+        for task in primed.names:
+            for document in primed.documents(task):
+                requests = primed.instances(task, document)
+                each = [(paid.most_of(primed.lm, one), one.repeats or 1) for one in requests]
+                call = max([call, *(most for most, _ in each)])
+                answer = max(answer, sum(most * times for most, times in each))
+        if call > self.bill.cap.amount:
+            raise BudgetError(
+                f"a budget of {self.bill.cap} is below what one call of {short_name(primed.lm)} can cost "
+                f"here: {shown_amount(call, self.bill.cap.unit)}. Raise --budget to that or more, or limit "
+                "the length of replies: --gen_kwargs max_gen_toks=..."
+            )
+        return answer
+
+    def _fits(self, arm: str, primed: PrimedTasks, cells: int) -> int:
+        name, paid = short_name(primed.lm), self.paid[arm]
+        price, seconds = paid.price_of(name), paid.seconds_of(name)
+        timed = price.second if price is not None else 0.0
+        if timed and not seconds:
+            return int(self.bill.free > 0)  # by which the others are measured
+        most = self._dearest[arm] + timed * seconds
+        return min(cells, int(self.bill.free / most + 1e-9)) if most else cells
+
+
+def check_prices(tariff: Tariff, arms: Sequence[Arm], tasks: Sequence[Any]) -> None:
+    """Refuse arms and judges without a price.
+
+    Raises:
+        BudgetError: names them.
+    """
+    panels = [panel for task in tasks if (panel := panel_of(task))]
+    judges = [short_name(judge.load()) for panel in panels for judge in panel.specs]
+    tariff.check([*map(name_of, arms), *judges])
+
+
+def name_of(arm: Arm) -> str:
+    """What the price file calls the model of an arm, which is not loaded for that."""
+    if not isinstance(arm.model, str):
+        return short_name(arm.model)
+    named = arm.args.get("pretrained"), arm.args.get("model"), arm.args.get("model_name")
+    found = next((each for each in named if isinstance(each, str) and each), None)
+    if found is not None:
+        return found
+    try:
+        return str(get_model(arm.model).__name__)
+    except Exception:  # of a package that is missing: loading the model will say so
+        return arm.model

@@ -1,0 +1,57 @@
+"""What answers cost, by the bill beside the record of their run."""
+
+from __future__ import annotations
+
+import logging
+import math
+from pathlib import Path
+
+from evalbudget.budget import Unit
+from evalbudget.errors import EvalbudgetError
+from evalbudget.run import spent_on
+from evalbudget_lm_eval.host.answers import Asked, key_of
+from evalbudget_lm_eval.host.logfiles import SamplesFile
+from evalbudget_lm_eval.run.record import FOLDER
+
+log = logging.getLogger(__name__)
+
+
+class PaidAnswers:
+    """Costs of answers in dollars, their judges' calls included; only runs and races in money have any."""
+
+    def __init__(self) -> None:
+        self._billed: dict[str, dict[str, float]] = {}
+
+    def cost(self, file: SamplesFile, document: int, epoch: int) -> float:
+        """Of one; nan where nobody knows.
+
+        Args:
+            file: that holds it.
+            document: id.
+            epoch: which answer to the document, from 0.
+        """
+        block = file.block or {}
+        arm = f"{block['arm']} " if block.get("arm") else ""
+        return self._of(file).get(arm + key_of(Asked(file.task, document, epoch)), math.nan)
+
+    def _of(self, file: SamplesFile) -> dict[str, float]:
+        journal = str((file.block or {}).get("journal") or "")
+        if not journal:
+            return {}
+        if journal not in self._billed:
+            self._billed[journal] = {}
+            for folder in (Path(journal).parent, *(up / FOLDER for up in file.path.resolve().parents[:3])):
+                path = folder / f"{Path(journal).stem}.bill.jsonl"
+                if path.exists():
+                    self._billed[journal] = _read(path)
+                    break
+        return self._billed[journal]
+
+
+def _read(path: Path) -> dict[str, float]:
+    try:
+        unit, costs = spent_on(path)
+    except (EvalbudgetError, OSError) as ex:
+        log.warning("evalbudget: %s tells nothing of what was paid: %s", path, ex)
+        return {}
+    return costs if unit is Unit.USD else {}
