@@ -29,6 +29,7 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         SequentialHalving,
         SuccessiveRejects,
         UniformRacing,
+        Visit,
     )
     from evalbudget.repeats.samplers import (
         Auto,
@@ -51,6 +52,7 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         LUCB,
         SuccessiveRejects,
         SequentialHalving,
+        Visit,
     ]
     return [*repeats, *models]
 

@@ -16,7 +16,7 @@ from evalbudget.races._purchase import RacePurchase
 from evalbudget.races._verdict import Finding, Status
 from evalbudget.statistics._bounds import FloatArray
 
-READ_ALL = ("race", "paired-eprocess", "uniform", "lucb", "ucb-e", "pulse")
+READ_ALL = ("race", "paired-eprocess", "uniform", "lucb", "ucb-e", "pulse", "visit")
 """Those that read everything of models they cannot tell apart."""
 BATCH = {"race": 4, "lucb": 4, "ucb-e": 4, "pulse": 4}
 

@@ -20,6 +20,7 @@ from evalbudget.races.samplers import (
     SequentialHalving,
     SuccessiveRejects,
     UniformRacing,
+    Visit,
 )
 from evalbudget.races.samplers._pooling import PoolingSampler
 from evalbudget.testing import SamplerContract
@@ -126,6 +127,23 @@ class TestRaceUntilProved(RacingContract):
 class TestRaceUntilProvedWithHistory(WithHistory):
     sampler = Race
     options: ClassVar[dict[str, Any]] = {"anchors": 5, "until_proved": True}
+
+
+class TestVisit(WithHistory):
+    sampler = Visit
+    options: ClassVar[dict[str, Any]] = {"batch": 3}
+    asks_everything = True
+
+
+class TestVisitWithoutHistory(RacingContract):
+    sampler = Visit
+    options: ClassVar[dict[str, Any]] = {"batch": 1, "max_failures": 1}
+    asks_everything = True
+
+
+class TestVisitUntilPrecise(WithHistory):
+    sampler = Visit
+    options: ClassVar[dict[str, Any]] = {"half_width": 0.2, "tau": 0.1}
 
 
 class TestPairedEProcess(RacingContract):
