@@ -183,7 +183,8 @@ def visit(quick: bool, seeds: int | None = None) -> Found:
     rows, targets = [], []
     for name, folds in worlds(quick):
         n_new = sum(len(fold.new) for fold in folds)
-        draws = 2 if quick else seeds or -(-RUNS // n_new)
+        runs = RUNS if folds[0].chance is None else RUNS // 4
+        draws = 2 if quick else seeds or -(-runs // n_new)
         shares = SHARES[-1:] if quick else SHARES
         found = measured(folds, shares, draws)
         for (share, method), one in found.items():
@@ -200,9 +201,9 @@ def visit(quick: bool, seeds: int | None = None) -> Found:
         "with the normal interval of a finite pool and the variance known, are as narrow, over the items "
         "read; each model's mean width, on average over models, and for the best tenth of them. Normal "
         "intervals, `faq` and `visit` hold at a number of items fixed beforehand; betting ones at all "
-        "numbers at once, and `half_width` stops by them. Leaderboards are drawn from published factors, once as they "
-        f"are and once with logits divided by {TEMPER:g}, as elsewhere on this page, because they are too "
-        "sure of themselves.",
+        "numbers at once, and `half_width` stops by them. Leaderboards are drawn from published factors, "
+        f"once as they are and once with logits divided by {TEMPER:g}, as elsewhere on this page, because "
+        "they are too sure of themselves; a quarter as many runs of these.",
         (
             "scores",
             "items read",
