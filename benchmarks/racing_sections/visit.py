@@ -180,7 +180,8 @@ def _of_ends(folds: list[Fold], ends: list[list[Floats]], count: int) -> Measure
 
 def visit(quick: bool, seeds: int | None = None) -> Found:
     """Coverage, half-width and worth in random items; a fifth of the models is new at a time."""
-    rows, targets = [], []
+    rows: list[tuple[str, ...]] = []
+    targets: list[Target] = []
     for name, folds in worlds(quick):
         n_new = sum(len(fold.new) for fold in folds)
         runs = RUNS if folds[0].chance is None else RUNS // 4

@@ -123,7 +123,8 @@ class _Bets:
         # it rises or falls throughout on each side of where the cap sets in
         capped = np.clip((CAP / self.stakes[:, i] + self.least[i]) / self.size[i], first, last)
         parts = (self._factors(m, i) for m in (np.broadcast_to(first, last.shape), capped, last))
-        return np.minimum.reduce([np.broadcast_to(part, capped.shape) for part in parts])
+        least = np.minimum.reduce([np.broadcast_to(part, capped.shape) for part in parts])
+        return np.asarray(least, dtype=np.float64)
 
 
 def _stakes(draws: UnevenDraws) -> FloatArray:
