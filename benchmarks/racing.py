@@ -21,6 +21,8 @@ from racing_sections.proved import until_proved, wrong_winners
 from racing_sections.rivals import rivals
 from racing_sections.scale import scale
 from racing_sections.until_right import until_right
+from racing_sections.visit import visit
+from racing_sections.visit_misled import visit_misled, visit_until
 from sections import Page, command
 
 PAGE = Page(
@@ -38,6 +40,9 @@ PAGE = Page(
         "matrices": matrices,
         "rivals": rivals,
         "new-model": new_model,
+        "visit": visit,
+        "visit-misled": visit_misled,
+        "visit-until": visit_until,
         "one-score": one_score,
         "widths": widths,
         "coverage": coverage,
@@ -53,6 +58,9 @@ PAGE = Page(
         "matrices",
         "rivals",
         "new-model",
+        "visit",
+        "visit-misled",
+        "visit-until",
         "one-score",
     ),
 )

@@ -19,14 +19,19 @@ SAMPLERS = ("race", "pulse", "ucb-e", "naive-pooling")
 SEEDS = 20
 
 
+def chances(n_items: int, temper: float = TEMPER) -> Floats:
+    """Of every model of the leaderboard to be right, shape (models, items)."""
+    archive = np.load(data() / "leaderboard_factors.npz")
+    U, V = archive["U"].astype(np.float64), archive["V"].astype(np.float64)[:n_items]
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(U @ V.T / temper, -30.0, 30.0))), dtype=np.float64)
+
+
 def leaderboard(n_models: int, n_items: int, seeds: tuple[int, int] = (1234, 7)) -> tuple[Floats, Floats]:
     """Binary scores of history and of the models to race, shape (models, items) each.
 
     ``seeds`` draw the scores, and split the models.
     """
-    archive = np.load(data() / "leaderboard_factors.npz")
-    U, V = archive["U"].astype(np.float64), archive["V"].astype(np.float64)[:n_items]
-    chance = 1.0 / (1.0 + np.exp(-np.clip(U @ V.T / TEMPER, -30.0, 30.0)))
+    chance = chances(n_items)
     scores = (np.random.default_rng(seeds[0]).random(chance.shape) < chance).astype(np.float64)
     order = np.random.default_rng(seeds[1]).permutation(len(scores))[:n_models]
     half = order.size // 2

@@ -30,6 +30,7 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         SequentialHalving,
         SuccessiveRejects,
         UniformRacing,
+        Visit,
     )
     from evalbudget.repeats.samplers import (
         Auto,
@@ -52,6 +53,7 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         LUCB,
         SuccessiveRejects,
         SequentialHalving,
+        Visit,
         GateSampler,
     ]
     return [*repeats, *models]

@@ -74,7 +74,9 @@ def test_an_exhausted_model_has_its_exact_mean(tmp_path: Path) -> None:
     assert found.sentence == "simulated/b is best: it has the highest mean over all 12 items."
 
 
-@pytest.mark.parametrize("options", [{"sampler": "lucb", "batch": 5}, {"sampler": "sequential-halving"}])
+@pytest.mark.parametrize(
+    "options", [{"sampler": "lucb", "batch": 5}, {"sampler": "sequential-halving"}, {"sampler": "visit"}]
+)
 def test_decisions_do_not_depend_on_concurrency(options: dict[str, Any], tmp_path: Path) -> None:
     seen = []
     for number, hands in enumerate([{"max_samples": 1}, {"max_connections": 3}, {}]):

@@ -16,7 +16,7 @@ from evalbudget.races._purchase import RacePurchase
 from evalbudget.races._verdict import Finding, Status
 from evalbudget.statistics._bounds import FloatArray
 
-READ_ALL = ("race", "paired-eprocess", "uniform", "lucb", "ucb-e", "pulse")
+READ_ALL = ("race", "paired-eprocess", "uniform", "lucb", "ucb-e", "pulse", "visit")
 """Those that read everything of models they cannot tell apart."""
 BATCH = {"race": 4, "lucb": 4, "ucb-e": 4, "pulse": 4}
 
@@ -40,6 +40,27 @@ def test_one_item_and_two(items: int, sampler: str) -> None:
     same = finish(np.ones((2, items)), sampler)
     assert same.outcome == Finding.TIE
     assert same.sentence.endswith(f"the same mean over all {items} items; none is better.")
+
+
+def test_one_model_is_visited_by_itself() -> None:
+    scores = (np.random.default_rng(3).random((1, 60)) < 0.8).astype(float)
+    board = finish(scores, "visit", 30)
+    assert board.sentence == "Nothing to compare: lab/model-a is the only model."
+    (standing,) = board.standings
+    assert standing.readings == 30
+    assert standing.lower is not None
+    assert standing.all_lower <= scores.mean() <= standing.all_upper
+    assert finish(scores, "visit").standings[0].estimate == pytest.approx(scores.mean())
+
+
+def test_a_visit_ends_when_the_mean_is_known_well_enough() -> None:
+    scores = (np.random.default_rng(4).random((2, 400)) < [[0.8], [0.3]]).astype(float)
+    race = played(new_race(scores, scores.size, "visit", 0, half_width=0.12), scores)
+    board = leaderboard_of(race)
+    assert race.stop_reason == "every model's mean is known to within 0.12"
+    for standing in board.standings:
+        assert standing.all_upper - standing.all_lower <= 0.24
+        assert standing.readings < 300
 
 
 @pytest.mark.parametrize("sampler", READ_ALL)

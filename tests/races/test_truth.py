@@ -26,6 +26,7 @@ SAMPLERS = {
     "lucb": {"batch": 2},
     "ucb-e": {"batch": 2},
     "pulse": {"batch": 2, "tau": 2},
+    "visit": {"batch": 2},
     "successive-rejects": {},
     "sequential-halving": {},
 }

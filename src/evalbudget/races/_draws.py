@@ -2,8 +2,9 @@
 
 Every model has a fixed list of items it has to answer, at most once each. A few may be *chosen* (anchors):
 they are known cells and say nothing about the others. The rest is drawn in a uniformly random order, which
-models may share. Cells are listed in draw order up to the first one that has not been read, so that the order
-in which answers happen to arrive teaches nothing.
+models may share; or, by a sampler that says so (:class:`Chances`), one after another with probabilities of
+their own. Cells are listed in draw order up to the first one that has not been read, so that the order in
+which answers happen to arrive teaches nothing.
 
 Estimators rest on two promises of whoever writes these arrays:
 
@@ -17,7 +18,9 @@ Estimators rest on two promises of whoever writes these arrays:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Self
 
 import numpy as np
 
@@ -27,6 +30,71 @@ from evalbudget.statistics._bounds import FloatArray, IntArray
 
 def _no_items() -> IntArray:
     return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Chances:
+    """How likely each draw of a model was, for items drawn with unequal probabilities, without replacement.
+
+    Everything of a draw was fixed before its batch, and rests on this model's own earlier readings and on
+    data from outside the race.
+
+    Attributes:
+        prediction: f of each drawn item, in [0, 1], shape (t,).
+        unread_sum: sum of f over the items not yet drawn, the drawn one included, shape (t,).
+        propensity: of the drawn item among them, in (0, 1], shape (t,).
+        variance: expected variance of the corrected sum of all scores, shape (t,).
+        skewness: its expected third central moment, shape (t,).
+        least: at most the smallest -f/q over the items not yet drawn, shape (t,).
+        most: at least the largest (1 - f)/q, shape (t,).
+    """
+
+    prediction: FloatArray
+    unread_sum: FloatArray
+    propensity: FloatArray
+    variance: FloatArray
+    skewness: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+    @classmethod
+    def of(cls, p: FloatArray, q: FloatArray, order: IntArray) -> Self:
+        """Of items drawn one after another by the same predictions and rates.
+
+        The standard deviation of a score is taken to be that of a pass or a failure of the probability p.
+
+        Args:
+            p: predictions of the unread items, in (0, 1), shape (n,).
+            q: their probabilities at the first draw, shape (n,), adding up to 1.
+            order: of the items drawn, shape (t,).
+        """
+        noise = p * (1.0 - p)
+        third = noise * (1.0 - 2.0 * p)
+
+        def left(x: FloatArray) -> FloatArray:
+            """Sum over the items not yet drawn, before each draw."""
+            return np.asarray(x.sum() - (np.cumsum(x[order]) - x[order]), dtype=np.float64)
+
+        share = np.maximum(left(q), q[order])
+        return cls(
+            prediction=p[order],
+            unread_sum=left(p),
+            propensity=np.minimum(q[order] / share, 1.0),
+            variance=np.maximum(share * left(noise / q) - left(noise), 0.0),
+            skewness=share**2 * left(third / q**2),
+            least=share * float((-p / q).min()),
+            most=share * float(((1.0 - p) / q).max()),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Chances], size: int) -> Self:
+        """The first ``size`` draws of several batches."""
+        return cls(
+            *(
+                np.concatenate([np.zeros(0), *(getattr(part, name.name) for part in parts)])[:size]
+                for name in fields(cls)
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -46,6 +114,8 @@ class ModelDraws:
         unseen_prediction_sum_sq: sum of f^2 over U just before each batch, shape (n_batches,).
         known_item: the anchors that were answered, shape (k,).
         cost: of all of the model's readings, in units of the budget.
+        chances: of the draws, where they were not equal; then ``prediction`` and what follows from it is not
+            used, and nothing is known. None where the order is uniformly random.
 
     Raises:
         InvalidInputError: shapes do not fit, scores or predictions leave [0, 1], or more is drawn than
@@ -62,6 +132,7 @@ class ModelDraws:
     unseen_prediction_sum_sq: FloatArray
     known_item: IntArray = field(default_factory=_no_items)
     cost: float = float("nan")
+    chances: Chances | None = None
 
     def __post_init__(self) -> None:
         t, k = self.value.size, self.known.size
@@ -73,6 +144,11 @@ class ModelDraws:
         if k + t > self.n_items:
             raise InvalidInputError(
                 f"{k} known and {t} drawn cells of {self.n_items} items; each item is answered at most once"
+            )
+        if self.chances is not None and (k or self.chances.propensity.shape != (t,)):
+            raise InvalidInputError(
+                f"{t} draws and {k} anchors, but chances of {self.chances.propensity.shape} draws; give one "
+                "per draw, and no anchors"
             )
         b = self.n_batches
         if t and (self.batch[0] != 0 or not np.isin(np.diff(self.batch), (0, 1)).all()):

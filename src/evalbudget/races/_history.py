@@ -34,7 +34,10 @@ def history_factors(
         InvalidInputError: the history cannot be read, or its scores are outside of the declared range.
     """
     if not config.uses_history:
-        return None, f"history ignored: the sampler {config.sampler} does not predict; race and pulse do"
+        return (
+            None,
+            f"history ignored: the sampler {config.sampler} does not predict; race, pulse and visit do",
+        )
     path = Path(str(config.history))
     factors = factors_of(path, items)
     if factors is None:

@@ -90,6 +90,8 @@ class Verdict:
             return f"A tie: {listed(names)} have {same}; {rest}."
         if not names:
             return "Undecided: failed items leave no order, each model being behind another one."
+        if len(self.statuses) == 1:
+            return f"Nothing to compare: {names[0]} is the only model."
         if n_lost == len(self.statuses) - 1:
             return f"Nothing to compare: only {names[0]} is left, the others were lost."
         leads = "leads" if len(self.scored) > 1 else "has the only scores"

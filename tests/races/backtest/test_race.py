@@ -12,6 +12,7 @@ from evalbudget.backtest import RecordedScores, backtest_race, history_of
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.races.estimates import model_means
+from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.sampler import Kind
 
@@ -156,6 +157,20 @@ def test_history_is_matched_by_item_and_forgets_the_racers(
     assert "History has 80 of the 80 items" in str(result.table())
     with pytest.raises(InvalidInputError, match="only models that take part"):
         history_of(earlier, without=earlier.models)
+
+
+def test_a_visit_with_a_history_is_narrower_than_uniform_draws() -> None:
+    rng = np.random.default_rng(3)
+    chance = 1.0 / (1.0 + np.exp(-rng.normal(0.0, 4.0, 300) - rng.normal(0.0, 0.5, (26, 1))))
+    scores = (rng.random(chance.shape) < chance).astype(np.float32)
+    items = tuple(f"item {i}" for i in range(300))
+    new = RecordedScores(scores[:2, :, None, None], ("new 0", "new 1"), items, ("exact",))
+    history = FactorModel.train(scores[2:], items, rank=0, ridge=1.0)
+    result = backtest_race(new, ["uniform", "visit"], ["40%"], seeds=4, history=history, workers=1)
+    uniform, visit = result.rows
+    assert visit.evaluations == uniform.evaluations == 240
+    assert visit.coverage == 1.0
+    assert visit.half_width < 0.8 * uniform.half_width
 
 
 def test_history_of_other_items_is_ignored() -> None:

@@ -20,6 +20,7 @@ from evalbudget.races.samplers import (
     SequentialHalving,
     SuccessiveRejects,
     UniformRacing,
+    Visit,
 )
 from evalbudget.races.samplers._pooling import PoolingSampler
 from evalbudget.testing import SamplerContract
@@ -32,6 +33,9 @@ class RacingContract(SamplerContract):
     repeats = False
     score_range = (0.0, 1.0)
 
+
+HISTORY = "with a history"
+"""Among options: to be given one, though it can do without."""
 
 CASES: dict[str, tuple[type[RacingSampler], dict[str, Any]]] = {
     "uniform": (UniformRacing, {"batch": 3}),
@@ -52,12 +56,16 @@ CASES: dict[str, tuple[type[RacingSampler], dict[str, Any]]] = {
     "race until proved with a history": (Race, {"anchors": 5, "until_proved": True}),
     "race with a history": (Race, {"batch": 8, "anchors": 5}),
     "paired e-process": (PairedEProcess, {}),
+    "visit": (Visit, {"batch": 1, "max_failures": 1}),
+    "visit with a history": (Visit, {"batch": 3, HISTORY: True}),
+    "visit until precise": (Visit, {"half_width": 0.2, "tau": 0.1, HISTORY: True}),
 }
 
 
 def with_history(cls: type[RacingSampler], options: dict[str, Any], design: Design) -> dict[str, Any]:
     """The options, and the predictor of those that cannot do without one."""
-    needs = issubclass(cls, PoolingSampler) or "anchors" in options
+    needs = issubclass(cls, PoolingSampler) or "anchors" in options or HISTORY in options
+    options = {name: value for name, value in options.items() if name != HISTORY}
     return {**options, **({"predictor": factors(design.items)} if needs else {})}
 
 
@@ -65,7 +73,7 @@ class TestRacing(RacingContract):
     @pytest.fixture(autouse=True, params=CASES)
     def _use(self, request: pytest.FixtureRequest) -> None:
         self._class, self._options = CASES[request.param]
-        self.asks_everything = self._class is UniformRacing
+        self.asks_everything = self._class in (UniformRacing, Visit) and "half_width" not in self._options
         self.score_range = self._options.get("score_range", (0.0, 1.0))
         self.n_models = 6 if "budget" in self._options else 4
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from evalbudget.errors import InvalidInferenceError
-from evalbudget.races._draws import ModelDraws
+from evalbudget.races._draws import Chances, ModelDraws
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._pool_mean_sequence import ControlledDraws
+from evalbudget.statistics._uneven_draws import UnevenDraws
 
 
 def of_model(draws: ModelDraws) -> ControlledDraws:
@@ -25,6 +26,21 @@ def of_model(draws: ModelDraws) -> ControlledDraws:
     )
 
 
+def of_uneven(draws: ModelDraws, chances: Chances) -> UnevenDraws:
+    """One model's draws with probabilities of their own."""
+    return UnevenDraws(
+        pool=draws.pool,
+        value=draws.value,
+        prediction=chances.prediction,
+        unread_sum=chances.unread_sum,
+        propensity=chances.propensity,
+        variance=chances.variance,
+        skewness=chances.skewness,
+        least=chances.least,
+        most=chances.most,
+    )
+
+
 def of_pair(a: ModelDraws, b: ModelDraws) -> ControlledDraws:
     r"""The difference of two models on the items both drew, on the unit scale (S_a - S_b + 1) / 2.
 
@@ -34,6 +50,10 @@ def of_pair(a: ModelDraws, b: ModelDraws) -> ControlledDraws:
     Raises:
         InvalidInferenceError: the two do not draw from the same pool in the same order.
     """
+    if a.chances is not None or b.chances is not None:
+        raise InvalidInferenceError(
+            "models draw items by predictions of their own, so that they cannot be paired"
+        )
     t = min(a.value.size, b.value.size)
     known, of_a, of_b = np.intersect1d(a.known_item, b.known_item, assume_unique=True, return_indices=True)
     if a.pool != b.pool or a.known_item.size != a.known.size or b.known_item.size != b.known.size:

@@ -11,6 +11,8 @@ draw. Its variance is proportional to |U_t| (|U_t| - 1), so the precision-weight
 mean, and with beta = 1 and frozen predictions exactly the difference estimator: the full factor 1 - t/N is
 restored, which the equal weights of [PULSE] lose.
 
+Draws with unequal probabilities are weighed by them instead: :mod:`evalbudget.statistics._uneven_draws`.
+
 Every interval holds at all times at once (anytime), so also after adaptive allocation and stopping: how many
 draws a model gets may depend on every model's scores, since its interval covers after each of them.
 Predictions cannot make it invalid, only longer; see :mod:`evalbudget.statistics._pool_mean_sequence`.
@@ -23,10 +25,13 @@ import numpy as np
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.races._draws import ModelDraws
-from evalbudget.races.estimates._draws_for_sequences import of_model, of_pair
+from evalbudget.races.estimates._draws_for_sequences import of_model, of_pair, of_uneven
 from evalbudget.statistics._anytime_betting import betting_intervals
 from evalbudget.statistics._bounds import FloatArray, Scale
 from evalbudget.statistics._pool_mean_sequence import ControlledDraws, controlled_betting
+from evalbudget.statistics._uneven_draws import UnevenDraws
+from evalbudget.statistics._uneven_draws import weighted_mean as uneven_mean
+from evalbudget.statistics._uneven_sequence import uneven_betting
 
 
 def benchmark_mean(
@@ -53,13 +58,10 @@ def benchmark_mean(
     target = f"mean over the {n} items of the benchmark"
     if failed:
         target = f"mean over the {n} items without a failure so far (of {draws.n_items})"
-    return _finite(
-        of_model(draws),
-        Scale(float(bounds[0]), float(bounds[1])),
-        simultaneous,
-        target,
-        draws.cost,
-    )
+    scale = Scale(float(bounds[0]), float(bounds[1]))
+    if draws.chances is not None:
+        return _of_uneven(of_uneven(draws, draws.chances), scale, simultaneous, target, draws.cost)
+    return _finite(of_model(draws), scale, simultaneous, target, draws.cost)
 
 
 def paired_difference(
@@ -108,8 +110,7 @@ def drawn_items_interval(
 def _finite(
     pool: ControlledDraws, scale: Scale, simultaneous: int, target: str, cost: float, how: str = ""
 ) -> Estimate:
-    if simultaneous < 1:
-        raise InvalidInputError(f"simultaneous is {simultaneous}; give the number of intervals, at least 1")
+    _check_simultaneous(simultaneous)
     slopes = pool.slopes()
     value, error = weighted_mean(pool, slopes)
 
@@ -136,6 +137,38 @@ def _finite(
             "coefficient": float(slopes[-1]) if slopes.size else float("nan"),
         },
     )
+
+
+def _of_uneven(draws: UnevenDraws, scale: Scale, simultaneous: int, target: str, cost: float) -> Estimate:
+    _check_simultaneous(simultaneous)
+    mean = uneven_mean(draws)
+
+    def interval(level: float) -> ConfidenceInterval:
+        return _mapped(scale, *uneven_betting(draws, (1.0 - level) / simultaneous))
+
+    return Estimate(
+        value=_map(scale, float(np.clip(mean.value, *draws.limits()))),
+        standard_error=(scale.high - scale.low) * mean.error,
+        target=target,
+        method="inverse propensities with predictions, precision-weighted, betting without replacement",
+        random=frozenset({Random.DRAWS}),
+        validity=Validity.ANYTIME,
+        coverage=Coverage.SIMULTANEOUS if simultaneous > 1 else Coverage.EACH,
+        asymptotic=False,
+        n=draws.count,
+        cost=cost,
+        interval=interval,
+        details={
+            "drawn": float(draws.value.size),
+            "failed": float(draws.failed.sum()),
+            "items": float(draws.pool),
+        },
+    )
+
+
+def _check_simultaneous(simultaneous: int) -> None:
+    if simultaneous < 1:
+        raise InvalidInputError(f"simultaneous is {simultaneous}; give the number of intervals, at least 1")
 
 
 def weighted_mean(pool: ControlledDraws, slopes: FloatArray) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from evalbudget.statistics._best_proof import pairwise_evidence
 
 _ALL = 64  # models that are all compared with each other; of more, all with those that read most
 _RIVALS = 16
+_ROUNDING = 1e-9
 
 
 class Rule(StrEnum):
@@ -107,7 +108,8 @@ def _by_intervals(
     estimates = model_means(draws, bounds=bounds)
     found = {m: estimates[m].confidence_interval(level) for m in chosen}
     highest = max(interval.low for interval in found.values())
-    return frozenset(m for m in chosen if found[m].high < highest)
+    # exact means of the same scores, summed in another order, differ by their rounding
+    return frozenset(m for m in chosen if found[m].high < highest - _ROUNDING * (bounds[1] - bounds[0]))
 
 
 def _by_pairs(draws: Sequence[ModelDraws], chosen: Sequence[int], delta: float) -> frozenset[int]:
@@ -150,6 +152,8 @@ def _common_order(draws: Sequence[ModelDraws]) -> ModelDraws:
     """The draws that went farthest, of models whose draws all begin as these."""
     longest = max(draws, key=lambda d: d.item.size)
     for d in draws:
+        if d.chances is not None:
+            raise InvalidInferenceError("models draw items by predictions of their own, and cannot be paired")
         if d.pool != longest.pool or d.known_item.size != d.known.size:
             raise InvalidInferenceError("models draw from different pools, so that they cannot be paired")
         if (d.item != longest.item[: d.item.size]).any():

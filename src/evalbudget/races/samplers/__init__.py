@@ -11,6 +11,7 @@ from evalbudget.races.samplers._sequential_halving import SequentialHalving
 from evalbudget.races.samplers._successive_rejects import SuccessiveRejects
 from evalbudget.races.samplers._ucb_e import UCBE
 from evalbudget.races.samplers._uniform import UniformRacing
+from evalbudget.races.samplers._visit import Visit
 
 __all__ = [
     "LUCB",
@@ -25,4 +26,5 @@ __all__ = [
     "SequentialHalving",
     "SuccessiveRejects",
     "UniformRacing",
+    "Visit",
 ]

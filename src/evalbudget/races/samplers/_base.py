@@ -215,6 +215,7 @@ class RacingSampler(Sampler):
         k = min(self._n_anchors, end)
         answered = status[:k] == _READ
         batch = np.unique(self._batch_of[model, k:end], return_inverse=True)[1].astype(np.int64)
+        frozen = self._predictions(model, item[k:], batch)
         return ModelDraws(
             n_items=self._n_items - int(k - answered.sum()),
             known=value[:k][answered],
@@ -223,7 +224,9 @@ class RacingSampler(Sampler):
             item=item[k:],
             batch=batch,
             cost=float(self._requests_of[model]),
-            **self._predictions(model, item[k:], batch),
+            prediction=frozen["prediction"],
+            unseen_prediction_sum=frozen["unseen_prediction_sum"],
+            unseen_prediction_sum_sq=frozen["unseen_prediction_sum_sq"],
         )
 
     # the way in for whole steps

@@ -73,8 +73,8 @@ def _run(*, journal: str | None, args: tuple[str, ...], dry_run: bool = False, *
 
     config = GateConfig.of(**given)
     from evalbudget_lm_eval.arms.host_flags import read_flags
+    from evalbudget_lm_eval.arms.paid_arms import name_of
     from evalbudget_lm_eval.races.api import Order, run_order
-    from evalbudget_lm_eval.races.money import name_of
     from evalbudget_lm_eval.repeats.forecast import Foreseen
 
     flags = read_flags(args, [], one_model=True)
