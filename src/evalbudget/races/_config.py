@@ -14,8 +14,11 @@ from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.run._config import RunConfig
 from evalbudget.sampler import Kind
+from evalbudget.until import parse_until
 
 DEFAULT_SAMPLER = "race"
+TO_A_WIDTH = "visit"
+"""The sampler that goes on until means are known."""
 DELTA = 0.05
 """Probability of naming a wrong model as the best, where the user gave none."""
 _NOT_OPTIONS = ("design", "seed", "score_range", "predictor", "budget")
@@ -30,6 +33,7 @@ class RaceConfig(RunConfig):
             for the whole grid.
         score_range: None means 0 to 1.
         history: file or folder of earlier scores; None for none.
+        until: ``±0.02`` to go on until every model's mean is known that well; None for another end.
 
     Raises:
         UnknownNameError: no such sampler of models, or it has no such option.
@@ -39,12 +43,19 @@ class RaceConfig(RunConfig):
 
     sampler: str = DEFAULT_SAMPLER
     history: str | None = None
+    until: str | None = None
 
     def __post_init__(self) -> None:
-        if self.budget is None and not self.until_proved:
+        if self.budget is None and not self.until_proved and self.until is None:
             raise BudgetError(
                 "a race needs a budget: the scores to buy, of all models together (5000), or per item (20x); "
                 "or --until-proved, which goes on until the best is proved"
+            )
+        if self.until is not None and self.until_proved:
+            raise InvalidInputError(
+                "--until goes on until scores are known, and --until-proved until it is known who is "
+                "best; give "
+                "one of them"
             )
         self.resolve_budget(1_000_000, 1_000_000)
         self._check_money()
@@ -76,6 +87,11 @@ class RaceConfig(RunConfig):
     def until_proved(self) -> bool:
         """Whether the sampler goes on until the best model is proved, within the budget."""
         return bool(self.options.get("until_proved", False))
+
+    @property
+    def takes_one(self) -> bool:
+        """Whether a single model is enough."""
+        return self._class.takes_one
 
     @property
     def level(self) -> float:
@@ -110,6 +126,15 @@ class RaceConfig(RunConfig):
     def of(cls, **typed: Any) -> Self:
         """See RunConfig; "not until proved" is what every sampler does that knows nothing of it."""
         history = typed.get("history")
+        if typed.get("until"):
+            goal = parse_until(typed["until"])
+            if goal.of_items:
+                raise InvalidInputError(
+                    f"--until {typed['until']} is about single items, which a race asks once; it is for "
+                    "evalbudget inspect eval and evalbudget lm-eval run, and here --until ±0.02 for means"
+                )
+            typed = {"sampler": TO_A_WIDTH, **{k: v for k, v in typed.items() if v is not None}}
+            typed["half_width"] = goal.half_width
         changed = {
             "until_proved": typed.get("until_proved") or None,
             "history": None if history in (None, False) else str(history),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -109,7 +110,7 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
     named = [race.design.models[m] for m in order if m in found.models]
     return Leaderboard(
         standings=standings,
-        sentence=verdict.sentence(named),
+        sentence=verdict.sentence(named) if len(standings) > 1 else _of_one(standings[0], race, level),
         proof=verdict.proof,
         outcome=verdict.outcome.value,
         sampler=sampler.name,
@@ -129,6 +130,22 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
         notes=(*notes, *_of_the_history(race, notes), *_of_the_bill(race, bill)),
         unit=race.budget.unit.value,
         paid=None if bill is None else bill.spent,
+    )
+
+
+def _of_one(standing: Standing, race: RacePurchase, level: float) -> str:
+    """The answer where nobody is compared: how good the model is."""
+    if standing.estimate is None:
+        return f"No estimate: nothing of {standing.name} was scored."
+    items = f"these {race.design.n_items:,} items"
+    if standing.readings == race.design.n_items:
+        return f"{standing.name} scores {standing.estimate:.4g} on {items}: all were read."
+    width = standing.all_upper - standing.all_lower
+    places = max(0, 2 - math.floor(math.log10(width))) if width > 0.0 else 3
+    return (
+        f"{standing.name} scores {standing.estimate:.{places}f} on {items}; {level:.0%} interval "
+        f"{standing.all_lower:.{places}f} to {standing.all_upper:.{places}f}, whenever you look, from "
+        f"{standing.readings:,} of them."
     )
 
 

@@ -54,9 +54,12 @@ class RaceProgress:
             else str(race.budget)
         )
         until = ", until the best is proved" if race.config.until_proved else ""
+        if race.config.until is not None:
+            until = f", until {'its mean is' if models == 1 else 'means are'} known to {race.config.until}"
         known = f"; {race.evaluations:,} are known" if race.evaluations else ""
         self._line(
-            f"race: {models:,} models x {items:,} items = {race.grid:,} evaluations; at most {most}"
+            f"race: {models:,} model{'s' * (models != 1)} x {items:,} items = {race.grid:,} "
+            f"evaluations; at most {most}"
             f"{until}{known}"
         )
 
@@ -141,6 +144,11 @@ def _row(name: str, cells: tuple[str, ...], sizes: list[int]) -> str:
 def _state(board: Leaderboard) -> str:
     """Spent of the budget, who leads, how many are still possible."""
     spent = f"{board.spent:,} of {board.budget:,} evaluations"
+    if len(board.standings) == 1 and board.leader.estimate is not None:
+        low, high, d = board.leader.all_lower, board.leader.all_upper, decimals_of(board)
+        return (
+            f"{spent}; {board.leader.name} scores {board.leader.estimate:.{d}f} ({low:.{d}f} to {high:.{d}f})"
+        )
     best = board.named(Status.BEST, Status.TIE)
     if best:
         return f"{spent}; {' and '.join(best[:2])} {'is best' if len(best) == 1 else 'tie'}"

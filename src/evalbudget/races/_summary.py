@@ -27,7 +27,8 @@ def decimals_of(board: Board) -> int:
 
 
 def _spent(board: Board) -> str:
-    grid = f"{board.grid:,} ({len(board.standings)} models x {board.items:,} items)"
+    models = f"{len(board.standings)} model{'s' * (len(board.standings) > 1)}"
+    grid = f"{board.grid:,} ({models} x {board.items:,} items)"
     share = f"{board.spent / board.grid:.0%} of the whole grid of {grid}"
     if board.budget >= board.grid:
         return f"{board.spent:,} evaluations, {share}."

@@ -13,6 +13,12 @@ UNTIL_PROVED = Flag(
     "Go on until the best is proved; --budget is then a cap, by default all models x items.",
     switch=True,
 )
+UNTIL = Flag(
+    "until",
+    "Go on until every model's mean is known to half a point, ±0.5, whoever is best; a single model will do. "
+    "--budget is then a cap, by default all models x items.",
+    "±W",
+)
 SAMPLER = Flag(
     "sampler", "What decides; evalbudget plugins lists samplers of models.  [default: race]", "NAME"
 )
@@ -27,6 +33,6 @@ HISTORY = Flag(
 )
 
 FLAGS = (
-    *(ARM, BUDGET, PRICES, RISK, UNTIL_PROVED, SAMPLER, SCORE, SCORE_RANGE),
+    *(ARM, BUDGET, PRICES, RISK, UNTIL_PROVED, UNTIL, SAMPLER, SCORE, SCORE_RANGE),
     *(BATCH, MARGIN, HISTORY, SAMPLER_SEED, SAMPLER_OPTION, JSON),
 )

@@ -98,6 +98,8 @@ def _pass_through(name: str) -> click.Command:
     @click.pass_context
     def command(ctx: click.Context, args: tuple[str, ...]) -> None:
         what = _what_arms_do(args) if name == "run" else None
+        if name == "run" and _until_means_are_known(args):
+            what = "races"
         if what == "races":
             from evalbudget_lm_eval.races.command import race_command
 
@@ -112,6 +114,15 @@ def _pass_through(name: str) -> click.Command:
         sys.exit(run_host([name, *args]))
 
     return command
+
+
+def _until_means_are_known(arguments: Sequence[str]) -> bool:
+    """Whether ``--until`` is about means, which are known by documents and not by repeats."""
+    from evalbudget.until import parse_until
+
+    following = [value for flag, value in pairwise(arguments) if flag == "--until"]
+    told = following + [a.partition("=")[2] for a in arguments if a.startswith("--until=")]
+    return bool(told) and not parse_until(told[-1]).of_items
 
 
 def _what_arms_do(arguments: Sequence[str]) -> str | None:

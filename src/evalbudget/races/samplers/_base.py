@@ -98,6 +98,8 @@ class RacingSampler(Sampler):
     """
 
     kind = Kind.MODELS
+    takes_one: ClassVar[bool] = False
+    """Whether a single model is worth asking."""
     _common: ClassVar[Any] = BatchOptions
 
     def __init__(

@@ -72,6 +72,7 @@ class Visit(RacingSampler):
     """
 
     name = "visit"
+    takes_one = True
     _common = RacingOptions
 
     def __init__(

@@ -19,6 +19,7 @@ from evalbudget.races.flags import BATCH
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget.repeats.flags import REPEAT, SHARE
 from evalbudget.run import shown
+from evalbudget.until import parse_until
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
 from evalbudget_inspect.repeats.flags import FLAGS
 
@@ -80,6 +81,8 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
     from evalbudget.hooks import plugins
 
     what = "repeats" if sampler is None else plugins().question(sampler)
+    if what == "repeats" and "until" in ours and not parse_until(ours["until"]).of_items:
+        what = "races"  # of one model, or of each: means are known by items, not by repeats
     if what == "repeats":
         return None
     for flag in (SHARE, REPEAT, *JUDGES):

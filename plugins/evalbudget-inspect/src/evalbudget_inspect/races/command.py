@@ -57,7 +57,7 @@ def run_race(
     command = host.commands[name]
     check_arms(arms)
     parsed = parse(command, args)
-    extra = _tasks_at_once(name, parsed, arms)
+    extra = _tasks_at_once(name, parsed, arms, takes_one=config.takes_one)
     if "--help" not in args and (dry_run or not config.in_scores):
         specs = tasks_among(parsed["tasks"])
         if len(specs) > 1 and not config.in_scores:
@@ -109,14 +109,16 @@ def chose_display(args: Sequence[str]) -> bool:
     return "INSPECT_DISPLAY" in os.environ or any(arg.partition("=")[0] == "--display" for arg in args)
 
 
-def _tasks_at_once(name: str, parsed: Mapping[str, Any], arms: Sequence[str]) -> list[str]:
+def _tasks_at_once(
+    name: str, parsed: Mapping[str, Any], arms: Sequence[str], *, takes_one: bool
+) -> list[str]:
     """``--max-tasks`` for all models and settings, unless the user gave it or inspect does it by itself."""
     models = models_among(parsed)
     for model in models:
         if models.count(model) > 1:
             raise InvalidInputError(f"--model lists {model} twice; every model races once")
     number = max(1, len(models)) * max(1, len(arms))
-    if number < 2:
+    if number < 2 and not (takes_one and (models or arms)):
         what = f"only {models[0] if models else arms[0]}" if models or arms else "none"
         raise InvalidInputError(
             f"a race needs two models or settings, and there is {what}; name models with --model a,b,c, or "

@@ -252,7 +252,7 @@ class Coordinator:
             absent[baseline.identity] = Finished(baseline.known, Note())
         self._in_order = sorted([*self.arms, *absent], key=lambda each: (each[0] != BASELINE, each))
         names = names_of_arms(self._in_order)
-        if len(names) < 2:
+        if len(names) < 2 and not config.takes_one:
             raise InvalidInputError(_alone(names[0], resumed=bool(first.known)))
         predictor: FactorModel | None = None
         if config.history is not None:

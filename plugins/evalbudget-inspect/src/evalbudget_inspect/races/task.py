@@ -42,6 +42,7 @@ def race(
     score_range: str | Sequence[float] | None = None,
     history: str | None = None,
     until_proved: bool = False,
+    until: str | None = None,
     **options: Any,
 ) -> Task | list[Task]:
     """The same task as a race: which model, or which setting, is best, for a part of all evaluations.
@@ -72,6 +73,7 @@ def race(
             the same items: predictions make intervals shorter and the search faster.
         until_proved: go on until the best model is proved; the budget is then a cap, by default the whole
             grid.
+        until: ``"±0.02"``, to go on until every model's mean is known that well; a single model will do.
         options: further arguments of the sampler, for example ``batch=16``, ``margin=.01``, ``delta=.05``.
 
     Returns:
@@ -97,6 +99,7 @@ def race(
         score_range=score_range,
         history=history,
         until_proved=until_proved,
+        until=until,
         **options,
     )
     if not isinstance(task, Mapping):

@@ -77,6 +77,7 @@ def race(
     prices: str | Path | None = None,
     risk: float | None = None,
     until_proved: bool = False,
+    until: str | None = None,
     sampler: str | None = None,
     score: str | None = None,
     seed: int | None = None,
@@ -108,6 +109,7 @@ def race(
         risk: the accepted chance that the last calls exceed a budget in money or tokens.
         until_proved: go on until the best model is proved; the budget is then a cap, by default the whole
             grid.
+        until: ``"±0.02"``, to go on until every model's mean is known that well; a single model will do.
         sampler: registered name of a sampler of models; default ``race``.
         score: that decides, ``metric`` or ``metric,filter``; needed where the task has several.
         seed: of the sampler.
@@ -152,6 +154,7 @@ def race(
             "batch": batch,
             "margin": margin,
             "until_proved": until_proved,
+            "until": until,
             **(sampler_options or {}),
         },
     )
@@ -167,7 +170,7 @@ def race(
         host=host,
         tracker={"output_path": None if output_path is None else str(output_path)},
     )
-    check_arms(order.arms)
+    check_arms(order.arms, 1 if config.takes_one else 2)
     if task_manager is None:
         task_manager = TaskManager(
             include_path=None if include_path is None else str(include_path), metadata=host.get("metadata")

@@ -104,6 +104,7 @@ def _run(
     config = RaceConfig.of(**given, **options)
     from evalbudget_lm_eval.arms.arm import check_arms, parse_arm
     from evalbudget_lm_eval.arms.host_flags import read_flags
+    from evalbudget_lm_eval.arms.paid_arms import name_of
     from evalbudget_lm_eval.arms.settings import is_setting, parse_setting
     from evalbudget_lm_eval.races.api import Order, run_order
     from evalbudget_lm_eval.races.output import board_text
@@ -111,11 +112,14 @@ def _run(
 
     models = [parse_arm(text) for text in arms if not is_setting(text)]
     settings = [parse_setting(text) for text in arms if is_setting(text)]
-    if not settings:
-        check_arms(models)
-    flags = read_flags(args, models, settings)
-    check_arms(flags.arms)
-    order = Order(flags.arms, flags.task, config, keep, journal, flags.options, flags.tracker, bool(dry_run))
+    least = 1 if config.takes_one else 2
+    alone = config.takes_one and not models and not settings
+    if not settings and not alone:
+        check_arms(models, least)
+    flags = read_flags(args, models, settings, one_model=alone)
+    racing = [replace(arm, name=name_of(arm)) for arm in flags.arms] if alone else flags.arms
+    check_arms(racing, least)
+    order = Order(racing, flags.task, config, keep, journal, flags.options, flags.tracker, bool(dry_run))
     progress = RaceProgress(Console(stderr=True), monotonic)
     try:
         result = run_order(order, flags.manager, progress)
