@@ -184,8 +184,7 @@ def visit(quick: bool, seeds: int | None = None) -> Found:
     targets: list[Target] = []
     for name, folds in worlds(quick):
         n_new = sum(len(fold.new) for fold in folds)
-        runs = RUNS if folds[0].chance is None else RUNS // 4
-        draws = 2 if quick else seeds or -(-runs // n_new)
+        draws = 2 if quick else seeds or -(-RUNS // n_new)
         shares = SHARES[-1:] if quick else SHARES
         found = measured(folds, shares, draws)
         for (share, method), one in found.items():
@@ -204,7 +203,7 @@ def visit(quick: bool, seeds: int | None = None) -> Found:
         "intervals, `faq` and `visit` hold at a number of items fixed beforehand; betting ones at all "
         "numbers at once, and `half_width` stops by them. Leaderboards are drawn from published factors, "
         f"once as they are and once with logits divided by {TEMPER:g}, as elsewhere on this page, because "
-        "they are too sure of themselves; a quarter as many runs of these.",
+        "they are too sure of themselves.",
         (
             "scores",
             "items read",
