@@ -15,7 +15,7 @@ UNTIL_PROVED = Flag(
 )
 UNTIL = Flag(
     "until",
-    "Go on until every model's mean is known to half a point, ±0.5, whoever is best; a single model will do. "
+    "Go on until every model's mean is known to within ±0.02, say, whoever is best; a single model will do. "
     "--budget is then a cap, by default all models x items.",
     "±W",
 )

@@ -27,8 +27,9 @@ ESTIMATORS = Flag(
 )
 UNTIL = Flag(
     "until",
-    "End before the budget is used up, once every item is known to half a point: item±0.5.",
-    "item±W",
+    "End before the budget is used up: once every item is known to within item±0.5, say; or, with ±0.02, once "
+    "the mean is, on as few items as that takes.",
+    "item±W|±W",
 )
 SCORER = Flag(
     "scorer",
