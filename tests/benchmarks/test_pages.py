@@ -29,6 +29,7 @@ NAMES = {
     "load": "load",
     "papers": "papers",
     "costs": "costs",
+    "comparisons": "comparisons",
 }
 
 

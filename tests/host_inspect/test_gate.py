@@ -15,17 +15,14 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from tests.host_inspect.race_tasks import attempts, model, quiz, run
 
 import warm
-from evalbudget.comparisons import Baseline, GateConfig, as_csv, read_baseline
+from evalbudget.comparisons import Baseline, as_csv, read_baseline
 from evalbudget.hooks._plugins import plugins
-from evalbudget_inspect.host.current_run import Run
+from evalbudget_inspect import gate
 from evalbudget_inspect.races.coordinator import take_gates
-from evalbudget_inspect.races.task import one_arm
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"
 SIMULATED = ("-M", "bernoulli=true")
-
-__all__ = ["Run"]
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -42,7 +39,7 @@ def judged(baseline: Path, candidate: Any, folder: Path, **asked: Any) -> tuple[
     options = {name: asked.pop(name) for name in ("epochs", "max_samples", "retry_on_error") if name in asked}
     task = asked.pop("task", None) or quiz(120)
     take_gates()
-    (log,) = run(one_arm(task, GateConfig.of(baseline=str(baseline), **asked)), candidate, folder, **options)
+    (log,) = run(gate(task, baseline=baseline, **asked), candidate, folder, **options)
     found = take_gates()
     return (found[0] if found else None), log
 

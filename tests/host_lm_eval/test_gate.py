@@ -19,11 +19,10 @@ from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right, 
 from tests.host_lm_eval.worlds import write_task
 
 import warm
-from evalbudget.comparisons import Baseline, GateConfig, as_csv, read_baseline
+from evalbudget.comparisons import Baseline, as_csv, read_baseline
 from evalbudget.errors import EvalbudgetError
 from evalbudget.hooks._plugins import plugins
-from evalbudget_lm_eval.arms.arm import arms_of
-from evalbudget_lm_eval.races.api import Order, run_order
+from evalbudget_lm_eval import gate
 from evalbudget_lm_eval.races.output import RaceResult
 from loopback import Asked, Server
 
@@ -64,12 +63,16 @@ def judged(
     baseline: Path, candidate: tuple[str, dict[str, Any]], folder: Path, *, n: int = N, **asked: Any
 ) -> RaceResult:
     """A gate through Python."""
-    config = GateConfig.of(baseline=str(baseline), **asked)
-    order = Order(
-        arms_of({"new": candidate}), "numbers", config, tracker={"output_path": str(folder / "out")}
-    )
     with fresh_racers():
-        return run_order(order, manager(folder / "tasks", n=n), None)
+        return gate(
+            candidate,
+            "numbers",
+            baseline=baseline,
+            name="new",
+            output_path=folder / "out",
+            task_manager=manager(folder / "tasks", n=n),
+            **asked,
+        )
 
 
 def test_a_candidate_that_is_worse_is_found_out_soon(old: Path, tmp_path: Path) -> None:

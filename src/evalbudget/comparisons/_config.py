@@ -63,6 +63,11 @@ class GateConfig(RaceConfig):
         super().__post_init__()
 
     @property
+    def takes_one(self) -> bool:
+        """The baseline is the other one."""
+        return True
+
+    @property
     def until_proved(self) -> bool:
         """A gate goes on until it is decided, within the budget."""
         return True

@@ -27,8 +27,8 @@ ESTIMATORS = Flag(
 )
 UNTIL = Flag(
     "until",
-    "End before the budget is used up: once every item is known to within item±0.5, say; or, with ±0.02, once "
-    "the mean is, on as few items as that takes.",
+    "End before the budget is used up: item±0.5 once every item is known to within 0.5; ±0.02 once the mean "
+    "is known to within 0.02, on as few items as that takes.",
     "item±W|±W",
 )
 SCORER = Flag(

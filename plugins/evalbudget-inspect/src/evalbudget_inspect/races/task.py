@@ -11,6 +11,7 @@ from inspect_ai import Task, task_with
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
 
+from evalbudget.comparisons import GateConfig
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig
 from evalbudget_inspect.host.live_metadata import LiveMetadata
@@ -116,6 +117,67 @@ def race(
     base = next(iter(tasks.values())).name
     labels = {name_of_arm(base, label): label for label in tasks}
     return [one_arm(each, config, base=base, label=label, labels=labels) for label, each in tasks.items()]
+
+
+def gate(
+    task: Factory,
+    *,
+    baseline: str | Path,
+    margin: float,
+    level: float | None = None,
+    these_items: bool = False,
+    cluster: str | None = None,
+    budget: str | int | None = None,
+    prices: str | None = None,
+    risk: float | None = None,
+    score: str | None = None,
+    seed: int | None = None,
+    score_range: str | Sequence[float] | None = None,
+    batch: int | None = None,
+) -> Task:
+    """The same task as a gate: a model is asked its items until it is decided whether it is worse.
+
+    Give the result to inspect's ``eval`` with one model. The verdict is in the log, as ``gate`` in the
+    metadata that evalbudget adds to the score that decides; :class:`evalbudget.comparisons.Gate` has its
+    fields.
+
+    Args:
+        task: an inspect task with a dataset and a scorer, or a function that makes one.
+        baseline: a log, or a table of scores, of what the model is compared with.
+        margin: what the model may be worse by, in the units of the score, above 0.
+        level: confidence that a verdict is right; default .95.
+        these_items: the verdict is about these items as scored once each.
+        cluster: field of the samples' metadata that says which belong together.
+        budget: evaluations at most, or ``"$5"``, or ``"2Mtok"``; default all items.
+        prices: as in :func:`race`.
+        risk: as in :func:`race`.
+        score: the scorer that decides, ``name`` or ``name.key``; default the first.
+        seed: of the order of items; by default every gate has one of its own.
+        score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
+        batch: items at a time.
+
+    Raises:
+        EvalbudgetError: the task cannot be raced, or one of the arguments is no good.
+
+    Example::
+
+        (log,) = eval(gate(my_task(), baseline="main.eval", margin=0.02), model="openai/new")
+    """
+    config = GateConfig.of(
+        baseline=str(Path(baseline).resolve()),
+        margin=margin,
+        level=level,
+        these_items=these_items,
+        cluster=cluster,
+        budget=budget,
+        prices=None if prices is None else str(Path(prices).resolve()),
+        risk=risk,
+        score=score,
+        seed=seed,
+        score_range=score_range,
+        batch=batch,
+    )
+    return one_arm(_made(task), config)
 
 
 def name_of_arm(task: str, label: str) -> str:

@@ -69,7 +69,8 @@ def _forecast(config: Config, task: Task, model: str, items: int, parsed: Mappin
     if budget is not None and config.in_scores and budget.amount < least:
         raise BudgetError(
             f"budget of {budget} is below the minimum of {least} here: {why}. Raise --budget to {least} or "
-            "more, or evaluate fewer items with --limit"
+            "more, or evaluate fewer items with --limit; or have a random sample of them read once each: "
+            "--sampler visit"
         )
     tariff = config.tariff(host_price)
     call = None

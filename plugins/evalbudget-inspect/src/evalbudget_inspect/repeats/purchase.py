@@ -95,7 +95,9 @@ class RepeatPurchase:
         if self.budget.amount < minimum:
             raise BudgetError(
                 f"budget of {self.budget} is below the minimum of {minimum} here: {why}. "
-                f"Raise --budget to {minimum} or more, or evaluate fewer items with --limit"
+                f"Raise --budget to {minimum} or more, or evaluate fewer items with --limit; or have a "
+                "random "
+                "sample of them read once each: --sampler visit"
             )
 
     # what happens

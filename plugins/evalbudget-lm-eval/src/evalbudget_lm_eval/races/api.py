@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +140,6 @@ def race(
 
         race({"a": "hf:pretrained=a", "b": "hf:pretrained=b"}, "arc_easy", score="acc", budget=2000)
     """
-    _check_host(host)
     config = RaceConfig.of(
         budget=budget,
         prices=None if prices is None else str(prices),
@@ -158,24 +157,111 @@ def race(
             **(sampler_options or {}),
         },
     )
-    order = Order(
-        arms=every_pair(
-            arms_of(arms),
-            [(name, checked(given, f"setting {name!r}")) for name, given in (settings or {}).items()],
-        ),
-        spec=task,
-        config=config,
-        keep=keep,
-        journal=str(journal) if journal is not None else NO_JOURNAL if output_path is None else None,
-        host=host,
-        tracker={"output_path": None if output_path is None else str(output_path)},
+    racing = every_pair(
+        arms_of(arms),
+        [(name, checked(given, f"setting {name!r}")) for name, given in (settings or {}).items()],
     )
-    check_arms(order.arms, 1 if config.takes_one else 2)
-    if task_manager is None:
-        task_manager = TaskManager(
-            include_path=None if include_path is None else str(include_path), metadata=host.get("metadata")
-        )
-    return run_order(order, task_manager, progress)
+    order = _order(racing, task, config, host, output_path, journal)
+    return run_order(replace(order, keep=keep), task_manager or _manager(include_path, host), progress)
+
+
+def gate(
+    model: Any,
+    task: Any,
+    *,
+    baseline: str | Path,
+    margin: float,
+    level: float | None = None,
+    these_items: bool = False,
+    cluster: str | None = None,
+    budget: str | int | None = None,
+    prices: str | Path | None = None,
+    risk: float | None = None,
+    score: str | None = None,
+    seed: int | None = None,
+    score_range: str | Sequence[float] | None = None,
+    batch: int | None = None,
+    name: str = "candidate",
+    output_path: str | Path | None = None,
+    journal: str | Path | None = None,
+    include_path: str | Path | None = None,
+    task_manager: TaskManager | None = None,
+    progress: Progress | None = None,
+    **host: Any,
+) -> RaceResult:
+    """Whether a model is worse than a baseline: it is asked documents until that is decided.
+
+    Args:
+        model: ``"model:args"`` as on the command line, ``(model, args)`` or a model object.
+        task: as in :func:`race`.
+        baseline: the host's output, or a table of scores, of what the model is compared with.
+        margin: what the model may be worse by, in the units of the score, above 0.
+        level: confidence that a verdict is right; default .95.
+        these_items: the verdict is about these documents as scored once each.
+        cluster: field of the documents that says which belong together.
+        budget: evaluations at most, or ``"$5"``, or ``"2Mtok"``; default all documents of the baseline.
+        prices: as in :func:`race`.
+        risk: as in :func:`race`.
+        score: as in :func:`race`.
+        seed: of the order of documents; by default every gate has one of its own.
+        score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
+        batch: documents at a time.
+        name: of the model.
+        output_path: as in :func:`race`.
+        journal: as in :func:`race`.
+        include_path: as in :func:`race`.
+        task_manager: as in :func:`race`.
+        progress: as in :func:`race`.
+        host: options of the host's ``simple_evaluate``.
+
+    Returns:
+        The verdict as ``gate``, and the model's results as the host gives them.
+
+    Raises:
+        EvalbudgetError: an argument is no good; the message says the remedy.
+
+    Example::
+
+        gate("hf:pretrained=new", "arc_easy", score="acc", baseline="results/old", margin=0.02).gate.verdict
+    """
+    config = GateConfig.of(
+        baseline=str(baseline),
+        margin=margin,
+        level=level,
+        these_items=these_items,
+        cluster=cluster,
+        budget=budget,
+        prices=None if prices is None else str(prices),
+        risk=risk,
+        score=score,
+        seed=seed,
+        score_range=score_range,
+        batch=batch,
+    )
+    order = _order(arms_of({name: model}), task, config, host, output_path, journal)
+    return run_order(order, task_manager or _manager(include_path, host), progress)
+
+
+def _order(
+    arms: Sequence[Arm],
+    task: Any,
+    config: RaceConfig,
+    host: Mapping[str, Any],
+    output_path: str | Path | None,
+    journal: str | Path | None,
+) -> Order:
+    """What was asked for in Python, checked."""
+    _check_host(host)
+    check_arms(arms, 1 if config.takes_one else 2)
+    kept = str(journal) if journal is not None else NO_JOURNAL if output_path is None else None
+    tracker = {"output_path": None if output_path is None else str(output_path)}
+    return Order(arms, task, config, journal=kept, host=host, tracker=tracker)
+
+
+def _manager(include_path: str | Path | None, host: Mapping[str, Any]) -> TaskManager:
+    return TaskManager(
+        include_path=None if include_path is None else str(include_path), metadata=host.get("metadata")
+    )
 
 
 @blocks_ignored()

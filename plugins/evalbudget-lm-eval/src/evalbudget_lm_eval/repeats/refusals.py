@@ -37,7 +37,8 @@ def check_budget(config: Config, primed: PrimedTasks) -> bool:
             why += f", at up to {max(costs)} calls of the model each"
         raise BudgetError(
             f"budget of {budget} is below the minimum of {minimum:,} here: {why}. "
-            f"Raise --budget to {minimum} or more, or evaluate fewer documents with --limit or --samples"
+            f"Raise --budget to {minimum} or more, or evaluate fewer documents with --limit or --samples; or "
+            "have a random sample of them read once each: evalbudget lm-eval race --sampler visit"
         )
     return bool(budget.amount > sum(costs))
 
