@@ -39,6 +39,7 @@ import numpy as np
 
 from evalbudget.statistics._anytime_betting import CAP, RHO
 from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._drawn import Drawn
 
 _PSEUDO = 8.0
 _FINEST = 2.0**-16
@@ -47,7 +48,7 @@ _SHARE = 1.0 / 400.0
 
 
 @dataclass(frozen=True)
-class ControlledDraws:
+class ControlledDraws(Drawn):
     """Draws without replacement with their predictions, draw by draw.
 
     Attributes:
@@ -69,21 +70,6 @@ class ControlledDraws:
     unseen_mean: FloatArray
     low: FloatArray
     high: FloatArray
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether nothing is left to draw."""
-        return self.value.size == self.pool
-
-    @property
-    def failed(self) -> FloatArray:
-        """1 where the draw failed, else 0, shape (t,)."""
-        return np.isnan(self.value).astype(np.float64)
-
-    @property
-    def score(self) -> FloatArray:
-        """Scores with 0 where the draw failed, shape (t,)."""
-        return np.nan_to_num(self.value, nan=0.0)
 
     @property
     def unseen(self) -> FloatArray:

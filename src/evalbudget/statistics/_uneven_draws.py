@@ -42,6 +42,7 @@ from functools import cached_property
 import numpy as np
 
 from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._drawn import Drawn
 
 PSEUDO = 8.0
 """Draws that the expected variance counts as."""
@@ -49,7 +50,7 @@ _NO_SKEW = 1e-6
 
 
 @dataclass(frozen=True)
-class UnevenDraws:
+class UnevenDraws(Drawn):
     """Draws without replacement with unequal probabilities, in draw order.
 
     Attributes:
@@ -73,21 +74,6 @@ class UnevenDraws:
     skewness: FloatArray
     least: FloatArray
     most: FloatArray
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether nothing is left to draw."""
-        return self.value.size == self.pool
-
-    @cached_property
-    def failed(self) -> FloatArray:
-        """1 where the draw failed, else 0, shape (t,)."""
-        return np.isnan(self.value).astype(np.float64)
-
-    @cached_property
-    def score(self) -> FloatArray:
-        """Scores with 0 where the draw failed, shape (t,)."""
-        return np.nan_to_num(self.value, nan=0.0)
 
     @property
     def total(self) -> float:

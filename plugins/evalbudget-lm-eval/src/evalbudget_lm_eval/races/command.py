@@ -106,9 +106,9 @@ def _run(
     from evalbudget_lm_eval.arms.host_flags import read_flags
     from evalbudget_lm_eval.arms.paid_arms import name_of
     from evalbudget_lm_eval.arms.settings import is_setting, parse_setting
-    from evalbudget_lm_eval.races.api import Order, run_order
+    from evalbudget_lm_eval.races.api import Order
+    from evalbudget_lm_eval.races.at_the_prompt import run_at_the_prompt
     from evalbudget_lm_eval.races.output import board_text
-    from evalbudget_lm_eval.repeats.forecast import Foreseen
 
     models = [parse_arm(text) for text in arms if not is_setting(text)]
     settings = [parse_setting(text) for text in arms if is_setting(text)]
@@ -120,18 +120,9 @@ def _run(
     racing = [replace(arm, name=name_of(arm)) for arm in flags.arms] if alone else flags.arms
     check_arms(racing, least)
     order = Order(racing, flags.task, config, keep, journal, flags.options, flags.tracker, bool(dry_run))
-    progress = RaceProgress(Console(stderr=True), monotonic)
-    try:
-        result = run_order(order, flags.manager, progress)
-    except Foreseen as ex:
-        click.echo(f"{ex.forecast}\n\nNo call was made.")
-        return 0
-    except KeyboardInterrupt:
-        progress.close()
-        click.echo(f"interrupted{progress.so_far}; the same command goes on where it stopped", err=True)
-        return 130
-    finally:
-        progress.close()
+    result = run_at_the_prompt(order, flags.manager, RaceProgress(Console(stderr=True), monotonic))
+    if isinstance(result, int):
+        return result
     click.echo(f"\n{result.leaderboard.table()}")
     if json_path is not None:
         write_text(Path(json_path), board_text(result.leaderboard))

@@ -74,23 +74,14 @@ def _run(*, journal: str | None, args: tuple[str, ...], dry_run: bool = False, *
     config = GateConfig.of(**given)
     from evalbudget_lm_eval.arms.host_flags import read_flags
     from evalbudget_lm_eval.arms.paid_arms import name_of
-    from evalbudget_lm_eval.races.api import Order, run_order
-    from evalbudget_lm_eval.repeats.forecast import Foreseen
+    from evalbudget_lm_eval.races.api import Order
+    from evalbudget_lm_eval.races.at_the_prompt import run_at_the_prompt
 
     flags = read_flags(args, [], one_model=True)
     arms = [replace(arm, name=name_of(arm)) for arm in flags.arms]
     order = Order(arms, flags.task, config, None, journal, flags.options, flags.tracker, bool(dry_run))
-    progress = GateProgress(Console(stderr=True), monotonic)
-    try:
-        result = run_order(order, flags.manager, progress)
-    except Foreseen as ex:
-        click.echo(f"{ex.forecast}\n\nNo call was made.")
-        return 0
-    except KeyboardInterrupt:
-        progress.close()
-        click.echo(f"interrupted{progress.so_far}; the same command goes on where it stopped", err=True)
-        return 130
-    finally:
-        progress.close()
+    result = run_at_the_prompt(order, flags.manager, GateProgress(Console(stderr=True), monotonic))
+    if isinstance(result, int):
+        return result
     assert result.gate is not None
     return show_gate(result.gate, **outputs)
