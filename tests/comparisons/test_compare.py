@@ -69,6 +69,14 @@ def test_items_needed_decide_most_of_the_time() -> None:
     assert 0.7 < decided / 200 < 0.9
 
 
+@pytest.mark.parametrize(("margin", "apart"), [(None, 0.005), (0.012, 0.007), (0.008, 0.005)])
+def test_items_needed_go_by_the_farther_of_nothing_and_the_margin(margin: float | None, apart: float) -> None:
+    (row,) = compare(recorded(pair(0.005, n=100)), margin=margin).rows
+    assert row.outcome is Outcome.UNDECIDED
+    wanted = 100 * ((1.959964 + 0.841621) * row.standard_error / apart) ** 2
+    assert row.items_needed == math.ceil(wanted)
+
+
 def test_all_pairs_hold_at_once_and_against_asks_for_fewer() -> None:
     rng = np.random.default_rng(2)
     scores = recorded(rng.random((4, 100)), "abcd")
@@ -118,6 +126,8 @@ def test_the_same_scores_everywhere_are_bounded_by_their_number() -> None:
     assert (row.low, row.high) == pytest.approx((-half, half))
     assert row.outcome is Outcome.EQUIVALENT
     assert compare(recorded([same, same])).rows[0].outcome is Outcome.UNDECIDED
+    (rated,) = compare(recorded([5.0 + 2.0 * same, 5.0 + 2.0 * same])).rows
+    assert (rated.low, rated.high) == pytest.approx((-2.0 * half, 2.0 * half))
 
 
 def test_only_shared_items_count() -> None:
