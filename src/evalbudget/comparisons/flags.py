@@ -32,6 +32,7 @@ FLAGS = (
         PRICES,
         RISK,
     ),
-    *(SCORE, SCORE_RANGE, BATCH, SAMPLER_SEED),
+    *(SCORE, SCORE_RANGE, BATCH),
+    replace(SAMPLER_SEED, help="Seed of the order of items.  [default: every gate has an order of its own]"),
     *OUTPUT,
 )
