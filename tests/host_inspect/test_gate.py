@@ -80,6 +80,16 @@ def test_a_budget_ends_it_and_says_so(old: Path, tmp_path: Path) -> None:
     assert "Stopped: budget used up." in str(found)
 
 
+def test_a_budget_in_money_is_for_the_candidate_alone(old: Path, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("simulated/*: {call: 0.001, input: 0, output: 0, max_output: 100}\n")
+    found, log = judged(
+        old, model("new", 0.9), tmp_path / "logs", margin=0.02, budget="$0.03", prices=str(prices)
+    )
+    assert (found.exit_code, attempts([log])) == (3, 30)
+    assert "$0.030 of $0.030 spent; the baseline cost nothing. Stopped: budget used up." in str(found)
+
+
 def test_these_items_are_all_read_if_need_be(old: Path, tmp_path: Path) -> None:
     found, log = judged(old, model("new", 0.93), tmp_path, margin=0.05, these_items=True)
     assert found.verdict is not None

@@ -116,6 +116,18 @@ def test_a_budget_ends_it_and_these_items_do_not(old: Path, tmp_path: Path) -> N
     assert whole.verdict is not None
 
 
+def test_a_budget_in_money_is_for_the_candidate_alone(server: Server, old: Path, tmp_path: Path) -> None:
+    server.answer = skilled
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("new: {call: 0.001, input: 0, output: 0, max_output: 100}\n")
+    tasks, money = write_task(tmp_path / "tasks", n=N), ("--budget", "$0.012", "--prices", str(prices))
+    run = command(server, old, tasks, tmp_path / "out", *money)
+    done = warm.run(run, host="lm-eval", env=environment())
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "$0.012 of $0.012 spent; the baseline cost nothing." in done.stdout
+    assert len([s for s in server.served if s.status == 200]) == 12
+
+
 def test_only_documents_of_the_baseline_are_asked(old: Path, tmp_path: Path) -> None:
     part = read_baseline(old)
     few = {item: part.scores[item] for item in list(part.scores)[:30]}

@@ -244,6 +244,7 @@ class Coordinator:
             absent = await finished_elsewhere(
                 first.run, self.group.labels, self.group.score, config.bounds, present=set(self.arms)
             )
+        goes_on = bool(absent)
         categories = None
         if isinstance(config, GateConfig):
             config = config.in_order_of(spec.eval_set_id or spec.run_id)
@@ -267,7 +268,7 @@ class Coordinator:
             )
             self.notes.append(note)
             logger.warning(note) if predictor is None else logger.info(note)
-        self.money = self._open_money(len(items), len(names), goes_on=bool(absent))
+        self.money = self._open_money(len(items), len(names), goes_on=goes_on)
         race = RacePurchase(
             config,
             names,
