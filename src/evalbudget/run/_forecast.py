@@ -68,7 +68,8 @@ class Forecast:
             "Items": f"{self.items:,}",
             "Sampler": self.sampler,
             "Budget": "none" if self.budget is None else str(self.budget),
-            "At least": f"{self.minimum:,} reading{'s' * (self.minimum != 1)}, before {self.sampler} can choose",
+            "At least": f"{self.minimum:,} {'reading' if self.minimum == 1 else 'readings'}, before "
+            f"{self.sampler} can choose",
         }
         if self.call is not None:
             found["A call"] = f"{shown_amount(self.call, unit)} at most"
