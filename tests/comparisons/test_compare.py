@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget.backtest import RecordedScores, TaskName
 from evalbudget.comparisons import Outcome, compare
@@ -51,9 +52,9 @@ def test_verdicts(difference: float, margin: float | None, outcome: Outcome) -> 
     assert row.difference == pytest.approx(difference)
     error = np.std(np.array(pair(difference)[0]), ddof=1) / math.sqrt(200)
     assert row.standard_error == pytest.approx(error)
-    assert (row.low, row.high) == pytest.approx(
-        (difference - 1.971957 * error, difference + 1.971957 * error), rel=1e-5
-    )
+    most = np.abs(np.array(pair(difference)[0]) - 0.5).max()
+    half = 1.971957 * math.hypot(error, math.sqrt(2.0) * most / 200)
+    assert (row.low, row.high) == pytest.approx((difference - half, difference + half), rel=1e-5)
     assert json.loads(found.to_json())["rows"][0]["verdict"] == row.verdict
 
 
@@ -128,6 +129,32 @@ def test_the_same_scores_everywhere_are_bounded_by_their_number() -> None:
     assert compare(recorded([same, same])).rows[0].outcome is Outcome.UNDECIDED
     (rated,) = compare(recorded([5.0 + 2.0 * same, 5.0 + 2.0 * same])).rows
     assert (rated.low, rated.high) == pytest.approx((-2.0 * half, 2.0 * half))
+
+
+def test_two_items_that_are_both_right_prove_nothing() -> None:
+    (row,) = compare(recorded([[1.0, 1.0], [1.0, 1.0]]), margin=0.001).rows
+    assert row.outcome is Outcome.UNDECIDED
+    assert row.high == pytest.approx(1.0 - math.sqrt(0.05))
+    (rated,) = compare(recorded([[7.0, 7.0], [7.0, 7.0]]), margin=0.001).rows  # nobody knows their range
+    assert math.isnan(rated.low)
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(("n", "margin", "expected"), [(1000, 0.005, 18), (400, 0.01, 8), (200, 0.02, 2)])
+def test_rare_differences_are_not_equivalent_too_often(n: int, margin: float, expected: int) -> None:
+    R = replications(400, 4000)
+    rng = np.random.default_rng(5)
+    failed = 0
+    for _ in range(R):
+        worse = (rng.random(n) >= margin).astype(float)
+        (row,) = compare(recorded([worse, np.ones(n)]), margin=margin).rows
+        failed += row.outcome is Outcome.EQUIVALENT
+    binomial_claim(failed, R, at_most=0.05)
+    pinned(failed, expected)
+
+
+def test_levels_are_said_as_they_are() -> None:
+    assert "99.5% interval" in compare(recorded(pair(0.1)), level=0.995).sentence
 
 
 def test_only_shared_items_count() -> None:

@@ -12,10 +12,14 @@ import pytest
 from click.testing import CliRunner
 
 from evalbudget.backtest import RecordedScores, TaskName
+from evalbudget.cli import guarded
 from evalbudget.cli.main import cli
 from evalbudget.comparisons import (
+    FAILED,
     Baseline,
+    Gate,
     GateConfig,
+    GateEvidence,
     Verdict,
     as_csv,
     as_junit,
@@ -144,8 +148,8 @@ def test_clusters_come_from_the_baseline() -> None:
         ),
         (baseline(ONES[:1]), recorded(ONES), "share 1 items"),
         (Baseline("old", "match", {"x": 1.0, "y": 0.0}), recorded(ONES), "share 0 items"),
-        (baseline(ONES * 3), recorded(ONES), "item 'q0' of old has the score 3, outside of 0 to 1"),
-        (baseline(ONES), recorded(ONES * 3), "item 'q0' of new has the score 3, outside of 0 to 1"),
+        (baseline(ONES * 3), recorded(ONES), "old has the score 3, outside of 0 to 1"),
+        (baseline(ONES), recorded(ONES * 3), "new has the score 3, outside of 0 to 1"),
     ],
 )
 def test_what_cannot_be_gated_is_refused(old: Baseline, new: RecordedScores, told: str) -> None:
@@ -227,6 +231,7 @@ BOTH = ("--baseline", "old.csv", "--candidate", "same.csv", *MARGIN)
         (["--baseline", "old.csv", "--candidate", "same.csv"], "a gate needs --margin"),
         (["--baseline", "old.csv", "--candidate", "same.csv", "--margin", "0"], "--margin 0: give what"),
         ([*BOTH, "--sampler-seed", "5"], "--sampler-seed is for"),
+        ([*BOTH, "--host", "bogus"], "--host evaluates models"),
         (
             [*BOTH, "--budget", "5"],
             "--budget is for",
@@ -275,15 +280,119 @@ def test_these_items_have_no_clusters(logs: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("item,score,task\na,1,x\nb,0,y\n", "more than one task"),
         ("item,score,category\na,1,x\na,0,y\n", "item 'a' is in 'x' and in 'y'"),
     ],
 )
-def test_tables_of_several_tasks_or_categories_are_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_items_of_two_categories_are_refused(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "scores.csv"
     path.write_text(text)
     with pytest.raises(InvalidInputError, match=told):
         plugins().open_scores(path)
+
+
+def test_tables_of_several_tasks_are_of_none(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("item,score,task,version\na,1,x,7\nb,0,y,\n")
+    assert plugins().open_scores(path).task is None
+    path.write_text("item,score,task\na,1,\nb,0,\n")
+    assert plugins().open_scores(path).task is None
+
+
+def test_failures_count_against_the_candidate_and_never_for_it() -> None:
+    new = ONES.copy()
+    new[:90] = np.nan  # as good as the baseline where it answers at all
+    rng = np.random.default_rng(4)
+    cluster = np.arange(300)
+    order = rng.permutation(300)
+    asked: dict[str, Any] = {"margin": 0.1, "alpha": 0.05, "largest": 1, "span": 1.0}
+    found = GateEvidence.of(ONES, new[order], cluster, pool=None, **asked)
+    assert found.verdict is None
+    assert (found.failed, found.items, found.difference) == (90, 210, 0.0)
+    assert found.interval[0] < -0.2
+    assert found.interval[1] < 0.1
+    pool = GateEvidence.of(ONES, new[order], cluster, pool=300, **asked)
+    assert (pool.verdict, pool.interval) == (None, (pytest.approx(-0.3), 0.0))
+    few = GateEvidence.of(ONES, np.where(cluster < 3, np.nan, 1.0), cluster, pool=300, **asked)
+    assert few.verdict is Verdict.NOT_WORSE
+    none = GateEvidence.of(ONES, np.full(300, np.nan), cluster, pool=300, **asked)
+    assert (none.verdict, none.items_needed()) == (None, None)
+
+
+@pytest.mark.parametrize(("n", "drop", "margin"), [(10, 0.1, 0.1), (3, 0.1, 0.1), (30, 0.3, 0.3)])
+def test_exactly_the_margin_is_worse_whatever_rounding_says(n: int, drop: float, margin: float) -> None:
+    old = np.full(n, 0.9)
+    found = gate(baseline(old), recorded(old - drop), margin=margin, these_items=True)
+    assert found.verdict is Verdict.WORSE
+
+
+def test_scores_of_another_kind_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="the scores of new are 'f1', and 'match' is to be compared"):
+        gate(baseline(ONES), recorded(ONES, raters=("f1",)), margin=0.1)
+    with pytest.raises(InvalidInputError, match="'zzz' is to be compared"):
+        gate(baseline(ONES), recorded(ONES), margin=0.1, score="zzz")
+    assert gate(baseline(ONES, raters=("rater",)), recorded(ONES), margin=0.1).exit_code == 0  # unnamed
+
+
+def test_means_of_judges_in_turn_may_leave_the_range() -> None:
+    table = np.full((1, 40, 2, 1), np.nan)
+    table[0, ::2, 0, 0], table[0, 1::2, 1, 0] = 1.0, 0.0
+    found = baseline(table, raters=("ann", "bob"))
+    kept = found.within((0.0, 1.0))
+    assert all(0.0 <= value <= 1.0 for value in kept.scores.values())
+    with pytest.raises(InvalidInputError, match=r"has the score 1, outside of 0 to 0\.5"):
+        found.within((0.0, 0.5))
+
+
+def test_levels_are_said_as_they_are() -> None:
+    assert "97.5% confidence" in gate(baseline(ONES), recorded(ONES), margin=0.1, delta=0.025).sentence
+    with pytest.raises(InvalidInputError, match=r"a coin has 0\.5"):
+        GateConfig.of(baseline=__file__, margin=0.1, level=0.05)
+
+
+def test_the_baseline_is_not_in_the_budget(tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text("item,score\na,1\n")
+    config = GateConfig.of(baseline=str(tmp_path / "old.csv"), margin=0.1)
+    assert config.resolve_budget(120, 2).amount == 120
+    half = GateConfig.of(baseline=str(tmp_path / "old.csv"), margin=0.1, budget="50%")
+    assert half.resolve_budget(120, 2).amount == 60
+
+
+def test_a_saved_baseline_keeps_the_name_of_its_clusters(tmp_path: Path) -> None:
+    labels = tuple(str(i // 3) for i in range(12))
+    kept = baseline(ONES[:12], categories=labels)
+    path = tmp_path / "saved.csv"
+    path.write_text(as_csv(kept, "document"))
+    assert dict(read_baseline(path, cluster="document").clusters) == dict(kept.clusters)
+
+
+def test_one_cluster_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="all items belong to one cluster"):
+        gate(baseline(ONES, categories=("x",) * 300), recorded(ONES), margin=0.1, cluster="document")
+
+
+def test_hints_say_what_would_settle_it() -> None:
+    asked: dict[str, Any] = {"margin": 0.1, "alpha": 0.05, "largest": 1, "span": 1.0, "pool": 40}
+    found = GateEvidence.of(ONES[:10], ONES[:10], np.arange(10), **asked)
+    told = str(Gate("old", "new", "match", 0.1, found, 40, these_items=True))
+    assert "The 30 items that are left settle it: raise --budget." in told
+    failed = GateEvidence.of(ONES[:40], np.where(np.arange(40) < 9, np.nan, 1.0), np.arange(40), **asked)
+    told = str(Gate("old", "new", "match", 0.1, failed, 40, these_items=True))
+    assert "What failed settles it" in told
+    lost = Gate("old", "new", "match", 0.1, found, 40, given_up="it could not be loaded")
+    assert (lost.exit_code, lost.sentence) == (4, "Not evaluated: new was given up (it could not be loaded).")
+
+
+def test_what_fails_in_its_own_way_is_no_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    def breaks() -> int:
+        raise RuntimeError("no such provider")
+
+    def refuses() -> int:
+        raise InvalidInputError("no")
+
+    assert guarded(breaks) == FAILED == 4
+    assert "RuntimeError: no such provider" in capsys.readouterr().err
+    with pytest.raises(InvalidInputError):
+        guarded(refuses)
 
 
 def test_a_format_without_categories_says_so(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_by_the_command_of_a_run_and_of_a_race(tmp_path: Path) -> None:
         assert "until its mean is known to ±0.8" in done.stderr
     known = command("run", *judged, "--until", "item±3", "--budget", "3000", "--limit", "8")
     assert known.returncode == 0, known.stderr
-    assert "Stopped   every item is known to ± 3" in known.stdout
+    assert "Stopped   every item that can be scored is known to ± 3" in known.stdout
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

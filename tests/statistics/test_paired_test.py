@@ -28,7 +28,7 @@ def by_loops(
         null = bound if pool is None else (pool * bound - filled_sum) / (pool - t)
         clipped = min(max(null, -1.0), 1.0)
         value = bound if math.isnan(s) else s
-        typical = (items + k) / (t + 1) / largest
+        typical = (items + 1.0) / (t + 1) / largest
         grows = 1.0 if pool is None else pool / (pool - t)
         gaps = [times * margin * grows for times in (1.0, 2.0, 4.0)]
         gaps.append(max(filled_sum / (items + 10.0) - clipped, 0.0))

@@ -1,3 +1,4 @@
+from ._gate_output import guarded as guarded
 from ._gate_output import show_gate as show_gate
 from ._groups import LazyCommand as LazyCommand
 from ._groups import SuggestingGroup as SuggestingGroup

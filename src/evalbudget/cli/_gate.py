@@ -29,7 +29,7 @@ Examples:
 \b
 A candidate that is a model is evaluated by its host, item by item, until the verdict is proved; flags
 that are not listed go to the host. See evalbudget inspect gate --help, evalbudget lm-eval gate --help.
-Exit codes: 0 not worse, 1 worse, 3 undecided, 2 bad input.
+Exit codes: 0 not worse, 1 worse, 3 undecided, 4 the candidate could not be evaluated, 2 bad input.
 """
 HOSTS = ("inspect", "lm-eval")
 
@@ -81,18 +81,18 @@ def gate(
         _on_host(ctx, candidate, task, host, args, given)
     if args:
         raise InvalidInputError(f"{args[0]} is for the host of a candidate that is a model; drop it")
-    sys.exit(_of_logs(candidate, task, given))
+    sys.exit(_of_logs(candidate, task, host, given))
 
 
 def _save(given: dict[str, Any], task: str | None, path: Path) -> None:
     from evalbudget.comparisons import as_csv, read_baseline
 
     baseline = read_baseline(given["baseline"], score=given["score"], cluster=given["cluster"], task=task)
-    write_text(path, as_csv(baseline), "--save-baseline")
+    write_text(path, as_csv(baseline, given["cluster"]), "--save-baseline")
     click.echo(f"Wrote {path}: {len(baseline.scores):,} items of {baseline.name}.", err=True)
 
 
-def _of_logs(candidate: str, task: str | None, given: dict[str, Any]) -> int:
+def _of_logs(candidate: str, task: str | None, host: str | None, given: dict[str, Any]) -> int:
     """Both are there: nothing is bought."""
     from evalbudget.comparisons import GateConfig
     from evalbudget.comparisons import gate as judged
@@ -103,6 +103,8 @@ def _of_logs(candidate: str, task: str | None, given: dict[str, Any]) -> int:
                 f"{flag.option} is for a candidate that is a model, and {candidate} is a log, which costs "
                 "nothing; drop it"
             )
+    if host is not None:
+        raise InvalidInputError(f"--host evaluates models, and {candidate} is a log; drop it")
     outputs = {name: given.pop(name) for name in ("json_path", "markdown_path", "junit_path")}
     config = GateConfig.of(**{name: value for name, value in given.items() if value is not None})
     found = judged(
@@ -142,7 +144,9 @@ def _on_host(
             "one of them"
         )
     if host is None:
-        host = "inspect" if Path(task.partition("@")[0]).exists() or "/" in task else "lm-eval"
+        file = Path(task.partition("@")[0])
+        of_lm_eval = file.suffix in (".yaml", ".yml") or not (file.exists() or "/" in task)
+        host = "lm-eval" if of_lm_eval else "inspect"
     elif host not in HOSTS:
         raise UnknownNameError("host", host, HOSTS)
     root = ctx.find_root()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import IntArray
+
+UNNAMED = "rater"
+"""The rater of a table that names none."""
+PANEL = "panel"
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,7 @@ class Baseline:
         scores: of each item, the mean of what may count, by item id.
         task: that they are of, where it is known.
         clusters: label of each item, where there are any.
+        read: smallest and largest of the scores behind these means.
     """
 
     name: str
@@ -31,6 +36,7 @@ class Baseline:
     scores: Mapping[str, float]
     task: TaskName | None = None
     clusters: Mapping[str, str] = field(default_factory=dict)
+    read: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def of(
@@ -57,6 +63,13 @@ class Baseline:
                 "one with one: give the log of one, or --model"
             )
         known_as = next((each for each in series if each in recorded.raters), None)
+        wanted = [name for name in (score, *series) if name is not None]
+        if wanted and recorded.raters[0] not in (*wanted, UNNAMED) and len(recorded.raters) == 1:
+            raise InvalidInputError(
+                f"the scores of {name} are {recorded.raters[0]!r}, and {wanted[0]!r} is to be "
+                "compared; give scores "
+                "of one kind"
+            )
         score = known_as or score
         if score is not None and (score in recorded.raters or not recorded.one_measure):
             if score not in recorded.raters:
@@ -78,12 +91,14 @@ class Baseline:
                 f"{name} has no score that may count for a mean; give a log of plain epochs"
             )
         labels = recorded.categories or ()
+        read = recorded.scores[0]
         return cls(
             name,
-            recorded.raters[0] if len(recorded.raters) == 1 else "panel",
+            recorded.raters[0] if len(recorded.raters) == 1 else PANEL,
             known,
             recorded.task,
             dict(zip(recorded.items, labels, strict=False)),
+            (float(np.nanmin(read)), float(np.nanmax(read))),
         )
 
     def shared(self, items: Sequence[str]) -> list[str]:
@@ -115,7 +130,14 @@ class Baseline:
                     "--cluster out, "
                     "or give a baseline that does"
                 )
-        return np.unique([self.clusters[item] for item in items], return_inverse=True)[1].astype(np.int64)
+        codes = np.unique([self.clusters[item] for item in items], return_inverse=True)[1].astype(np.int64)
+        if not codes.any():
+            raise InvalidInputError(
+                f"all items belong to one cluster, {self.clusters[items[0]]!r}, so that nothing was "
+                "sampled twice; "
+                "leave --cluster out, or give a field that tells items apart"
+            )
+        return codes
 
     def check_task(self, task: TaskName | None) -> None:
         """Refuse a candidate of another task, or of another version of it.
@@ -129,16 +151,18 @@ class Baseline:
                 "the same ids; give a baseline of the same task and version"
             )
 
-    def check_range(self, bounds: tuple[float, float]) -> None:
-        """Refuse scores outside of the range.
+    def within(self, bounds: tuple[float, float]) -> Baseline:
+        """The same, with means that lie in the range of the scores; those of judges in turn need not.
 
         Raises:
-            InvalidInputError: there is one.
+            InvalidInputError: a score is outside of the range.
         """
         low, high = bounds
-        for item, value in self.scores.items():
+        for value in self.read:
             if not low - 1e-9 <= value <= high + 1e-9:
                 raise InvalidInputError(
-                    f"item {item!r} of {self.name} has the score {value:g}, outside of {low:g} to {high:g}; "
-                    "declare the smallest and the largest possible score, for example --score-range 1..10"
+                    f"{self.name} has the score {value:g}, outside of {low:g} to {high:g}; declare the "
+                    "smallest and "
+                    "the largest possible score, for example --score-range 1..10"
                 )
+        return replace(self, scores={item: min(max(x, low), high) for item, x in self.scores.items()})

@@ -10,13 +10,18 @@ from evalbudget.comparisons._baseline import Baseline
 _COLUMNS = ("item", "score", "model", "rater", "task", "version", "category")
 
 
-def as_csv(baseline: Baseline) -> str:
-    """One row per item, in the order of their names; ``evalbudget`` reads it as any other table of scores."""
+def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
+    """One row per item, in the order of their names; ``evalbudget`` reads it as any other table of scores.
+
+    Args:
+        baseline: to write.
+        cluster: what its clusters are called, which names their column; None for ``category``.
+    """
     text = StringIO()
     columns = [name for name in _COLUMNS if name != "category" or baseline.clusters]
     columns = [name for name in columns if name not in ("task", "version") or baseline.task is not None]
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(columns)
+    rows.writerow([(cluster or name) if name == "category" else name for name in columns])
     for item in sorted(baseline.scores, key=lambda item: (len(item), item)):
         known = {
             "item": item,

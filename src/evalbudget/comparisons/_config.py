@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from evalbudget.budget import Budget
 from evalbudget.comparisons._baseline import Baseline
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
@@ -15,6 +16,7 @@ from evalbudget.races import RaceConfig
 from evalbudget.statistics._bounds import check_level
 
 SAMPLER = "gate"
+_LEAST_LEVEL = 0.5
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,22 @@ class GateConfig(RaceConfig):
         """A gate goes on until it is decided, within the budget."""
         return True
 
+    def resolve_budget(self, n_items: int, n_models: int) -> Budget:
+        """See RaceConfig; the baseline, one of the models, is not bought."""
+        return super().resolve_budget(n_items, max(n_models - 1, 1))
+
     @classmethod
     def of(cls, **typed: Any) -> Self:
         """See RaceConfig; a level is 1 - delta."""
         level = typed.pop("level", None)
         if level is not None:
-            typed["delta"] = 1.0 - check_level(float(level))
+            if check_level(float(level)) < _LEAST_LEVEL:
+                raise InvalidInputError(
+                    f"--level {float(level):g} is the confidence that a verdict is right, and a coin "
+                    "has 0.5; "
+                    "give for example 0.95"
+                )
+            typed["delta"] = 1.0 - float(level)
         typed["these_items"] = typed.get("these_items") or None
         typed["seed_chosen"] = typed.get("seed") is not None
         return super().of(**typed)

@@ -13,6 +13,9 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.statistics._bounds import FloatArray, IntArray
 from evalbudget.statistics._paired_test import PairedDraws, UnorderedPairs
 
+_FEWEST = 2
+_ROUNDING = 1e-9
+
 
 class Verdict(StrEnum):
     """On a candidate."""
@@ -42,14 +45,19 @@ def check_margin(margin: float, bounds: tuple[float, float]) -> float:
 class GateEvidence:
     """Differences of one candidate from the baseline.
 
+    An item that the candidate failed on proves nothing for it: it counts as the lowest score against "not
+    worse", and is left out against "worse".
+
     Attributes:
-        draws: on the scale on which scores span [0, 1].
+        draws: of items that both have a score on, on the scale on which scores span [0, 1].
+        at_worst: the same with the candidate's failures as lowest scores.
         alpha: probability of each of the two wrong verdicts, and of each wrong end of the interval.
         span: range of the scores.
-        failed: items that one of the two has no score on; they are left out.
+        failed: items that one of the two has no score on.
     """
 
     draws: PairedDraws
+    at_worst: PairedDraws
     alpha: float
     span: float
     failed: int
@@ -57,7 +65,8 @@ class GateEvidence:
     @classmethod
     def of(
         cls,
-        difference: FloatArray,
+        baseline: FloatArray,
+        candidate: FloatArray,
         cluster: IntArray,
         *,
         margin: float,
@@ -67,11 +76,11 @@ class GateEvidence:
         span: float,
         unordered: bool = False,
     ) -> GateEvidence:
-        """From differences in the order drawn.
+        """From scores in the order drawn.
 
         Args:
-            difference: candidate less baseline on each item, scores spanning [0, 1]; nan where one failed,
-                shape (n,).
+            baseline: score of each item, scores spanning [0, 1]; nan where it failed, shape (n,).
+            candidate: likewise.
             cluster: number of each item's cluster, the items of one in a row, shape (n,).
             margin: in the units of the scores.
             alpha: see GateEvidence.
@@ -81,40 +90,39 @@ class GateEvidence:
             unordered: all were there before the first was looked at.
         """
         kind = UnorderedPairs if unordered else PairedDraws
-        known = ~np.isnan(difference)
-        failed = int((~known).sum())
-        if pool is not None:
-            one = np.ones(difference.size, dtype=np.int64)
-            return cls(kind(difference, one, margin / span, pool=pool), alpha, span, failed)
-        change = np.flatnonzero(np.diff(cluster[known], prepend=-1))
-        return cls(
-            kind(
+
+        def draws(of_candidate: FloatArray) -> PairedDraws:
+            difference = of_candidate - baseline
+            if pool is not None:
+                one = np.ones(difference.size, dtype=np.int64)
+                return kind(difference, one, margin / span, pool=pool)
+            known = ~np.isnan(difference)
+            change = np.flatnonzero(np.diff(cluster[known], prepend=-1))
+            return kind(
                 np.add.reduceat(difference[known], change) if change.size else np.zeros(0),
                 np.diff(change, append=int(known.sum())).astype(np.int64),
                 margin / span,
                 largest,
-            ),
-            alpha,
-            span,
-            failed,
-        )
+            )
+
+        left_out = draws(candidate)
+        failed = int(np.isnan(candidate - baseline).sum())
+        at_worst = draws(np.nan_to_num(candidate, nan=0.0)) if np.isnan(candidate).any() else left_out
+        return cls(left_out, at_worst, alpha, span, failed)
 
     @cached_property
     def verdict(self) -> Verdict | None:
-        """What was proved first; None: nothing is yet."""
+        """What is proved; None: nothing is yet."""
         if self.draws.is_exhausted:
-            return Verdict.WORSE if self.draws.mean <= -self.draws.margin else Verdict.NOT_WORSE
+            if self.at_worst.mean > -self.draws.margin + _ROUNDING:
+                return Verdict.NOT_WORSE
+            return Verdict.WORSE if self.draws.mean <= -self.draws.margin + _ROUNDING else None
         aim = math.log(1.0 / self.alpha)
-        not_worse = self._first(self.draws.log_capital(-self.draws.margin), aim)
-        worse = self._first(self.draws.log_capital(0.0, at_least=True), aim)
-        if not_worse == worse == math.inf:
-            return None
-        return Verdict.NOT_WORSE if not_worse <= worse else Verdict.WORSE
-
-    @staticmethod
-    def _first(log: FloatArray, aim: float) -> float:
-        reached = np.flatnonzero(log >= aim)
-        return float(reached[0]) if reached.size else math.inf
+        not_worse = self.at_worst.evidence(-self.draws.margin) >= aim
+        worse = self.draws.evidence(0.0, at_least=True) >= aim
+        if not_worse and worse:  # a drop between nothing and the margin: what it is nearer to
+            not_worse = self.draws.mean > -0.5 * self.draws.margin
+        return Verdict.NOT_WORSE if not_worse else Verdict.WORSE if worse else None
 
     @property
     def is_anytime(self) -> bool:
@@ -129,7 +137,7 @@ class GateEvidence:
     @cached_property
     def interval(self) -> tuple[float, float]:
         """Of the difference, in the units of the scores; either end is ever wrong with alpha at most."""
-        low, high = self.draws.interval(self.alpha)
+        low, high = self.at_worst.interval(self.alpha)[0], self.draws.interval(self.alpha)[1]
         return low * self.span, high * self.span
 
     @property
@@ -145,8 +153,11 @@ class GateEvidence:
     def items_needed(self) -> int | None:
         """About so many items in all would decide it, were the truth no difference; None if it is decided.
 
-        With no difference, capital grows by about m^2 / (2 v) per cluster; v is the variance so far.
+        With a pool, at most all of it. None where more than these were read: chance has been against it.
         """
-        if self.verdict is not None or self.draws.total.size < 2:
+        if self.verdict is not None or self.items < _FEWEST:
             return None
-        return self.draws.needed(self.alpha)
+        needed = self.draws.needed(self.alpha)
+        if needed is not None and self.draws.pool is not None:
+            needed = min(needed, self.draws.pool)
+        return needed if needed is not None and needed > self.items + self.failed else None

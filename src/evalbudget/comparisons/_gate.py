@@ -11,7 +11,7 @@ import numpy as np
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.budget import shown_amount
-from evalbudget.comparisons._baseline import Baseline
+from evalbudget.comparisons._baseline import PANEL, UNNAMED, Baseline
 from evalbudget.comparisons._config import GateConfig
 from evalbudget.comparisons._evidence import GateEvidence, Verdict, check_margin
 from evalbudget.comparisons._gate_sampler import GateSampler
@@ -21,6 +21,8 @@ from evalbudget.run import Bill
 
 EXIT_CODES = {Verdict.NOT_WORSE: 0, Verdict.WORSE: 1, None: 3}
 """Of ``evalbudget gate``, by verdict; bad input is 2."""
+FAILED = 4
+"""The candidate could not be evaluated."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,6 +40,8 @@ class Gate:
         cluster: by what items are clustered; None for items by themselves.
         spent: what the verdict cost, for people; empty where nothing was bought.
         stopped: why nothing more was bought; empty where nothing was.
+        given_up: why the candidate could not be evaluated; empty where it could.
+        missing: items of the baseline that a candidate's log says nothing of.
     """
 
     baseline: str
@@ -50,6 +54,8 @@ class Gate:
     cluster: str | None = None
     spent: str = ""
     stopped: str = ""
+    given_up: str = ""
+    missing: int = 0
 
     @property
     def verdict(self) -> Verdict | None:
@@ -58,8 +64,8 @@ class Gate:
 
     @property
     def exit_code(self) -> int:
-        """0 not worse, 1 worse, 3 undecided."""
-        return EXIT_CODES[self.verdict]
+        """0 not worse, 1 worse, 3 undecided, 4 the candidate could not be evaluated."""
+        return FAILED if self.given_up and self.verdict is None else EXIT_CODES[self.verdict]
 
     @property
     def sentence(self) -> str:
@@ -73,6 +79,8 @@ class Gate:
             )
         if self.verdict is Verdict.WORSE:
             return f"Worse: {self.candidate} is worse than {self.baseline}{where}, {sure}."
+        if self.given_up:
+            return f"Not evaluated: {self.candidate} was given up ({self.given_up})."
         return (
             f"Undecided: whether {self.candidate} is worse than {self.baseline} by {self.margin:g} or "
             f"more{where} is not proved either way."
@@ -80,7 +88,7 @@ class Gate:
 
     @property
     def _confidence(self) -> str:
-        return f"{1.0 - self.evidence.alpha:.10g}".removeprefix("0.").ljust(2, "0") + "%"
+        return f"{100.0 * (1.0 - self.evidence.alpha):.10g}%"
 
     def lines(self) -> tuple[str, ...]:
         """The sentence, the difference with its interval, what it cost, and what would decide it."""
@@ -97,10 +105,19 @@ class Gate:
         told = f"{self.evidence.difference:+.{places}f}"
         if low < high:
             told += f" ({low:+.{places}f} to {high:+.{places}f})"
-        clusters = f" in {self.evidence.clusters:,} clusters ({self.cluster})" if self.cluster else ""
+        several = "s" * (self.evidence.clusters != 1)
+        clusters = f" in {self.evidence.clusters:,} cluster{several} ({self.cluster})" if self.cluster else ""
         of = f" of {self.n_items:,}" if self.evidence.items < self.n_items else ""
-        failed = f"; {self.evidence.failed:,} failed and are left out" if self.evidence.failed else ""
-        return f"Difference {told}, on {self.evidence.items:,}{of} items{clusters}{failed}."
+        told = f"Difference {told}, on {self.evidence.items:,}{of} items{clusters}."
+        if self.evidence.failed:
+            told += (
+                f" {self.evidence.failed:,} more failed: as the lowest score they count against 'not "
+                "worse', and not "
+                "at all for 'worse'."
+            )
+        if self.missing:
+            told += f" {self.missing:,} items of the baseline are not in the candidate's log."
+        return told
 
     @property
     def _claim(self) -> str:
@@ -118,16 +135,18 @@ class Gate:
 
     @property
     def _hint(self) -> str:
-        needed = self.evidence.items_needed()
-        if self.verdict is not None or needed is None:
+        if self.verdict is not None or self.given_up or not self.evidence.items:
             return ""
+        left = self.n_items - self.evidence.items - self.evidence.failed
+        if self.these_items:
+            settled = f"The {left:,} items that are left settle it: raise --budget." if left else ""
+            return settled or "What failed settles it: mend that, or take a larger --margin."
+        needed = self.evidence.items_needed()
+        remedy = "take a larger --margin, or --these-items for a verdict on these items as scored once each."
+        if needed is None:
+            return "" if left else f"All items are read: {remedy}"
         told = f"Were there no difference, about {needed:,} items would prove it not worse"
-        if needed <= self.n_items:
-            return f"{told}."
-        remedy = (
-            "" if self.these_items else ", or --these-items for a verdict on these items as scored once each"
-        )
-        return f"{told}, and there are {self.n_items:,}: take a larger --margin{remedy}."
+        return f"{told}." if needed <= self.n_items else f"{told}, and there are {self.n_items:,}: {remedy}"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values; undefined numbers are None."""
@@ -148,6 +167,7 @@ class Gate:
                 "anytime": self.evidence.is_anytime,
                 "items": self.evidence.items,
                 "failed": self.evidence.failed,
+                "missing": self.missing,
                 "items_available": self.n_items,
                 "these_items": self.these_items,
                 "cluster": self.cluster,
@@ -201,17 +221,21 @@ def gate(
         InvalidInputError: no item in common, several models, a margin or a score out of range, another task.
         UnknownNameError: no such score.
     """
-    other = Baseline.of(candidate, name=candidate.models[0], score=score or baseline.score)
+    wanted = score or (None if baseline.score in (UNNAMED, PANEL) else baseline.score)
+    other = Baseline.of(candidate, name=candidate.models[0], score=wanted)
     baseline.check_task(other.task)
     items = baseline.shared(list(other.scores))
-    baseline.check_range(score_range)
-    other.check_range(score_range)
+    baseline, other = baseline.within(score_range), other.within(score_range)
     low, high = score_range
     code = baseline.codes(items) if cluster is not None and not these_items else np.arange(len(items))
     order = np.argsort(code, kind="stable")
-    difference = np.array([other.scores[item] - baseline.scores[item] for item in items])
+    old, new = (
+        (np.array([each.scores[items[k]] for k in order.tolist()]) - low) / (high - low)
+        for each in (baseline, other)
+    )
     evidence = GateEvidence.of(
-        difference[order] / (high - low),
+        old,
+        new,
         code[order],
         margin=check_margin(margin, score_range),
         alpha=delta,
@@ -224,6 +248,7 @@ def gate(
         *(baseline.name, other.name, baseline.score, margin, evidence, len(items)),
         these_items=these_items,
         cluster=None if these_items else cluster,
+        missing=len(baseline.scores) - len(items),
     )
 
 
@@ -237,7 +262,9 @@ def gate_of(race: RacePurchase, config: GateConfig, score: str, bill: Bill | Non
         bill: that calls are on, where the budget is money or tokens.
     """
     assert isinstance(race.sampler, GateSampler)
-    decided = race.sampler.evidence(1)
+    decided, lane = race.sampler.evidence(1), race.lanes[1]
+    lost = lane.left or ("it kept failing" if 1 in race.sampler.lost else "")
+    errors = ", ".join(sorted(lane.tally.failures, key=lambda kind: -lane.tally.failures[kind])[:2])
     if bill is not None:
         spent = f"{shown_amount(bill.spent, bill.cap.unit)} of {bill.cap} spent"
     else:
@@ -250,4 +277,5 @@ def gate_of(race: RacePurchase, config: GateConfig, score: str, bill: Bill | Non
         cluster=config.cluster,
         spent=f"{spent[0].upper()}{spent[1:]}; the baseline cost nothing.",
         stopped="" if decided.verdict else f"Stopped: {race.stop_reason}.",
+        given_up=f"{lost}: {errors}" if lost and errors and lane.left is None else lost,
     )

@@ -64,8 +64,8 @@ class GateSampler(RacingSampler):
 
     @property
     def minimum_readings(self) -> int:
-        """One item of each model."""
-        return self._n_models
+        """One item of each candidate; the baseline's scores are there."""
+        return max(self._n_models - 1, 1)
 
     def evidence(self, candidate: int) -> GateEvidence:
         """What the items that both have settled say of a candidate, whole clusters only."""
@@ -77,9 +77,9 @@ class GateSampler(RacingSampler):
             while settled and cluster[settled - 1] == cluster[settled]:
                 settled -= 1
         item = order[:settled]
-        difference = self.scores_of(candidate)[item] - self.scores_of(0)[item]
         return GateEvidence.of(
-            difference,
+            self.scores_of(0)[item],
+            self.scores_of(candidate)[item],
             cluster[:settled],
             margin=self.margin,
             alpha=self.delta / max(self._n_models - 1, 1),
@@ -92,7 +92,7 @@ class GateSampler(RacingSampler):
         if 0 in self.lost or not self._in[0]:
             self.stop_reason = "the baseline was given up after repeated failures"
         elif not self._in[1:].any():
-            self.stop_reason = "every candidate is decided" if self._eliminated else "there is no candidate"
+            self.stop_reason = self._why_nobody_is_left()
         elif self._stop_if_over():
             pass
         if self.stop_reason is not None:
@@ -107,6 +107,14 @@ class GateSampler(RacingSampler):
             end += 1
         counts = end - self._drawn[models]
         return self._draw(models[counts > 0], counts[counts > 0])
+
+    def _why_nobody_is_left(self) -> str:
+        candidates = set(range(1, self._n_models))
+        if not candidates:
+            return "there is no candidate"
+        if candidates <= self._lost:
+            return "the candidate was given up after repeated failures"
+        return "every candidate is decided"
 
     def _finished(self, step: Step) -> None:
         for candidate in self._remaining().tolist():

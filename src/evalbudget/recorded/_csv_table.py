@@ -25,7 +25,7 @@ def read_csv(path: Path, *, category: str | None = None) -> RecordedScores:
 
     Other columns are ignored. An empty score or ``nan`` is a reading that failed. Without ``repeat`` the rows
     of a cell are its repeats. The cost is that of the reading, in dollars; empty where it is not known. Where
-    there are columns task and version, they are the same in every row.
+    there are columns task and version that are the same in every row, the scores are of that task.
 
     Args:
         path: of the file.
@@ -54,7 +54,7 @@ def read_csv(path: Path, *, category: str | None = None) -> RecordedScores:
                     )
                 given = {name: row[at].strip() for name, at in columns.items() if name != "width"}
                 for name in given:
-                    if name not in (*_NUMBERS, "version") and not given[name]:
+                    if name not in (*_NUMBERS, "task", "version") and not given[name]:
                         raise InvalidInputError(
                             f"{path}, line {line}: the {name} is empty; give every row one"
                         )
@@ -88,21 +88,17 @@ def read_csv(path: Path, *, category: str | None = None) -> RecordedScores:
             repeats=table["repeat"] or None,
             costs=costs or None,
         )
-        return replace(recorded, task=_task(path, table), categories=_categories(path, table, recorded.items))
+        return replace(recorded, task=_task(table), categories=_categories(path, table, recorded.items))
     except InvalidInputError as ex:
         raise InvalidInputError(f"{path}: {ex}") from None
 
 
-def _task(path: Path, table: dict[str, list[str]]) -> TaskName | None:
-    for name in ("task", "version"):
-        if len(set(table[name])) > 1:
-            raise InvalidInputError(
-                f"{path} has more than one {name} ({', '.join(sorted(set(table[name]))[:3])}); give a "
-                "file each"
-            )
-    if not table["task"]:
+def _task(table: dict[str, list[str]]) -> TaskName | None:
+    """Of the whole table; None where it says nothing of one task."""
+    names, versions = set(table["task"]), set(table["version"] or [""])
+    if len(names) != 1 or len(versions) != 1 or "" in names:
         return None
-    return TaskName(table["task"][0], (table["version"] or [""])[0] or None)
+    return TaskName(names.pop(), versions.pop() or None)
 
 
 def _categories(path: Path, table: dict[str, list[str]], items: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -97,6 +97,14 @@ class RepeatConfig(RunConfig):
                 f"sampler {self.sampler!r} does not know when items are known (it is no RepeatSampler); use "
                 "--sampler auto, or drop --until"
             )
+        if self.allocation is Allocation.FIXED:
+            raise InvalidInputError(
+                f"--until {self.until} ends a run by its scores, and the estimate of sampler "
+                f"{self.sampler!r} is for "
+                "numbers of repeats that do not depend on them; use --sampler auto, whose estimate is "
+                "unbiased "
+                "whenever a run ends"
+            )
 
     def _check_without_budget(self) -> None:
         raise BudgetError(

@@ -139,7 +139,7 @@ class PairedDraws:
         null = np.full(total.size, bound) if self.pool is None else (self.pool * bound - before) / left
         clipped = np.clip(null, -1.0, 1.0)
         z = (total - self.size * clipped) / self.largest
-        typical = np.cumsum(self.size) / (n + 1.0) / self.largest
+        typical = (np.cumsum(self.size) - self.size + 1.0) / (n + 1.0) / self.largest  # before it is read
         grows = 1.0 if self.pool is None else self.pool / left
         items = np.cumsum(self.size) - self.size
         shown = np.maximum(before / (items + _PSEUDO) - clipped, 0.0)
@@ -158,13 +158,15 @@ class PairedDraws:
         """Largest log capital so far; at least 0."""
         return float(self.log_capital(bound, at_least=at_least).max(initial=0.0))
 
-    def needed(self, alpha: float) -> int:
+    def needed(self, alpha: float) -> int | None:
         """Items after which the capital against "D is at most -margin" is most probably 1 / alpha, if D is 0.
 
         A stake lambda on a gap m that is there lets the log of capital grow by about
         lambda m - lambda^2 (v + m^2) / 2 per cluster; it has to reach log(1 / alpha) from the part
-        that is bet on the gaps nearby.
+        that is bet on the gaps nearby. None before anything is read.
         """
+        if not self.items:
+            return None
         spread = float(self._spread[-1]) if self.total.size else _SPREAD
         typical = self.items / max(self.total.size, 1)
         gap = self.margin * typical / self.largest

@@ -15,7 +15,7 @@ from evalbudget.design import Cell, Design, Request
 from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.repeats.samplers._heap import UrgencyHeap
 from evalbudget.repeats.samplers._unbiased_weights import Shares
-from evalbudget.sampler import Eligible, Option, Sampler, SamplerOptions
+from evalbudget.sampler import Allocation, Eligible, Option, Sampler, SamplerOptions
 from evalbudget.statistics._anytime_betting import betting_intervals
 from evalbudget.statistics._bounds import Scale
 from evalbudget.statistics._costs import Costs, MeanCost
@@ -254,8 +254,8 @@ class RepeatSampler(Sampler):
     def _next(self, eligible: Eligible | None) -> Cell | None:
         self._check_raters()
         self._end_warmup()
-        if self._goal is not None and not self._warming and self._goal.is_reached(self._open):
-            self.stop_reason = f"every item is known to ± {self._goal.half_width:g}"
+        if self._goal is not None and not self._warming and self._reached(self._goal):
+            self.stop_reason = f"every item that can be scored is known to ± {self._goal.half_width:g}"
             return None
         item = self._heap.peek(None if eligible is None else lambda item: eligible(self._cell(item)))
         if item is not None:
@@ -263,6 +263,12 @@ class RepeatSampler(Sampler):
         if self._n_open == 0 and not self._pending:
             self.stop_reason = "every item closed after repeated failures"
         return None
+
+    def _reached(self, goal: _Goal) -> bool:
+        """Whether the goal is; what is known is asked no more."""
+        for item in goal.newly_known():
+            self._place(item)
+        return goal.is_reached(self._open)
 
     def _weight(self, cell: Cell) -> float | None:
         if self._shares is None:
@@ -417,7 +423,8 @@ class RepeatSampler(Sampler):
         if self._active[item] < self.warmup:
             # after the warm-up: one of its readings failed, or the item opened again
             return math.inf
-        if self._warming:
+        known = self._goal is not None and self._goal.known[item]
+        if self._warming or (known and self.allocation is not Allocation.FIXED):
             return None
         urgency = self._urgency(item)
         if math.isnan(urgency):
@@ -431,6 +438,9 @@ def _units(value: float) -> int:
     return int(value * _ONE) if abs(value) < _HUGE else int(value) << _SHIFT
 
 
+_SELDOM = 32  # an item is looked at again after one in so many further readings, and at once while it has few
+
+
 class _Goal:
     """Which items are known well enough, whatever the order in which readings come back.
 
@@ -438,19 +448,23 @@ class _Goal:
         half_width: to be reached by each item's interval.
         bounds: smallest and largest possible score.
         n_items: of the benchmark.
+
+    Attributes:
+        known: of each item, whether it is.
     """
 
     def __init__(self, half_width: float, bounds: tuple[float, float], n_items: int) -> None:
         self.half_width = half_width
         self._bounds = Scale(*bounds)
         self._values: list[dict[int, float]] = [{} for _ in range(n_items)]  # by epoch
-        self._known = [False] * n_items
+        self.known = [False] * n_items
+        self._look_at = [0] * n_items  # readings from which on to look again
         self._changed: set[int] = set()
         self._first = 0  # items before it are known, or closed
 
     def learn(self, item: int, epoch: int, value: float) -> None:
         """Take a reading in."""
-        if not self._known[item]:
+        if not self.known[item]:
             self._values[item][epoch] = value
             self._changed.add(item)
 
@@ -458,20 +472,29 @@ class _Goal:
         """An item was closed, or opened again."""
         self._first = 0
 
+    def newly_known(self) -> list[int]:
+        """Items that are known since the last call; they stay so."""
+        due = [item for item in sorted(self._changed) if len(self._values[item]) >= self._look_at[item]]
+        self._changed.difference_update(due)
+        if not due:
+            return []
+        values = [[self._values[i][epoch] for epoch in sorted(self._values[i])] for i in due]
+        found = betting_intervals(
+            np.concatenate(values),
+            [len(each) for each in values],
+            bounds=(self._bounds.low, self._bounds.high),
+        )
+        known = []
+        for item, width in zip(due, found.width.tolist(), strict=True):
+            n = len(self._values[item])
+            self._look_at[item] = n + 1 + n // _SELDOM
+            if width <= 2.0 * self.half_width:
+                self.known[item], self._values[item] = True, {}
+                known.append(item)
+        return known
+
     def is_reached(self, is_open: list[bool]) -> bool:
-        """Whether every open item is known; one that is stays so."""
-        if self._changed:
-            items = sorted(self._changed)
-            values = [[self._values[i][epoch] for epoch in sorted(self._values[i])] for i in items]
-            found = betting_intervals(
-                np.concatenate(values),
-                [len(each) for each in values],
-                bounds=(self._bounds.low, self._bounds.high),
-            )
-            for item, width in zip(items, found.width.tolist(), strict=True):
-                if width <= 2.0 * self.half_width:
-                    self._known[item], self._values[item] = True, {}
-            self._changed.clear()
-        while self._first < len(is_open) and (self._known[self._first] or not is_open[self._first]):
+        """Whether every open item is known."""
+        while self._first < len(is_open) and (self.known[self._first] or not is_open[self._first]):
             self._first += 1
         return self._first == len(is_open)

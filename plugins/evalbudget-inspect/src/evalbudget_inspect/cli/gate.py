@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from evalbudget.cli import check_target
+from evalbudget.cli import check_target, guarded
 from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import FLAGS, OUTPUT
 from evalbudget.flags import DRY_RUN
@@ -23,7 +23,7 @@ Examples:
       --budget '$5' --prices prices.yaml --markdown comment.md
 
 \b
-Exit codes: 0 not worse, 1 worse, 3 undecided, 2 bad input.
+Exit codes: 0 not worse, 1 worse, 3 undecided, 4 the candidate could not be evaluated, 2 bad input.
 Every other flag is inspect's own: see inspect eval --help.
 """
 
@@ -52,4 +52,4 @@ def gate(args: tuple[str, ...], dry_run: bool, **given: Any) -> None:
         (REPEATS, "is for repeats of one model's items, not for gates; drop it"),
     )
     typed = {name: value for name, value in given.items() if value is not None and value is not False}
-    sys.exit(run_gate(args, typed, outputs, dry_run=dry_run))
+    sys.exit(guarded(lambda: run_gate(args, typed, outputs, dry_run=dry_run)))

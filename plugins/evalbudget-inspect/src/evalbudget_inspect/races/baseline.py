@@ -47,7 +47,7 @@ async def read_baseline(config: GateConfig, series: str, spec: EvalSpec, items: 
     """
     found = await anyio.to_thread.run_sync(config.read_baseline, [series])
     found.check_task(task_of(spec))
-    found.check_range(config.bounds)
+    found = found.within(config.bounds)
     shared = found.shared(items)
     known = [KnownCell((item, 1), found.scores[item], attempts=0) for item in shared]
     return BaselineArm((BASELINE, found.name), shared, config.clusters(found, shared), known)

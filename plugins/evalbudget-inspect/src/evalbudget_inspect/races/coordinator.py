@@ -247,7 +247,7 @@ class Coordinator:
         goes_on = bool(absent)
         categories = None
         if isinstance(config, GateConfig):
-            config = config.in_order_of(spec.eval_set_id or spec.run_id)
+            config = config.in_order_of(spec.eval_set_id or spec.task_id)
             baseline = await read_baseline(config, self.group.series, spec, items)
             items, categories = baseline.items, baseline.categories
             absent[baseline.identity] = Finished(baseline.known, Note())
@@ -566,6 +566,14 @@ def standing_of(run: Run) -> Standing | None:
             if arm.run.spec.eval_id == run.spec.eval_id and arm.index >= 0:
                 board = coordinator.board()
                 return None if board is None else board.of(coordinator.names[arm.index])
+    return None
+
+
+def gate_of_run(run: Run) -> Gate | None:
+    """The verdict as it stands, where the run is the candidate of a gate that has begun."""
+    for coordinator in _races.running.values():
+        if any(arm.run.spec.eval_id == run.spec.eval_id for arm in coordinator.arms.values()):
+            return coordinator.gate()
     return None
 
 

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from evalbudget.cli import show_gate
-from evalbudget.comparisons import GateConfig, GateProgress
+from evalbudget.comparisons import FAILED, GateConfig, GateProgress
 from evalbudget.errors import InvalidInputError
 from evalbudget.run import shown
 from evalbudget_inspect.host.private import host_cli as host
@@ -36,7 +36,7 @@ def run_gate(
         dry_run: only say what would be bought.
 
     Returns:
-        0 not worse, 1 worse, 3 undecided; the host's exit code, if it failed.
+        0 not worse, 1 worse, 3 undecided, 4 the host could not evaluate it.
     """
     given = dict(ours)
     config = GateConfig.of(**given)  # refuse bad values before inspect starts
@@ -70,4 +70,6 @@ def run_gate(
         progress.close()
         report_to(None)
     gates = take_gates()
-    return max(code, show_gate(gates[0], **outputs)) if gates else code
+    if not gates:
+        return code if code in (0, 2) and "--help" in args else FAILED
+    return show_gate(gates[0], **outputs)

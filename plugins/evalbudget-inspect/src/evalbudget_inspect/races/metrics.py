@@ -12,8 +12,9 @@ from evalbudget.statistics import known_mean
 from evalbudget_inspect.host.current_run import current_run
 from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import RACE_METRIC
-from evalbudget_inspect.races.coordinator import standing_of
+from evalbudget_inspect.races.coordinator import gate_of_run, standing_of
 
+_OF_ONE = ("estimate", "stderr", "lower", "upper", "readings")
 _ROWS = (
     "estimate",
     "stderr",
@@ -39,6 +40,8 @@ def race_estimates(score: str = "", key: str | None = None) -> Metric:
     and ``rank_worst`` what the latter allow. ``dropped_at`` is the number of evaluations of all models when
     the sampler asked this one nothing more, absent if it did not drop it. ``readings`` counts its scores.
 
+    In a gate there are no ranks: ``difference`` is of the candidate less the baseline, with its interval.
+
     Scored again outside of a race, only the mean of the scores and their number are left.
 
     Args:
@@ -51,6 +54,12 @@ def race_estimates(score: str = "", key: str | None = None) -> Metric:
         standing = None if run is None else standing_of(run)
         if standing is None:
             return dict(_mean(scores, score, key))
+        gate = None if run is None else gate_of_run(run)
+        if gate is not None:
+            low, high = gate.evidence.interval
+            told = {"difference": gate.evidence.difference, "difference_lower": low, "difference_upper": high}
+            known = {name: getattr(standing, name) for name in _OF_ONE}
+            return finite(told | {name: value for name, value in known.items() if value is not None})
         values = {name: getattr(standing, name) for name in _ROWS}
         return {name: float(value) for name, value in values.items() if value is not None}
 

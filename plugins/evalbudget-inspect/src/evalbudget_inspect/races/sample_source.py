@@ -67,9 +67,10 @@ class RaceSource(SampleSource):
         if board is None or coordinator is None or arm is None:
             return {}
         name = coordinator.names[arm.index]
-        told: dict[str, Any] = {"arm": name, "race_id": coordinator.race_id, "race": board.as_json}
         gate = coordinator.gate()
-        told |= {} if gate is None else {"gate": gate.to_dict()}
+        if gate is not None:
+            return {"arm": name, "race_id": coordinator.race_id, "gate": gate.to_dict()}
+        told = {"arm": name, "race_id": coordinator.race_id, "race": board.as_json}
         return told | {"outcome": board.outcome, "dropped_at": board.of(name).dropped_at}
 
     # inspect's SampleSource

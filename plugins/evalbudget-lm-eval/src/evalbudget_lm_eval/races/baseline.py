@@ -40,7 +40,7 @@ def baseline_of(config: GateConfig, compared: Compared, metric: str) -> Baseline
     """
     found = config.read_baseline([metric, metric.partition(",")[0]])
     found.check_task(_task(compared))
-    found.check_range(config.bounds)
+    found = found.within(config.bounds)
     shared = found.shared(list(compared.items))
     known = [KnownCell((item, 1), found.scores[item], attempts=0) for item in shared]
     return BaselineArm(f"baseline {found.name}", shared, config.clusters(found, shared), known)

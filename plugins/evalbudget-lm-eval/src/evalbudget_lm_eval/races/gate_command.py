@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from evalbudget.cli import check_target, show_gate
+from evalbudget.cli import check_target, guarded, show_gate
 from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import FLAGS as OF_GATES
 from evalbudget.comparisons.flags import OUTPUT
@@ -33,7 +33,7 @@ Examples:
 Every other flag is lm-eval's own: see lm-eval run --help. The same command again, with the same
 --output_path or --journal, goes on where it was stopped.
 
-Exit codes: 0 not worse, 1 worse, 3 undecided, 2 bad input.
+Exit codes: 0 not worse, 1 worse, 3 undecided, 4 the candidate could not be evaluated, 2 bad input.
 """
 
 _SCORE = replace(SCORE, help="Score that decides; needed if the task has several.", metavar="METRIC[,FILTER]")
@@ -56,7 +56,7 @@ def gate_command(ctx: click.Context, /, **given: Any) -> None:
     The baseline's scores cost nothing; the candidate is asked its documents in random order. A verdict is
     wrong with a probability of at most 5%, however often you look.
     """
-    ctx.exit(_run(**given))
+    ctx.exit(guarded(lambda: _run(**given)))
 
 
 def _run(*, journal: str | None, args: tuple[str, ...], dry_run: bool = False, **given: Any) -> int:
