@@ -47,7 +47,7 @@ SAMPLER_OPTION = Flag(
 )
 PRICES = Flag(
     "prices",
-    "Price file for a budget in money, YAML: a line for each model, in dollars per million tokens.",
+    "Prices for a budget in money: a file of YAML.",
     "PATH",
 )
 RISK = Flag(

@@ -27,8 +27,7 @@ ESTIMATORS = Flag(
 )
 UNTIL = Flag(
     "until",
-    "End before the budget is used up: item±0.5 once every item is known to within 0.5; ±0.02 once the mean "
-    "is known to within 0.02, on as few items as that takes.",
+    "End once items, or their mean, are known to ±W.",
     "item±W|±W",
 )
 SCORER = Flag(

@@ -57,6 +57,7 @@ def budgeted(
     rotation: str | None = None,
     judge_prices: Prices | None = None,
     judge_role: str | None = None,
+    until: str | None = None,
     **options: Any,
 ) -> Task:
     """The same task under a budget: a sampler decides how often each item is asked.
@@ -90,6 +91,7 @@ def budgeted(
             with ``repeat="judge"``. Balanced within the sample metadata's ``category``, where there is one.
         judge_prices: of one call of each judge, ``"a=1,b=5"``: what ``priced`` goes by, and for the log.
         judge_role: the role the scorers ask for; default ``grader``.
+        until: ``"item±0.5"``, to end before the budget is used up, once every item is known that well.
         options: further arguments of the sampler, for example ``objective="mean"``.
 
     Raises:
@@ -131,6 +133,7 @@ def budgeted(
         rotation=rotation,
         judge_prices=judge_prices,
         judge_role=judge_role,
+        until=until,
         rotating=panels.get(name),
         **options,
     )

@@ -37,6 +37,7 @@ def budgeted(
     judges: str | Sequence[str | Mapping[str, Any]] | None = None,
     rotation: str | None = None,
     judge_prices: str | Mapping[str, float] | None = None,
+    until: str | None = None,
     journal: str | Path | None = None,
     in_flight: int | None = None,
     vary_seed: bool = False,
@@ -65,6 +66,7 @@ def budgeted(
         judges: that take turns, in place of the tasks' own metrics; as in ``CyclicJudgeFilter``.
         rotation: which of them scores what; default ``cyclic``.
         judge_prices: of one call of each judge, for the rotation ``priced``.
+        until: ``"item±0.5"``, to end before the budget is used up, once every document is known that well.
         journal: file that keeps what was paid for; it is continued if it exists. Default: one below
             ``evalbudget-journals``; ``"none"`` for none.
         in_flight: documents given to the host at a time; default 32, or what the model takes at once.
@@ -96,6 +98,7 @@ def budgeted(
         judges=judges,
         rotation=rotation,
         judge_prices=judge_prices,
+        until=until,
         journal=None if journal is None else str(journal),
         in_flight=in_flight,
         vary_seed=vary_seed,
