@@ -102,6 +102,15 @@ def test_failed_samples_are_asked_again_and_cost(old: Path, tmp_path: Path) -> N
     assert found.evidence.items < attempts([log]) <= 60
 
 
+def test_a_candidate_that_always_fails_is_no_verdict(old: Path, tmp_path: Path) -> None:
+    found, log = judged(old, model("new", 0.9, fail=1.0), tmp_path, margin=0.1, these_items=True)
+    assert found.exit_code == 4
+    assert found.sentence.startswith(
+        "Not evaluated: simulated/new was given up (it kept failing: RuntimeError"
+    )
+    assert attempts([log]) <= 24
+
+
 def test_only_items_of_the_baseline_are_asked(old: Path, tmp_path: Path) -> None:
     part = read_baseline(old)
     few = {item: part.scores[item] for item in list(part.scores)[:40]}
@@ -178,6 +187,11 @@ def test_the_command_on_a_plain_log(tmp_path: Path) -> None:
     assert forecast.returncode == 0, forecast.stderr
     assert "No call was made." in forecast.stdout
     assert not (tmp_path / "none").exists()
+    nobody = command(
+        *("inspect", "gate", str(QUIZ), "--baseline", str(baseline), "--margin", "0.05"),
+        *("--model", "nosuch/model", "--log-dir", str(tmp_path / "nobody")),
+    )
+    assert nobody.returncode == 4, nobody.stderr
     two = command(
         *("inspect", "gate", str(QUIZ), "--baseline", str(baseline), "--margin", "0.05"),
         *("--model", "simulated/elm,simulated/fir"),

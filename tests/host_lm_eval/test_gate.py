@@ -154,6 +154,15 @@ def test_a_baseline_that_does_not_fit_is_refused(
     assert not Racer.asked
 
 
+def test_a_candidate_that_cannot_be_loaded_is_no_verdict(old: Path, tmp_path: Path) -> None:
+    found = judged(old, racer(0.9, 3, breaks="load"), tmp_path, margin=0.1).gate
+    assert found is not None
+    assert found.exit_code == 4
+    assert found.sentence == (
+        "Not evaluated: new was given up (it could not be loaded (RuntimeError: no such weights))."
+    )
+
+
 def test_another_version_of_the_task_is_refused(old: Path, tmp_path: Path) -> None:
     part = read_baseline(old)
     assert part.task is not None
