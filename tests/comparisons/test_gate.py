@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -352,7 +353,8 @@ def test_levels_are_said_as_they_are() -> None:
 def test_the_baseline_is_not_in_the_budget(tmp_path: Path) -> None:
     (tmp_path / "old.csv").write_text("item,score\na,1\n")
     config = GateConfig.of(baseline=str(tmp_path / "old.csv"), margin=0.1)
-    assert config.resolve_budget(120, 2).amount == 120
+    assert config.resolve_budget(120, 2).amount == 240  # so that what failed can be asked again
+    assert replace(config, budget="1x").resolve_budget(120, 2).amount == 120
     half = GateConfig.of(baseline=str(tmp_path / "old.csv"), margin=0.1, budget="50%")
     assert half.resolve_budget(120, 2).amount == 60
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
-from tests.host_inspect.race_tasks import attempts, model, quiz, run
+from tests.host_inspect.race_tasks import attempts, model, quiz, run, written
 
 import warm
-from evalbudget.comparisons import Baseline, as_csv, read_baseline
+from evalbudget import Design
+from evalbudget.comparisons import Baseline, GateConfig, GateSampler, as_csv, read_baseline
 from evalbudget.hooks._plugins import plugins
 from evalbudget_inspect import gate
 from evalbudget_inspect.races.coordinator import take_gates
@@ -204,3 +207,44 @@ def test_logs_say_their_task_and_categories(old: Path) -> None:
     recorded = plugins().open_scores(old)
     assert str(recorded.task) == "quiz (version 0)"
     assert recorded.categories is None
+
+
+def test_killed_and_retried_it_goes_on_in_the_same_order(tmp_path: Path) -> None:
+    old_logs, logs = tmp_path / "old", tmp_path / "logs"
+    given = ("-M", "bernoulli=true", "--limit", "90", "--display", "none")
+    base = command(
+        *("inspect", "eval", str(QUIZ), "--model", "simulated/birch", "--budget", "3x"),
+        *("--log-dir", str(old_logs), *given),
+    )
+    assert base.returncode == 0, base.stderr
+    run_it = [
+        *(sys.executable, "-c", EVALBUDGET, "inspect", "gate", str(QUIZ), "--model", "simulated/alder"),
+        *("--baseline", str(old_logs), "--margin", "0.02", "--log-dir", str(logs), "--max-samples", "2"),
+        *("--log-buffer", "1", "-M", "latency=0.1", *given),
+    ]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with warm.Popen(run_it, host="inspect", **quiet) as process:
+        deadline = time.monotonic() + 120
+        while sum(map(written, logs.glob("*.eval"))) < 12 and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+    (info,) = list_eval_logs(str(logs))
+    killed = read_eval_log(info)
+    before = [str(sample.id) for sample in killed.samples or []]
+    assert 12 <= len(before) < 90
+    done = command("inspect", "eval-retry", info.name.removeprefix("file://"), "--log-dir", str(logs))
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "Undecided: whether simulated/alder is worse than baseline simulated/birch" in done.stdout
+    retried = max(list_eval_logs(str(logs)), key=lambda each: each.name)
+    items = [
+        str(each.id) for each in read_eval_log(retried).samples or [] if each.error is None and each.scores
+    ]
+    assert len(items) == len(set(items)) == 90
+    # what had been answered is the beginning of the order that the whole gate has
+    asked = GateConfig.of(baseline=str(old_logs), margin=0.02).in_order_of(killed.eval.task_id)
+    names = tuple(f"question-{i + 1:03d}" for i in range(90))
+    sampler = asked.make_sampler(Design(items=names, models=("baseline", "new")))
+    assert isinstance(sampler, GateSampler)
+    first = {names[i] for i in sampler._order(0)[: len(before) + 16].tolist()}
+    assert set(before) <= first

@@ -75,7 +75,12 @@ class GateConfig(RaceConfig):
         return True
 
     def resolve_budget(self, n_items: int, n_models: int) -> Budget:
-        """See RaceConfig; the baseline, one of the models, is not bought."""
+        """See RaceConfig; the baseline, one of the models, is not bought.
+
+        Without a budget every item may be asked, and what failed or was cut off again.
+        """
+        if self.budget is None:
+            return Budget(2 * n_items * max(n_models - 1, 1))
         return super().resolve_budget(n_items, max(n_models - 1, 1))
 
     @classmethod

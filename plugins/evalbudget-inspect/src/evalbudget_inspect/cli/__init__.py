@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalbudget.cli import SuggestingGroup
+from evalbudget.cli import SuggestingGroup, show_gate
 from evalbudget.flags import DRY_RUN
 from evalbudget_inspect.cli.audit import audit
 from evalbudget_inspect.cli.eval import budgeted_command
@@ -85,6 +85,12 @@ def _pass_through(name: str, command: click.Command) -> click.Command:
             from evalbudget_inspect.host.union_of_logs import join_earlier
 
             join_earlier(command, args)
-        sys.exit(run_host([name, *args]))
+        code = run_host([name, *args])
+        if name == "eval-retry":
+            from evalbudget_inspect.races.coordinator import take_gates
+
+            for found in take_gates():  # of a gate that goes on
+                code = show_gate(found)
+        sys.exit(code)
 
     return run

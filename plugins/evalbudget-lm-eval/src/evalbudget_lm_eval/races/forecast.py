@@ -49,7 +49,7 @@ def foreseen(
         model=", ".join(names),
         sampler=config.sampler,
         items=len(items),
-        budget=budget,
+        budget=None if config.budget is None else budget,
         minimum=minimum,
         most=most,
         risk=config.risk,
