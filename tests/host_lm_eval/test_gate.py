@@ -71,7 +71,7 @@ def judged(
             name="new",
             output_path=folder / "out",
             task_manager=manager(folder / "tasks", n=n),
-            **asked,
+            **{"seed": 0, **asked},
         )
 
 
@@ -188,6 +188,7 @@ def command(server: Server, old: Path, tasks: Path, out: Path, *more: str) -> li
     return [
         *(sys.executable, "-c", EVALBUDGET, "gate", "--baseline", str(old), "--task", "numbers"),
         *("--candidate", f"local-chat-completions:{chat}", "--margin", "0.05", "--include_path", str(tasks)),
+        *("--sampler-seed", "0"),
         *("--apply_chat_template", "--output_path", str(out), "--log_samples", *more),
     ]
 
