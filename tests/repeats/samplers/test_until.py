@@ -117,6 +117,23 @@ def test_what_until_cannot_say(text: str) -> None:
         parse_until(text)
 
 
+def test_what_may_be_left_of_the_budget_is_not_counted_on() -> None:
+    def weights(**asked: str) -> list[float | None]:
+        config = RepeatConfig.of(budget=9000, score_range="0..10", **asked)
+        sampler = config.make_sampler(Design.of_items(SPREAD.size), budget=9000)
+        found = []
+        for _ in range(60):
+            (request,) = sampler.ask(1)
+            found.append(request.weight)
+            sampler.tell([Reading(request, 5.0 + 0.1 * (request.id % 7))])
+        return found
+
+    def most(told: list[float | None]) -> float:
+        return max(weight for weight in told[-20:] if weight is not None)
+
+    assert most(weights(until="item±0.05")) > 5.0 * most(weights())
+
+
 def test_until_of_a_run() -> None:
     config = RepeatConfig.of(budget=100, until="item±0.5", score_range="0..10")
     assert config.make_sampler(Design.of_items(3)).options["until"] == (0.5, 0.0, 10.0)

@@ -152,7 +152,7 @@ class RepeatSampler(Sampler):
         """
         super().weigh_costs(budget)
         self._costs = self._costs or Costs(self.design.n_items)
-        self._money = budget
+        self._money = budget if self._goal is None else None  # of which much may be left
 
     def stop_when_known(self, half_width: float, bounds: tuple[float, float]) -> None:
         """Ask nothing more once every open item's mean is known to within ``half_width``.
