@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,13 @@ def test_killed_and_resumed_it_is_one_bill(monkeypatch: pytest.MonkeyPatch, tmp_
             text=True,
         )
 
-    with PaidServer(latency=0.05) as server:
+    killed = threading.Event()
+
+    def hold(body: dict[str, Any]) -> None:
+        if server.calls() >= 16:
+            killed.wait()
+
+    with PaidServer(latency=0.05, disturb=hold) as server:
         monkeypatch.setenv("HERE_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("HERE_API_KEY", "unused")
         run = start(
@@ -64,10 +71,11 @@ def test_killed_and_resumed_it_is_one_bill(monkeypatch: pytest.MonkeyPatch, tmp_
             *("--max-samples", "4", "--budget", f"${BUDGET}", "--prices", str(prices)),
             *("--sampler", "uniform", "--log-dir", str(logs)),
         )
-        while server.calls() < 20 and run.poll() is None:
+        while (server.calls() < 16 or not server.at_once) and run.poll() is None:
             time.sleep(0.01)
         os.kill(run.pid, signal.SIGKILL)
         run.communicate()
+        killed.set()
         before = server.cost
         assert 0 < before < BUDGET
         server.latency = 0.0
