@@ -131,9 +131,7 @@ class RepeatConfig(RunConfig):
         """
         warmup = None if warmup is None else max(warmup, self.fixed_repeats)
         cls = plugins().sampler(self.sampler)
-        # a run that may end long before its budget is used up must not count on it
-        expected = None if self.until is not None else budget
-        sampler = self._construct(cls, design, {"warmup": warmup, "budget": expected})
+        sampler = self._construct(cls, design, {"warmup": warmup, "budget": budget})
         if self.until is not None and isinstance(sampler, RepeatSampler) and self.score_range is not None:
             sampler.stop_when_known(parse_until(self.until).half_width, self.score_range)
         return sampler

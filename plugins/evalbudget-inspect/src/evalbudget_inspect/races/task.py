@@ -122,8 +122,9 @@ def race(
 def gate(
     task: Factory,
     *,
-    baseline: str | Path,
     margin: float,
+    baseline: str | Path | None = None,
+    baseline_model: str | None = None,
     level: float | None = None,
     these_items: bool = False,
     cluster: str | None = None,
@@ -137,13 +138,14 @@ def gate(
 ) -> Task:
     """The same task as a gate: a model is asked its items until it is decided whether it is worse.
 
-    Give the result to inspect's ``eval`` with one model. The verdict is in the log, as ``gate`` in the
-    metadata that evalbudget adds to the score that decides; :class:`evalbudget.comparisons.Gate` has its
-    fields.
+    Give the result to inspect's ``eval`` with one model, or with two if the baseline is asked. The verdict is
+    in the log, as ``gate`` in the metadata that evalbudget adds to the score that decides;
+    :class:`evalbudget.comparisons.Gate` has its fields.
 
     Args:
         task: an inspect task with a dataset and a scorer, or a function that makes one.
         baseline: a log, or a table of scores, of what the model is compared with.
+        baseline_model: asked on items that the baseline has no score on; give it to ``eval`` as well.
         margin: what the model may be worse by, in the units of the score, above 0.
         level: confidence that a verdict is right; default .95.
         these_items: the verdict is about these items as scored once each.
@@ -164,7 +166,8 @@ def gate(
         (log,) = eval(gate(my_task(), baseline="main.eval", margin=0.02), model="openai/new")
     """
     config = GateConfig.of(
-        baseline=str(Path(baseline).resolve()),
+        baseline="" if baseline is None else str(Path(baseline).resolve()),
+        baseline_model=baseline_model,
         margin=margin,
         level=level,
         these_items=these_items,
