@@ -21,6 +21,7 @@ FACES = (
     "evalbudget.races.estimates",
     "evalbudget.races.prediction",
     "evalbudget.comparisons",
+    "evalbudget.doctor",
     "evalbudget.audits.policies",
     "evalbudget.audits.store",
     "evalbudget.prices",

@@ -10,6 +10,7 @@ from evalbudget.hooks._hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from evalbudget.audits.policies import AuditPolicy
+    from evalbudget.doctor import Check
     from evalbudget.judges.schedules import JudgeSchedule
     from evalbudget.recorded._scores import RecordedScores
     from evalbudget.report._section import Section
@@ -81,6 +82,14 @@ def evalbudget_register_reports() -> Sequence[type[Section]]:
     from evalbudget.report import SECTIONS
 
     return SECTIONS
+
+
+@hookimpl
+def evalbudget_register_checks() -> Sequence[type[Check]]:
+    """The checks of ``evalbudget doctor``."""
+    from evalbudget.doctor import CHECKS
+
+    return CHECKS
 
 
 @hookimpl(trylast=True)

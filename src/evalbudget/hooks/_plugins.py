@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import click
 
     from evalbudget.audits.policies import AuditPolicy
+    from evalbudget.doctor import Check
     from evalbudget.judges.schedules import JudgeSchedule
     from evalbudget.prices import Price
     from evalbudget.recorded._scores import RecordedScores
@@ -140,6 +141,11 @@ class Plugins:
     def reports(self) -> Mapping[str, type[Section]]:
         """Sections of reports, by name."""
         return self._table("report")
+
+    @property
+    def checks(self) -> Mapping[str, type[Check]]:
+        """Checks of scores that are there, by name."""
+        return self._table("check")
 
     def sampler(self, name: str, kind: Kind | None = None) -> type[Sampler]:
         """The sampler class of that name.
@@ -304,6 +310,7 @@ class Plugins:
                     "estimators": self._register(info, plugin, "estimators", "estimator"),
                     "scorers": self._register(info, plugin, "scorers", "scorer"),
                     "reports": self._register(info, plugin, "reports", "report"),
+                    "checks": self._register(info, plugin, "checks", "check"),
                 }
             except PluginError:
                 self._unasked.insert(0, (info, plugin))  # whoever asks again is told again
