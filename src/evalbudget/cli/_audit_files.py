@@ -67,7 +67,7 @@ def export_command(path: Path, kind: str, output: Path, only: str | None, with_j
     with AuditStore.open(path) as store:
         if not to_stdout and output.exists() and output.samefile(path):
             raise InvalidInputError(f"--output {output} is the audit store itself; choose another file")
-        wanted = frozenset(_wanted(store))
+        wanted = frozenset(wanted_of(store))
         which = None if only is None else only == "labelled"
         text = export(store, kind, labelled=which, judge=with_judge, among=wanted)
         labelled = store.progress().labelled
@@ -135,7 +135,7 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
         )
 
 
-def _wanted(store: AuditStore) -> tuple[int, ...]:
+def wanted_of(store: AuditStore) -> tuple[int, ...]:
     """What is to be labelled; the second pass is drawn before."""
     from evalbudget.audits.store._run import go_on
     from evalbudget.audits.store._store_verdict import still_wanted
