@@ -85,7 +85,7 @@ def evalbudget_register_reports() -> Sequence[type[Section]]:
 
 @hookimpl(trylast=True)
 def evalbudget_open_scores(path: Path, category: str | None) -> RecordedScores | None:
-    """The recorded-scores layout as .npz, and long .csv files."""
+    """The recorded-scores layout as .npz, and long tables: .csv, .jsonl and .parquet."""
     from evalbudget.recorded._files import open_scores
 
     return open_scores(path, category)
