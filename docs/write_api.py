@@ -21,6 +21,8 @@ FACES = (
     "evalbudget.races.estimates",
     "evalbudget.races.prediction",
     "evalbudget.comparisons",
+    "evalbudget.plans",
+    "evalbudget.frames",
     "evalbudget.audits.policies",
     "evalbudget.audits.store",
     "evalbudget.prices",

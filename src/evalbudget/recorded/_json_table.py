@@ -10,7 +10,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._long_table import columns_in, long_table
 from evalbudget.recorded._scores import RecordedScores
 
-_LAYOUT = 'lines such as {"item": "q1", "score": 1}, optionally with model, rater, repeat, cost, one a reading'
+_LAYOUT = 'lines such as {"item": "q1", "score": 1}, optionally with model, rater, repeat, cost; one each'
 _REMEDY = "give null if it is missing"
 
 

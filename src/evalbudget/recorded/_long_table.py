@@ -83,7 +83,7 @@ class LongTable:
             categories=self._categories(places, texts),
             purchases=purchases,
             epochs=self._epochs(places) if told else None,
-            weights=places.array(self._needed("weight")) if weighted else None,
+            weights=self._weights(places) if weighted else None,
             costs=places.array(costs) if np.isfinite(costs).any() else None,
             one_generation=self._flag("one_generation", otherwise=False),
             one_measure=self._flag("one_measure", otherwise=True),
@@ -151,6 +151,17 @@ class LongTable:
         epochs: NDArray[np.int64] = np.zeros(places.shape, dtype=np.int64)
         epochs[places.index] = values.astype(np.int64)
         return epochs
+
+    def _weights(self, places: Places) -> FloatArray | None:
+        values = self._needed("weight")
+        outside = (values < 0.0) | (values > 1.0)
+        if outside.any():
+            row = int(np.flatnonzero(outside)[0])
+            raise InvalidInputError(
+                f"{self.where(row)}: weight {_shown(values[row])!r} is not between 0 and 1, the share of a "
+                "reading in its item's mean"
+            )
+        return places.array(values) if np.isfinite(values).any() else None
 
     def _needed(self, name: str) -> FloatArray:
         if name not in self.numbers:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -77,20 +79,58 @@ def draw(report: Report, image: str = "png") -> bytes:
     return out.getvalue()
 
 
+MOST = 60
+"""Bars that one picture on somebody's axes has."""
+
+
+def plot(charts: Sequence[Chart | Histogram], ax: Any, *, level: float) -> Any:
+    """The first chart on axes; of more than 60 bars the first ones.
+
+    Args:
+        charts: that there are.
+        ax: axes of matplotlib; None for new ones.
+        level: of the intervals.
+
+    Raises:
+        InvalidInputError: there is none, or matplotlib is not installed.
+    """
+    if not charts:
+        raise InvalidInputError("there is nothing to draw here; see .table()")
+    require_matplotlib()
+    chart = charts[0]
+    if ax is None:
+        from matplotlib import pyplot
+
+        rows = len(chart.bars[:MOST]) if isinstance(chart, Chart) else 0
+        height = 1.0 + _ROW * rows if rows else 2 * _HISTOGRAM
+        ax = pyplot.subplots(figsize=(_WIDTH, height), layout="constrained")[1]
+    if isinstance(chart, Histogram):
+        _draw_histogram(ax, chart)
+        return ax
+    if len(chart.bars) > MOST:
+        title = f"{chart.title} (the first {MOST} of {len(chart.bars):,})"
+        chart = replace(chart, title=title, bars=chart.bars[:MOST])
+    _draw(ax, chart, level)
+    return ax
+
+
 def _draw(axis: Any, chart: Chart, level: float) -> None:
     bars = chart.bars
     rows = range(len(bars))
     if chart.zero:
         axis.axvline(0.0, color=_GREY, linewidth=0.8, zorder=0)
     several = len(bars) > 1
+    alone, all_of_them = f"{level:.0%} interval", f"{level:.0%}, all {len(bars)} at once"
     if several:
+        alone = all_of_them if chart.together else f"{level:.0%}, each by itself"
+    if several and not chart.together:
         axis.hlines(
             rows,
             [bar.all_low for bar in bars],
             [bar.all_high for bar in bars],
             color=_THIN,
             linewidth=1.6,
-            label=f"{level:.0%}, all {len(bars)} at once",
+            label=all_of_them,
         )
     axis.hlines(
         rows,
@@ -98,7 +138,7 @@ def _draw(axis: Any, chart: Chart, level: float) -> None:
         [bar.high for bar in bars],
         color=_INK,
         linewidth=3.2,
-        label=f"{level:.0%}, each by itself" if several else f"{level:.0%} interval",
+        label=alone,
     )
     axis.plot([bar.value for bar in bars], rows, "o", color="white", mec=_INK, ms=4.5, zorder=3)
     axis.set_yticks(list(rows), [_text(bar.name) for bar in bars])

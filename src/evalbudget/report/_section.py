@@ -40,12 +40,14 @@ class Chart:
         label: of the axis.
         bars: the rows.
         zero: whether to mark zero.
+        together: whether the thick bars, too, hold for all rows at once.
     """
 
     title: str
     label: str
     bars: tuple[Bar, ...]
     zero: bool = False
+    together: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +100,23 @@ class Section(ABC):
     def table(self) -> Tables:
         """The tables, one below the other; it also prints itself as text."""
         return Tables(self.tables())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Its first picture on axes of matplotlib.
+
+        Args:
+            ax: where to draw; None for axes of their own.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InvalidInputError: it has no picture, or matplotlib is not installed.
+        """
+        from evalbudget.report._picture import plot
+
+        return plot(self.charts(), ax, level=getattr(self, "level", 0.95))
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return self.table()._repr_html_()
