@@ -25,9 +25,9 @@ from evalbudget.backtest import RecordedScores
 from evalbudget.comparisons._side_by_side import side_by_side
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.replay._rows import defined
+from evalbudget.report._axes import plot
+from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._numbers import NOTHING, decimals, name_cell, new_table, number, span
-from evalbudget.report._picture import plot
-from evalbudget.report._section import Bar, Chart
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
 from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean

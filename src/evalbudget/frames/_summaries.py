@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.frames._columns import COLUMNS
+from evalbudget.frames._columns import COLUMNS, Kind
 from evalbudget.frames._write import Values
 from evalbudget.judges.estimates import judge_corrected_generations
 from evalbudget.recorded._scores import RecordedScores
@@ -23,6 +23,7 @@ from evalbudget.statistics._means import mean_of_known
 FloatArray = NDArray[np.float64]
 
 PANEL = "panel"
+_NUMBERS = tuple(column.name for column in COLUMNS["models"] if column.kind is Kind.NUMBER)
 _BIAS = ("bias", "stderr", "lower", "upper", "all_lower", "all_upper")
 
 
@@ -67,11 +68,12 @@ def judges(recorded: RecordedScores, level: float) -> dict[str, Values]:
 
 
 def measures(recorded: RecordedScores) -> Iterator[tuple[str, RecordedScores]]:
-    """What has a mean: each metric by itself, or all judges together."""
+    """What has a mean: each metric that scored anything by itself, or all judges together."""
     if recorded.one_measure or len(recorded.raters) == 1:
         yield (recorded.raters[0] if len(recorded.raters) == 1 else PANEL), recorded
         return
-    for number, name in enumerate(recorded.raters):
+    for number in np.flatnonzero(recorded.counts.any(axis=(0, 1))).tolist():
+        name = recorded.raters[number]
         yield name, recorded.part(raters=np.array([number]))
 
 
@@ -113,9 +115,13 @@ def _spread(scores: FloatArray) -> FloatArray:
 
 
 def _model(study: Study, m: int, rater: str) -> dict[str, object]:
+    scores, purchase = study.scores(m), study.purchase(m)
+    if not scores.value.size:
+        cost = math.nan if purchase.cost is None else purchase.cost
+        told = {"model": study.models[m], "rater": rater, "items": 0, "readings": 0, "cost": cost}
+        return dict.fromkeys(_NUMBERS, math.nan) | told | {"allocation": purchase.allocation.value}
     total = study.mean(m)
     row = standing(study, m, total, 1, (1, len(study.models)))
-    scores, purchase = study.scores(m), study.purchase(m)
     again = mean_over_fixed_items(
         judge_corrected_generations(scores) if study.is_panel else readings_of(scores),
         allocation=purchase.allocation,
@@ -125,8 +131,10 @@ def _model(study: Study, m: int, rater: str) -> dict[str, object]:
     rows = mean_rows(
         total, again, items=row.items, readings=row.readings, bounds=study.bounds, level=study.level
     ).rows
-    told = {name: rows.get(name, math.nan) for name in ("repeats_stderr", "repeats_lower", "repeats_upper")}
-    return told | {
+    again_told = {
+        name: rows.get(name, math.nan) for name in ("repeats_stderr", "repeats_lower", "repeats_upper")
+    }
+    return again_told | {
         "model": row.model,
         "rater": rater,
         "estimate": row.estimate,

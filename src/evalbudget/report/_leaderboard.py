@@ -9,6 +9,7 @@ import numpy as np
 
 from evalbudget.budget import Unit, shown_amount
 from evalbudget.estimate import Estimate
+from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._numbers import (
     CLAIM,
     MISSING,
@@ -20,7 +21,7 @@ from evalbudget.report._numbers import (
     number,
     span,
 )
-from evalbudget.report._section import Bar, Chart, Section
+from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
 from evalbudget.tables import NotedTable

@@ -14,6 +14,7 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameErr
 from evalbudget.estimate import check_level
 from evalbudget.replay._rows import defined
 from evalbudget.report._categories import Categories
+from evalbudget.report._charts import Chart, Histogram
 from evalbudget.report._components import Components
 from evalbudget.report._differences import Differences
 from evalbudget.report._items import Items
@@ -21,7 +22,7 @@ from evalbudget.report._judges import Judges
 from evalbudget.report._leaderboard import Leaderboard
 from evalbudget.report._merge import merge
 from evalbudget.report._reference import AgainstReference
-from evalbudget.report._section import Chart, Histogram, Section
+from evalbudget.report._section import Section
 from evalbudget.report._self_preference import SelfPreferences
 from evalbudget.report._study import Study, known_range
 from evalbudget.tables import Tables
