@@ -122,19 +122,17 @@ def _model(study: Study, m: int, rater: str) -> dict[str, object]:
         return dict.fromkeys(_NUMBERS, math.nan) | told | {"allocation": purchase.allocation.value}
     total = study.mean(m)
     row = standing(study, m, total, 1, (1, len(study.models)))
-    again = mean_over_fixed_items(
+    given = mean_over_fixed_items(
         judge_corrected_generations(scores) if study.is_panel else readings_of(scores),
         allocation=purchase.allocation,
         fixed_repeats=max(purchase.fixed_repeats, 1),
         bounds=None if study.is_panel else study.bounds,
     )
     rows = mean_rows(
-        total, again, items=row.items, readings=row.readings, bounds=study.bounds, level=study.level
+        total, given, items=row.items, readings=row.readings, bounds=study.bounds, level=study.level
     ).rows
-    again_told = {
-        name: rows.get(name, math.nan) for name in ("repeats_stderr", "repeats_lower", "repeats_upper")
-    }
-    return again_told | {
+    again = {name: rows.get(name, math.nan) for name in ("repeats_stderr", "repeats_lower", "repeats_upper")}
+    return again | {
         "model": row.model,
         "rater": rater,
         "estimate": row.estimate,

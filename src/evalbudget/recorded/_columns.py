@@ -45,7 +45,11 @@ READINGS: tuple[Column, ...] = (
     Column("task", Kind.TEXT, "that the scores are of"),
     Column("version", Kind.TEXT, "of the task"),
     Column("epoch", Kind.WHOLE, "place of the reading among its item's, from 0"),
-    Column("weight", Kind.NUMBER, "share of the reading in its item's mean, where weights were fixed"),
+    Column(
+        "weight",
+        Kind.NUMBER,
+        "of the reading in its item's mean, if weights were fixed; missing if held out",
+    ),
     Column(
         "allocation", Kind.TEXT, "how a model's repeats depended on its scores: fixed, weighted, adaptive"
     ),

@@ -154,12 +154,11 @@ class LongTable:
 
     def _weights(self, places: Places) -> FloatArray | None:
         values = self._needed("weight")
-        outside = (values < 0.0) | (values > 1.0)
-        if outside.any():
-            row = int(np.flatnonzero(outside)[0])
+        if (values < 0.0).any():
+            row = int(np.flatnonzero(values < 0.0)[0])
             raise InvalidInputError(
-                f"{self.where(row)}: weight {_shown(values[row])!r} is not between 0 and 1, the share of a "
-                "reading in its item's mean"
+                f"{self.where(row)}: weight {_shown(values[row])!r} is below 0; give 0 or more, and leave it "
+                "missing where the reading was held out"
             )
         return places.array(values) if np.isfinite(values).any() else None
 
