@@ -17,7 +17,7 @@ from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.frames import COLUMNS, Scores
 
-TYPES = {"text": nw.String, "number": nw.Float64, "whole number": nw.Int64, "true or false": nw.Boolean}
+TYPES = {"text": nw.String, "number": nw.Float64, "whole": nw.Int64, "flag": nw.Boolean}
 FORMATS = ["csv", "jsonl", "parquet"]
 
 

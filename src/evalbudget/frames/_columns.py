@@ -9,23 +9,23 @@ from evalbudget.recorded._columns import READINGS, Column, Kind
 __all__ = ["COLUMNS", "Column", "Kind"]
 
 _MODEL = Column("model", Kind.TEXT, "that answered")
-_WHO = Column("rater", Kind.TEXT, "the judge or metric; `panel` for the mean of several judges")
-_ALLOCATION = Column("allocation", Kind.TEXT, "how repeats depended on scores: fixed, weighted, adaptive")
-_SCORES = Column("readings", Kind.WHOLE, "scores recorded; those that failed are not counted")
+_WHO = Column("rater", Kind.TEXT, "judge or metric; `panel`: several judges")
+_ALLOCATION = Column("allocation", Kind.TEXT, "fixed, weighted or adaptive repeats")
+_SCORES = Column("readings", Kind.WHOLE, "scores recorded")
 
 _ITEMS = (
     Column("item", Kind.TEXT, "that was asked"),
     _MODEL,
     _WHO,
-    Column("category", Kind.TEXT, "of the item; missing where there is none"),
+    Column("category", Kind.TEXT, "of the item"),
     _SCORES,
-    Column("mean", Kind.NUMBER, "of what may count; of judges, each less its leniency"),
-    Column("sd", Kind.NUMBER, "spread (n - 1) of the item's scores; missing below two of one judge"),
-    Column("lower", Kind.NUMBER, "holds the item's true score; 95% of items on average; missing for panels"),
-    Column("upper", Kind.NUMBER, "of the same interval"),
-    Column("cost", Kind.NUMBER, "dollars of the readings with a known cost; missing where none is"),
+    Column("mean", Kind.NUMBER, "of what may count, judges' leniency taken out"),
+    Column("sd", Kind.NUMBER, "spread of one judge's scores"),
+    Column("lower", Kind.NUMBER, "interval that holds for 95% of items; not of panels"),
+    Column("upper", Kind.NUMBER, "of the same"),
+    Column("cost", Kind.NUMBER, "dollars, where known"),
     _ALLOCATION,
-    Column("fixed_repeats", Kind.WHOLE, "first readings that were bought whatever the scores"),
+    Column("fixed_repeats", Kind.WHOLE, "first readings bought whatever the scores"),
 )
 
 _MODELS = (
@@ -33,29 +33,29 @@ _MODELS = (
     _WHO,
     Column("estimate", Kind.NUMBER, "mean score, items and repeats random"),
     Column("stderr", Kind.NUMBER, "its standard error"),
-    Column("lower", Kind.NUMBER, "of this model's own interval"),
+    Column("lower", Kind.NUMBER, "interval of this model alone"),
     Column("upper", Kind.NUMBER, "of the same"),
-    Column("all_lower", Kind.NUMBER, "of the interval that holds for all models at once"),
+    Column("all_lower", Kind.NUMBER, "interval for all models at once"),
     Column("all_upper", Kind.NUMBER, "of the same"),
-    Column("repeats_stderr", Kind.NUMBER, "standard error with these items given"),
-    Column("repeats_lower", Kind.NUMBER, "of the interval for these items asked again"),
+    Column("repeats_stderr", Kind.NUMBER, "standard error, these items given"),
+    Column("repeats_lower", Kind.NUMBER, "interval for these items asked again"),
     Column("repeats_upper", Kind.NUMBER, "of the same"),
     Column("items", Kind.WHOLE, "with a score"),
     Column("readings", Kind.WHOLE, "scores behind the estimate"),
-    Column("cost", Kind.NUMBER, "readings paid for, failed ones included"),
-    Column("usd", Kind.NUMBER, "dollars paid; missing where not known"),
+    Column("cost", Kind.NUMBER, "readings paid for"),
+    Column("usd", Kind.NUMBER, "dollars paid, where known"),
     _ALLOCATION,
 )
 
 _JUDGES = (
-    Column("rater", Kind.TEXT, "the judge or metric"),
-    Column("mean", Kind.NUMBER, "of its scores, as far as they were bought whatever they were"),
+    Column("rater", Kind.TEXT, "judge or metric"),
+    Column("mean", Kind.NUMBER, "of scores bought whatever they were"),
     Column("readings", Kind.WHOLE, "behind the mean"),
-    Column("bias", Kind.NUMBER, "its deviation from the mean of the panel; missing without one"),
+    Column("bias", Kind.NUMBER, "deviation from the panel's mean"),
     Column("stderr", Kind.NUMBER, "of the bias"),
-    Column("lower", Kind.NUMBER, "of this judge's own interval"),
+    Column("lower", Kind.NUMBER, "interval of this judge alone"),
     Column("upper", Kind.NUMBER, "of the same"),
-    Column("all_lower", Kind.NUMBER, "of the interval that holds for all judges at once"),
+    Column("all_lower", Kind.NUMBER, "interval for all judges at once"),
     Column("all_upper", Kind.NUMBER, "of the same"),
 )
 

@@ -11,8 +11,8 @@ class Kind(StrEnum):
 
     TEXT = "text"
     NUMBER = "number"
-    WHOLE = "whole number"
-    FLAG = "true or false"
+    WHOLE = "whole"
+    FLAG = "flag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +35,25 @@ NEEDED = ("item", "score")
 READINGS: tuple[Column, ...] = (
     Column("item", Kind.TEXT, "that was asked; needed"),
     Column("model", Kind.TEXT, "that answered"),
-    Column("rater", Kind.TEXT, "who scored: a judge, or a metric"),
-    Column(
-        "repeat", Kind.WHOLE, "tells the readings of a cell apart; raters of one answer have the same number"
-    ),
-    Column("score", Kind.NUMBER, "missing where the reading failed; needed"),
-    Column("cost", Kind.NUMBER, "of the reading in dollars; missing where it is not known"),
-    Column("category", Kind.TEXT, "of the item; in every row or in none"),
-    Column("task", Kind.TEXT, "that the scores are of"),
+    Column("rater", Kind.TEXT, "judge or metric"),
+    Column("repeat", Kind.WHOLE, "number of the answer: one for all its raters"),
+    Column("score", Kind.NUMBER, "missing if the reading failed; needed"),
+    Column("cost", Kind.NUMBER, "of the reading, in dollars"),
+    Column("category", Kind.TEXT, "of the item"),
+    Column("task", Kind.TEXT, "what was asked of models"),
     Column("version", Kind.TEXT, "of the task"),
-    Column("epoch", Kind.WHOLE, "place of the reading among its item's, from 0"),
+    Column("epoch", Kind.WHOLE, "place among the item's readings, from 0"),
     Column(
         "weight",
         Kind.NUMBER,
-        "of the reading in its item's mean, if weights were fixed; missing if held out",
+        "in the item's mean, if fixed beforehand",
     ),
-    Column(
-        "allocation", Kind.TEXT, "how a model's repeats depended on its scores: fixed, weighted, adaptive"
-    ),
-    Column("fixed_repeats", Kind.WHOLE, "first readings of an item that were bought whatever the scores"),
-    Column("model_cost", Kind.NUMBER, "readings of the model that were paid for, failed ones included"),
-    Column("model_usd", Kind.NUMBER, "dollars paid for the model in all"),
-    Column("one_generation", Kind.FLAG, "repeats are scores of one answer again"),
-    Column("one_measure", Kind.FLAG, "raters are judges of the same thing, not metrics"),
+    Column("allocation", Kind.TEXT, "fixed, weighted or adaptive repeats"),
+    Column("fixed_repeats", Kind.WHOLE, "first readings bought whatever the scores"),
+    Column("model_cost", Kind.NUMBER, "readings of the model paid for"),
+    Column("model_usd", Kind.NUMBER, "dollars paid for the model"),
+    Column("one_generation", Kind.FLAG, "repeats score one answer again"),
+    Column("one_measure", Kind.FLAG, "raters are judges, not metrics"),
 )
 """Of a table of readings. All but ``item`` and ``score`` may be left out."""
 
