@@ -54,6 +54,8 @@ def read_jsonl(path: Path, *, category: str | None = None) -> RecordedScores:
 def _object(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
+        if "\\ud" in text.lower():  # half a character, which no file or frame can hold
+            json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as ex:
         raise InvalidInputError(
             f"{path}, line {line}: not JSON ({ex}); a table of scores is {_LAYOUT}"

@@ -21,6 +21,7 @@ from evalbudget.sampler import Allocation
 FloatArray = NDArray[np.float64]
 
 _FLAGS = {"true": 1.0, "false": 0.0}
+_MOST_EPOCHS = 1e6
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class LongTable:
 
     def _epochs(self, places: Places) -> NDArray[np.int64]:
         values = self._needed("epoch")
-        wrong = ~(values >= 0.0) | (values != np.floor(values))
+        wrong = ~((values >= 0.0) & (values < _MOST_EPOCHS)) | (values != np.floor(values))
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             raise InvalidInputError(

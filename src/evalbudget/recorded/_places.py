@@ -15,6 +15,7 @@ from evalbudget.recorded import _npz
 
 IntArray = NDArray[np.int64]
 _SPARSE = 4
+_DIGITS = 18  # of what fits 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +119,9 @@ def _labels(repeats: Sequence[object]) -> tuple[IntArray, list[object]]:
 
 
 def _whole(label: object) -> int | None:
-    if isinstance(label, int):
-        number = label
-    elif isinstance(label, str) and label.isdecimal() and label.isascii():
-        number = int(label)
-    else:
-        return None
-    return number if abs(number) < 2**62 else None
+    if isinstance(label, str) and len(label) <= _DIGITS and label.isascii() and label.isdecimal():
+        return int(label)
+    return label if isinstance(label, int) and abs(label) < 10**_DIGITS else None
 
 
 def _second(keys: IntArray) -> tuple[int, int] | None:
