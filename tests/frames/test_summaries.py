@@ -18,7 +18,8 @@ from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.frames import Scores
 from evalbudget.repeats.estimates import ItemReadings, eb_wilson, mean_over_fixed_items
 
-pytest.importorskip("narwhals", reason="narwhals is not installed")
+for library in ("narwhals", "pandas"):
+    pytest.importorskip(library, reason=f"{library} is not installed")
 
 
 def told(*arguments: object) -> dict[str, Any]:
@@ -154,8 +155,18 @@ def test_comparisons_are_those_of_the_command(tmp_path: Path) -> None:
     command = told("compare", path, "--against", "model 1", "--margin", 0.1)
     frame = Scores(recorded).readings()
     assert evalbudget.from_frame(frame).compare(against="model 1", margin=0.1).to_dict() == command
-    clustered = evalbudget.from_frame(Scores(ragged()).readings()).compare(scores=["rater 0"], cluster=True)
-    assert {row.clusters for row in clustered.rows} <= {2, 3}
+
+
+def test_clusters_are_those_of_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    table = Scores(ragged()).readings(frame="pandas").rename(columns={"category": "document"})
+    table.to_csv(path, index=False)
+    command = told("compare", path, "--cluster", "document", "--score", "rater 0")
+    scores = evalbudget.from_frame(table, category="document")
+    assert scores.compare(cluster="document", scores=["rater 0"]).to_dict() == command
+    assert evalbudget.read(path, category="document").compare(cluster="document", scores=["rater 0"]).rows
+    with pytest.raises(InvalidInputError, match=r"cluster 'topic': .*again with category='topic'"):
+        scores.compare(cluster="topic")
 
 
 def test_files_side_by_side_are_compared_as_by_the_command(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ import evalbudget
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect import budgeted
 
-pytest.importorskip("narwhals", reason="narwhals is not installed")
+for library in ("narwhals", "pandas"):
+    pytest.importorskip(library, reason=f"{library} is not installed")
 
 
 @pytest.mark.parametrize("options", [{}, {"sampler": "uniform"}, {"hold_out": False}])

@@ -15,7 +15,8 @@ import evalbudget
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval import budgeted
 
-pytest.importorskip("narwhals", reason="narwhals is not installed")
+for library in ("narwhals", "pandas"):
+    pytest.importorskip(library, reason=f"{library} is not installed")
 
 
 @pytest.fixture(scope="module")

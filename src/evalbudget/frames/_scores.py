@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from evalbudget.report._report import report
 from evalbudget.tables import obeying_nothing
 
 _NAMED = 8
+_CATEGORY = "category"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,9 +41,11 @@ class Scores:
 
     Attributes:
         recorded: the scores as arrays.
+        category: field or column that says what category an item belongs to.
     """
 
     recorded: RecordedScores
+    category: str = _CATEGORY
 
     def readings(self, *, frame: str | None = None) -> Any:
         """One row per reading; :func:`from_frame` makes the same scores of it again.
@@ -113,7 +116,7 @@ class Scores:
         Raises:
             UnknownNameError: no such model or rater; suggests the nearest.
         """
-        return Scores(self.recorded.select(model, rater))
+        return replace(self, recorded=self.recorded.select(model, rater))
 
     def estimate(
         self,
@@ -151,7 +154,7 @@ class Scores:
         models: Sequence[str] = (),
         scores: Sequence[str] = (),
         level: float = 0.95,
-        cluster: bool = False,
+        cluster: str | None = None,
     ) -> Comparisons:
         """Which differences between models are real? See :func:`evalbudget.comparisons.compare`.
 
@@ -161,13 +164,19 @@ class Scores:
             models: only these; empty for all.
             scores: only these metrics, or judges; empty for all.
             level: of all intervals together.
-            cluster: items of one category belong together, and were sampled together.
+            cluster: name of the category that items were sampled in together, as the scores were read with
+                (``read(..., category="document")``); None if items are sampled one by one.
 
         Raises:
-            InvalidInputError: as that does.
+            InvalidInputError: as that does, or another category than was read.
             UnknownNameError: no such model or score.
             InvalidInferenceError: a model without a score that may count.
         """
+        if cluster not in (None, self.category):
+            raise InvalidInputError(
+                f"cluster {cluster!r}: the scores were read with the category {self.category!r}; read them "
+                f"again with category={cluster!r}"
+            )
         return compared(
             self.recorded,
             margin=margin,
@@ -175,7 +184,7 @@ class Scores:
             models=models,
             scores=scores,
             level=level,
-            cluster="category" if cluster else None,
+            cluster=cluster,
         )
 
     def plan(self, **options: Any) -> Plans:
@@ -256,9 +265,8 @@ def read(
     """
     paths = [Path(one) for one in dict.fromkeys((path, *more))]
     opened = {str(one): plugins().open_scores(one, task, category=category) for one in paths}
-    if len(opened) == 1:
-        return Scores(next(iter(opened.values())))
-    return Scores(side_by_side(opened, across_tasks=across_tasks))
+    one = next(iter(opened.values())) if len(opened) == 1 else side_by_side(opened, across_tasks=across_tasks)
+    return Scores(one, category or _CATEGORY)
 
 
 def from_frame(frame: object, *, category: str | None = None) -> Scores:
@@ -276,7 +284,7 @@ def from_frame(frame: object, *, category: str | None = None) -> Scores:
     """
     if isinstance(frame, Scores | RecordedScores):
         raise InvalidInputError("these are scores already, and no frame; use them as they are")
-    return Scores(read_frame(frame, category=category))
+    return Scores(read_frame(frame, category=category), category or _CATEGORY)
 
 
 def _listed(names: Sequence[str]) -> str:
