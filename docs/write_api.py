@@ -22,6 +22,8 @@ FACES = (
     "evalbudget.races.prediction",
     "evalbudget.comparisons",
     "evalbudget.doctor",
+    "evalbudget.plans",
+    "evalbudget.frames",
     "evalbudget.audits.policies",
     "evalbudget.audits.store",
     "evalbudget.prices",

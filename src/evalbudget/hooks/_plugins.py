@@ -256,10 +256,11 @@ class Plugins:
                     f"{path} is of a format that says nothing of {category!r}; leave --cluster out"
                 )
             return scores
+        empty = path.is_dir() and not any(path.iterdir())
+        what = "is an empty folder" if empty else "is not recorded scores that any installed plugin can read"
         raise InvalidInputError(
-            f"{path} is not recorded scores that any installed plugin can read. Known are .npz and .csv "
-            "files in the recorded-scores layout, and the logs of the installed host plugins "
-            "(see: evalbudget plugins)"
+            f"{path} {what}. Known are .npz, .csv, .jsonl and .parquet files of recorded scores, and the "
+            "logs of the installed host plugins (see: evalbudget plugins)"
         )
 
     def price_of(self, model: str) -> Price | None:
