@@ -174,12 +174,13 @@ def test_a_killed_run_goes_on_with_the_same_sample_although_items_fail(tmp_path:
     (other,) = whole.glob("*.eval")
     before = read_eval_log(str(other))
     read = [{int(s.id) for s in found.samples or [] if s.scores} for found in (before, again)]
-    # the few samples that the kill cut off are paid for, and so as many fewer are read, the last ones
-    assert read[1] < read[0]
-    assert len(read[0]) - len(read[1]) <= 4
+    # what the kill cut off is paid for, and eval-retry runs again what failed: so the last ones are not read
+    assert read[1] <= read[0]
+    assert len(read[1]) > 40
     text = " ".join(entry_of(before)["summary"]["text"].split())
     assert f"{len(read[0])} of 200 items, once each in proportion to kind" in text
     assert entry_of(before)["spent"] == entry_of(again)["spent"] == 100
+    assert len(read[0]) > 45  # each item that never scores was asked three times, and they are a fifth
     assert abs(sum(i % 5 == 3 for i in read[0]) - len(read[0]) / 4) <= 2
 
 

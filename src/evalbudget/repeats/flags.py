@@ -32,7 +32,7 @@ UNTIL = Flag(
 )
 STRATA = Flag(
     "strata",
-    "Where a budget pays for a sample of the items only: draw it in proportion to this field's values.",
+    "Sample items in proportion to this field.",
     "FIELD",
 )
 SCORER = Flag(

@@ -25,8 +25,10 @@ class Sample(RepeatSampler):
 
     a_h being its items asked so far and N_h its size. So wherever a budget or an outage ends the run, a_h is
     within one of its share of what was asked, and every item was as likely to be among it as any other, those
-    of the smallest strata too. An item that fails is asked again, and once it is given up the next one of its
-    stratum takes its place.
+    of the smallest strata too. An item that fails is asked again,
+    and once it is given up the next one of its stratum takes its place. But where more items of a stratum are
+    given up than are read, those above that count in a_h: a kind of items that can not be scored must not eat
+    up the budget.
 
     Only when every open item was asked are items asked a second time. With n items, r readings of each, the
     error of the mean of all N has the variance
@@ -59,6 +61,8 @@ class Sample(RepeatSampler):
         self._size = [counts[number] for number in range(len(names))]
         self._start = np.random.default_rng([self.seed, 1]).random(len(names)).tolist()
         self._asked_of = [0] * len(names)  # items asked and not failed
+        self._read_of = [0] * len(names)  # items with a score
+        self._given_up: list[set[int]] = [set() for _ in names]  # without one
         self._waiting: list[list[tuple[int, int]]] = [[] for _ in names]  # rank, item; heaps
         self._rank_of = [0] * design.n_items
         for rank, item in enumerate(self._order):
@@ -118,8 +122,19 @@ class Sample(RepeatSampler):
             self._asked_of[self._stratum[cell.item]] -= 1
             self._waits_again(cell.item)
 
+    def _learn(self, cell: Cell, value: float) -> None:
+        super()._learn(cell, value)
+        if self._n[cell.item] == 1:
+            self._read_of[self._stratum[cell.item]] += 1
+            self._place_stratum(self._stratum[cell.item])
+
     def _set_open(self, cell: Cell, is_open: bool) -> None:
         super()._set_open(cell, is_open)
+        given_up = self._given_up[self._stratum[cell.item]]
+        if is_open or self._n[cell.item]:
+            given_up.discard(cell.item)
+        else:
+            given_up.add(cell.item)
         self._waits_again(cell.item)
 
     def _waits_again(self, item: int) -> None:
@@ -134,7 +149,8 @@ class Sample(RepeatSampler):
         if self._first_unread(stratum, None) is None:
             self._strata.remove(stratum)
         else:
-            due = (self._asked_of[stratum] + self._start[stratum]) / self._size[stratum]
+            lost = max(0, len(self._given_up[stratum]) - self._read_of[stratum])
+            due = (self._asked_of[stratum] + lost + self._start[stratum]) / self._size[stratum]
             self._strata.update(stratum, -due, 0)
 
     def _rank(self, item: int) -> float | None:
