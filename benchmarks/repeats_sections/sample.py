@@ -155,11 +155,11 @@ def _targets(found: dict[tuple[str, int, str], tuple[float, float, float]]) -> l
         text = f"{min(covered):.3f} to {max(covered):.3f}"
         inside = all(0.93 <= round(each, 3) <= 0.97 for each in covered)
         targets.append(Target(f"{way}: coverage .93-.97", text, inside))
-    for text, way, other in (
-        ("strata: half-width, over that of the plain sample, <= 1", STRATIFIED, RANDOM),
-        ("once each: half-width, over that of half as many items twice, <= 1", RANDOM, TWICE),
+    for text, way, other, which in (
+        ("strata: half-width, over that of the plain sample, <= 1", STRATIFIED, RANDOM, 1),
+        ("once each: rmse, over that of half as many items twice, <= 1", RANDOM, TWICE, 0),
     ):
-        ratio = [found[*case, way][1] / found[*case, other][1] for case in cases]
+        ratio = [found[*case, way][which] / found[*case, other][which] for case in cases]
         shown = f"{min(ratio):.2f} to {max(ratio):.2f}"
         targets.append(Target(text, shown, max(ratio) <= 1.0))
     return targets
