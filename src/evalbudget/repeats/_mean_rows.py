@@ -131,7 +131,8 @@ def mean_rows(
     number of readings and asymptotic.
 
     - The spread between the means of few items may come out below the repeats' own error by chance.
-      ``stderr`` is the larger of the two, and ``lower`` and ``upper`` span both intervals.
+      ``stderr`` is the larger of the two, and ``lower`` and ``upper`` span both intervals. (Not so where a
+      sample of the items was read once each: what is said of the repeats alone is then no more than a bound.)
     - Ends stay within ``bounds``.
     - No interval has no width, and no standard error is 0: equal scores do not prove that others are
       impossible.
@@ -147,7 +148,8 @@ def mean_rows(
         level: of the intervals.
     """
     again = _moved(repeats, total.value, level)
-    total = _not_below(total, repeats)
+    if full is None or np.isfinite(repeats.standard_error):
+        total = _not_below(total, repeats)
     values = {"estimate": total.value, "repeats_stderr": _positive(repeats.standard_error)}
     if items >= FEWEST_ITEMS:
         values["stderr"] = _positive(total.standard_error)

@@ -213,3 +213,14 @@ def test_the_estimate_covers_items_like_these_in_the_same_proportions() -> None:
     pinned(missed, 19)
     binomial_claim(missed, runs, at_most=0.06)
     assert wider > 0.9 * runs  # what differs between strata adds nothing
+
+
+def test_a_bound_on_repeats_that_nobody_saw_does_not_widen_the_estimate() -> None:
+    values = np.arange(100.0) % 2
+    readings, strata = once(list(range(40)), values), Strata.of(None, 100)
+    rows = describe_mean(
+        readings, allocation=Allocation.FIXED, fixed_repeats=0, bounds=(0.0, 1.0), strata=strata
+    ).rows
+    interval = mean_over_stratified_items(readings, strata, bounds=(0.0, 1.0)).confidence_interval()
+    assert (rows["lower"], rows["upper"]) == pytest.approx((interval.low, interval.high))
+    assert rows["repeats_lower"] < rows["lower"] < rows["full_lower"]
