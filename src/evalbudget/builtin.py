@@ -40,10 +40,11 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         RatingKernel,
         Robin,
         RobinHood,
+        Sample,
         Uniform,
     )
 
-    repeats: list[type[Sampler]] = [Auto, Uniform, Robin, RobinHood, EBBernstein, RatingKernel, Joint]
+    repeats: list[type[Sampler]] = [Auto, Uniform, Robin, RobinHood, EBBernstein, RatingKernel, Joint, Sample]
     models: list[type[Sampler]] = [
         UniformRacing,
         UCBE,

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, overload
 
 from inspect_ai import Task, task_with
-from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
 
 from evalbudget.comparisons import GateConfig
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig
+from evalbudget_inspect.host.chosen_samples import emptied, number_samples
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
@@ -213,9 +213,7 @@ def one_arm(
     require_key(scorers[names.index(name)], name, key, "--score")
     group = Group(base or task.name, labels or {task.name: label}, config, deciding, arguments)
     dataset = task.dataset
-    for number, sample in enumerate(dataset):
-        if sample.id is None:  # as inspect would number them
-            sample.id = number + 1
+    number_samples(dataset)
     models = models_of_scorers(scorers)
     source, asked = RaceSource(group, label, dataset, models), _asked(config, *deciding)
     adapted = task_with(
@@ -233,11 +231,7 @@ def one_arm(
         ],
         name=name_of_arm(group.task, label) if label else task.name,
     )
-    # empty, but with the name and location that the log shall show
-    nothing: list[Sample] = []
-    adapted.dataset = MemoryDataset(
-        nothing, name=dataset.name, location=dataset.location, shuffled=dataset.shuffled
-    )
+    adapted.dataset = emptied(dataset)
     if getattr(adapted, "headline_metric", None) is None:  # what inspect shows of a task first
         adapted.headline_metric = _headline(*deciding)
     if adapted.fail_on_error is None:
