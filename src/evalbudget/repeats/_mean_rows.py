@@ -131,8 +131,8 @@ def mean_rows(
     number of readings and asymptotic.
 
     - The spread between the means of few items may come out below the repeats' own error by chance.
-      ``stderr`` is the larger of the two, and ``lower`` and ``upper`` span both intervals. (Not so where a
-      sample of the items was read once each: what is said of the repeats alone is then no more than a bound.)
+      ``stderr`` is the larger of the two, and ``lower`` and ``upper`` span both intervals. (Where a sample of
+      the items was read once each, nothing is known of repeats alone, and nothing said.)
     - Ends stay within ``bounds``.
     - No interval has no width, and no standard error is 0: equal scores do not prove that others are
       impossible.
@@ -148,14 +148,16 @@ def mean_rows(
         level: of the intervals.
     """
     again = _moved(repeats, total.value, level)
-    if full is None or np.isfinite(repeats.standard_error):
+    read_again = full is None or np.isfinite(repeats.standard_error)
+    if read_again:
         total = _not_below(total, repeats)
     values = {"estimate": total.value, "repeats_stderr": _positive(repeats.standard_error)}
     if items >= FEWEST_ITEMS:
         values["stderr"] = _positive(total.standard_error)
         if np.isfinite(total.standard_error):
             values |= _ends("", total.confidence_interval(level), bounds)
-        values |= _ends("repeats_", again, bounds)
+        if read_again:
+            values |= _ends("repeats_", again, bounds)
         if full is not None:
             values |= _ends("full_", full.confidence_interval(level), bounds)
     counts = {"items": float(items), "readings": float(readings)}
