@@ -134,9 +134,17 @@ def test_a_judge_that_drifts() -> None:
     moving = moving + 0.2 * np.arange(4)
     found = by(Drift, recorded(np.concatenate([steady, moving], axis=2)))
     assert [each.title for each in found] == ["judge 1 drifts"]
-    assert found[0].numbers["low"] < 0.6 < found[0].numbers["high"]
-    assert found[0].numbers["moved"] == pytest.approx(0.6, abs=0.2)
+    low, moved, high = (found[0].numbers[name] for name in ("low", "moved", "high"))
+    assert low < 0.6 < high
+    assert moved == pytest.approx((low + high) / 2) == pytest.approx(0.6, abs=0.2)
+    # slope's error from items' sums: sd of a slope on 4 epochs is 1 / sqrt(5 * 200), times 3 epochs and z
+    assert high - low == pytest.approx(2 * 3 * 2.85 / np.sqrt(1000.0), rel=0.2)
+    pairs = one(Drift, recorded(moving[..., [0, 3]]))
+    assert pairs.numbers["moved"] == pytest.approx(0.6, abs=0.2)
     assert one(Drift, recorded(steady)).kind is Kind.FINE
+    steps = np.tile(np.arange(3.0), (1, 30, 1, 1))
+    assert one(Drift, recorded(steps)).numbers == {"moved": 2.0, "low": 2.0, "high": 2.0}
+    assert one(Drift, recorded(np.ones_like(steps))).kind is Kind.FINE
     later = np.array([3, 2, 1, 0]) * np.ones(steady.shape, dtype=int)
     assert by(Drift, recorded(moving, epochs=later))[0].numbers["moved"] == pytest.approx(-0.6, abs=0.2)
     assert by(Drift, recorded(steady[..., :1])) == ()

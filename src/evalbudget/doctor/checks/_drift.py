@@ -50,8 +50,6 @@ class Drift(Check):
             by_item = (e * (d - slope * e)).sum(axis=(0, 2))
             items = int((np.abs(e).sum(axis=(0, 2)) > 0.0).sum())
             error = math.sqrt(float((by_item**2).sum()) * items / max(items - 1, 1)) / spread
-            if error <= 0.0:
-                continue
             half = float(t_quantile(sure, np.array(float(max(items - 1, 1))))) * error
             if abs(slope) <= half:
                 continue
