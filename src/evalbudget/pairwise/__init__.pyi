@@ -1,0 +1,10 @@
+from ._bradley_terry import BradleyTerry as BradleyTerry
+from ._bradley_terry import bradley_terry as bradley_terry
+from ._position import Position as Position
+from ._position import positions as positions
+from ._preferences import Preference as Preference
+from ._preferences import Preferences as Preferences
+from ._proof import PairEvidence as PairEvidence
+from ._win_rates import WinRate as WinRate
+from ._win_rates import average_of as average_of
+from ._win_rates import win_rate as win_rate
