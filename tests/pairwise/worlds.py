@@ -60,8 +60,8 @@ class World:
         rows = [
             (item, a, b)
             for item in range(n_items)
-            for number, (a, b) in enumerate(permutations(range(k), 2))
-            if both or (a < b) == ((item + number + a + b) % 2 == 0)
+            for a, b in permutations(range(k), 2)
+            if both or (a < b) == ((item + a + b) % 2 == 0)
         ]
         item, first, second = np.array(rows, dtype=np.int64).T
         return Preferences(

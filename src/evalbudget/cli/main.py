@@ -22,6 +22,7 @@ Examples:
   evalbudget backtest logs/ --sampler uniform,auto --budget 10x,20x
   evalbudget compare before.eval after.eval --margin 0.01
   evalbudget gate --baseline main.eval --candidate branch.eval --margin 0.02
+  evalbudget pairwise preferences.csv
   evalbudget plan pilot.npz --half-width 0.1
   evalbudget report logs/ --picture leaderboard.png
   evalbudget audit serve audit.sqlite
@@ -114,6 +115,7 @@ _COMMANDS = {
     "backtest": ("evalbudget.cli.backtest:backtest", "Replay recorded scores: what would have been saved?"),
     "compare": ("evalbudget.cli._compare:compare", "Are the differences between models, or versions, real?"),
     "gate": ("evalbudget.cli._gate:gate", "Did it get worse? For builds: the exit code is the verdict."),
+    "pairwise": ("evalbudget.cli._pairwise:pairwise", "Which answers are preferred, and is there a winner?"),
     "plan": ("evalbudget.cli._plan:plan", "How many items, repeats and judges you need, from a pilot."),
     "plugins": (
         "evalbudget.cli._plugins_command:plugins_command",

@@ -1,10 +1,14 @@
 from ._bradley_terry import BradleyTerry as BradleyTerry
 from ._bradley_terry import bradley_terry as bradley_terry
+from ._files import as_text as as_text
+from ._files import load_preferences as load_preferences
 from ._position import Position as Position
 from ._position import positions as positions
 from ._preferences import Preference as Preference
 from ._preferences import Preferences as Preferences
 from ._proof import PairEvidence as PairEvidence
+from ._reading import PairwiseReading as PairwiseReading
+from ._reading import read_preferences as read_preferences
 from ._win_rates import WinRate as WinRate
 from ._win_rates import average_of as average_of
 from ._win_rates import win_rate as win_rate

@@ -1,0 +1,323 @@
+"""What preferences say of models: rates, strengths, position bias, and what is proved."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from evalbudget.pairwise._bradley_terry import bradley_terry
+from evalbudget.pairwise._position import positions
+from evalbudget.pairwise._preferences import Preferences
+from evalbudget.pairwise._proof import PairEvidence, beats, winner
+from evalbudget.pairwise._tables import tables
+from evalbudget.pairwise._win_rates import average_of, win_rate
+from evalbudget.replay._rows import defined
+from evalbudget.statistics._bounds import check_level
+from evalbudget.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One model.
+
+    Attributes:
+        model: name.
+        win_rate: against the average of its opponents, ties half a win.
+        low: of its interval.
+        high: of it.
+        strength: probability of a win against the average opponent by Bradley and Terry.
+        strength_low: of its interval.
+        strength_high: of it.
+        rank_low: smallest rank that the differences of strengths leave; all models' ranks hold at once.
+        rank_high: the largest.
+        opponents: it met.
+        items: it met them on.
+        judgements: of it.
+    """
+
+    model: str
+    win_rate: float
+    low: float
+    high: float
+    strength: float
+    strength_low: float
+    strength_high: float
+    rank_low: int
+    rank_high: int
+    opponents: int
+    items: int
+    judgements: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """Two models.
+
+    Attributes:
+        first: name; of the two, the stronger one.
+        second: name of the other one.
+        win_rate: of ``first``; nan in all four if they never met.
+        low: of its interval.
+        high: of it.
+        strength: probability that ``first`` wins by Bradley and Terry.
+        anytime_low: of the interval of the win rate that may be read at every moment.
+        anytime_high: of it.
+        items: they met on.
+        judgements: of them.
+        both_ways: whether either was ever shown first; else a judge's position bias is part of the rate.
+        proved: whether ``first`` is proved to beat ``second``.
+        disproved: whether ``second`` is proved to beat ``first``.
+    """
+
+    first: str
+    second: str
+    win_rate: float
+    low: float
+    high: float
+    strength: float
+    anytime_low: float
+    anytime_high: float
+    items: int
+    judgements: int
+    both_ways: bool
+    proved: bool
+    disproved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PositionRow:
+    """A judge's position bias.
+
+    Attributes:
+        judge: name; ``all`` for all judges together.
+        bias: mean value for the answer shown first, less 1/2.
+        low: of its interval.
+        high: of it.
+        both_orders: pairs of answers shown in both orders.
+        flipped: of these, whose verdict named the first both times, or the second both times.
+        correlation: of an item's values in the two orders.
+    """
+
+    judge: str
+    bias: float
+    low: float
+    high: float
+    both_orders: int
+    flipped: int
+    correlation: float
+
+
+@dataclass(frozen=True, repr=False)
+class PairwiseReading:
+    """What preferences say.
+
+    Attributes:
+        models: the strongest first.
+        pairs: every two of them.
+        positions: of every judge.
+        winner: the model that is proved to beat every other one; None if there is none yet.
+        level: of the intervals, and 1 - the probability that anything proved is wrong.
+        in_order: whether judgements stand in the order in which they were asked, so that what is proved may
+            be read at every moment.
+        items: that were compared.
+        judgements: with a verdict.
+        ties: among them.
+        failed: without one.
+    """
+
+    models: tuple[ModelRow, ...]
+    pairs: tuple[PairRow, ...]
+    positions: tuple[PositionRow, ...]
+    winner: str | None
+    level: float
+    in_order: bool
+    items: int
+    judgements: int
+    ties: int
+    failed: int
+
+    @property
+    def sentence(self) -> str:
+        """What is proved."""
+        sure = f"with {100.0 * self.level:.10g}% confidence"
+        if self.winner is not None:
+            others = [row.model for row in self.models if row.model != self.winner]
+            whom = others[0] if len(others) == 1 else f"every one of the other {len(others)}"
+            return f"{self.winner} beats {whom}, {sure}."
+        lead = self.models[0]
+        leads = f"{lead.model} leads with a win rate of {lead.win_rate:.3f}"
+        some = [
+            f"{row.first} beats {row.second}" if row.proved else f"{row.second} beats {row.first}"
+            for row in self.pairs
+            if row.proved or row.disproved
+        ]
+        if not some:
+            return f"No winner yet: {leads}, and nothing is proved."
+        return f"No winner yet: {leads}. Proved, {sure} in all: {', '.join(some)}."
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before reading the tables."""
+        found = []
+        for row in self.pairs:
+            if row.judgements and not row.both_ways:
+                found.append(
+                    f"{row.first} and {row.second} were only ever shown in one order: a judge's position "
+                    "bias is part of their win rate, and nothing is proved. Show them the other way round, too."
+                )
+        if self.items < 2:
+            found.append("One item shows no spread: there are no intervals. Compare on more items.")
+        missing = [row.model for row in self.models if 0 < row.opponents < len(self.models) - 1]
+        if missing:
+            found.append(
+                f"{', '.join(missing)}: not compared with every other model, so that win rates are against "
+                "different opponents; strengths are comparable."
+            )
+        if self.failed:
+            found.append(f"{self.failed:,} judgements have no verdict and are left out.")
+        return tuple(found)
+
+    def table(self) -> Tables:
+        """Models, pairs if there are several, and judges."""
+        return tables(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values; undefined numbers are None."""
+        found: dict[str, Any] = defined(
+            {
+                "sentence": self.sentence,
+                "notes": list(self.notes),
+                "winner": self.winner,
+                "level": self.level,
+                "in_order": self.in_order,
+                "items": self.items,
+                "judgements": self.judgements,
+                "ties": self.ties,
+                "failed": self.failed,
+                "models": [asdict(row) for row in self.models],
+                "pairs": [asdict(row) for row in self.pairs],
+                "positions": [asdict(row) for row in self.positions],
+            }
+        )
+        return found
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        return f"<PairwiseReading: {self.sentence}>"
+
+
+def read_preferences(
+    preferences: Preferences, *, level: float = 0.95, in_order: bool = False
+) -> PairwiseReading:
+    """Win rates, strengths and position bias, and which model is proved to beat which.
+
+    Args:
+        preferences: of models that a chain of comparisons connects.
+        level: of every interval, and of all that is proved together.
+        in_order: items were drawn at random, and judgements stand in the order in which they were asked;
+            what is proved may then be read after each of them. Otherwise it may be read once.
+
+    Raises:
+        InvalidInputError: the level is no probability.
+    """
+    check_level(level)
+    k = len(preferences.models)
+    rates = {(a, b): win_rate(preferences, a, b) for a, b in preferences.pairs}
+    rates |= {(b, a): -rate for (a, b), rate in rates.items()}
+    evidence = {(a, b): _evidence(preferences, a, b, in_order=in_order) for a, b in preferences.pairs}
+    log = np.zeros((k, k))
+    for (a, b), found in evidence.items():
+        log[a, b], log[b, a] = found.both
+    proved = beats(log, 1.0 - level)
+    strengths = bradley_terry(preferences)
+    ranks = strengths.ranks(level)
+    order = sorted(range(k), key=lambda m: (-strengths.strength[m], m))
+    models = []
+    for m in order:
+        met = [rates[m, other] for other in range(k) if (m, other) in rates]
+        mean = average_of(met)
+        rows = (preferences.first == m) | (preferences.second == m)
+        models.append(
+            ModelRow(
+                preferences.models[m],
+                *(mean.value, *mean.interval(level)),
+                *strengths.against_average(m, level),
+                *ranks[m],
+                len(met),
+                int(np.unique(preferences.item[rows]).size),
+                int(rows.sum()),
+            )
+        )
+    pairs = []
+    for a, b in combinations(order, 2):
+        name = preferences.models[a], preferences.models[b]
+        strength = strengths.against(a, b, level)[0]
+        if (a, b) not in rates:
+            nothing = (math.nan, math.nan, math.nan)
+            pairs.append(
+                PairRow(*name, *nothing, strength, math.nan, math.nan, 0, 0, False, False, False)
+            )
+            continue
+        rate = rates[a, b]
+        if (a, b) in evidence:
+            low, high = evidence[a, b].interval(level)
+        else:
+            low, high = (1.0 - end for end in reversed(evidence[b, a].interval(level)))
+        rows = preferences.of_pair(a, b)
+        pairs.append(
+            PairRow(
+                *name,
+                *(rate.value, *rate.interval(level), strength, low, high, rate.items, rows.size),
+                *(_both_ways(preferences, a, b), bool(proved[a, b]), bool(proved[b, a])),
+            )
+        )
+    best = winner(proved)
+    return PairwiseReading(
+        tuple(models),
+        tuple(pairs),
+        tuple(_positions(preferences, level)),
+        None if best is None else preferences.models[best],
+        level,
+        in_order,
+        int(np.unique(preferences.item).size),
+        int(preferences.value.size),
+        int((preferences.value == 0.5).sum()),
+        preferences.failed,
+    )
+
+
+def _both_ways(preferences: Preferences, a: int, b: int) -> bool:
+    return np.unique(preferences.sign_for(a, preferences.of_pair(a, b))).size > 1
+
+
+def _evidence(preferences: Preferences, a: int, b: int, *, in_order: bool) -> PairEvidence:
+    rows = preferences.of_pair(a, b)
+    return PairEvidence.of(
+        preferences.item[rows].tolist(),
+        (preferences.first[rows] == a).tolist(),
+        preferences.value_for(a, rows).tolist(),
+        unordered=not in_order,
+    )
+
+
+def _positions(preferences: Preferences, level: float) -> Sequence[PositionRow]:
+    return [
+        PositionRow(
+            each.judge or "all",
+            each.bias,
+            *each.interval(level),
+            each.both_orders,
+            each.flipped,
+            each.correlation,
+        )
+        for each in positions(preferences)
+    ]
