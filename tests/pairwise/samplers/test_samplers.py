@@ -130,7 +130,7 @@ def test_until_proved_it_stops_at_a_winner() -> None:
     sampler = Duel(design(300, 3), until_proved=True)
     met = played(sampler, 5000, [0.9, 0.3, 0.1])
     assert sampler.winner == 0
-    assert sampler.stop_reason == "model 0 is proved to beat every other one"
+    assert sampler.stop_reason == "a winner is proved"
     assert sum(met.values()) < 300
 
 
@@ -144,7 +144,7 @@ def test_it_stops_where_nobody_can_win() -> None:
 
     play(sampler, 5000, score=circle)
     assert sampler.winner is None
-    assert sampler.stop_reason == "every model is proved to be beaten by another one"
+    assert sampler.stop_reason == "every model is proved to be beaten by another one, so there is no winner"
 
 
 def test_a_judge_who_says_nothing_is_given_up_after_one_step() -> None:

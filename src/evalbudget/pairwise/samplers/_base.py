@@ -121,6 +121,7 @@ class PairSampler(Sampler):
         order = np.random.default_rng([self.seed, 0]).permutation(design.n_items).tolist()
         self._sequence = [self._sequence_of(pair, order) for pair in range(len(self.pairs))]
         self._length = 2 * design.n_items
+        self._places: dict[Cell, int] = {}
         self._begun = [0] * len(self.pairs)  # comparisons of the sequence that steps had
         self._value: dict[Cell, float] = {}  # at epoch 0
         self._shut: set[Cell] = set()
@@ -154,6 +155,13 @@ class PairSampler(Sampler):
         """Which model's answer is shown first, and which second."""
         a, b = divmod(cell.model, self.n_models - 1)
         return a, b + (b >= a)
+
+    def place(self, cell: Cell) -> int:
+        """Where a comparison stands in the sequence of its pair, whenever it was answered."""
+        if not self._places:
+            for cells in self._sequence:
+                self._places |= {each: place for place, each in enumerate(cells)}
+        return self._places[cell._replace(epoch=0)]
 
     # what an author writes
 
@@ -233,12 +241,11 @@ class PairSampler(Sampler):
     def _plan_or_stop(self) -> Mapping[int, int] | None:
         if self.until_proved and self._step:
             proved = self.proved
-            best = winner(proved)
-            if best is not None:
-                self.stop_reason = f"model {best} is proved to beat every other one"
+            if winner(proved) is not None:
+                self.stop_reason = "a winner is proved"
                 return None
             if (proved.sum(axis=0) > 0.0).all():
-                self.stop_reason = "every model is proved to be beaten by another one"
+                self.stop_reason = "every model is proved to be beaten by another one, so there is no winner"
                 return None
         if not self._open():
             self.stop_reason = "every comparison was asked in both orders"
