@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from evalbudget.cli._output import json_option, publish
+from evalbudget.cli._pairwise_output import lines
 
 EXAMPLES = """\b
 Examples:
@@ -51,4 +52,4 @@ def pairwise(path: Path, level: float, in_order: bool, json_path: Path | None) -
     from evalbudget.pairwise import load_preferences, read_preferences  # numpy takes its time: not for --help
 
     found = read_preferences(load_preferences(path), level=level, in_order=in_order)
-    publish(found.to_json(), json_path, found.sentence, *found.notes, found.table())
+    publish(found.to_json(), json_path, *lines(found), found.table())

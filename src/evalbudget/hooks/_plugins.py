@@ -159,7 +159,7 @@ class Plugins:
         """
         tables = {Kind.REPEATS: self.samplers, Kind.MODELS: self.racers, Kind.PAIRS: self.duelists}
         anything = (Kind.REPEATS, Kind.MODELS)
-        sought = [table for key, table in tables.items() if key is kind or kind is None and key in anything]
+        sought = [table for key, table in tables.items() if key is kind or (kind is None and key in anything)]
         for table in sought:
             if name in table:
                 return table[name]

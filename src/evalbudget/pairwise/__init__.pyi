@@ -16,6 +16,7 @@ from ._proof import PairEvidence as PairEvidence
 from ._purchase import Ask as Ask
 from ._purchase import PairwisePurchase as PairwisePurchase
 from ._purchase import buy_preferences as buy_preferences
+from ._purchase import foreseen as foreseen
 from ._purchase import record_name as record_name
 from ._reading import PairwiseReading as PairwiseReading
 from ._reading import read_preferences as read_preferences

@@ -93,9 +93,7 @@ class Answers:
 def _names(runs: Sequence[ModelAnswers]) -> tuple[str, ...]:
     """Models by their names; those that stand in several logs by the logs', too."""
     names = [run.model for run in runs]
-    told = [
-        run.model if names.count(run.model) == 1 else f"{run.model} ({run.source})" for run in runs
-    ]
+    told = [run.model if names.count(run.model) == 1 else f"{run.model} ({run.source})" for run in runs]
     for name in told:
         if told.count(name) > 1:
             raise InvalidInputError(f"{name} is given twice; a model is not compared with itself")

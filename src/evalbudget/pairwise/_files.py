@@ -99,7 +99,7 @@ def _json_lines(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _check_columns(names: list[str], place: str) -> None:
     for name in (*_NEEDED, "winner"):
-        if name in names or name == "winner" and "value" in names:
+        if name in names or (name == "winner" and "value" in names):
             continue
         others = [each for each in names if each not in _COLUMNS]
         hint = did_you_mean(name, others) if others else ""

@@ -54,9 +54,7 @@ class Position:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Of the bias; nan where there is none."""
-        low, high = mean_interval(
-            0.5 + self.bias, self.standard_error, self.items, self.degrees, level
-        )
+        low, high = mean_interval(0.5 + self.bias, self.standard_error, self.items, self.degrees, level)
         return low - 0.5, high - 0.5
 
 

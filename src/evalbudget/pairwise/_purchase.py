@@ -10,6 +10,7 @@ from pathlib import Path
 from evalbudget._version import __version__
 from evalbudget.budget import Budget
 from evalbudget.design import Reading, Request
+from evalbudget.errors import BudgetError
 from evalbudget.journal import Event, Header, Journal
 from evalbudget.pairwise._answers import Answers
 from evalbudget.pairwise._config import PairwiseConfig
@@ -60,9 +61,7 @@ class PairwisePurchase:
         failed = sum(self.failures.values())
         if failed:
             reason, times = next(iter(self.failures.items()))
-            told.append(
-                f"{failed:,} of them brought no verdict; most often ({times:,} times): {reason}"
-            )
+            told.append(f"{failed:,} of them brought no verdict; most often ({times:,} times): {reason}")
         if self.left_out:
             told.append(f"{self.left_out:,} items that not every model answered were left out.")
         if self.reading is None:
@@ -86,6 +85,41 @@ def record_name(config: PairwiseConfig, answers: Answers, judge: str) -> str:
     sampler = sampler_of(config, answers, judge)
     told = f"{sampler.design.fingerprint}{sorted(sampler.config.items())}"
     return f"pairwise-{hashlib.sha256(told.encode()).hexdigest()[:12]}.jsonl"
+
+
+def foreseen(config: PairwiseConfig, answers: Answers, judge: str) -> str:
+    """What would be bought, for a dry run.
+
+    Raises:
+        BudgetError: the budget is below one comparison of every pair in both orders.
+    """
+    sampler = sampler_of(config, answers, judge)
+    budget = config.resolve_budget(len(answers.items), len(answers.models))
+    check_least(sampler, budget)
+    every = len(answers.items) * sampler.design.n_models
+    least = f"{sampler.minimum_readings:,} to " if config.until_proved else ""
+    told = [
+        f"{', '.join(answers.models)}: {len(answers.items):,} items that all have answered, and {every:,} "
+        "comparisons of every pair in both orders.",
+        f"{least}{min(every, int(budget.amount)):,} calls of {judge}, and up to twice more of each that fails, "
+        f"never more than {budget.amount:,.0f} in all.",
+        "No call was made.",
+    ]
+    return "\n".join(told)
+
+
+def check_least(sampler: PairSampler, budget: Budget) -> None:
+    """Refuse a budget that does not show every pair in both orders.
+
+    Raises:
+        BudgetError: it does not.
+    """
+    least = sampler.minimum_readings
+    if budget.amount < least:
+        raise BudgetError(
+            f"--budget {budget.amount:,.0f} is below {least:,}, one comparison of every two models in each "
+            f"order; give {least:,} or more"
+        )
 
 
 async def buy_preferences(
@@ -116,6 +150,7 @@ async def buy_preferences(
     """
     sampler = sampler_of(config, answers, judge)
     budget = config.resolve_budget(len(answers.items), len(answers.models))
+    check_least(sampler, budget)
     settle_lost(record, sampler)
 
     async def answer(request: Request) -> Reading:
@@ -135,9 +170,7 @@ async def buy_preferences(
         ends = " ".join(reply.split())[-_SHOWN:]
         return Reading(request, None, 1.0, f"no verdict in the reply: {ends!r}")
 
-    journal = await drive(
-        sampler, answer, budget=budget.amount, concurrency=concurrency, journal=record
-    )
+    journal = await drive(sampler, answer, budget=budget.amount, concurrency=concurrency, journal=record)
     return _bought(config, answers, judge, sampler, journal, budget)
 
 
@@ -195,8 +228,9 @@ def _bought(
 def _all_met(rows: list[Preference], models: tuple[str, ...]) -> bool:
     """Whether a chain of comparisons connects all models."""
     known = {models[0]}
-    while grown := {
-        name for row in rows for name in (row.first, row.second) if {row.first, row.second} & known
-    } - known:
+    while (
+        grown := {name for row in rows for name in (row.first, row.second) if {row.first, row.second} & known}
+        - known
+    ):
         known |= grown
     return known == set(models)

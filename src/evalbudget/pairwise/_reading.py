@@ -263,9 +263,7 @@ def read_preferences(
         strength = strengths.against(a, b, level)[0]
         if (a, b) not in rates:
             nothing = (math.nan, math.nan, math.nan)
-            pairs.append(
-                PairRow(*name, *nothing, strength, math.nan, math.nan, 0, 0, False, False, False)
-            )
+            pairs.append(PairRow(*name, *nothing, strength, math.nan, math.nan, 0, 0, False, False, False))
             continue
         rate = rates[a, b]
         if (a, b) in evidence:

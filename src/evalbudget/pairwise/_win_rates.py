@@ -99,9 +99,7 @@ def win_rate(preferences: Preferences, a: int, b: int) -> WinRate:
     return _of(float(fit.value[0]), influence, fit.clusters, fit.columns, balanced=balanced)
 
 
-def mean_interval(
-    value: float, error: float, items: int, degrees: int, level: float
-) -> tuple[float, float]:
+def mean_interval(value: float, error: float, items: int, degrees: int, level: float) -> tuple[float, float]:
     """Of a mean over items of values in [0, 1], with items added on both sides; nan where there are too few.
 
     Args:

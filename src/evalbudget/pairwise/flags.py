@@ -5,6 +5,7 @@ from dataclasses import replace
 from evalbudget.flags import JSON, SAMPLER_OPTION, SAMPLER_SEED, Flag
 from evalbudget.races.flags import UNTIL_PROVED
 
+JUDGE = Flag("judge", "The model that compares, as the host names it.", "MODEL")
 BUDGET = Flag(
     "budget", "Calls of the judge: 400, 2x for 2 per item, 20% of all pairs, items and orders.", "N|Nx|N%"
 )

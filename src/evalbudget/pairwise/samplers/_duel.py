@@ -38,7 +38,7 @@ class Duel(PairSampler):
         left = self._open()
         new = [pair for pair in left if not self._begun[pair]]
         if new:
-            return {pair: self.batch for pair in new}
+            return dict.fromkeys(new, self.batch)
         pair = self._deciding(set(left))
         if pair is None:
             pair = min(left, key=lambda each: (self._begun[each], each))
@@ -66,7 +66,10 @@ class Duel(PairSampler):
         rate, error = np.zeros((2, self.n_models, self.n_models))
         for pair, (a, b) in enumerate(self.pairs):
             _, a_first, value = self._values(pair)
-            sides = [[v for v, first in zip(value, a_first, strict=True) if first is side] for side in (True, False)]
+            sides = [
+                [v for v, first in zip(value, a_first, strict=True) if first is side]
+                for side in (True, False)
+            ]
             means = [(sum(side) + 0.5 * _PSEUDO / 2.0) / (len(side) + _PSEUDO / 2.0) for side in sides]
             rate[a, b] = 0.5 * (means[0] + means[1])
             rate[b, a] = 1.0 - rate[a, b]

@@ -13,4 +13,4 @@ class UniformPairs(PairSampler):
     name = "uniform"
 
     def _plan(self) -> Mapping[int, int] | None:
-        return {pair: self.batch for pair in self._open()}
+        return dict.fromkeys(self._open(), self.batch)
