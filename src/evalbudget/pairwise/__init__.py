@@ -1,4 +1,4 @@
-"""Which answer is preferred? Judges who compare two answers: win rates, strengths, position bias, a winner."""
+"""Which answer is preferred? Judges who compare two answers: win rates, strengths, bias, a winner."""
 
 import lazy_loader
 

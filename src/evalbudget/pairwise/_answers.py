@@ -69,8 +69,8 @@ class Answers:
             for item in shared:
                 if run.requests[item] != runs[0].requests[item]:
                     raise InvalidInputError(
-                        f"item {item!r} asks something else in {run.source} than in {runs[0].source}, so that "
-                        "the answers cannot be compared; give logs of the same task on the same data"
+                        f"item {item!r} asks something else in {run.source} than in {runs[0].source}, so "
+                        "that the answers cannot be compared; give logs of the same task on the same data"
                     )
         return cls(
             _names(runs),

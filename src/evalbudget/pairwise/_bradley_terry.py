@@ -7,10 +7,11 @@ strength would be infinite, so every pair of models that met is given one win an
 comparison each, shown in no order, and every judge the same between equals: the prior of Jeffreys for one
 pair, which moves a pair with n comparisons by 1/(n + 1) of its distance from even.
 
-Errors are robust to clusters: an item's comparisons, in both orders, by all judges and of all pairs, are one
-cluster; the covariance is :math:`H^{-1} (\sum_g u_g u_g') H^{-1} \, G / (G - 1)`, with H the information and
-u_g the sum of a cluster's scores. What was added counts in it, whole, as clusters of its own: otherwise a model
-that always wins would have an error of nearly 0.
+Errors are robust to clusters: an item's comparisons, in both orders, by all judges and of all pairs, are
+one cluster; the covariance is :math:`H^{-1} (\sum_g u_g u_g') H^{-1} \, G / (G - 1)`, with H the
+information and u_g the sum of a cluster's scores. What was added are clusters of their own in it, and count
+whole: otherwise a model that always wins would have an error of nearly 0. Its interval is too wide rather
+than too narrow.
 
 References:
     Bradley & Terry (1952), Rank analysis of incomplete block designs, Biometrika 39. Davidson & Beaver

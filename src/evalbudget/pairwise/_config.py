@@ -68,7 +68,7 @@ class PairwiseConfig:
 
     @classmethod
     def of(cls, **typed: Any) -> Self:
-        """From what was typed: None is what was not given, and names of no field are the sampler's options."""
+        """From what was typed: None was not given, and names of no field are options of the sampler."""
         given = {name: value for name, value in typed.items() if value is not None}
         own = {name: given.pop(name) for name in tuple(given) if name in cls.__dataclass_fields__}
         options = {**own.pop("options", {}), **given}

@@ -17,7 +17,8 @@ _NEEDED = ("item", "first", "second")
 _COLUMNS = (*_NEEDED, "winner", "value", "judge")
 LAYOUT = (
     "a table of preferences has the columns item, first and second (the models, in the order shown), winner "
-    "(one of the two, or tie) or value (1 for the first, 0 for the second, 0.5 for a tie), and optionally judge"
+    "(one of the two, or tie) or value (1 for the first, 0 for the second, 0.5 for a tie), and optionally "
+    "judge"
 )
 
 

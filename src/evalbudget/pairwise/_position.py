@@ -89,7 +89,7 @@ def _position(preferences: Preferences, rows: IntArray, judge: str | None) -> Po
             preferences.item[rows],
             len(preferences.items),
         )
-        # the average over pairs needs their position, not their strength: one degree per pair that is not even
+        # where orders are even, who is stronger is orthogonal to position, and costs no degree of freedom
         even = all(abs(sign[pair == each].sum()) < 0.5 for each in met.tolist())
         columns = 1 if even else 1 + met.size
         bias, free = float(fit.value[0]), fit.clusters - columns

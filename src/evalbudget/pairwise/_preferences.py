@@ -24,7 +24,7 @@ class Preference(NamedTuple):
         item: whose answers were compared.
         first: model whose answer was shown first.
         second: the other one.
-        value: 1 if the first was better, 0 if the second, 0.5 for a tie, or anything between; None: no verdict.
+        value: 1 if the first was better, 0 if the second, 0.5 for a tie, or between; None: no verdict.
         judge: who said so.
     """
 
@@ -73,25 +73,24 @@ class Preferences:
             InvalidInputError: a model against itself, a value outside of 0 to 1, no verdict at all, or models
                 that no chain of comparisons connects.
         """
-        numbers: tuple[dict[str, int], ...] = ({}, dict.fromkeys(models, 0), {})
-        numbers = (numbers[0], {name: at for at, name in enumerate(numbers[1])}, numbers[2])
+        of_items: dict[str, int] = {}
+        of_models = {name: at for at, name in enumerate(dict.fromkeys(models))}
+        of_judges: dict[str, int] = {}
         columns: list[tuple[int, int, int, int]] = []
         values: list[float] = []
         failed = 0
         for number, row in enumerate(rows, start=1):
             check_preference(row, f"preference {number}")
-            places = tuple(
-                known.setdefault(name, len(known))
-                for known, name in zip(
-                    (numbers[0], numbers[1], numbers[1], numbers[2]),
-                    (row.item, row.first, row.second, row.judge),
-                    strict=True,
-                )
+            places = (
+                of_items.setdefault(row.item, len(of_items)),
+                of_models.setdefault(row.first, len(of_models)),
+                of_models.setdefault(row.second, len(of_models)),
+                of_judges.setdefault(row.judge, len(of_judges)),
             )
             if row.value is None:
                 failed += 1
                 continue
-            columns.append(places)  # type: ignore[arg-type]
+            columns.append(places)
             values.append(float(row.value))
         if not values:
             raise InvalidInputError(
@@ -99,7 +98,15 @@ class Preferences:
             )
         item, first, second, judge = np.array(columns, dtype=np.int64).T
         found = cls(
-            *(tuple(known) for known in numbers), item, first, second, judge, np.array(values), failed
+            items=tuple(of_items),
+            models=tuple(of_models),
+            judges=tuple(of_judges),
+            item=item,
+            first=first,
+            second=second,
+            judge=judge,
+            value=np.array(values),
+            failed=failed,
         )
         found.check_connected()
         return found
@@ -164,6 +171,6 @@ def check_preference(row: Preference, place: str) -> None:
         )
     if row.value is not None and not (math.isfinite(row.value) and 0.0 <= row.value <= 1.0):
         raise InvalidInputError(
-            f"{place}: value {row.value:g} is not between 0 and 1; write 1 where the first was better, 0 where "
-            "the second was, 0.5 for a tie"
+            f"{place}: value {row.value:g} is not between 0 and 1; write 1 where the first was better, 0 "
+            "where the second was, 0.5 for a tie"
         )

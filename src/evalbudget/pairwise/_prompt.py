@@ -24,8 +24,8 @@ Their order and their length do not matter.
 
 [End of the answers]
 
-Give your reasons in one or two sentences. Then write your verdict on a line of its own: [[A]] if answer A is \
-better, [[B]] if answer B is better, [[C]] if they are equally good.
+Give your reasons in one or two sentences. Then write your verdict on a line of its own: [[A]] if answer A \
+is better, [[B]] if answer B is better, [[C]] if they are equally good.
 """
 """Asked by default."""
 
@@ -81,9 +81,10 @@ def prompt_of(template: str, *, request: str, first: str, second: str) -> str:
 def parse_verdict(reply: str) -> float | None:
     """Value for the answer shown first: 1, 0, or 0.5 for a tie; None if the reply states none.
 
-    The last ``[[A]]``, ``[[B]]`` or ``[[C]]`` counts (also ``[[tie]]``, ``[[A>B]]``, ``[[A>>B]]``, ``[[A=B]]``);
-    without one, a last line that says nothing but the verdict: ``B``, ``Verdict: tie``, ``Answer A is better``.
-    Several different ones on one line, as in instructions that are repeated, are none.
+    The last ``[[A]]``, ``[[B]]`` or ``[[C]]`` counts (also ``[[tie]]``, ``[[A>B]]``, ``[[A>>B]]`` and
+    ``[[A=B]]``); without one, a last line that says nothing but the verdict: ``B``, ``Verdict: tie``,
+    ``Answer A is better``. Several different ones on one line, as in instructions that are repeated, are
+    none.
     """
     lines = [line.strip() for line in reply.strip().splitlines() if line.strip()]
     for line in reversed(lines):

@@ -1,21 +1,20 @@
 r"""Which model is proved to beat which: evidence that may be looked at after every judgement.
 
-Against "A wins against B in at most half of the items" capital is bet on values in which the position
-cancels, and A is proved to beat B once it reaches 1/a (:mod:`evalbudget.statistics._paired_test`, bounds on the
-mean of :math:`d = 2y - 1`, where y is the value for A). There are two such values, neither of which knows the
-other, and a is divided between them:
+Against "A's win rate against B is at most 1/2" capital is bet on values in which the position cancels, and
+A is proved to beat B once it reaches 1/a (:mod:`evalbudget.statistics._paired_test`, on the mean of
+:math:`d = 2y - 1`, where y is the value for A). There are two such values, and a is divided between them:
 
 - *fresh*, 3/4 of a: items in the order in which the pair first met on them; one on which A was shown first
-  and one on which B was, the k-th of each, give a y, the mean of both. The position cancels as long as it does not
-  depend on the item which order it is first shown in.
+  and one on which B was, the k-th of each, give a y, the mean of both. The position cancels as long as which
+  order an item is first shown in does not depend on the item.
 - *swapped*, 1/4 of a: items shown in both orders, in the order in which the second one was asked; y is the
   mean over the two.
 
-Of k models there are k (k - 1) statements "A beats B", and each has delta / (k (k - 1)): the probability that any
-of those made is wrong is at most delta, at whatever moment one looks and however it was decided which pair is
-asked next, as long as that decides how far a pair gets along its items and not which come first. A model that
-is proved to beat every other one is the winner. There need not be one: three models may beat each other in a
-circle.
+Of k models there are k (k - 1) statements "A beats B", and each has delta / (k (k - 1)): the probability
+that any of those made is wrong is at most delta, at whatever moment one looks and however it was decided
+which pair is asked next, as long as that decides how far a pair gets along its items and not which come
+first. A model that is proved to beat every other one is the winner. There need not be one: three models may
+beat each other in a circle.
 
 References:
     Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, JRSS-B 86.

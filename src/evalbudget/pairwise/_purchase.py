@@ -101,7 +101,7 @@ def foreseen(config: PairwiseConfig, answers: Answers, judge: str) -> str:
     told = [
         f"{', '.join(answers.models)}: {len(answers.items):,} items that all have answered, and {every:,} "
         "comparisons of every pair in both orders.",
-        f"{least}{min(every, int(budget.amount)):,} calls of {judge}, and up to twice more of each that fails, "
+        f"{least}{min(every, int(budget.amount)):,} calls of {judge}, and two more at most if one fails, "
         f"never more than {budget.amount:,.0f} in all.",
         "No call was made.",
     ]
@@ -175,7 +175,7 @@ async def buy_preferences(
 
 
 def settle_lost(record: Path, sampler: PairSampler) -> None:
-    """Count the calls that a killed process had under way: they may have been billed, and their replies are gone.
+    """Count the calls that a killed process had under way: they may be billed, and their replies are gone.
 
     Args:
         record: of the purchase; nothing happens if there is none yet.

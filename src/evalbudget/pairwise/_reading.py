@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from evalbudget.pairwise._bradley_terry import bradley_terry
+from evalbudget.pairwise._bradley_terry import BradleyTerry, bradley_terry
 from evalbudget.pairwise._position import positions
 from evalbudget.pairwise._preferences import Preferences
 from evalbudget.pairwise._proof import PairEvidence, beats, winner
 from evalbudget.pairwise._tables import tables
-from evalbudget.pairwise._win_rates import average_of, win_rate
+from evalbudget.pairwise._win_rates import WinRate, average_of, win_rate
 from evalbudget.replay._rows import defined
-from evalbudget.statistics._bounds import check_level
+from evalbudget.statistics._bounds import FloatArray, check_level
 from evalbudget.tables import Tables
 
 
@@ -164,13 +164,12 @@ class PairwiseReading:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know before reading the tables."""
-        found = []
-        for row in self.pairs:
-            if row.judgements and not row.both_ways:
-                found.append(
-                    f"{row.first} and {row.second} were only ever shown in one order: a judge's position "
-                    "bias is part of their win rate, and nothing is proved. Show them the other way round, too."
-                )
+        found = [
+            f"{row.first} and {row.second} were only ever shown in one order: a judge's position bias is "
+            "part of their win rate, and nothing is proved. Show them the other way round, too."
+            for row in self.pairs
+            if row.judgements and not row.both_ways
+        ]
         if self.items < 2:
             found.append("One item shows no spread: there are no intervals. Compare on more items.")
         missing = [row.model for row in self.models if 0 < row.opponents < len(self.models) - 1]
@@ -233,55 +232,21 @@ def read_preferences(
     k = len(preferences.models)
     rates = {(a, b): win_rate(preferences, a, b) for a, b in preferences.pairs}
     rates |= {(b, a): -rate for (a, b), rate in rates.items()}
-    evidence = {(a, b): _evidence(preferences, a, b, in_order=in_order) for a, b in preferences.pairs}
+    evidence = {(a, b): _evidence(preferences, a, b, in_order=in_order) for a, b in rates}
     log = np.zeros((k, k))
     for (a, b), found in evidence.items():
-        log[a, b], log[b, a] = found.both
+        log[a, b] = found.log_evidence(for_a=True)
     proved = beats(log, 1.0 - level)
-    strengths = bradley_terry(preferences)
-    ranks = strengths.ranks(level)
-    order = sorted(range(k), key=lambda m: (-strengths.strength[m], m))
-    models = []
-    for m in order:
-        met = [rates[m, other] for other in range(k) if (m, other) in rates]
-        mean = average_of(met)
-        rows = (preferences.first == m) | (preferences.second == m)
-        models.append(
-            ModelRow(
-                preferences.models[m],
-                *(mean.value, *mean.interval(level)),
-                *strengths.against_average(m, level),
-                *ranks[m],
-                len(met),
-                int(np.unique(preferences.item[rows]).size),
-                int(rows.sum()),
-            )
-        )
-    pairs = []
-    for a, b in combinations(order, 2):
-        name = preferences.models[a], preferences.models[b]
-        strength = strengths.against(a, b, level)[0]
-        if (a, b) not in rates:
-            nothing = (math.nan, math.nan, math.nan)
-            pairs.append(PairRow(*name, *nothing, strength, math.nan, math.nan, 0, 0, False, False, False))
-            continue
-        rate = rates[a, b]
-        if (a, b) in evidence:
-            low, high = evidence[a, b].interval(level)
-        else:
-            low, high = (1.0 - end for end in reversed(evidence[b, a].interval(level)))
-        rows = preferences.of_pair(a, b)
-        pairs.append(
-            PairRow(
-                *name,
-                *(rate.value, *rate.interval(level), strength, low, high, rate.items, rows.size),
-                *(_both_ways(preferences, a, b), bool(proved[a, b]), bool(proved[b, a])),
-            )
-        )
+    fit = bradley_terry(preferences)
+    ranks = fit.ranks(level)
+    order = sorted(range(k), key=lambda m: (-fit.strength[m], m))
     best = winner(proved)
     return PairwiseReading(
-        tuple(models),
-        tuple(pairs),
+        tuple(_model_row(preferences, m, rates, fit, ranks[m], level) for m in order),
+        tuple(
+            _pair_row(preferences, pair, rates.get(pair), evidence.get(pair), fit, proved, level)
+            for pair in combinations(order, 2)
+        ),
         tuple(_positions(preferences, level)),
         None if best is None else preferences.models[best],
         level,
@@ -293,8 +258,59 @@ def read_preferences(
     )
 
 
-def _both_ways(preferences: Preferences, a: int, b: int) -> bool:
-    return np.unique(preferences.sign_for(a, preferences.of_pair(a, b))).size > 1
+def _model_row(
+    preferences: Preferences,
+    model: int,
+    rates: Mapping[tuple[int, int], WinRate],
+    fit: BradleyTerry,
+    rank: tuple[int, int],
+    level: float,
+) -> ModelRow:
+    met = [rate for (a, _), rate in rates.items() if a == model]
+    mean = average_of(met)
+    rows = (preferences.first == model) | (preferences.second == model)
+    return ModelRow(
+        preferences.models[model],
+        *(mean.value, *mean.interval(level)),
+        *fit.against_average(model, level),
+        *rank,
+        len(met),
+        int(np.unique(preferences.item[rows]).size),
+        int(rows.sum()),
+    )
+
+
+def _pair_row(
+    preferences: Preferences,
+    pair: tuple[int, int],
+    rate: WinRate | None,
+    evidence: PairEvidence | None,
+    fit: BradleyTerry,
+    proved: FloatArray,
+    level: float,
+) -> PairRow:
+    a, b = pair
+    judgements, both_ways = 0, False
+    span = anytime = (math.nan, math.nan)
+    if rate is not None and evidence is not None:
+        rows = preferences.of_pair(a, b)
+        span, anytime = rate.interval(level), evidence.interval(level)
+        judgements, both_ways = int(rows.size), np.unique(preferences.sign_for(a, rows)).size > 1
+    return PairRow(
+        preferences.models[a],
+        preferences.models[b],
+        win_rate=math.nan if rate is None else rate.value,
+        low=span[0],
+        high=span[1],
+        strength=fit.against(a, b, level)[0],
+        anytime_low=anytime[0],
+        anytime_high=anytime[1],
+        items=0 if rate is None else rate.items,
+        judgements=judgements,
+        both_ways=both_ways,
+        proved=bool(proved[a, b]),
+        disproved=bool(proved[b, a]),
+    )
 
 
 def _evidence(preferences: Preferences, a: int, b: int, *, in_order: bool) -> PairEvidence:

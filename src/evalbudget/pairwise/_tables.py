@@ -26,9 +26,10 @@ def tables(found: PairwiseReading) -> Tables:
 def _models(found: PairwiseReading) -> NotedTable:
     percent = f"{100.0 * found.level:.10g}%"
     note = (
-        f"Win rate: against the average of the others, ties half a win, both orders weighing alike. Strength: "
-        f"win probability against the average opponent (Bradley-Terry). Each {percent} interval for itself; "
-        "random: items (sampled, independent); fixed-n, asymptotic. Ranks hold all at once."
+        "Win rate: against the average of the others, ties half a win, both orders weighing alike. "
+        "Strength: win probability against the average opponent (Bradley-Terry). "
+        f"Each {percent} interval for itself; random: items (sampled, independent); fixed-n, asymptotic. "
+        "Ranks hold all at once."
     )
     table = new_table("", note, ["model", "rank", "win rate", percent, "strength", percent, "judged"])
     for row in found.models:

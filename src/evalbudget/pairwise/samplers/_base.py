@@ -105,7 +105,8 @@ class PairSampler(Sampler):
         options: Mapping[str, Option] = MappingProxyType({}),
         **common: Unpack[SamplerOptions],
     ) -> None:
-        own = {"orders": orders, "delta": delta, "until_proved": until_proved, "batch": batch}
+        own: dict[str, Option] = {"orders": orders, "delta": delta, "batch": batch}
+        own["until_proved"] = until_proved
         super().__init__(design, options={**options, **own}, **common)
         self.orders = Orders.named(orders)
         self.delta = check_delta(delta)

@@ -20,11 +20,11 @@ _VARIANCE = 0.25
 class Duel(PairSampler):
     """Compares the leader with its strongest challenger, until the leader is proved to beat everyone.
 
-    All pairs get a batch first. The leader is then, of the models that are not proved to be beaten, the one with
-    the largest mean win rate; its challenger is, of the opponents it is not proved to beat, the one whose win
-    rate against it reaches highest, two standard errors above the estimate; this pair is asked next. It is
-    LUCB's rule (the best, and the one that may be better) on win rates. Once the leader is proved, or has no
-    comparisons left, the pair that was compared least is next, which serves the ranking.
+    All pairs get a batch first. The leader is then, of the models that are not proved to be beaten, the one
+    with the largest mean win rate; its challenger is, of the opponents it is not proved to beat, the one
+    whose win rate against it reaches highest, two standard errors above the estimate; this pair is asked
+    next. It is LUCB's rule (the best, and the one that may be better) on win rates. Once the leader is
+    proved, or has no comparisons left, the pair that was compared least is next, which serves the ranking.
 
     References:
         Kalyanakrishnan, Tewari, Auer & Stone (2012), PAC subset selection in stochastic multi-armed bandits

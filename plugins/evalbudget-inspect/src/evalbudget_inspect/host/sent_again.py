@@ -115,7 +115,7 @@ def forget_payers() -> None:
 
 @asynccontextmanager
 async def paying(pays: Pays) -> AsyncIterator[None]:
-    """Who pays for what is sent again within this block, where no run with a budget of its own is under way."""
+    """Who pays for what is sent again within this block, where no budgeted run is under way."""
     watch_sends()
     calls = _Calls(pays)
     before = _asking.set(calls)

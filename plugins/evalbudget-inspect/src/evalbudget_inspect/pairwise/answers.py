@@ -31,8 +31,8 @@ def _files(logs: Sequence[str]) -> list[str]:
         path = Path(log)
         if "://" not in log and not path.exists():
             raise InvalidInputError(
-                f"{log} does not exist (looked from {Path.cwd()}); give a log that inspect wrote, or a folder "
-                "of logs"
+                f"{log} does not exist (looked from {Path.cwd()}); give a log that inspect wrote, or a "
+                "folder of logs"
             )
         if "://" not in log and path.is_dir():
             inside = sorted(str(each) for each in path.rglob("*.eval"))

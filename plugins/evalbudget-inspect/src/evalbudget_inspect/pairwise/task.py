@@ -25,7 +25,7 @@ from evalbudget_inspect.host.sent_again import paying
 from evalbudget_inspect.pairwise.answers import read_answers
 
 _AT_ONCE = 10
-"""Calls at once, where neither model nor command says how many connections there are; inspect's own number."""
+"""Calls at once, where nobody says how many connections there are; inspect's own number."""
 
 _purchases: list[PairwisePurchase] = []
 
@@ -102,7 +102,8 @@ def pairwise(
 def _folder(log: str) -> Path:
     if "://" in log:
         raise InvalidInputError(
-            f"what is bought would be kept beside {log}, and a record is a local file; give --record FILE.jsonl"
+            f"what is bought would be kept beside {log}, and a record is a local file; give --record "
+            "FILE.jsonl"
         )
     path = Path(log).resolve()
     return path if path.is_dir() else path.parent
