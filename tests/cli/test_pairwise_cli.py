@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.pairwise.worlds import World
 
 from evalbudget.cli.main import cli
 from evalbudget.pairwise import Preference, as_text, load_preferences
+from pairwise_sections.worlds import World
 
 
 def ran(*arguments: str | Path) -> Result:

@@ -9,21 +9,14 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from tests.claims import binomial_claim, pinned, replications
-from tests.pairwise.worlds import World
 
 from evalbudget.design import Cell, Reading
 from evalbudget.pairwise import PairEvidence, average_of, bradley_terry, positions, win_rate
 from evalbudget.pairwise.samplers import Duel, duels
+from pairwise_sections.worlds import WORLDS, World
 
 pytestmark = pytest.mark.claim
 
-WORLDS = {
-    "equal": World((0.0, 0.0)),
-    "equal, bias and ties": World((0.0, 0.0), 0.8, 0.3),
-    "unequal": World((0.5, -0.5), 0.5, 0.2),
-    "far": World((2.0, -2.0), 0.5, 0.1),
-    "six": World((1.0, 0.6, 0.2, -0.2, -0.6, -1.0), 0.6, 0.2),
-}
 MISSED = {
     ("equal", 12, True): (0, 0, 1, 0),
     ("equal", 12, False): (2, 2, 2, 0),
@@ -79,7 +72,7 @@ def test_intervals_cover(name: str, n_items: int, both: bool) -> None:
         binomial_claim(failures, runs, at_most=0.05)
 
 
-def evidence_at_every_moment(world: World, n_items: int, seed: object) -> float:
+def evidence_at_every_moment(world: World, n_items: int, seed: int | list[int]) -> float:
     """The largest evidence ever that either beats the other: fresh items first, then other orders."""
     value = world.values(n_items, seed)
     rows = [(item, (item + turn) % 2 == 0) for turn in (0, 1) for item in range(n_items)]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import t
-from tests.pairwise.worlds import World
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.pairwise import (
@@ -21,6 +20,7 @@ from evalbudget.pairwise import (
     read_preferences,
     win_rate,
 )
+from pairwise_sections.worlds import World
 
 
 def of(*rows: tuple[str, str, str, float]) -> Preferences:
