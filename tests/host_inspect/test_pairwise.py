@@ -133,7 +133,11 @@ def test_a_judge_that_says_nothing_ends_it(logs: list[Path], tmp_path: Path) -> 
     found, _, prompts = bought(logs[:2], tmp_path, lambda asked: "I cannot say.", budget=400)
     assert found.reading is None
     assert found.exit_code == 4
-    assert found.calls == len(prompts) == 24
+    assert 24 <= found.calls == len(prompts) < 24 + 10
+    assert found.stopped.endswith("the same command goes on from here")
+    again, _, more = bought(logs[:2], tmp_path, budget=80)
+    assert again.reading.winner == "simulated/good"
+    assert again.calls == found.calls + len(more) == 80
     assert found.lines()[0] == "No verdict: there is nothing to read."
 
 

@@ -128,6 +128,10 @@ def test_a_judge_that_says_nothing_ends_it(logs: list[Path], server: Server) -> 
     found = pairwise(logs[:2], judge=server.judge("judge"), budget=400)
     assert (found.reading, found.exit_code) == (None, 4)
     assert found.calls == server.billed == 24
+    server.answer = verdict
+    again = pairwise(logs[:2], judge=server.judge("judge"), budget=80)
+    assert again.reading is not None, "it goes on"
+    assert again.calls == server.billed == 80
 
 
 def test_the_command_prints_and_saves(logs: list[Path], tmp_path: Path, server: Server) -> None:

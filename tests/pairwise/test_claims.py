@@ -32,12 +32,12 @@ MISSED = {
     ("unequal", 60, False): (1, 1, 1, 0),
     ("far", 12, True): (0, 0, 0, 1),
     ("far", 12, False): (0, 0, 0, 1),
-    ("far", 60, True): (2, 2, 0, 1),
-    ("far", 60, False): (2, 2, 0, 0),
+    ("far", 60, True): (0, 0, 0, 1),
+    ("far", 60, False): (0, 0, 0, 0),
     ("six", 12, True): (1, 0, 0, 2),
     ("six", 12, False): (0, 0, 0, 1),
     ("six", 60, True): (0, 1, 0, 1),
-    ("six", 60, False): (1, 3, 1, 3),
+    ("six", 60, False): (0, 1, 1, 3),
 }
 """By world, items and whether items are shown in both orders: misses of the win rate, of the mean against the
 others, of the position bias, and of the strength."""

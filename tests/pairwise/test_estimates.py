@@ -40,11 +40,14 @@ def test_in_both_orders_the_win_rate_is_the_mean_of_means_with_students_error() 
     assert found.value == pytest.approx(y.mean())
     assert found.standard_error == pytest.approx(y.std(ddof=1) / np.sqrt(5))
     assert (found.items, found.degrees, found.balanced) == (5, 4, True)
-    # Agresti & Coull: two items more on each side
+    # Student's, and Agresti & Coull's with two items more on each side: the wider one on each side
     more = np.concatenate([y, [0.0, 0.0, 1.0, 1.0]])
-    half = t.ppf(0.975, 8) * more.std(ddof=1) / 3.0
+    for level in (0.5, 0.8):
+        students = t.interval(level, 4, y.mean(), y.std(ddof=1) / np.sqrt(5))
+        added = t.interval(level, 8, more.mean(), more.std(ddof=1) / 3.0)
+        expected = max(0.0, min(students[0], added[0])), min(1.0, max(students[1], added[1]))
+        assert found.interval(level) == pytest.approx(expected)
     low, high = found.interval(0.95)
-    assert (low, high) == pytest.approx((max(0.0, more.mean() - half), min(1.0, more.mean() + half)))
     mirrored = -found
     assert mirrored.value == pytest.approx(1.0 - found.value)
     assert mirrored.interval(0.95) == pytest.approx((1.0 - high, 1.0 - low))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ def show_pairwise(
     from evalbudget.pairwise import as_text
 
     reading = bought.reading
-    text = "{}" if reading is None else reading.to_json()
+    text = json.dumps(bought.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
     if json_path == "-":
         click.echo(text)
     else:

@@ -4,11 +4,14 @@ Against "A's win rate against B is at most 1/2" capital is bet on values in whic
 A is proved to beat B once it reaches 1/a (:mod:`evalbudget.statistics._paired_test`, on the mean of
 :math:`d = 2y - 1`, where y is the value for A). There are two such values, and a is divided between them:
 
-- *fresh*, 3/4 of a: items in the order in which the pair first met on them; one on which A was shown first
+- *fresh*: items in the order in which the pair first met on them; one on which A was shown first
   and one on which B was, the k-th of each, give a y, the mean of both. The position cancels as long as which
   order an item is first shown in does not depend on the item.
-- *swapped*, 1/4 of a: items shown in both orders, in the order in which the second one was asked; y is the
+- *swapped*: items shown in both orders, in the order in which the second one was asked; y is the
   mean over the two.
+
+Fresh has 3/4 of a, unless half of the items or more are shown in both orders at once, which no verdict
+decides; then swapped has.
 
 Of k models there are k (k - 1) statements "A beats B", and each has delta / (k (k - 1)): the probability
 that any of those made is wrong is at most delta, at whatever moment one looks and however it was decided
@@ -35,8 +38,8 @@ from evalbudget.statistics._paired_test import PairedDraws, UnorderedPairs
 
 _GAP = 0.1
 """Smallest gap bet on, in 2y - 1: a win rate of 55%. The next ones are 60% and 70%, and what is seen."""
-_FRESH, _SWAPPED = 0.75, 0.25
-"""Parts of the error."""
+_MOST = 0.75
+"""Part of the error that the likelier proof has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +49,12 @@ class PairEvidence:
     Attributes:
         fresh: 2y - 1 of each two items, see above.
         swapped: of each item in both orders.
+        share: part of the error that ``fresh`` has; ``swapped`` has the rest.
     """
 
     fresh: PairedDraws
     swapped: PairedDraws
+    share: float = _MOST
 
     @classmethod
     def of(
@@ -69,6 +74,7 @@ class PairEvidence:
             unordered: all were there before the first was looked at.
         """
         sums: dict[tuple[int, bool], list[float]] = {}
+        at_once, before = 0, -1
         for each in zip(item, a_first, value, strict=True):
             sums.setdefault(each[:2], []).append(each[2])
         means = {key: sum(values) / len(values) for key, values in sums.items()}
@@ -77,18 +83,21 @@ class PairEvidence:
         swapped: list[float] = []
         for (number, order), mean in means.items():
             if number in first:
+                at_once += unordered or number == before
                 swapped.append(mean + means[number, not order] - 1.0)
             else:
                 first[number] = order
                 queues[order].append(mean)
+            before = number
         fresh = [one + other - 1.0 for one, other in zip(*queues, strict=False)]
         kind = UnorderedPairs if unordered else PairedDraws
-        return cls(*(kind(np.array(d), np.ones(len(d), np.int64), _GAP) for d in (fresh, swapped)))
+        draws = [kind(np.array(d), np.ones(len(d), np.int64), _GAP) for d in (fresh, swapped)]
+        return cls(draws[0], draws[1], 1.0 - _MOST if 2 * at_once >= max(len(first), 1) else _MOST)
 
     def log_evidence(self, *, for_a: bool) -> float:
         """Log of what 1/a is compared with, that A beats B, or the other way."""
-        fresh = self.fresh.evidence(0.0, at_least=not for_a) + math.log(_FRESH)
-        swapped = self.swapped.evidence(0.0, at_least=not for_a) + math.log(_SWAPPED)
+        fresh = self.fresh.evidence(0.0, at_least=not for_a) + math.log(self.share)
+        swapped = self.swapped.evidence(0.0, at_least=not for_a) + math.log1p(-self.share)
         return max(fresh, swapped, 0.0)
 
     @cached_property
@@ -99,7 +108,10 @@ class PairEvidence:
     def interval(self, level: float) -> tuple[float, float]:
         """Of A's win rate, valid at every moment; each pair for itself."""
         alpha = (1.0 - level) / 2.0
-        ends = [self.fresh.interval(_FRESH * alpha), self.swapped.interval(_SWAPPED * alpha)]
+        ends = [
+            self.fresh.interval(self.share * alpha),
+            self.swapped.interval((1.0 - self.share) * alpha),
+        ]
         low, high = max(low for low, _ in ends), min(high for _, high in ends)
         if low > high:  # the two contradict each other, as both may with little probability
             low, high = high, low

@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from evalbudget._version import __version__
 from evalbudget.budget import Budget
 from evalbudget.design import Reading, Request
 from evalbudget.errors import BudgetError
 from evalbudget.journal import Event, Header, Journal
+from evalbudget.outage import DOWN_AFTER
 from evalbudget.pairwise._answers import Answers
 from evalbudget.pairwise._config import PairwiseConfig
 from evalbudget.pairwise._preferences import Preference, Preferences
@@ -26,6 +28,8 @@ Ask = Callable[[str], Awaitable[str]]
 
 _SHOWN = 80
 """Characters of a reply without a verdict that are kept."""
+_DOWN = 3 * DOWN_AFTER
+"""Calls in a row without a verdict: the judge is down. One that fails half of the time hardly gets there."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,6 +58,15 @@ class PairwisePurchase:
     def exit_code(self) -> int:
         """0 with verdicts to read, 4 if the judge gave none."""
         return 0 if self.reading is not None else 4
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values: the reading's, if there is one, and what it cost."""
+        return {
+            **({} if self.reading is None else self.reading.to_dict()),
+            "calls": self.calls,
+            "failures": self.failures,
+            "stopped": self.stopped,
+        }
 
     def lines(self) -> list[str]:
         """What was bought, in sentences."""
@@ -153,18 +166,32 @@ async def buy_preferences(
     check_least(sampler, budget)
     settle_lost(record, sampler)
 
+    in_vain = 0  # calls in a row
+
+    def told(value: float | None) -> None:
+        nonlocal in_vain
+        in_vain = 0 if value is not None else in_vain + 1
+        if in_vain >= _DOWN:  # those under way still come back
+            sampler.stop_reason = (
+                f"the judge gave no verdict in {_DOWN} calls in a row; the same command goes on from here"
+            )
+
     async def answer(request: Request) -> Reading:
         first, second = sampler.shown(request.cell)
         item = request.cell.item
-        reply = await ask(
-            prompt_of(
-                config.template,
-                request=answers.requests[item],
-                first=answers.texts[first][item],
-                second=answers.texts[second][item],
-            )
+        prompt = prompt_of(
+            config.template,
+            request=answers.requests[item],
+            first=answers.texts[first][item],
+            second=answers.texts[second][item],
         )
+        try:
+            reply = await ask(prompt)
+        except Exception:
+            told(None)
+            raise
         value = parse_verdict(reply)
+        told(value)
         if value is not None:
             return Reading(request, value)
         ends = " ".join(reply.split())[-_SHOWN:]

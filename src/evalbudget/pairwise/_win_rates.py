@@ -12,9 +12,9 @@ effect of position that differs from item to item then adds to the spread, and n
 order an item was shown in does not depend on the item. A pair that was only ever shown in one order has no
 such estimate, and its win rate says so.
 
-Intervals. Items are what is sampled. The interval is Student's, from the data and two items more on each side
-(:math:`\tilde n = n + 4`; Agresti & Coull), since a pair that always has the same winner has a standard error
-of 0 and is not known for certain.
+Intervals. Items are what is sampled. The interval reaches as far as the wider of two on each side: Student's,
+and the same from two items more on each side (:math:`\tilde n = n + 4`; Agresti & Coull), since a pair that
+always has the same winner has a standard error of 0 and is not known for certain.
 
 References:
     Agresti & Coull (1998), Approximate is better than "exact" for interval estimation of binomial
@@ -116,7 +116,9 @@ def mean_interval(value: float, error: float, items: int, degrees: int, level: f
     centre = (n * value + _ADDED / 2.0) / more
     squares = n * (n - 1.0) * error**2 + _ADDED / 4.0 + n * _ADDED / more * (value - 0.5) ** 2
     half = float(t_quantile(level, degrees + _ADDED)) * math.sqrt(squares / (more * (more - 1.0)))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    plain = float(t_quantile(level, float(degrees))) * error
+    low, high = min(centre - half, value - plain), max(centre + half, value + plain)
+    return max(0.0, low), min(1.0, high)
 
 
 def average_of(rates: list[WinRate]) -> WinRate:

@@ -147,15 +147,6 @@ def test_it_stops_where_nobody_can_win() -> None:
     assert sampler.stop_reason == "every model is proved to be beaten by another one, so there is no winner"
 
 
-def test_a_judge_who_says_nothing_is_given_up_after_one_step() -> None:
-    from evalbudget.testing._play import play
-
-    sampler = Duel(design(300))
-    journal = play(sampler, 5000, score=lambda cell: None)
-    assert sampler.stop_reason == "the judge gave no verdict on any of the last 8 comparisons"
-    assert len(journal.readings) == 8 * 3
-
-
 @pytest.mark.parametrize(
     ("make", "told"),
     [

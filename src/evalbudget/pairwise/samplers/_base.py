@@ -13,7 +13,6 @@ import numpy as np
 
 from evalbudget.design import Cell, Design, Reading
 from evalbudget.errors import Choice, InvalidInputError
-from evalbudget.outage import DOWN_AFTER
 from evalbudget.pairwise._proof import PairEvidence, beats, winner
 from evalbudget.sampler import Eligible, Kind, Option, Sampler, SamplerOptions
 from evalbudget.statistics._best_proof import check_delta
@@ -118,6 +117,7 @@ class PairSampler(Sampler):
             raise InvalidInputError(f"{self.name} got batch={batch}; give 1 comparison or more")
         self.batch = batch
         self.pairs = list(combinations(range(self.n_models), 2))
+        self._pair_of = {pair: n for n, pair in enumerate(self.pairs)}
         self._number = {pair: n for n, pair in enumerate(permutations(range(self.n_models), 2))}
         order = np.random.default_rng([self.seed, 0]).permutation(design.n_items).tolist()
         self._sequence = [self._sequence_of(pair, order) for pair in range(len(self.pairs))]
@@ -223,9 +223,6 @@ class PairSampler(Sampler):
 
     def _next_step(self) -> bool:
         """Plan one; False if there is none."""
-        if len(self._step) >= DOWN_AFTER and not any(cell in self._value for cell in self._step):
-            self.stop_reason = f"the judge gave no verdict on any of the last {len(self._step)} comparisons"
-            return False
         plan = self._plan_or_stop()
         if plan is None:
             return False
@@ -262,17 +259,14 @@ class PairSampler(Sampler):
         key = cell._replace(epoch=0)
         self._out.discard(key)
         self._value[key] = value
-        self._answered[self.pairs.index(self._pair(key))] += 1
+        first, second = sorted(self.shown(key))
+        self._answered[self._pair_of[first, second]] += 1
 
     def _failed(self, cell: Cell) -> None:
         self._out.discard(cell._replace(epoch=0))
 
     def _set_open(self, cell: Cell, is_open: bool) -> None:
         (self._shut.discard if is_open else self._shut.add)(cell)
-
-    def _pair(self, cell: Cell) -> tuple[int, int]:
-        first, second = self.shown(cell)
-        return min(first, second), max(first, second)
 
     def _look(self, pair: int) -> None:
         """Bring the evidence of a pair up to date."""

@@ -132,13 +132,7 @@ def _comparing(config: PairwiseConfig, answers: Answers, record: Path | None, fo
             refused(ex)
             raise
         _purchases.append(bought)
-        reading = {} if bought.reading is None else bought.reading.to_dict()
-        state.metadata["evalbudget"] = {
-            **reading,
-            "calls": bought.calls,
-            "failures": bought.failures,
-            "stopped": bought.stopped,
-        }
+        state.metadata["evalbudget"] = bought.to_dict()
         state.output.completion = "\n".join(
             [*([] if bought.reading is None else [bought.reading.sentence]), *bought.lines()]
         )
