@@ -49,6 +49,9 @@ def test_json_has_the_same_numbers(tmp_path: Path) -> None:
     assert found["models"][0]["model"] == "model 0"
     assert found["models"][0]["low"] < found["models"][0]["win_rate"] < found["models"][0]["high"]
     assert found["positions"][0]["both_orders"] == 80
+    assert found["pairs"][0]["anytime_low"] is None, "the table is read once"
+    in_order = json.loads(ran(path, "--in-order", "--json", "-").stdout)["pairs"][0]
+    assert in_order["anytime_low"] < in_order["low"] < in_order["high"] < in_order["anytime_high"]
     assert ran(path, "--json", str(tmp_path / "out.json")).exit_code == 0
     assert json.loads((tmp_path / "out.json").read_text()) == found
 

@@ -154,7 +154,9 @@ def read_preferences(
     return PairwiseReading(
         tuple(_model_row(preferences, m, rates, fit, ranks[m], level) for m in order),
         tuple(
-            _pair_row(preferences, pair, rates.get(pair), evidence.get(pair), fit, proved, level)
+            _pair_row(
+                preferences, pair, rates.get(pair), evidence.get(pair), fit, proved, level, in_order=in_order
+            )
             for pair in combinations(order, 2)
         ),
         tuple(_positions(preferences, level)),
@@ -198,13 +200,16 @@ def _pair_row(
     fit: BradleyTerry,
     proved: FloatArray,
     level: float,
+    *,
+    in_order: bool,
 ) -> PairRow:
     a, b = pair
     judgements, both_ways = 0, False
     span = anytime = (math.nan, math.nan)
     if rate is not None and evidence is not None:
         rows = preferences.of_pair(a, b)
-        span, anytime = rate.interval(level), evidence.interval(level)
+        span = rate.interval(level)
+        anytime = evidence.interval(level) if in_order else anytime
         judgements, both_ways = int(rows.size), np.unique(preferences.sign_for(a, rows)).size > 1
     return PairRow(
         preferences.models[a],

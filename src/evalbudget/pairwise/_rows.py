@@ -49,7 +49,8 @@ class PairRow:
         low: of its interval.
         high: of it.
         strength: probability that ``first`` wins by Bradley and Terry.
-        anytime_low: of the interval of the win rate that may be read at every moment.
+        anytime_low: of the interval of the win rate that may be read at every moment; nan where judgements
+            do not stand in the order in which they were asked.
         anytime_high: of it.
         items: they met on.
         judgements: of them.
