@@ -4,12 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test tests lint claims floors next benchmarks chaos format clean help
+.PHONY: demo test tests lint docs claims floors next benchmarks chaos format clean help
 
 help:
 	@echo "make demo        budgeted against plain epochs, a real inspect run, offline"
 	@echo "make test        lint, types, layering and all tests, as in CI"
 	@echo "make tests       all tests"
+	@echo "make docs        the pages as a site, in site/; a warning is an error"
 	@echo "make claims      the statistical claims at full replication (an hour on two cores)"
 	@echo "make floors      the host tests on the oldest hosts that are supported"
 	@echo "make next        the host tests on the newest hosts, lm-eval's pre-release among them"
@@ -43,6 +44,9 @@ tests: $(READY)
 	$(BIN)/python -m compileall -q src plugins tests
 	$(BIN)/python -m pytest --assert=plain --numprocesses 3 --dist worksteal || \
 		{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; exit 1; }
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 claims: $(READY)
 	EVALBUDGET_CLAIMS=full $(BIN)/python -m pytest --numprocesses 2 -m claim
@@ -96,4 +100,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .venv-floors .venv-next .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) site .venv-floors .venv-next .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,5 +1,6 @@
 """evalbudget decides which evaluation score to buy next, and says what the bought scores prove."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evalbudget._version import __version__
@@ -12,6 +13,7 @@ from evalbudget.sampler import Allocation, Sampler
 
 if TYPE_CHECKING:
     from evalbudget.estimate import ConfidenceInterval, Estimate
+    from evalbudget.frames import from_frame, read
 
 __all__ = [
     "Allocation",
@@ -28,14 +30,23 @@ __all__ = [
     "Sampler",
     "Unit",
     "__version__",
+    "from_frame",
     "hookimpl",
+    "read",
     "resume",
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in ("ConfidenceInterval", "Estimate"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from evalbudget import estimate  # brings numpy, which takes longer than --help should
+_LATER = {
+    "ConfidenceInterval": "estimate",
+    "Estimate": "estimate",
+    "from_frame": "frames",
+    "read": "frames",
+}
+"""What brings numpy, which takes longer than --help should, and where it is."""
 
-    return getattr(estimate, name)
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"evalbudget.{_LATER[name]}"), name)

@@ -10,6 +10,7 @@ from evalbudget.hooks._hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from evalbudget.audits.policies import AuditPolicy
+    from evalbudget.doctor import Check
     from evalbudget.judges.schedules import JudgeSchedule
     from evalbudget.recorded._scores import RecordedScores
     from evalbudget.report._section import Section
@@ -40,10 +41,11 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         RatingKernel,
         Robin,
         RobinHood,
+        Sample,
         Uniform,
     )
 
-    repeats: list[type[Sampler]] = [Auto, Uniform, Robin, RobinHood, EBBernstein, RatingKernel, Joint]
+    repeats: list[type[Sampler]] = [Auto, Uniform, Robin, RobinHood, EBBernstein, RatingKernel, Joint, Sample]
     models: list[type[Sampler]] = [
         UniformRacing,
         UCBE,
@@ -85,9 +87,17 @@ def evalbudget_register_reports() -> Sequence[type[Section]]:
     return SECTIONS
 
 
+@hookimpl
+def evalbudget_register_checks() -> Sequence[type[Check]]:
+    """The checks of ``evalbudget doctor``."""
+    from evalbudget.doctor import CHECKS
+
+    return CHECKS
+
+
 @hookimpl(trylast=True)
 def evalbudget_open_scores(path: Path, category: str | None) -> RecordedScores | None:
-    """The recorded-scores layout as .npz, and long .csv files."""
+    """The recorded-scores layout as .npz, and long tables: .csv, .jsonl and .parquet."""
     from evalbudget.recorded._files import open_scores
 
     return open_scores(path, category)

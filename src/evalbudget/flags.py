@@ -40,7 +40,7 @@ class Flag:
 SAMPLER_SEED = Flag("seed", "Seed of the sampler.  [default: 0]", "N", int, spelled="sampler_seed")
 SAMPLER_OPTION = Flag(
     "sampler_options",
-    "Further option of the sampler; give it once for each.",
+    "An option of the sampler; one flag for each.",
     "NAME=VALUE",
     repeated=True,
     spelled="sampler_option",

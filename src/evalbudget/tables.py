@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from io import StringIO
 from typing import Any
 
@@ -28,6 +29,10 @@ class PrintableTable(Table):
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: the same cells as HTML, names escaped."""
+        return _as_html(self, str(self.caption or ""))
+
 
 class NotedTable(PrintableTable):
     """A table with a note below it that is as wide as the terminal, not as the table.
@@ -42,6 +47,10 @@ class NotedTable(PrintableTable):
         yield from super().__rich_console__(console, options)
         if self.note:
             yield Text(self.note, style="dim")
+
+    def _repr_html_(self) -> str:
+        """As of the table, with the note."""
+        return _as_html(self, self.note)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,6 +74,10 @@ class Tables:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: one below the other."""
+        return "\n".join(part._repr_html_() for part in self.parts)
+
 
 def obeying_nothing(text: str) -> str:
     """The text with characters that show what a terminal would obey."""
@@ -83,3 +96,30 @@ def _plain(what: RenderableType) -> str:
     text = StringIO()
     Console(file=text, width=WIDTH, color_system=None).print(what)
     return text.getvalue().rstrip()
+
+
+def _as_html(table: Table, note: str) -> str:
+    sides = [' style="text-align:left"' if column.justify == "left" else "" for column in table.columns]
+    head = "".join(
+        f"<th{side}>{_escaped(column.header)}</th>" for column, side in zip(table.columns, sides, strict=True)
+    )
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    lines = [
+        "<tr>"
+        + "".join(f"<td{side}>{_escaped(cell)}</td>" for cell, side in zip(row, sides, strict=True))
+        + "</tr>"
+        for row in rows
+    ]
+    title = _escaped(table.title or "")
+    return (
+        (f"<h2>{title}</h2>\n" if title else "")
+        + f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n'
+        + "\n".join(lines)
+        + "\n</tbody>\n</table></div>"
+        + (f'\n<p class="note">{escape(note)}</p>' if note else "")
+    )
+
+
+def _escaped(cell: RenderableType) -> str:
+    text = cell.plain if isinstance(cell, Text) else Text.from_markup(str(cell)).plain
+    return escape(text)

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -63,3 +64,16 @@ def test_runs_as_a_module() -> None:
         [sys.executable, "-m", "evalbudget", "--version"], capture_output=True, text=True, check=True
     )
     assert __version__ in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"), [("evalbudget comp", "compare"), ("evalbudget compare --mar", "--margin")]
+)
+def test_the_shell_completes_commands_and_options(typed: str, completed: str) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-c", "from evalbudget.cli.main import main; main()"],
+        env={**os.environ, **words, "_EVALBUDGET_COMPLETE": "bash_complete"},
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert f"plain,{completed}" in done.stdout.split()

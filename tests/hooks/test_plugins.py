@@ -11,6 +11,7 @@ import pytest
 
 from evalbudget import Cell, Request, hookimpl
 from evalbudget.audits.policies import AuditEProcess
+from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, PluginError, UnknownNameError
 from evalbudget.hooks._plugins import DISABLE, Plugins, plugins
 from evalbudget.journal import Event
@@ -19,7 +20,7 @@ from evalbudget.repeats.samplers import Uniform
 from evalbudget.report import SECTIONS, Section
 from evalbudget.sampler import Kind
 
-BUILT_IN = {"auto", "uniform", "robin", "robin-hood", "eb-bernstein", "rating-kernel", "joint"}
+BUILT_IN = {"auto", "uniform", "robin", "robin-hood", "eb-bernstein", "rating-kernel", "joint", "sample"}
 EVENT = Event(Request(0, Cell()))
 
 Found = tuple[Any, EntryPoint]
@@ -282,3 +283,34 @@ def test_a_reader_that_breaks_leaves_the_others_working(tmp_path: Path) -> None:
     file = tmp_path / "scores.csv"
     file.write_text("item,score\na,1\nb,2\n")
     assert found.open_scores(file).items == ("a", "b")
+
+
+def _reader(suffix: str, *, damaged: bool = False, task: str | None = None) -> Any:
+    """A hook that reads folders with files of that suffix."""
+
+    @hookimpl
+    def evalbudget_open_scores(path: Path, task: str | None) -> RecordedScores | None:
+        if not list(path.glob(f"*{suffix}")):
+            return None
+        if damaged:
+            raise InvalidInputError(f"{path} is damaged")
+        if task not in (None, known):
+            raise UnknownNameError("task", str(task), [known])
+        return RecordedScores.from_readings(["x"], [1.0])
+
+    known = task or "quiz"
+    return evalbudget_open_scores
+
+
+def test_a_folder_of_two_formats_is_not_read_in_part(install: Install, tmp_path: Path) -> None:
+    for name in ("a.one", "b.two"):
+        (tmp_path / name).write_text("")
+    one = install("one", evalbudget_open_scores=_reader(".one"))
+    for damaged in (False, True):
+        two = install("two", evalbudget_open_scores=_reader(".two", damaged=damaged))
+        with pytest.raises(InvalidInputError, match="logs of several formats, which the plugins one and two"):
+            Plugins([two, one]).open_scores(tmp_path)
+    other = install("other", evalbudget_open_scores=_reader(".two", task="essays"))
+    assert Plugins([other, one]).open_scores(tmp_path, "quiz").items == ("x",)
+    (tmp_path / "b.two").unlink()
+    assert Plugins([two, one]).open_scores(tmp_path).items == ("x",)

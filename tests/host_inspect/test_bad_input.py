@@ -94,7 +94,7 @@ class _Stopper(EarlyStopping):
 def test_a_budget_below_the_warmup_spends_nothing(
     make_task: Any, run: Any, budget: Any, host: dict[str, Any], minimum: int, tolerant: bool
 ) -> None:
-    log = run(budgeted(make_task(), budget=budget), fail_on_error=not tolerant, **host)
+    log = run(budgeted(make_task(), budget=budget, sampler="auto"), fail_on_error=not tolerant, **host)
     assert log.status == "error"
     assert log.error is not None
     assert f"Raise --budget to {minimum} or more" in log.error.message
@@ -233,7 +233,7 @@ def test_the_tasks_own_arguments_may_be_named_like_ours(run: Any, tmp_path: Path
         (["--budget", "40", "--repeat", "judg"], "Did you mean 'judge'"),
         (["--budget", "40", "--sampler-option", "warmup"], "is not NAME=VALUE"),
         (["--budget", "40", "--score", "nope"], "unknown score 'nope'"),
-        (["--budget", "5"], f"Raise --budget to {6 * WARMUP} or more"),
+        (["--budget", "5", "--sampler", "auto"], f"Raise --budget to {6 * WARMUP} or more"),
     ],
 )
 def test_command_line_exits_with_2(task_file: Path, tmp_path: Path, args: list[str], message: str) -> None:
@@ -255,7 +255,7 @@ def test_refusals_are_shown_without_a_traceback(
     shown: list[Any] = []
     # what the host is about to draw; with other displays it draws the same
     monkeypatch.setattr("inspect_ai._display.rich.display.tasks_results", lambda t: shown.extend(t) or "")
-    run(budgeted(make_task(), budget=5))
+    run(budgeted(make_task(), budget=5, sampler="auto"))
     run(race(make_task(), budget=5))
     assert [str(task.result.exc_value).split(",")[0][:18] for task in shown] == [
         "budget of 5 scores",

@@ -51,7 +51,7 @@ def test_money(task_file: Path, tmp_path: Path) -> None:
     ("flags", "message"),
     [
         ([], "add --budget"),
-        (["--budget", "5"], "is below the minimum of"),
+        (["--budget", "5", "--sampler", "auto"], "is below the minimum of"),
         (["--budget", "$5"], "no price is known for simulated/a, simulated/j"),
         (["--budget", "$0.0001", "--prices", "p.yaml"], "is below one call of simulated/a"),
         (["--budget", "50", "--score", "nope"], "unknown score 'nope'"),

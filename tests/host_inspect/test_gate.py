@@ -252,3 +252,68 @@ def test_killed_and_retried_it_goes_on_in_the_same_order(tmp_path: Path) -> None
     assert isinstance(sampler, GateSampler)
     first = {names[i] for i in sampler._order(0)[: len(before) + 16].tolist()}
     assert set(before) <= first
+
+
+def part_of(old: Path, folder: Path, n: int) -> Path:
+    """A table of the baseline's scores on every other of its first items."""
+    found = read_baseline(old)
+    few = {item: found.scores[item] for item in list(found.scores)[: 2 * n : 2]}
+    path = folder / "part.csv"
+    path.write_text(as_csv(Baseline(found.name, found.score, few, found.task)))
+    return path
+
+
+def test_a_baseline_is_asked_where_its_log_lacks_items(old: Path, tmp_path: Path) -> None:
+    whole, _ = judged(old, model("new", 0.9), tmp_path / "whole", margin=0.02)
+    take_gates()
+    part = part_of(old, tmp_path, 30)
+    logs = run(
+        gate(quiz(120), baseline=part, baseline_model="simulated/old", margin=0.02, seed=0),
+        [model("old", 0.95), model("new", 0.9)],
+        tmp_path / "part",
+    )
+    (found,) = take_gates()
+    asked = {log.eval.model: attempts([log]) for log in logs}
+    assert asked == {"simulated/old": 90, "simulated/new": 120}
+    assert found.evidence.difference == whole.evidence.difference  # the same answers, known or bought
+    assert "210 evaluations bought; 90 of them of the baseline." in str(found)
+    rows = {
+        log.eval.model: {row for score in log.results.scores for row in score.metrics}
+        for log in logs
+        if log.results is not None
+    }
+    assert "estimate" in rows["simulated/old"]
+    assert "difference" in rows["simulated/new"]
+    assert "difference" not in rows["simulated/old"]
+
+
+def test_a_gate_of_two_models_without_any_log(tmp_path: Path) -> None:
+    take_gates()
+    logs = run(
+        gate(quiz(120), baseline_model="simulated/old", margin=0.1, budget=60, seed=0),
+        [model("new", 0.3), model("old", 0.95)],
+        tmp_path,
+    )
+    (found,) = take_gates()
+    assert (found.exit_code, found.baseline, found.candidate) == (1, "simulated/old", "simulated/new")
+    assert attempts(logs) == 2 * found.evidence.items <= 60
+
+
+def test_a_budget_in_money_is_for_both_where_both_are_asked(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("simulated/*: {call: 0.001, input: 0, output: 0, max_output: 100}\n")
+    take_gates()
+    task = gate(
+        quiz(120), baseline_model="simulated/old", margin=0.02, budget="$0.03", prices=str(prices), seed=0
+    )
+    logs = run(task, [model("new", 0.9), model("old", 0.95)], tmp_path / "logs")
+    (found,) = take_gates()
+    assert (found.exit_code, attempts(logs)) == (3, 30)
+    assert "$0.030 of $0.030 spent" in str(found)
+
+
+def test_a_baseline_that_is_not_among_the_models(tmp_path: Path) -> None:
+    (log,) = run(gate(quiz(9), baseline_model="simulated/old", margin=0.1), model("new", 0.9), tmp_path)
+    assert log.status == "error"
+    assert log.error is not None
+    assert "name it with --model, beside the candidate" in log.error.message

@@ -302,3 +302,22 @@ def test_one_budget_for_all_runs_of_a_command(tmp_path: Path) -> None:
 
 def _ends(path: Path) -> list[str]:
     return [line for line in path.read_text().splitlines() if '"end"' in line]
+
+
+@pytest.mark.parametrize("at_once", [1, 8, None])
+def test_a_sample_of_the_items_is_as_large_as_the_money_pays_for(
+    make_task: Any, run: Any, diagnostics: Any, till: Till, prices: str, at_once: int | None
+) -> None:
+    log = run(
+        budgeted(_ask(make_task, items=400), budget="$0.5", prices=prices, sampler="sample"),
+        model=_paid(),
+        max_samples=at_once,
+    )
+    assert log.status == "success"
+    ours = diagnostics(log, "self_rated")
+    assert 0.97 * 0.5 <= ours["spent"] == pytest.approx(till.total)
+    assert till.total <= 0.5
+    read = [sample.id for sample in log.samples if sample.scores]
+    assert len(set(read)) == len(read) == ours["readings"] < 400
+    assert len(log.samples) - len(read) <= 20  # begun as the money ended
+    assert f"{len(read)} of 400 items, once each" in " ".join(ours["summary"]["text"].split())

@@ -61,7 +61,7 @@ def test_repeats_that_would_be_identical(refused: Callable[..., str], tmp_path: 
     assert "decodes greedily (temperature=0.0, do_sample=None)" in refused("cold")
     assert "scores log-likelihoods (multiple_choice)" in refused("choice")
     # at once, not after the budget was raised
-    assert "scores log-likelihoods (multiple_choice)" in refused("choice", budget=20)
+    assert "scores log-likelihoods (multiple_choice)" in refused("choice", budget=20, sampler="auto")
     assert "drop --use_cache" in refused("numbers", host={"use_cache": str(tmp_path / "cache")})
     # one of two is enough
     assert "task 'greedy'" in refused("numbers", "greedy")
@@ -117,7 +117,7 @@ def test_a_score_that_turns_out_to_be_no_number(tmp_path: Path) -> None:
 
 
 def test_budgets_below_the_first_readings(refused: Callable[..., str]) -> None:
-    message = refused("numbers", budget=29, kind=BudgetError)
+    message = refused("numbers", budget=29, sampler="auto", kind=BudgetError)
     assert "below the minimum of 30" in message
     assert "auto reads each of the 10 documents 3 times" in message
     assert "Raise --budget to 30 or more" in message

@@ -60,7 +60,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(
-    baseline: Path, candidate: tuple[str, dict[str, Any]], folder: Path, *, n: int = N, **asked: Any
+    baseline: Path | None, candidate: tuple[str, dict[str, Any]], folder: Path, *, n: int = N, **asked: Any
 ) -> RaceResult:
     """A gate through Python."""
     with fresh_racers():
@@ -114,6 +114,47 @@ def test_a_budget_ends_it_and_these_items_do_not(old: Path, tmp_path: Path) -> N
     whole = judged(old, racer(0.93, 4), tmp_path / "b", margin=0.05, these_items=True).gate
     assert whole is not None
     assert whole.verdict is not None
+
+
+def test_a_baseline_is_asked_where_its_log_lacks_documents(old: Path, tmp_path: Path) -> None:
+    whole = judged(old, racer(0.9, 3), tmp_path / "whole", margin=0.02)
+    found = read_baseline(old)
+    few = {item: found.scores[item] for item in list(found.scores)[:40:2]}
+    part = tmp_path / "part.csv"
+    part.write_text(as_csv(Baseline(found.name, found.score, few, found.task)))
+    bought = judged(part, racer(0.9, 3), tmp_path / "part", margin=0.02, baseline_model=racer(0.95, 1))
+    assert whole.gate is not None
+    assert bought.gate is not None
+    assert len(Racer.asked) == 2 * N - 20
+    assert bought.gate.evidence.difference == whole.gate.evidence.difference  # the same answers
+    assert f"{2 * N - 20} evaluations bought; {N - 20} of them of the baseline." in str(bought.gate)
+    assert set(bought.results) == {"baseline", "new"}
+
+
+def test_a_gate_of_two_models_without_any_log(tmp_path: Path) -> None:
+    result = judged(None, racer(0.3, 2), tmp_path, margin=0.1, budget=60, baseline_model=racer(0.95, 1))
+    assert result.gate is not None
+    assert (result.gate.exit_code, result.gate.baseline) == (1, "baseline")
+    assert len(Racer.asked) == 2 * result.gate.evidence.items <= 60
+
+
+def test_a_baseline_model_that_need_not_be_asked_is_not_loaded(old: Path, tmp_path: Path) -> None:
+    result = judged(old, racer(0.3, 2), tmp_path, margin=0.1, baseline_model=racer(0.95, 1))
+    assert result.loads["baseline"] == 0
+    assert list(result.results) == ["new"]
+
+
+def test_the_command_asks_both(server: Server, tmp_path: Path) -> None:
+    server.answers = {"new": skilled, "old": lambda asked: asked.prompt.rsplit("say ", 1)[1].split()[0]}
+    tasks = write_task(tmp_path / "tasks", n=N)
+    base = [word for word in command(server, tmp_path, tasks, tmp_path / "out") if word != str(tmp_path)]
+    base.remove("--baseline")
+    asked = f"local-chat-completions:{server.chat_args('old')}"
+    done = warm.run([*base, "--baseline-model", asked], host="lm-eval", env=environment())
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.startswith("Worse: new is worse than baseline")
+    count = server.count()
+    assert count["old"] == count["new"]
 
 
 def test_a_budget_in_money_is_for_the_candidate_alone(server: Server, old: Path, tmp_path: Path) -> None:

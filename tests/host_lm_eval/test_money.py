@@ -398,3 +398,17 @@ def test_prompts_that_are_sent_as_tokens_are_counted_as_tokens(folder: Path, ser
     assert {hold["most"] for hold in holds if "hold" in hold} == {32.0, 33.0}  # 12 or 13 letters, 20 said
     costs = math.fsum(sample["cost"] for sample in found["samples"]["numbers"])
     assert costs == block["spent"]
+
+
+@pytest.mark.parametrize("concurrent", [1, 8])
+def test_a_sample_of_the_documents_is_as_large_as_the_money_pays_for(
+    tmp_path: Path, folder: Path, server: PaidServer, concurrent: int
+) -> None:
+    write_task(tmp_path / "tasks", n=400)
+    found = run(folder, server, "$0.60", concurrent=concurrent, prices="prices.yaml", sampler="sample")
+    block = found["evalbudget"]
+    assert server.bill == pytest.approx(block["spent"])
+    assert 0.9 * 0.6 <= server.bill <= 0.6
+    read = [record["doc_id"] for record in found["samples"]["numbers"]]
+    assert len(set(read)) == len(read) == block["readings"] < 400
+    assert f"{len(read)} of 400 items, once each" in " ".join(block["summary"]["text"].split())

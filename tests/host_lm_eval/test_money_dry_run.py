@@ -92,7 +92,7 @@ def test_what_is_refused_is_refused_here_too(server: PaidServer) -> None:
     Path("prices.yaml").write_text("m: {input: 1, output: 1}\nj?: {input: 1, output: 1000}\n")
     said = _said(server, "--budget", "$0.5", "--prices", "prices.yaml", "--dry_run", tasks="essays", code=2)
     assert "a budget of $0.50 is below what one call of j1 can cost here: $1.02" in said
-    said = _said(server, "--budget", "5", "--dry_run", code=2)
+    said = _said(server, "--budget", "5", "--sampler", "auto", "--dry_run", code=2)
     assert "budget of 5 scores is below the minimum of" in said
     assert server.calls() == 0
 

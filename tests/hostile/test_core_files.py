@@ -33,6 +33,14 @@ from evalbudget.repeats.samplers import EBBernstein
 from evalbudget.run import JournalFile, read_journal
 
 CSV = b"model,item,rater,repeat,score\na,x,r,0,1.5\na,y,r,0,2\na,y,r,1,\nb,x,r,0,3\n"
+BOUGHT_CSV = (
+    b"item,score,model,epoch,weight,allocation,fixed_repeats,model_cost,one_measure\n"
+    b"x,1,a,0,0.5,weighted,1,9,true\ny,0,a,1,0.5,weighted,1,9,true\nx,1,b,0,,fixed,0,,true\n"
+)
+JSON_LINES = b"".join(
+    json.dumps({"item": item, "score": score, "model": "a", "repeat": repeat, "cost": 0.5}).encode() + b"\n"
+    for item, score, repeat in (("x", 1, 0), ("x", None, 1), ("y", True, 0))
+)
 
 
 def reader(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], object]:
@@ -120,8 +128,25 @@ def test_recorded_scores_and_factors_after_any_damage(tmp_path: Path) -> None:
     scores, table, factors = (tmp_path / name for name in ("scores.npz", "scores.csv", "factors.npz"))
     check_damage(archive(SCORES), reader(scores, open_scores), scores, examples=60)
     check_damage(CSV, reader(table, open_scores), table)
+    check_damage(BOUGHT_CSV, reader(table, open_scores), table)
+    lines = tmp_path / "scores.jsonl"
+    check_damage(JSON_LINES, reader(lines, open_scores), lines)
     save_factors(factors, FactorModel.of_factors(FACTORS["V"], list("abcd"), FACTORS["U"]))
     check_damage(factors.read_bytes(), reader(factors, load_factors), factors, examples=60)
+
+
+def test_parquet_after_any_damage(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    pyarrow = pytest.importorskip("pyarrow")
+    path = tmp_path / "scores.parquet"
+    columns = {
+        "item": ["x", "x", "y"],
+        "score": [1.0, None, 0.5],
+        "repeat": [0, 1, 0],
+        "model": ["a", "b", "a"],
+    }
+    parquet.write_table(pyarrow.table(columns), path, compression="none")
+    check_damage(path.read_bytes(), reader(path, open_scores), path, examples=60)
 
 
 BOMBS = """

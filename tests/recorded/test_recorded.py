@@ -99,7 +99,9 @@ def test_from_readings() -> None:
     assert (table.models, table.items, table.raters) == (("model",), ("x", "y"), ("r", "s"))
     assert table.scores.shape == (1, 2, 2, 2)
     assert table.counts[0].tolist() == [[1, 1], [1, 0]]
-    with pytest.raises(InvalidInputError, match="second repeat 7 of model 'model', item 'x', rater 'rater'"):
+    with pytest.raises(
+        InvalidInputError, match=r"reading 1: the same .* reading 0 \('x', 'model', 'rater', 7\)"
+    ):
         RecordedScores.from_readings(["x", "x"], [1.0, 2.0], repeats=[7, 7])
     with pytest.raises(InvalidInputError, match="scores has 1 entries for 2 items"):
         RecordedScores.from_readings(["x", "x"], [1.0])

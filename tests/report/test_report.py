@@ -435,3 +435,12 @@ def test_items_are_counted_by_variance_and_by_mean() -> None:
     assert still.label.endswith("Repeats teach nothing here.")
     assert json.dumps(still.to_dict() | {"held_by_most_variable": None})
     assert Items.of(Study(recorded(scores[..., :1]))) is None
+
+
+def test_a_model_with_repeats_beside_one_without() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(2, 20, 1, 1)) + rng.normal(size=(2, 20, 3, 2))
+    scores[0, :, :, 1] = np.nan
+    table = RecordedScores(scores, ("once", "twice"), tuple(map(str, range(20))), ("x", "y", "z"))
+    found = report(replace(table, one_generation=True)).to_dict()["components"]
+    assert len(found["models"]) == len(found["left_out"]) == 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +14,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from evalbudget.cli._audit_files import export_command, import_command
+from evalbudget.cli._audit_label_studio import sync_command
 from evalbudget.cli._audit_serve import serve
 from evalbudget.cli._groups import SuggestingGroup
+from evalbudget.replay._rows import defined
 
 if TYPE_CHECKING:
     from evalbudget.audits.store import AuditStore
@@ -25,6 +29,7 @@ Examples:
   evalbudget audit serve audit.sqlite
   evalbudget audit export audit.sqlite --format csv -o labels.csv
   evalbudget audit import audit.sqlite labels.csv --by ann
+  evalbudget audit sync audit.sqlite --url http://localhost:8080
   evalbudget audit verdict audit.sqlite --json | jq .outcome
 
 \b
@@ -73,7 +78,12 @@ def status(ctx: click.Context, path: Path, as_json: bool) -> None:
                 }
                 for draw, labels in store.labels.conflicts().items()
             ]
-            _print_json(found.as_json() | {"store": str(path), "conflicts": conflicts})
+            alike = store.labels.agreement()
+            _print_json(
+                found.as_json()
+                | {"store": str(path), "conflicts": conflicts}
+                | {"agreement": None if alike is None else defined(asdict(alike))}
+            )
         else:
             _print_status(store, found)
     ctx.exit(found.stage.exit_code)
@@ -160,6 +170,7 @@ def verdict(ctx: click.Context, path: Path, as_json: bool) -> None:
 audit.add_command(serve)
 audit.add_command(export_command)
 audit.add_command(import_command)
+audit.add_command(sync_command)
 
 
 def _open(path: Path) -> AuditStore:
@@ -206,6 +217,13 @@ def _print_status(store: AuditStore, found: Standing) -> None:
         say("by " + ", ".join(f"{escape(name)} {count}" for name, count in progress.by.items()))
     if progress.corrections:
         say(f"{progress.corrections} corrected")
+    alike = store.labels.agreement()
+    if alike is not None:
+        alpha = "" if math.isnan(alike.alpha) else f"; Krippendorff's alpha {alike.alpha:.2f}"
+        say(
+            f"{alike.things:,} answers labelled twice or more: {alike.equal:.0%} of pairs equal, "
+            f"{alike.difference:.3g} apart on average{alpha}"
+        )
     conflicts = store.labels.conflicts()
     for draw, labels in list(conflicts.items())[:_SHOWN]:
         said = ", ".join(f"{escape(label.by)} {label.score:g}" for label in labels)

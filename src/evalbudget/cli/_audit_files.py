@@ -16,13 +16,14 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 if TYPE_CHECKING:
     from evalbudget.audits.store import AuditStore
 
-_FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config")
+_FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config", "inspect-scores")
 
 EXPORT_EXAMPLES = """\b
 Examples:
   evalbudget audit export audit.sqlite --format csv -o labels.csv
   evalbudget audit export audit.sqlite --format label-studio -o tasks.json
   evalbudget audit export audit.sqlite --format label-studio-config -o labelling.xml
+  evalbudget audit export audit.sqlite --format inspect-scores --model openai/gpt-5 -o ratings.json
   evalbudget audit export audit.sqlite --format jsonl --only labelled --with-judge -o - | jq .
 """
 IMPORT_EXAMPLES = """\b
@@ -52,12 +53,26 @@ Examples:
 @click.option(
     "--with-judge", is_flag=True, help="Add the system, the judge's score and reason, of what is labelled."
 )
-def export_command(path: Path, kind: str, output: Path, only: str | None, with_judge: bool) -> None:
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="With inspect-scores: the system whose labels inspect's precomputed_scores takes.",
+)
+def export_command(
+    path: Path, kind: str, output: Path, only: str | None, with_judge: bool, model: str | None
+) -> None:
     """Write what is to be labelled, and the labels there are.
 
     Nothing tells the labeller which system answered or what the judge says. Fill in the columns score and by,
     then evalbudget audit import the file; a file that is filled in by part is fine.
     """
+    if (model is None) == (kind == "inspect-scores"):
+        raise InvalidInputError(
+            "--format inspect-scores is of one system's answers: name it with --model"
+            if model is None
+            else "--model is for --format inspect-scores; drop it (the others name no system, since whoever "
+            "labels should not know whose answer it is)"
+        )
     to_stdout = output == Path("-")
     if not to_stdout:
         check_target(output, "--output")
@@ -67,9 +82,9 @@ def export_command(path: Path, kind: str, output: Path, only: str | None, with_j
     with AuditStore.open(path) as store:
         if not to_stdout and output.exists() and output.samefile(path):
             raise InvalidInputError(f"--output {output} is the audit store itself; choose another file")
-        wanted = frozenset(_wanted(store))
+        wanted = frozenset(wanted_of(store))
         which = None if only is None else only == "labelled"
-        text = export(store, kind, labelled=which, judge=with_judge, among=wanted)
+        text = export(store, kind, labelled=which, judge=with_judge, among=wanted, model=model)
         labelled = store.progress().labelled
     if to_stdout:
         click.echo(text, nl=False)
@@ -135,7 +150,7 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
         )
 
 
-def _wanted(store: AuditStore) -> tuple[int, ...]:
+def wanted_of(store: AuditStore) -> tuple[int, ...]:
     """What is to be labelled; the second pass is drawn before."""
     from evalbudget.audits.store._run import go_on
     from evalbudget.audits.store._store_verdict import still_wanted

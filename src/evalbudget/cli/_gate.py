@@ -11,7 +11,7 @@ import click
 from evalbudget.cli._gate_output import show_gate
 from evalbudget.cli._output import check_target, write_text
 from evalbudget.cli.flags import options_of
-from evalbudget.comparisons.flags import BASELINE, FLAGS
+from evalbudget.comparisons.flags import BASELINE, BASELINE_MODEL, FLAGS
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.flags import PRICES, RISK, SAMPLER_SEED
 from evalbudget.hooks._plugins import plugins
@@ -66,11 +66,13 @@ def gate(
     "Not worse" and "worse" are wrong with a probability of at most 5% each. A candidate that is a model is
     evaluated until one of them is proved, however often one looks.
     """
-    if given["baseline"] is None:
+    is_log = candidate is not None and Path(candidate).exists()
+    if given["baseline"] is None and (
+        save_baseline is not None or given[BASELINE_MODEL.name] is None or is_log
+    ):
         raise InvalidInputError(f"{BASELINE.option} is missing: give a log, for example --baseline main.eval")
     if save_baseline is not None:
         check_target(save_baseline, "--save-baseline")
-    is_log = candidate is not None and Path(candidate).exists()
     if save_baseline is not None:
         _save(given, task if is_log or candidate is None else None, save_baseline)
     if candidate is None:
@@ -97,7 +99,7 @@ def _of_logs(candidate: str, task: str | None, host: str | None, given: dict[str
     from evalbudget.comparisons import GateConfig
     from evalbudget.comparisons import gate as judged
 
-    for flag in (BUDGET, PRICES, RISK, BATCH, SAMPLER_SEED):
+    for flag in (BASELINE_MODEL, BUDGET, PRICES, RISK, BATCH, SAMPLER_SEED):
         if given[flag.name] is not None:
             raise InvalidInputError(
                 f"{flag.option} is for a candidate that is a model, and {candidate} is a log, which costs "

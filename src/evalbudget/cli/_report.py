@@ -72,7 +72,7 @@ def report(
     from evalbudget.report import report as assemble  # numpy takes its time: not for --help
 
     if image is not None or html_path is not None:
-        from evalbudget.report._picture import require_matplotlib
+        from evalbudget.report._axes import require_matplotlib
 
         require_matplotlib()
     found = assemble(

@@ -12,18 +12,28 @@ if TYPE_CHECKING:
 TASK = click.option("--task", metavar="NAME", help="Of a folder with logs of several tasks, only this one's.")
 
 
-def parse_prices(text: str, judges: tuple[str, ...]) -> FloatArray:
+def panel_prices(text: str, judges: tuple[str, ...]) -> FloatArray:
     """``judge=price,...`` in the order of the panel; ones if empty.
 
     Raises:
         UnknownNameError: a judge that is not in the panel.
         InvalidInputError: something that is not a price, a judge twice or without a price.
     """
-    from evalbudget.judges.schedules import _panel as panel
+    from evalbudget.judges.schedules import per_judge
 
-    given = panel.parse_prices(
+    return per_judge("--judge-prices", typed_prices(text) or None, judges)
+
+
+def typed_prices(text: str) -> dict[str, float]:
+    """``judge=price,...`` by judge; empty if nothing is given.
+
+    Raises:
+        InvalidInputError: something that is not a price, or a judge twice.
+    """
+    from evalbudget.judges.schedules import parse_prices
+
+    return parse_prices(
         filter(None, (part.strip() for part in text.split(","))),
         wrong="--judge-prices has {entry!r}; write JUDGE=PRICE, separated by commas, for example gpt=0.004",
         twice="--judge-prices has judge {judge!r} twice; give each once",
     )
-    return panel.per_judge("--judge-prices", given or None, judges)

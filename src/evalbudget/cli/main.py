@@ -21,6 +21,7 @@ Examples:
   evalbudget inspect eval my_task.py --model openai/gpt-5 --budget 2000
   evalbudget backtest logs/ --sampler uniform,auto --budget 10x,20x
   evalbudget compare before.eval after.eval --margin 0.01
+  evalbudget doctor logs/
   evalbudget gate --baseline main.eval --candidate branch.eval --margin 0.02
   evalbudget pairwise preferences.csv
   evalbudget plan pilot.npz --half-width 0.1
@@ -114,6 +115,7 @@ _COMMANDS = {
     "audit": ("evalbudget.cli._audit:audit", "Label what audits want, and say what the labels prove."),
     "backtest": ("evalbudget.cli.backtest:backtest", "Replay recorded scores: what would have been saved?"),
     "compare": ("evalbudget.cli._compare:compare", "Are the differences between models, or versions, real?"),
+    "doctor": ("evalbudget.cli._doctor:doctor", "What can and cannot be concluded from scores, and saved."),
     "gate": ("evalbudget.cli._gate:gate", "Did it get worse? For builds: the exit code is the verdict."),
     "pairwise": ("evalbudget.cli._pairwise:pairwise", "Which answers are preferred, and is there a winner?"),
     "plan": ("evalbudget.cli._plan:plan", "How many items, repeats and judges you need, from a pilot."),

@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from html import escape
 from itertools import combinations
 from typing import Any
 
@@ -24,6 +25,8 @@ from evalbudget.backtest import RecordedScores
 from evalbudget.comparisons._side_by_side import side_by_side
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.replay._rows import defined
+from evalbudget.report._axes import plot
+from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._numbers import NOTHING, decimals, name_cell, new_table, number, span
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
@@ -185,6 +188,34 @@ class Comparisons:
     def to_json(self, *, indent: int | None = 2) -> str:
         """:meth:`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The differences with their intervals on axes of matplotlib.
+
+        Args:
+            ax: where to draw; None for axes of their own.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InvalidInputError: matplotlib is not installed.
+        """
+        several = len({row.metric for row in self.rows}) > 1
+        bars = tuple(
+            Bar(
+                f"{row.first} - {row.second}" + (f" ({row.metric})" if several else ""),
+                row.difference,
+                *(row.low, row.high, row.low, row.high),
+            )
+            for row in self.rows
+        )
+        chart = Chart("differences", "first less second", bars, zero=True, together=True)
+        return plot((chart,), ax, level=self.level)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return f"<p>{escape(self.sentence)}</p>\n{self.table()._repr_html_()}"
 
     def __repr__(self) -> str:
         return f"<Comparisons: {self.sentence}>"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from evalbudget.budget import Budget
-from evalbudget.comparisons._baseline import Baseline
+from evalbudget.comparisons._baseline import UNNAMED, Baseline
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.races import RaceConfig
@@ -26,7 +26,8 @@ class GateConfig(RaceConfig):
     Attributes:
         budget: evaluations of the candidate; None for every item of the baseline.
         sampler: :class:`~evalbudget.comparisons.GateSampler`.
-        baseline: log, or table of scores.
+        baseline: log, or table of scores; empty where all scores of the baseline are bought.
+        baseline_model: asked on items that the baseline has no score on; None: these are left out.
         cluster: field of items that says which belong together.
         seed_chosen: the user chose the seed of the order of items. Otherwise every gate has an order of its
             own: with one for all, a baseline that was unlucky on its first items would mislead every gate.
@@ -37,17 +38,17 @@ class GateConfig(RaceConfig):
 
     sampler: str = SAMPLER
     baseline: str = ""
+    baseline_model: str | None = None
     cluster: str | None = None
     seed_chosen: bool = False
 
     def __post_init__(self) -> None:
-        if not self.baseline:
+        if not self.baseline and self.baseline_model is None:
             raise InvalidInputError(
-                "a gate needs what the candidate is compared with: --baseline main.eval, a log or a "
-                "table that "
-                "--save-baseline wrote"
+                "a gate needs what the candidate is compared with: --baseline main.eval, a log or a table "
+                "that --save-baseline wrote, or --baseline-model, which is then asked the same items"
             )
-        if not Path(self.baseline).exists():
+        if self.baseline and not Path(self.baseline).exists():
             raise InvalidInputError(
                 f"--baseline {self.baseline} does not exist (looked from {Path.cwd()}); give a log, or "
                 "a table "
@@ -66,8 +67,8 @@ class GateConfig(RaceConfig):
 
     @property
     def takes_one(self) -> bool:
-        """The baseline is the other one."""
-        return True
+        """The other one is a baseline that is not asked."""
+        return self.baseline_model is None
 
     @property
     def until_proved(self) -> bool:
@@ -75,13 +76,14 @@ class GateConfig(RaceConfig):
         return True
 
     def resolve_budget(self, n_items: int, n_models: int) -> Budget:
-        """See RaceConfig; the baseline, one of the models, is not bought.
+        """See RaceConfig; a baseline that is not asked, one of the models, is not bought.
 
         Without a budget every item may be asked, and what failed or was cut off again.
         """
-        if self.budget is None:
-            return Budget(2 * n_items * max(n_models - 1, 1))
-        return super().resolve_budget(n_items, max(n_models - 1, 1))
+        bought = max(n_models - (self.baseline_model is None), 1)
+        return (
+            Budget(2 * n_items * bought) if self.budget is None else super().resolve_budget(n_items, bought)
+        )
 
     @classmethod
     def of(cls, **typed: Any) -> Self:
@@ -111,7 +113,7 @@ class GateConfig(RaceConfig):
         return replace(self, seed=int.from_bytes(digest[:4], "big"))
 
     def read_baseline(self, series: Sequence[str] = ()) -> Baseline:
-        """The baseline's scores.
+        """The baseline's scores; those of a baseline without a log are all to be bought.
 
         Args:
             series: names by which a host's logs may have the score that decides, the likeliest first.
@@ -119,7 +121,22 @@ class GateConfig(RaceConfig):
         Raises:
             EvalbudgetError: it cannot be read, or holds something else.
         """
+        if not self.baseline:
+            assert self.baseline_model is not None
+            return Baseline(self.baseline_model, next(iter(series), UNNAMED), {})
         return read_baseline(self.baseline, score=self.score, series=series, cluster=self.cluster)
+
+    def compared(self, baseline: Baseline, items: Sequence[str]) -> list[str]:
+        """Those of the candidate's items that the baseline has a score of, or can be asked.
+
+        Raises:
+            InvalidInputError: there are fewer than two.
+        """
+        if self.baseline_model is None:
+            return baseline.shared(items)
+        if len(items) < 2:
+            raise InvalidInputError(f"the task has {len(items)} items; a gate needs two or more")
+        return list(items)
 
     def clusters(self, baseline: Baseline, items: Sequence[str]) -> tuple[str, ...] | None:
         """Label of each item, where items are clustered."""

@@ -270,12 +270,14 @@ def gate_of(race: RacePurchase, config: GateConfig, score: str, bill: Bill | Non
     else:
         spent = f"{race.evaluations:,} evaluations bought"
         spent += f", of {race.budget} at most" if config.budget is not None else ""
+    asked = race.lanes[0].evaluations
+    of_baseline = f"{asked:,.0f} of them of the baseline" if asked else "the baseline cost nothing"
     return Gate(
         *(race.design.models[0], race.design.models[1], score, config.options["margin"], decided),
         n_items=race.design.n_items,
         these_items=race.sampler.these_items,
         cluster=config.cluster,
-        spent=f"{spent[0].upper()}{spent[1:]}; the baseline cost nothing.",
+        spent=f"{spent[0].upper()}{spent[1:]}; {of_baseline}.",
         stopped="" if decided.verdict else f"Stopped: {race.stop_reason}.",
         given_up=f"{lost}: {errors}" if lost and errors and lane.left is None else lost,
     )

@@ -8,6 +8,11 @@ from evalbudget.races.flags import BATCH, BUDGET, SCORE, SCORE_RANGE
 BASELINE = Flag(
     "baseline", "What the candidate is compared with: a log, or a table that --save-baseline wrote.", "PATH"
 )
+BASELINE_MODEL = Flag(
+    "baseline_model",
+    "Asked on items that the baseline has no score on; without --baseline, on all items.",
+    "MODEL",
+)
 MARGIN = Flag("margin", "What the candidate may be worse by, in the units of the score.", "M", float)
 LEVEL = Flag("level", "Confidence that a verdict is right, at whatever moment.  [default: 0.95]", "P", float)
 THESE_ITEMS = Flag(
@@ -23,11 +28,11 @@ JUNIT = Flag("junit_path", "Write the verdict as JUnit's XML.", "PATH", spelled=
 
 OUTPUT = (replace(JSON, help="Write the verdict to this file, as JSON."), MARKDOWN, JUNIT)
 FLAGS = (
-    *(BASELINE, MARGIN, LEVEL, THESE_ITEMS, CLUSTER),
+    *(BASELINE, BASELINE_MODEL, MARGIN, LEVEL, THESE_ITEMS, CLUSTER),
     *(
         replace(
             BUDGET,
-            help="Evaluations of the candidate: 500, or '$5', or 2Mtok.  [default: every item]",
+            help="Evaluations to buy: 500, or '$5', or 2Mtok.  [default: every item]",
         ),
         PRICES,
         RISK,

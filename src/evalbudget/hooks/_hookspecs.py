@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import click
 
     from evalbudget.audits.policies import AuditPolicy
+    from evalbudget.doctor import Check
     from evalbudget.judges.schedules import JudgeSchedule
     from evalbudget.prices import Price
     from evalbudget.recorded._scores import RecordedScores
@@ -67,6 +68,11 @@ def evalbudget_register_scorers() -> Sequence[type[Scorer]]:  # type: ignore[emp
 @hookspec
 def evalbudget_register_reports() -> Sequence[type[Section]]:  # type: ignore[empty-body]
     """Sections of ``evalbudget report``, each with a unique ``name``; they follow those registered before."""
+
+
+@hookspec
+def evalbudget_register_checks() -> Sequence[type[Check]]:  # type: ignore[empty-body]
+    """Checks of ``evalbudget doctor``, each with a unique ``name``."""
 
 
 @hookspec(firstresult=True)

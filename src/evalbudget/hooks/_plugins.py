@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import click
 
     from evalbudget.audits.policies import AuditPolicy
+    from evalbudget.doctor import Check
     from evalbudget.judges.schedules import JudgeSchedule
     from evalbudget.prices import Price
     from evalbudget.recorded._scores import RecordedScores
@@ -146,6 +147,11 @@ class Plugins:
         """Sections of reports, by name."""
         return self._table("report")
 
+    @property
+    def checks(self) -> Mapping[str, type[Check]]:
+        """Checks of scores that are there, by name."""
+        return self._table("check")
+
     def sampler(self, name: str, kind: Kind | None = None) -> type[Sampler]:
         """The sampler class of that name.
 
@@ -240,16 +246,10 @@ class Plugins:
         if not path.exists():
             raise InvalidInputError(f"{path} does not exist; give a file or folder of recorded scores")
         # pluggy calls the last registered first, and the built-in, marked trylast, at the end
-        for reader in reversed(self._manager.hook.evalbudget_open_scores.get_hookimpls()):
-            try:
-                known = {"path": path, "task": task, "category": category}
-                arguments = [known[name] for name in reader.argnames]
-                scores = cast("RecordedScores | None", reader.function(*arguments))
-            except EvalbudgetError:
-                raise
-            except Exception:  # a third party's code: whatever it raises must not end the others
-                log.exception("plugin %r failed to look at %s", reader.plugin_name, path)
-                continue
+        readers = self._manager.hook.evalbudget_open_scores.get_hookimpls()[::-1]
+        known = {"path": path, "task": task, "category": category}
+        for number, reader in enumerate(readers):
+            scores = self._read(reader, known)
             if scores is None:
                 continue
             if task is not None and "task" not in reader.argnames:
@@ -260,12 +260,43 @@ class Plugins:
                 raise InvalidInputError(
                     f"{path} is of a format that says nothing of {category!r}; leave --cluster out"
                 )
+            if path.is_dir():
+                self._require_one_format(reader, readers[number + 1 :], known)
             return scores
+        empty = path.is_dir() and not any(path.iterdir())
+        what = "is an empty folder" if empty else "is not recorded scores that any installed plugin can read"
         raise InvalidInputError(
-            f"{path} is not recorded scores that any installed plugin can read. Known are .npz and .csv "
-            "files in the recorded-scores layout, and the logs of the installed host plugins "
-            "(see: evalbudget plugins)"
+            f"{path} {what}. Known are .npz, .csv, .jsonl and .parquet files of recorded scores, and the "
+            "logs of the installed host plugins (see: evalbudget plugins)"
         )
+
+    def _read(self, reader: pluggy.HookImpl, known: Mapping[str, Any]) -> RecordedScores | None:
+        """What a plugin reads; None if it does not know the format."""
+        try:
+            arguments = [known[name] for name in reader.argnames]
+            return cast("RecordedScores | None", reader.function(*arguments))
+        except EvalbudgetError:
+            raise
+        except Exception:  # a third party's code: whatever it raises must not end the others
+            log.exception("plugin %r failed to look at %s", reader.plugin_name, known["path"])
+            return None
+
+    def _require_one_format(
+        self, first: pluggy.HookImpl, others: Iterable[pluggy.HookImpl], known: Mapping[str, Any]
+    ) -> None:
+        """Refuse a folder of which another plugin would read a part that the first one left out."""
+        for other in others:
+            try:
+                more = self._read(other, known) is not None
+            except UnknownNameError:  # its logs are of other tasks than the one that is asked for
+                continue
+            except EvalbudgetError:
+                more = True
+            if more:
+                raise InvalidInputError(
+                    f"{known['path']} holds logs of several formats, which the plugins {first.plugin_name} "
+                    f"and {other.plugin_name} read; give each its own folder, or name the files one by one"
+                )
 
     def price_of(self, model: str) -> Price | None:
         """What a plugin knows of the price of a model; None if none does."""
@@ -315,6 +346,7 @@ class Plugins:
                     "estimators": self._register(info, plugin, "estimators", "estimator"),
                     "scorers": self._register(info, plugin, "scorers", "scorer"),
                     "reports": self._register(info, plugin, "reports", "report"),
+                    "checks": self._register(info, plugin, "checks", "check"),
                 }
             except PluginError:
                 self._unasked.insert(0, (info, plugin))  # whoever asks again is told again

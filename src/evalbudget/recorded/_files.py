@@ -6,11 +6,15 @@ from pathlib import Path
 
 from evalbudget.recorded import _npz
 from evalbudget.recorded._csv_table import read_csv
+from evalbudget.recorded._frame_table import read_parquet
+from evalbudget.recorded._json_table import read_jsonl
 from evalbudget.recorded._scores import RecordedScores
 
 
 def open_scores(path: str | Path, category: str | None = None) -> RecordedScores | None:
-    """Read ``.npz`` in the recorded-scores layout (known by its suffix or its content) or a long ``.csv``.
+    """Read ``.npz`` in the recorded-scores layout (known by its suffix or its content), or a long table.
+
+    Long tables are ``.csv``, ``.jsonl`` and ``.parquet``, one reading per row.
 
     Args:
         path: of the file.
@@ -28,6 +32,10 @@ def open_scores(path: str | Path, category: str | None = None) -> RecordedScores
     suffix = path.suffix.lower()
     if suffix == ".csv":
         return read_csv(path, category=category)
+    if suffix in (".jsonl", ".ndjson"):
+        return read_jsonl(path, category=category)
+    if suffix in (".parquet", ".pq"):
+        return read_parquet(path, category=category)
     if suffix == ".npz" or _npz.is_archive(path):
         return RecordedScores.load(path)
     return None

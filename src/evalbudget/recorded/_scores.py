@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +15,7 @@ from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded import _npz
 from evalbudget.recorded._how_bought import HowBought
+from evalbudget.recorded._places import Places
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._means import mean_of_known
@@ -225,7 +225,8 @@ class RecordedScores:
             scores: NaN where the reading failed.
             models: the model of each reading; None for a single one named ``model``.
             raters: the rater of each reading; None for a single one named ``rater``.
-            repeats: any label that tells a cell's readings apart; None numbers them.
+            repeats: any label that tells a cell's readings apart, the same for all raters of an answer; None
+                numbers them.
             costs: of each reading in dollars, NaN where not known; None where none is.
 
         Raises:
@@ -240,37 +241,9 @@ class RecordedScores:
                 )
         if n == 0:
             raise InvalidInputError("there are no readings; give at least one")
-        model_of, model_names = _codes(models, n, "model")
-        rater_of, rater_names = _codes(raters, n, "rater")
-        item_of, item_names = _codes(items, n, "item")
-        slot: list[int] = []
-        used: dict[tuple[int, int, int], int] = {}
-        seen: set[tuple[int, int, int, object]] = set()
-        for row, cell in enumerate(zip(model_of, item_of, rater_of, strict=True)):
-            if repeats is not None:
-                if (*cell, repeats[row]) in seen:
-                    raise InvalidInputError(
-                        f"reading {row} is a second repeat {repeats[row]!r} of model {model_names[cell[0]]!r}"
-                        f", item {item_names[cell[1]]!r}, rater {rater_names[cell[2]]!r}; number them apart"
-                    )
-                seen.add((*cell, repeats[row]))
-            slot.append(used.get(cell, 0))
-            used[cell] = slot[-1] + 1
-        shape = (len(model_names), len(item_names), len(rater_names), max(slot) + 1)
-        if 8 * math.prod(shape) > _npz.LARGEST:
-            raise InvalidInputError(
-                f"{n:,} readings of {shape[0]:,} models, {shape[1]:,} items and {shape[2]:,} raters, up to "
-                f"{shape[3]:,} a cell, make a table of {8 * math.prod(shape) / 2**30:,.0f} GiB, nearly all "
-                "empty; check that the columns hold names, or split the readings into several files"
-            )
-
-        def placed(column: Sequence[float]) -> FloatArray:
-            array = np.full(shape, np.nan)
-            array[model_of, item_of, rater_of, slot] = column
-            return array
-
-        of_readings = None if costs is None else placed(costs)
-        return cls(placed(scores), model_names, item_names, rater_names, costs=of_readings)
+        places = Places.of(items, models=models, raters=raters, repeats=repeats)
+        of_readings = None if costs is None else places.array(costs)
+        return cls(places.array(scores), *places.names, costs=of_readings)
 
     # what is in it
 
@@ -405,13 +378,6 @@ def _labels(name: str, array: NDArray[Any]) -> tuple[str, ...]:
         except UnicodeDecodeError as ex:
             raise InvalidInputError(f"{name} holds bytes that are not UTF-8; save names as strings") from ex
     return tuple(str(label) for label in array.tolist())
-
-
-def _codes(names: Sequence[str] | None, n: int, default: str) -> tuple[list[int], tuple[str, ...]]:
-    if names is None:
-        return [0] * n, (default,)
-    code: dict[str, int] = {}
-    return [code.setdefault(str(name), len(code)) for name in names], tuple(code)
 
 
 def _position(kind: str, name: str | None, names: tuple[str, ...]) -> slice:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from evalbudget.repeats._mean_rows import FEWEST_ITEMS, BenchmarkMean
+from evalbudget.repeats._sample_in_words import enough_for_half
 from evalbudget.repeats._wording import count, shortened
 from evalbudget.repeats.estimates import ItemReadings
 
@@ -39,6 +40,7 @@ def next_steps(
     bounds: tuple[float, float] | None,
     range_flag: str,
     judges_flag: str,
+    drawn: bool = False,
 ) -> list[str]:
     """What to do next, the most useful first.
 
@@ -49,6 +51,7 @@ def next_steps(
         bounds: the smallest and the largest possible score; None if unknown.
         range_flag: how the host is told the range of the scores.
         judges_flag: how it is told of several judges; empty where that would not help.
+        drawn: the items that were read are a random sample.
     """
     steps: list[str] = []
     failed, scored = sum(failures.values()), int(table.value.size)
@@ -61,6 +64,13 @@ def next_steps(
     if not scored:
         return steps
     items = int(np.count_nonzero(table.counts))
+    if drawn and items < table.n_items:
+        more = enough_for_half(items, table.n_items)
+        if more is not None and "full_lower" in mean.rows:
+            steps.append(f"{more:,} of the {table.n_items:,} items would halve that interval.")
+        if bounds is None and "full_lower" not in mean.rows:
+            steps.append(f"Declare the range of the scores ({range_flag} LOW..HIGH) to get an interval.")
+        return steps
     if items < FEWEST_ITEMS:
         steps.append(f"Add items: {count(items, 'item')} cannot speak for others.")
     elif _never_differed(table):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from evalbudget.budget import Budget
 from evalbudget.design import Design
-from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
-from evalbudget.repeats.samplers import RepeatSampler
+from evalbudget.repeats.samplers import RepeatSampler, Sample
 from evalbudget.run._config import RunConfig
 from evalbudget.sampler import Allocation, Sampler
 from evalbudget.until import Until, parse_until
@@ -40,6 +40,8 @@ class RepeatConfig(RunConfig):
         estimators: names of further ones, whose rows are wanted.
         scorer: of a plugin, in place of the task's own; its range is declared with it. None for the task's.
         until: ``item±0.5`` to end once every item is known that well; None for when the budget is used up.
+        strata: field of the items by whose values a sample of them is drawn in proportion; None for none.
+        named: somebody named the sampler, so that no other one may take its place.
 
     Raises:
         UnknownNameError: no such sampler, scorer or estimator, or the sampler has no such option.
@@ -51,6 +53,8 @@ class RepeatConfig(RunConfig):
     estimators: tuple[str, ...] = ()
     scorer: str | None = None
     until: str | None = None
+    strata: str | None = None
+    named: bool = True
 
     def __post_init__(self) -> None:
         if self.budget is None:
@@ -61,6 +65,11 @@ class RepeatConfig(RunConfig):
         self._check_options(plugins().sampler(self.sampler), _NOT_OPTIONS)
         if self.until is not None:
             self._check_until(parse_until(self.until))
+        if self.strata is not None and not (self.draws or self.may_draw):
+            raise InvalidInputError(
+                f"--strata {self.strata} says how a sample of the items is drawn, and sampler "
+                f"{self.sampler!r} reads every item; use --sampler {Sample.name}, or drop --strata"
+            )
         self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
         self._check_estimators()
 
@@ -70,7 +79,40 @@ class RepeatConfig(RunConfig):
         name = typed.get("scorer")
         if name and not typed.get("score_range"):
             typed = {**typed, "score_range": plugins().scorer(name).score_range}
-        return super()._of(typed, **made)
+        return super()._of(typed, **{"named": bool(typed.get("sampler")), **made})
+
+    @property
+    def draws(self) -> bool:
+        """Whether a sample of the items is drawn."""
+        return self.sampler == Sample.name
+
+    @property
+    def may_draw(self) -> bool:
+        """Whether one is drawn where the budget does not pay for the first readings of all items."""
+        return self._drawing is not None
+
+    def for_items(self, n_items: int, readings: int | None = None) -> Self:
+        """The same, drawing a sample if nobody named a sampler and the budget is too small for the default.
+
+        Args:
+            n_items: of the run.
+            readings: what a reading of each of them takes of the budget; None for as many as there are items.
+        """
+        once = n_items if readings is None else readings
+        drawing = self._drawing
+        if drawing is None or self.resolve_budget(once).amount >= once * max(1, self.fixed_repeats):
+            return self
+        return drawing
+
+    @cached_property
+    def _drawing(self) -> Self | None:
+        given = self.named or self.until is not None or bool(self.options.keys() - {"ranges"})
+        if given or self.draws or self.budget is None or not self.in_scores:
+            return None
+        try:
+            return replace(self, sampler=Sample.name, options={})
+        except EvalbudgetError:  # an estimator that needs weights, for example
+            return None
 
     def _check_estimators(self) -> None:
         for estimator in self.further:
@@ -131,9 +173,7 @@ class RepeatConfig(RunConfig):
         """
         warmup = None if warmup is None else max(warmup, self.fixed_repeats)
         cls = plugins().sampler(self.sampler)
-        # a run that may end long before its budget is used up must not count on it
-        expected = None if self.until is not None else budget
-        sampler = self._construct(cls, design, {"warmup": warmup, "budget": expected})
+        sampler = self._construct(cls, design, {"warmup": warmup, "budget": budget})
         if self.until is not None and isinstance(sampler, RepeatSampler) and self.score_range is not None:
             sampler.stop_when_known(parse_until(self.until).half_width, self.score_range)
         return sampler

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows
 from evalbudget.repeats.estimates._combined import weighted_mean
@@ -34,10 +35,12 @@ def describe_group(
     own = [weights[task] for task in scored]
     totals = [mean.total for mean in scored.values() if mean.total is not None]
     repeats = [mean.repeats for mean in scored.values() if mean.repeats is not None]
+    fulls = [mean.full for mean in scored.values() if mean.full is not None]
     total = weighted_mean(totals, own)
     found = mean_rows(
         total,
         weighted_mean(repeats, own),
+        weighted_mean(fulls, own) if len(fulls) == len(own) else None,
         items=int(sum(mean.rows["items"] for mean in scored.values())),
         readings=int(sum(mean.rows["readings"] for mean in scored.values())),
         bounds=_bounds(list(scored.values()), own),
@@ -47,7 +50,7 @@ def describe_group(
         return found
     unknown = [task for task, mean in scored.items() if not math.isfinite(mean.total.standard_error)]  # type: ignore[union-attr]
     why = f"too few items were scored in {_named(unknown)} to know an error"
-    return BenchmarkMean(found.rows, why, found.counted, found.total, found.repeats, found.bounds)
+    return replace(found, no_interval=why)
 
 
 def _bounds(means: list[BenchmarkMean], weights: list[float]) -> tuple[float, float] | None:

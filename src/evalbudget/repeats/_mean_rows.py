@@ -11,9 +11,12 @@ from evalbudget.estimate import ConfidenceInterval, Estimate
 from evalbudget.repeats.estimates import (
     Estimator,
     ItemReadings,
+    Strata,
     estimator_rows,
+    mean_of_full_run,
     mean_over_fixed_items,
     mean_over_sampled_items,
+    mean_over_stratified_items,
 )
 from evalbudget.sampler import Allocation
 
@@ -22,6 +25,10 @@ FEWEST_ITEMS = 3
 """Below this many items the spread between them says nothing that an interval could rest on."""
 
 _ROUNDING = 1e-12
+_ORDER = (
+    *("estimate", "stderr", "lower", "upper", "full_lower", "full_upper"),
+    *("repeats_stderr", "repeats_lower", "repeats_upper"),
+)
 
 COUNTS = ("items", "readings")
 """Rows that are whole numbers."""
@@ -33,13 +40,15 @@ class BenchmarkMean:
 
     Attributes:
         rows: what is defined of ``estimate``, ``stderr``, ``lower``, ``upper`` (items and repeats random),
-            ``repeats_stderr``, ``repeats_lower``, ``repeats_upper`` (these items asked again), ``items`` and
-            ``readings`` (what was scored).
+            ``full_lower``, ``full_upper`` (what one score of each item would have averaged, where a sample of
+            the items was read), ``repeats_stderr``, ``repeats_lower``, ``repeats_upper`` (these items asked
+            again), ``items`` and ``readings`` (what was scored).
         no_interval: why there is no ``lower`` and ``upper``, in words; None where there is.
         counted: readings that the estimate rests on.
         total: the estimate with items and repeats random, its error no smaller than the repeats' alone; None
             if nothing was scored.
         repeats: the same with the items given.
+        full: what one score of each item would have averaged; None where no sample was drawn.
         bounds: the smallest and the largest possible score; None if unknown.
     """
 
@@ -49,6 +58,7 @@ class BenchmarkMean:
     total: Estimate | None = None
     repeats: Estimate | None = None
     bounds: tuple[float, float] | None = None
+    full: Estimate | None = None
 
 
 NOTHING_SCORED = BenchmarkMean({"items": 0.0, "readings": 0.0}, "nothing was scored")
@@ -63,6 +73,7 @@ def describe_mean(
     bounds: tuple[float, float] | None = None,
     level: float = LEVEL,
     estimators: Sequence[type[Estimator]] = (),
+    strata: Strata | None = None,
 ) -> BenchmarkMean:
     """The benchmark mean and how sure it is; only what is defined. See :func:`mean_rows` for the rules.
 
@@ -73,18 +84,25 @@ def describe_mean(
         bounds: the smallest and the largest possible score, declared or known from the scorer.
         level: of the intervals.
         estimators: further ones, whose rows are added.
+        strata: of the items, where sampler ``sample`` drew those that were read; None where all were asked.
     """
     if readings is None:
         return NOTHING_SCORED
     repeats = mean_over_fixed_items(
         readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds
     )
-    total = mean_over_sampled_items(
-        readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds
-    )
+    full = None
+    if strata is None:
+        total = mean_over_sampled_items(
+            readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds
+        )
+    else:
+        total = mean_over_stratified_items(readings, strata, bounds=bounds)
+        full = mean_of_full_run(readings, strata, bounds=bounds)
     found = mean_rows(
         total,
         repeats,
+        full,
         items=int(np.count_nonzero(readings.counts)),
         readings=int(readings.value.size),
         bounds=bounds,
@@ -98,20 +116,23 @@ def describe_mean(
 def mean_rows(
     total: Estimate,
     repeats: Estimate,
+    full: Estimate | None = None,
     *,
     items: int,
     readings: int,
     bounds: tuple[float, float] | None = None,
     level: float = LEVEL,
 ) -> BenchmarkMean:
-    """Two estimates of one mean as rows.
+    """Estimates of one mean as rows.
 
     ``estimate``, ``stderr``, ``lower`` and ``upper`` take items and repeats as random; ``repeats_stderr``,
-    ``repeats_lower`` and ``repeats_upper`` the repeats alone. The intervals are for a fixed number of
-    readings and asymptotic.
+    ``repeats_lower`` and ``repeats_upper`` the repeats alone. ``full_lower`` and ``full_upper`` are of what
+    one score of each item would have averaged, where not all were read. The intervals are for a fixed
+    number of readings and asymptotic.
 
     - The spread between the means of few items may come out below the repeats' own error by chance.
-      ``stderr`` is the larger of the two, and ``lower`` and ``upper`` span both intervals.
+      ``stderr`` is the larger of the two, and ``lower`` and ``upper`` span both intervals. (Not so where a
+      sample of the items was read once each: what is said of the repeats alone is then no more than a bound.)
     - Ends stay within ``bounds``.
     - No interval has no width, and no standard error is 0: equal scores do not prove that others are
       impossible.
@@ -120,24 +141,27 @@ def mean_rows(
     Args:
         total: items and repeats random.
         repeats: the same mean with the items given; its interval is moved to ``total.value``.
+        full: the mean of one score of each item; None where no sample was drawn.
         items: with a score.
         readings: scores.
         bounds: the smallest and the largest possible score, declared or known from the scorer.
         level: of the intervals.
     """
     again = _moved(repeats, total.value, level)
-    total = _not_below(total, repeats)
+    if full is None or np.isfinite(repeats.standard_error):
+        total = _not_below(total, repeats)
     values = {"estimate": total.value, "repeats_stderr": _positive(repeats.standard_error)}
     if items >= FEWEST_ITEMS:
         values["stderr"] = _positive(total.standard_error)
         if np.isfinite(total.standard_error):
             values |= _ends("", total.confidence_interval(level), bounds)
         values |= _ends("repeats_", again, bounds)
+        if full is not None:
+            values |= _ends("full_", full.confidence_interval(level), bounds)
     counts = {"items": float(items), "readings": float(readings)}
-    order = ("estimate", "stderr", "lower", "upper", "repeats_stderr", "repeats_lower", "repeats_upper")
-    rows = finite({key: values[key] for key in order if key in values} | counts)
+    rows = finite({key: values[key] for key in _ORDER if key in values} | counts)
     why = _why_none(rows, items, total, bounds)
-    return BenchmarkMean(rows, why, min(total.n, readings), total, repeats, bounds)
+    return BenchmarkMean(rows, why, min(total.n, readings), total, repeats, bounds, full)
 
 
 def _not_below(total: Estimate, repeats: Estimate) -> Estimate:

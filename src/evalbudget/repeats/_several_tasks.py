@@ -61,12 +61,13 @@ class SharedSummary(Summary):
 
     def _estimate(self, width: int) -> list[str]:
         shown = self.parts[:_MOST_TASKS]
+        prefix = "full_" if any("full_lower" in part.rows for part in shown) else ""
         places = decimals(part.rows.get("stderr", float("nan")) for part in shown)
         cells = [
             (
                 f"{part.rows['estimate']:.{places}f}" if "estimate" in part.rows else "-",
-                f"{part.rows['lower']:.{places}f} to {part.rows['upper']:.{places}f}"
-                if "lower" in part.rows
+                f"{part.rows[f'{prefix}lower']:.{places}f} to {part.rows[f'{prefix}upper']:.{places}f}"
+                if f"{prefix}lower" in part.rows
                 else "-",
                 f"{part.rows['items']:,.0f}",
                 f"{part.rows['readings']:,.0f}",
@@ -86,7 +87,12 @@ class SharedSummary(Summary):
         if more:
             found.append(f"{count(more, 'further task')} in the table above")
         random = "Items, answers and judging are all" if self.kept else "Items and repeats are both"
-        found += wrapped(f"{random} random; which tasks there are is given.", width)
+        said = f"{random} random; which tasks there are is given."
+        if prefix:
+            said = "Intervals are of what one score of each item would have averaged."
+        found += wrapped(said, width)
+        if self.sample:
+            found = [*wrapped(f"{self.sample}.", width), *found]
         without = [part for part in self.parts if part.no_interval is not None]
         for part in without[:_REASONS]:
             found += wrapped(f"{part.name} without an interval: {part.no_interval}.", width)

@@ -14,6 +14,7 @@ from evalbudget.repeats._advice import next_steps
 from evalbudget.repeats._failing_items import FailingItems
 from evalbudget.repeats._mean_rows import BenchmarkMean, whole_counts
 from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs
+from evalbudget.repeats._sample_in_words import sample_in_words
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.run import BillRow
@@ -52,6 +53,8 @@ class Outcome:
         wasted: of what was spent, for what brought no reading, in units of the budget.
         range_flag: how this host is told the range of the scores.
         judges_flag: how it is told of several judges; empty where it cannot be told.
+        drawn: the items that were read are a random sample.
+        strata: field in proportion to whose values it was drawn; None for none.
     """
 
     task: str
@@ -76,6 +79,8 @@ class Outcome:
     wasted: float = 0.0
     range_flag: str = "--score-range"
     judges_flag: str = "--judges"
+    drawn: bool = False
+    strata: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,7 @@ class Summary:
         least_known: the items known least well, the worst first.
         plain: what plain epochs would have needed; None if that is unknown, or if this run is plain epochs.
         next_steps: what to do next, a sentence each.
+        sample: which items were read, in words; empty where all were asked alike.
     """
 
     task: str
@@ -144,6 +150,7 @@ class Summary:
     least_known: tuple[ItemLine, ...]
     plain: PlainEpochs | None
     next_steps: tuple[str, ...]
+    sample: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; counts are whole numbers."""
@@ -162,7 +169,7 @@ class Summary:
             width: none is longer, unless a single word is.
         """
         found = [*self._title(width), *self._estimate(width), "", *self._bought(width)]
-        if self.readings:
+        if self.readings and self.least_known:
             found += ["", *self._items(width)]
         if self.plain is not None:
             found += ["", *wrapped(_compared(self.plain, self.unit if not self.costs else "readings"), width)]
@@ -193,7 +200,9 @@ class Summary:
         value = f"Estimate {rows['estimate']:.{places}f}"
         if self.judges:
             value += f", the mean of {len(self.judges)} judges' means"
-        if "lower" in rows:
+        if self.sample:
+            found = self._of_sample(value, places, width)
+        elif "lower" in rows:
             ends = _span(rows["lower"], rows["upper"], places)
             random = "items, answers and judging all" if self.kept else "items and repeats both"
             found = wrapped(f"{value}, 95% interval {ends}: {random} random.", width)
@@ -208,11 +217,30 @@ class Summary:
                 again = "scored again (only judging random)"
             found += wrapped(f"{which} {again}: {ends}.", width)
         missing = self.items - int(rows["items"])
-        if missing:
+        if missing and not self.sample:
             found += wrapped(
                 f"{count(missing, 'item')} of {self.items:,} without a score: not in the estimate.",
                 width,
             )
+        return found
+
+    def _of_sample(self, value: str, places: int, width: int) -> list[str]:
+        rows = self.rows
+        found = wrapped(f"{self.sample}.", width)
+        if "full_lower" in rows:
+            ends = _span(rows["full_lower"], rows["full_upper"], places)
+            found += wrapped(
+                f"{value}; one score of each of the {self.items:,} items would have averaged {ends} (95%).",
+                width,
+            )
+            if "lower" in rows:
+                ends = _span(rows["lower"], rows["upper"], places)
+                found += wrapped(f"Of all items like these (items and repeats both random): {ends}.", width)
+        elif "lower" in rows:
+            ends = _span(rows["lower"], rows["upper"], places)
+            found += wrapped(f"{value}, 95% interval {ends}: items and repeats both random.", width)
+        else:
+            found += wrapped(f"{value}, without an interval: {self.no_interval}.", width)
         return found
 
     def _bought(self, width: int) -> list[str]:
@@ -317,7 +345,9 @@ def summarize(outcome: Outcome) -> Summary:
         no_interval=outcome.mean.no_interval,
         judges=tuple(outcome.judges),
         kept=outcome.kept,
-        least_known=_least_known(outcome),
+        least_known=()
+        if outcome.drawn and outcome.table.counts.max(initial=0) < 2
+        else _least_known(outcome),
         plain=plain_epochs(outcome.table) if _uneven(outcome.table) else None,
         next_steps=tuple(
             next_steps(
@@ -327,8 +357,10 @@ def summarize(outcome: Outcome) -> Summary:
                 bounds=outcome.bounds,
                 range_flag=outcome.range_flag,
                 judges_flag=outcome.judges_flag if outcome.judged and not outcome.judges else "",
+                drawn=outcome.drawn,
             )
         ),
+        sample=sample_in_words(outcome.table.counts, outcome.strata) if outcome.drawn else "",
     )
 
 

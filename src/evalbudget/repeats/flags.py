@@ -30,6 +30,11 @@ UNTIL = Flag(
     "End once items, or their mean, are known to ±W.",
     "item±W|±W",
 )
+STRATA = Flag(
+    "strata",
+    "Sample items in proportion to this field.",
+    "FIELD",
+)
 SCORER = Flag(
     "scorer",
     "A plugin's scorer, in place of the task's own (evalbudget plugins lists them).",
@@ -49,6 +54,6 @@ SHARE = Flag(
 """Where hosts run several tasks and models by one command, each by itself."""
 
 FLAGS = (
-    *(BUDGET, UNTIL, PRICES, RISK, SAMPLER, SCORE, SCORE_RANGE, ESTIMATORS, SCORER, REPEAT),
+    *(BUDGET, UNTIL, PRICES, RISK, SAMPLER, STRATA, SCORE, SCORE_RANGE, ESTIMATORS, SCORER, REPEAT),
     *(SAMPLER_SEED, SAMPLER_OPTION),
 )

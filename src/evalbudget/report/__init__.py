@@ -10,11 +10,12 @@ Example::
     Path("report.png").write_bytes(draw(found))
 """
 
+from evalbudget.report._charts import Bar, Chart, Histogram
 from evalbudget.report._html import page
 from evalbudget.report._items import Items
 from evalbudget.report._picture import draw
 from evalbudget.report._report import SECTIONS, Report, report
-from evalbudget.report._section import Bar, Chart, Histogram, Section
+from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 
 __all__ = [

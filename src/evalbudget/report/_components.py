@@ -82,8 +82,11 @@ class Components(Section):
         found = {m: f for m, f in found.items() if all(isfinite(c.value) for c in f.components)}
         if not found:
             return None
-        design = Counter(f.design for f in found.values()).most_common(1)[0][0]
-        used = {model: f for model, f in found.items() if f.design == design}
+        # one design may tell other sources apart where a model has repeats and where it has none
+        kinds = {model: (f.design, tuple(c.name for c in f.components)) for model, f in found.items()}
+        kind = Counter(kinds.values()).most_common(1)[0][0]
+        design = kind[0]
+        used = {model: f for model, f in found.items() if kinds[model] == kind}
         first = next(iter(used.values()))
         values = np.array([[c.value for c in f.components] for f in used.values()])
         mean = values.mean(axis=0)

@@ -6,14 +6,9 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from evalbudget.report._picture import draw
-from evalbudget.tables import NotedTable
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from evalbudget.report._report import Report
 
 _STYLE = """\
@@ -27,7 +22,6 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th { text-align: right; font-weight: 600; border-bottom: 1px solid #999; white-space: nowrap; }
 td { text-align: right; border-bottom: 1px solid #eee; white-space: nowrap; }
 th, td { padding: .2rem .7rem .2rem 0; }
-.left { text-align: left; }
 svg { max-width: 100%; height: auto; }
 @media (prefers-color-scheme: dark) {
   body { color: #ddd; background: #181818; } p.note { color: #aaa; } td { border-color: #333; }
@@ -48,7 +42,7 @@ def page(report: Report, *, title: str = "evalbudget report") -> str:
     body = [f"<h1>{escape(title)}</h1>", f'<p class="note">{", ".join(parts)}</p>']
     if report.charts():
         body.append(f'<div class="wide">{_inline(draw(report, "svg"))}</div>')
-    body += [_table(table) for table in report.table().parts]
+    body += [table._repr_html_() for table in report.table().parts]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -63,31 +57,3 @@ def _inline(svg: bytes) -> str:
     text = svg.decode()
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     return text[text.index("<svg") :].strip()
-
-
-def _table(table: NotedTable) -> str:
-    columns = list(table.columns)
-    left = [' class="left"' if column.justify == "left" else "" for column in columns]
-    head = "".join(
-        f"<th{side}>{_plain(column.header)}</th>" for column, side in zip(columns, left, strict=True)
-    )
-    rows = zip(*(column.cells for column in columns), strict=True)
-    lines = [
-        "<tr>"
-        + "".join(f"<td{side}>{_plain(cell)}</td>" for cell, side in zip(row, left, strict=True))
-        + "</tr>"
-        for row in rows
-    ]
-    caption = escape(table.note)
-    return (
-        f'<h2>{_plain(table.title or "")}</h2>\n<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n"
-        + "\n".join(lines)
-        + "\n</tbody>\n</table></div>"
-        + (f'\n<p class="note">{caption}</p>' if caption else "")
-    )
-
-
-def _plain(cell: RenderableType) -> str:
-    text = cell.plain if isinstance(cell, Text) else Text.from_markup(str(cell)).plain
-    return escape(text)

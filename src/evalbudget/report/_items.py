@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from evalbudget.report._charts import Histogram
 from evalbudget.report._numbers import new_table
-from evalbudget.report._section import Histogram, Section
+from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.tables import NotedTable

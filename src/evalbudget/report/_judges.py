@@ -10,8 +10,9 @@ import numpy as np
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Coverage
 from evalbudget.judges.estimates import EffectiveVotes, JudgeScores, effective_votes, judge_biases
+from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._numbers import CLAIM, claimed, decimals, name_cell, names, new_table, number, span
-from evalbudget.report._section import Bar, Chart, Section
+from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.statistics._means import mean_of_known
 from evalbudget.tables import NotedTable

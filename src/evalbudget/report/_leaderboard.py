@@ -9,6 +9,7 @@ import numpy as np
 
 from evalbudget.budget import Unit, shown_amount
 from evalbudget.estimate import Estimate
+from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._numbers import (
     CLAIM,
     MISSING,
@@ -20,7 +21,7 @@ from evalbudget.report._numbers import (
     number,
     span,
 )
-from evalbudget.report._section import Bar, Chart, Section
+from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
 from evalbudget.tables import NotedTable
@@ -100,7 +101,7 @@ class Leaderboard(Section):
         for m in study.order:
             estimate = study.means[m]
             rank = 1 + sum(value > estimate.value for value in values)
-            rows.append(_standing(study, m, estimate, rank, ranks[m]))
+            rows.append(standing(study, m, estimate, rank, ranks[m]))
             notes += _notes(study, m, rows[-1])
         return cls(tuple(rows), study.level, len(study.recorded.items), study.raters, tuple(notes))
 
@@ -175,7 +176,16 @@ class Leaderboard(Section):
         return (Chart("leaderboard", "mean score", bars),)
 
 
-def _standing(study: Study, m: int, estimate: Estimate, rank: int, ranks: tuple[int, int]) -> Standing:
+def standing(study: Study, m: int, estimate: Estimate, rank: int, ranks: tuple[int, int]) -> Standing:
+    """What is said of one model.
+
+    Args:
+        study: of it and others.
+        m: its number.
+        estimate: of its mean.
+        rank: by that.
+        ranks: that the differences leave open.
+    """
     level, several = study.level, len(study.models)
     own = estimate.confidence_interval(level)
     everyone = estimate.confidence_interval(1 - (1 - level) / several)

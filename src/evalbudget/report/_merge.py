@@ -39,6 +39,7 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
     scores: FloatArray = np.full((len(models), len(items), len(raters), repeats), np.nan)
     epochs: IntArray = np.zeros(scores.shape, dtype=np.int64) + np.arange(repeats)
     weights: FloatArray = np.full(scores.shape, np.nan)
+    costs: FloatArray = np.full(scores.shape, np.nan)
     references = max(0 if part.reference is None else part.reference.shape[2] for part in parts)
     reference: FloatArray = np.full((len(models), len(items), references), np.nan)
     item_at, rater_at = _index(items), _index(raters)
@@ -53,6 +54,8 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
             epochs[place] = part.epochs
         if part.weights is not None:
             weights[place] = part.weights
+        if part.costs is not None:
+            costs[place] = part.costs
         if part.reference is not None:
             reference[np.ix_(rows, columns, np.arange(part.reference.shape[2]))] = part.reference
         start += len(part.models)
@@ -67,8 +70,10 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
         purchases=tuple(purchase for purchases in bought for purchase in purchases),
         epochs=epochs if any(part.epochs is not None for part in parts) else None,
         weights=weights if any(part.weights is not None for part in parts) else None,
+        costs=costs if any(part.costs is not None for part in parts) else None,
         one_generation=all(part.one_generation for part in parts),
         one_measure=all(part.one_measure for part in parts),
+        task=parts[0].task if len({part.task for part in parts}) == 1 else None,
     )
 
 

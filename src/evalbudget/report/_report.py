@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError, UnknownNameError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.estimate import check_level
-from evalbudget.judges.estimates import require_one_scale
 from evalbudget.replay._rows import defined
 from evalbudget.report._categories import Categories
+from evalbudget.report._charts import Chart, Histogram
 from evalbudget.report._components import Components
 from evalbudget.report._differences import Differences
 from evalbudget.report._items import Items
@@ -22,7 +22,7 @@ from evalbudget.report._judges import Judges
 from evalbudget.report._leaderboard import Leaderboard
 from evalbudget.report._merge import merge
 from evalbudget.report._reference import AgainstReference
-from evalbudget.report._section import Chart, Histogram, Section
+from evalbudget.report._section import Section
 from evalbudget.report._self_preference import SelfPreferences
 from evalbudget.report._study import Study, known_range
 from evalbudget.tables import Tables
@@ -97,6 +97,10 @@ class Report:
         """:meth:`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return self.table()._repr_html_()
+
     def __repr__(self) -> str:
         return f"<Report: {', '.join(s.name for s in self.sections)}; see .table(), .to_json()>"
 
@@ -139,7 +143,7 @@ def report(
         one = rescale_raters(one)
     study = Study(one, level, against, known_range(one))
     if study.is_panel and not rescale:
-        _require_one_scale(study)
+        study.require_one_scale()
     found = [section for cls in sections if (section := _section(cls, study)) is not None]
     return Report(tuple(found), level, one.models, one.raters, len(one.items))
 
@@ -165,24 +169,3 @@ def _only(recorded: RecordedScores, models: Sequence[str], rater: str | None) ->
             raise InvalidInputError(f"model {model!r} is given twice; give it once")
     recorded = recorded.select(rater=rater)
     return recorded.part(np.array(list(map(recorded.models.index, models)))) if models else recorded
-
-
-def _require_one_scale(study: Study) -> None:
-    models, items, raters, repeats = study.recorded.scores.shape
-    pooled = replace(
-        study.recorded,
-        scores=study.recorded.scores.reshape(1, models * items, raters, repeats),
-        models=("all",),
-        items=tuple(map(str, range(models * items))),
-        categories=None,
-        reference=None,
-        purchases=None,
-        epochs=None,
-        weights=None,
-    )
-    try:
-        require_one_scale(Study(pooled).scores(0))
-    except InvalidInferenceError as ex:
-        raise InvalidInferenceError(
-            f"{ex}. Choose one with --rater NAME, or map the ranges they used to 0..1 with --rescale"
-        ) from ex

@@ -3,66 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from evalbudget.report._charts import Chart, Histogram
 from evalbudget.report._study import Study
 from evalbudget.tables import NotedTable, Tables
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One row of a chart.
-
-    Attributes:
-        name: of the row.
-        value: where the point is.
-        low: lower end of the thick bar; nan for none.
-        high: upper end.
-        all_low: lower end of the thin bar, the interval that holds for all rows at once; nan for none.
-        all_high: upper end.
-    """
-
-    name: str
-    value: float
-    low: float
-    high: float
-    all_low: float
-    all_high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Points with intervals, one row each, the first at the top.
-
-    Attributes:
-        title: above.
-        label: of the axis.
-        bars: the rows.
-        zero: whether to mark zero.
-    """
-
-    title: str
-    label: str
-    bars: tuple[Bar, ...]
-    zero: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """Counts in bins.
-
-    Attributes:
-        title: above.
-        label: of the axis.
-        edges: bounds of the bins, ascending, one more than there are bins.
-        counts: in each bin.
-    """
-
-    title: str
-    label: str
-    edges: tuple[float, ...]
-    counts: tuple[int, ...]
 
 
 class Section(ABC):
@@ -98,3 +43,23 @@ class Section(ABC):
     def table(self) -> Tables:
         """The tables, one below the other; it also prints itself as text."""
         return Tables(self.tables())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Its first picture on axes of matplotlib.
+
+        Args:
+            ax: where to draw; None for axes of their own.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InvalidInputError: it has no picture, or matplotlib is not installed.
+        """
+        from evalbudget.report._axes import plot
+
+        return plot(self.charts(), ax, level=getattr(self, "level", 0.95))
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return self.table()._repr_html_()

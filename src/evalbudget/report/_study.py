@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
-from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean
+from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean, require_one_scale
 from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
 from evalbudget.report._pairs import Pairs, pairs_by_item, pairs_of_panel
 from evalbudget.sampler import Allocation
@@ -175,6 +175,32 @@ class Study:
         if purchase.allocation is Allocation.ADAPTIVE:
             return readings.first(purchase.fixed_repeats).moments.mean
         return readings.weighted_means
+
+    def require_one_scale(self) -> None:
+        """Refuse judges whose scores lie on different scales.
+
+        Raises:
+            InvalidInferenceError: they do.
+        """
+        models, items, raters, repeats = self.recorded.scores.shape
+        pooled = replace(
+            self.recorded,
+            scores=self.recorded.scores.reshape(1, models * items, raters, repeats),
+            models=("all",),
+            items=tuple(map(str, range(models * items))),
+            categories=None,
+            reference=None,
+            purchases=None,
+            epochs=None,
+            weights=None,
+            costs=None,
+        )
+        try:
+            require_one_scale(Study(pooled).scores(0))
+        except InvalidInferenceError as ex:
+            raise InvalidInferenceError(
+                f"{ex}. Choose one with --rater NAME, or map the ranges they used to 0..1 with --rescale"
+            ) from ex
 
     def only(self, items: NDArray[np.bool_]) -> Study:
         """The same study of some of the items."""

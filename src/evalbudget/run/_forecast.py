@@ -27,6 +27,8 @@ class Forecast:
         seconds: that one reading took on average in earlier runs; None where there were none.
         at_once: readings that the host has under way at a time; None where it is not known.
         risk: the accepted chance that the last calls exceed a budget in money or tokens.
+        sample: a random sample of the items is read.
+        strata: field of the items that it is drawn in proportion to; None for none.
     """
 
     task: str
@@ -41,6 +43,8 @@ class Forecast:
     seconds: float | None = None
     at_once: int | None = None
     risk: float = 0.0
+    sample: bool = False
+    strata: str | None = None
 
     @property
     def expected(self) -> int | None:
@@ -71,6 +75,8 @@ class Forecast:
             "At least": f"{self.minimum:,} {'reading' if self.minimum == 1 else 'readings'}, before "
             f"{self.sampler} can choose",
         }
+        if self.sample:
+            found["Reads"] = self._reads
         if self.call is not None:
             found["A call"] = f"{shown_amount(self.call, unit)} at most"
             found["At least"] += f" ({shown_amount(self.minimum * self.call, unit)} at most, one call each)"
@@ -85,6 +91,16 @@ class Forecast:
         if self.budget is not None:
             found["At most"] = at_most(self.budget, self.risk)
         return found
+
+    @property
+    def _reads(self) -> str:
+        """Which items, where a sample of them is drawn."""
+        alike = "" if self.strata is None else f", in proportion to {self.strata}"
+        if self.most is None:
+            return f"a random sample of the items, once each{alike}, as large as the budget pays for"
+        if self.most >= self.items:
+            return f"every item once before any is read again{alike}"
+        return f"{self.most:,} of the {self.items:,} items at random, once each{alike}"
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values."""

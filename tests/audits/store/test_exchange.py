@@ -301,3 +301,16 @@ def test_unknown_formats_are_refused_with_the_nearest(store: AuditStore) -> None
         export(store, "json")
     with pytest.raises(UnknownNameError, match="format"):
         import_labels(store, "", "label-studio-config")
+
+
+def test_labels_for_inspects_precomputed_scores(store: AuditStore) -> None:
+    store.labels.add(0, 7, "ann")
+    store.labels.add(1, 4, "bob")
+    store.labels.add(12, 9, "ann")
+    records = json.loads(export(store, "inspect-scores", model="alpha"))
+    assert records == [
+        {"id": "story 0", "value": 7.0, "explanation": "labelled by ann"},
+        {"id": "story 6", "value": 9.0, "explanation": "labelled by ann"},
+    ]
+    with pytest.raises(UnknownNameError, match="alpha"):
+        export(store, "inspect-scores", model="alfa")

@@ -97,7 +97,7 @@ def test_without_rotation_the_same_biases_pass_for_noise() -> None:
 @pytest.mark.parametrize("name", REPEATS)
 def test_frozen_deviations_are_the_least_squares_of_the_warm_up(name: str) -> None:
     sampler = rotated(name, panel(9), seed=3)
-    n = sampler.minimum_readings
+    n = sampler.design.n_items * sampler.warmup
     readings = []
     for _ in range(n):
         (request,) = sampler.ask(1)

@@ -69,6 +69,17 @@ def test_a_whole_part_of_the_budget_is_not_rounded_up() -> None:
     assert shares.of_next(0, 1, 2, 20) == close(1 / 4)[0]  # 4.1, so 3 more
 
 
+def test_no_more_is_planned_than_the_item_needs() -> None:
+    shares = Shares(4, 40)
+    shares.of_next(0, 0, 0, 0)
+    assert shares.of_next(0, 1, 3, 12, most=3) == close(1 / 4)[0]  # the budget would pay for 7 more
+    assert shares.of_next(0, 2, 4, 13, most=90) == close(3 / 4 / 10)[0]
+    assert shares.of_next(0, 3, 5, 14, most=-2) == close(3 / 4 * 9 / 10 / 2)[0]
+    shares = Shares(4, None)
+    shares.of_next(0, 0, 0, 0)
+    assert shares.of_next(0, 1, 3, 12, most=7) == close(1 / 8)[0]
+
+
 def test_a_failed_reading_gives_its_weight_back() -> None:
     shares = Shares(1, 4)
     assert [shares.of_next(0, epoch, epoch, 0) for epoch in range(3)] == [None, *close(0.25, 0.25)]

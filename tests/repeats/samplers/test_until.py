@@ -10,6 +10,7 @@ from evalbudget import Cell, Design, Reading
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError
 from evalbudget.repeats import RepeatConfig
 from evalbudget.repeats.samplers import Auto, EBBernstein, RepeatSampler, Uniform
+from evalbudget.repeats.samplers._goal import Goal
 from evalbudget.statistics import betting_intervals
 from evalbudget.until import Until, parse_until
 
@@ -117,7 +118,7 @@ def test_what_until_cannot_say(text: str) -> None:
         parse_until(text)
 
 
-def test_what_may_be_left_of_the_budget_is_not_counted_on() -> None:
+def test_a_reading_counts_for_what_the_item_will_need_and_not_for_the_cap() -> None:
     def weights(**asked: str) -> list[float | None]:
         config = RepeatConfig.of(budget=9000, score_range="0..10", **asked)
         sampler = config.make_sampler(Design.of_items(SPREAD.size), budget=9000)
@@ -131,7 +132,49 @@ def test_what_may_be_left_of_the_budget_is_not_counted_on() -> None:
     def most(told: list[float | None]) -> float:
         return max(weight for weight in told[-20:] if weight is not None)
 
-    assert most(weights(until="item±0.05")) > 5.0 * most(weights())
+    assert most(weights(until="item±0.9")) > 5.0 * most(weights())
+    assert weights(until="item±0.005") == weights()  # the cap comes first
+
+
+def test_the_readings_an_item_will_need() -> None:
+    goal = Goal(0.2, (0.0, 2.0), n_items=1)
+    by_variance = (2.87 / 0.2) ** 2
+    assert goal.expected(0, 0, 0.0) == pytest.approx(by_variance)
+    assert goal.expected(0, 1, 0.0) == pytest.approx(by_variance)
+    assert goal.expected(0, 4, 3.0) == pytest.approx(by_variance * (3.0 + 1.0) / 4)
+    for epoch in range(12):
+        goal.learn(0, epoch, float(epoch % 2))
+    assert goal.newly_known() == []
+    width = float(betting_intervals([0.0, 1.0] * 6, [12], bounds=(0.0, 2.0)).width[0])
+    expected = (8 * by_variance * 4.0 / 24 + 24 * 12 * (width / 0.4) ** 2) / 32
+    assert goal.expected(0, 24, 3.0) == pytest.approx(expected)
+
+
+@pytest.mark.claim
+def test_the_estimate_of_a_run_that_ends_early_is_unbiased_and_nearly_as_good_as_plain_epochs() -> None:
+    R, K = replications(60, 1000), 10
+    chance = np.random.default_rng(5).beta(2.0, 1.0, K)
+    errors, calls = [], []
+    for seed in range(R):
+        rng = np.random.default_rng([77, seed])
+        config = RepeatConfig.of(budget=10**6, until="item±0.3", score_range="0..1")
+        sampler = config.make_sampler(Design.of_items(K), budget=10**6)
+        left, mean, held = np.ones(K), np.zeros(K), np.zeros(K)
+        while requests := sampler.ask(1):
+            (request,) = requests
+            item, value = request.cell.item, float(rng.random() < chance[request.cell.item])
+            if request.weight is None:
+                held[item] = value
+            else:
+                mean[item] += request.weight * value
+                left[item] -= request.weight
+            sampler.tell([Reading(request, value)])
+        errors.append(float((mean + left * held - chance).mean()))
+        calls.append(sampler.asked)
+    plain = float(np.sqrt((chance * (1.0 - chance)).sum() / K / np.mean(calls)))
+    assert abs(np.mean(errors)) < 3.0 * np.std(errors) / np.sqrt(R)
+    assert np.std(errors) < 1.5 * plain
+    binomial_claim(int((np.abs(errors) > 1.96 * 1.5 * plain).sum()), R, at_most=0.05)
 
 
 def test_until_of_a_run() -> None:

@@ -37,7 +37,7 @@ def _demo() -> click.Command:
 @hookimpl
 def evalbudget_open_scores(path: Path, task: str | None, category: str | None) -> RecordedScores | None:
     """An inspect log, or a folder of them."""
-    if not (path.is_dir() or path.suffix == ".eval"):
+    if path.suffix != ".eval" and next(path.rglob("*.eval"), None) is None:
         return None  # before the host is imported, which takes seconds
 
     from evalbudget_inspect.log_folder import open_scores

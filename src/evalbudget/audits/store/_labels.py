@@ -9,6 +9,7 @@ from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._draws import Draws
 from evalbudget.audits.store._record_types import Label, LabelKind, Opinion
 from evalbudget.errors import InvalidInputError
+from evalbudget.statistics._agreement import Agreement, agreement
 
 _COUNTS = "kind IN ('first', 'correction')"
 
@@ -124,6 +125,11 @@ class Labels:
             if label.kind in (LabelKind.CONFLICTS, LabelKind.AGREES) and label.score != kept.score:
                 found[label.draw] = (*found.get(label.draw, (kept,)), label)
         return dict(sorted(found.items()))
+
+    def agreement(self) -> Agreement | None:
+        """How far people agree on draws that two or more labelled; None if there are none."""
+        last = {(label.draw, label.by): label.score for label in self.history()}
+        return agreement([draw for draw, _ in last], list(last.values()))
 
     def record(self, cursor: sqlite3.Cursor, draw: int, score: float, by: str, at: float | None) -> Label:
         """As :meth:`add`, together with what else is written."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from evalbudget.cli._output import publish
-from evalbudget.cli._shared_options import TASK, parse_prices
+from evalbudget.cli._shared_options import TASK, panel_prices
 from evalbudget.cli.backtest._shared import FILE, JSON, MODEL, SEEDS, listed, names_option, progress
 from evalbudget.hooks._plugins import plugins
 
@@ -52,7 +52,7 @@ def judges(
 
     classes = [plugins().schedule(name) for name in listed(rotations)]
     recorded = plugins().open_scores(path, task)
-    prices = None if judge_prices is None else parse_prices(judge_prices, recorded.raters).tolist()
+    prices = None if judge_prices is None else panel_prices(judge_prices, recorded.raters).tolist()
     with progress() as report:
         result = backtest_rotation(
             recorded,

@@ -21,6 +21,7 @@ _OURS = (
     "stderr",
     "lower",
     "upper",
+    "full",
     "repeats",
     "items",
     "readings",

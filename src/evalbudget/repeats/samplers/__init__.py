@@ -8,6 +8,7 @@ from evalbudget.repeats.samplers._objective import Objective
 from evalbudget.repeats.samplers._rating_kernel import RatingKernel
 from evalbudget.repeats.samplers._robin import Robin
 from evalbudget.repeats.samplers._robin_hood import RobinHood
+from evalbudget.repeats.samplers._sample import Sample
 from evalbudget.repeats.samplers._uniform import Uniform
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "RepeatSampler",
     "Robin",
     "RobinHood",
+    "Sample",
     "Uniform",
 ]

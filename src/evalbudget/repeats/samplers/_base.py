@@ -13,11 +13,10 @@ import numpy as np
 
 from evalbudget.design import Cell, Design, Request
 from evalbudget.errors import InvalidInputError, SamplerError
+from evalbudget.repeats.samplers._goal import Goal
 from evalbudget.repeats.samplers._heap import UrgencyHeap
 from evalbudget.repeats.samplers._unbiased_weights import Shares
 from evalbudget.sampler import Allocation, Eligible, Option, Sampler, SamplerOptions
-from evalbudget.statistics._anytime_betting import betting_intervals
-from evalbudget.statistics._bounds import Scale
 from evalbudget.statistics._costs import Costs, MeanCost
 from evalbudget.statistics._judge_effects import judge_effects
 
@@ -99,7 +98,7 @@ class RepeatSampler(Sampler):
         self._money: float | None = None  # that will be spent in all
         self._mean_cost = MeanCost()
         self._cost_held_out: dict[int, MeanCost] = {}  # of each item's held-out reading
-        self._goal: _Goal | None = None
+        self._goal: Goal | None = None
         self._judge_of: JudgeOf | None = None
         self._held: list[tuple[int, int, int, int]] = []  # until gammahat is known: item, epoch, judge, score
         self._gamma: list[int] = []  # of each judge, in the units of the scores
@@ -152,7 +151,7 @@ class RepeatSampler(Sampler):
         """
         super().weigh_costs(budget)
         self._costs = self._costs or Costs(self.design.n_items)
-        self._money = budget if self._goal is None else None  # of which much may be left
+        self._money = budget
 
     def stop_when_known(self, half_width: float, bounds: tuple[float, float]) -> None:
         """Ask nothing more once every open item's mean is known to within ``half_width``.
@@ -171,7 +170,7 @@ class RepeatSampler(Sampler):
         if self.asked:
             raise SamplerError(f"{self.name} was asked before it was told when to stop; say so first")
         self.options["until"] = (half_width, *bounds)
-        self._goal = _Goal(half_width, bounds, self.design.n_items)
+        self._goal = Goal(half_width, bounds, self.design.n_items)
 
     def closes_as(self, cell: Cell) -> Cell:
         """The item, whoever failed on it."""
@@ -264,7 +263,7 @@ class RepeatSampler(Sampler):
             self.stop_reason = "every item closed after repeated failures"
         return None
 
-    def _reached(self, goal: _Goal) -> bool:
+    def _reached(self, goal: Goal) -> bool:
         """Whether the goal is; what is known is asked no more."""
         for item in goal.newly_known():
             self._place(item)
@@ -275,7 +274,16 @@ class RepeatSampler(Sampler):
             return None
         n = self._active[cell.item]
         asked = self.asked if n >= self.warmup else 0
-        return self._shares.of_next(cell.item, cell.epoch, n, asked, self._readings_in_all(cell.item))
+        return self._shares.of_next(
+            cell.item, cell.epoch, n, asked, self._readings_in_all(cell.item), self._until_known(cell.item)
+        )
+
+    def _until_known(self, item: int) -> int | None:
+        """How many further readings the item will get if it is asked until it is known."""
+        if self._goal is None:
+            return None
+        expected = self._goal.expected(item, self._seen[item], self.sum_of_squares(item))
+        return math.ceil(expected) - (self._active[item] - 1)  # of those asked, one is held out
 
     def _readings_in_all(self, item: int) -> int | None:
         """How many readings the money will pay, for all that the item's held-out reading does not tell."""
@@ -436,65 +444,3 @@ class RepeatSampler(Sampler):
 
 def _units(value: float) -> int:
     return int(value * _ONE) if abs(value) < _HUGE else int(value) << _SHIFT
-
-
-_SELDOM = 32  # an item is looked at again after one in so many further readings, and at once while it has few
-
-
-class _Goal:
-    """Which items are known well enough, whatever the order in which readings come back.
-
-    Args:
-        half_width: to be reached by each item's interval.
-        bounds: smallest and largest possible score.
-        n_items: of the benchmark.
-
-    Attributes:
-        known: of each item, whether it is.
-    """
-
-    def __init__(self, half_width: float, bounds: tuple[float, float], n_items: int) -> None:
-        self.half_width = half_width
-        self._bounds = Scale(*bounds)
-        self._values: list[dict[int, float]] = [{} for _ in range(n_items)]  # by epoch
-        self.known = [False] * n_items
-        self._look_at = [0] * n_items  # readings from which on to look again
-        self._changed: set[int] = set()
-        self._first = 0  # items before it are known, or closed
-
-    def learn(self, item: int, epoch: int, value: float) -> None:
-        """Take a reading in."""
-        if not self.known[item]:
-            self._values[item][epoch] = value
-            self._changed.add(item)
-
-    def reopen(self) -> None:
-        """An item was closed, or opened again."""
-        self._first = 0
-
-    def newly_known(self) -> list[int]:
-        """Items that are known since the last call; they stay so."""
-        due = [item for item in sorted(self._changed) if len(self._values[item]) >= self._look_at[item]]
-        self._changed.difference_update(due)
-        if not due:
-            return []
-        values = [[self._values[i][epoch] for epoch in sorted(self._values[i])] for i in due]
-        found = betting_intervals(
-            np.concatenate(values),
-            [len(each) for each in values],
-            bounds=(self._bounds.low, self._bounds.high),
-        )
-        known = []
-        for item, width in zip(due, found.width.tolist(), strict=True):
-            n = len(self._values[item])
-            self._look_at[item] = n + 1 + n // _SELDOM
-            if width <= 2.0 * self.half_width:
-                self.known[item], self._values[item] = True, {}
-                known.append(item)
-        return known
-
-    def is_reached(self, is_open: list[bool]) -> bool:
-        """Whether every open item is known."""
-        while self._first < len(is_open) and (self.known[self._first] or not is_open[self._first]):
-            self._first += 1
-        return self._first == len(is_open)

@@ -19,6 +19,8 @@ the scores are distributed, and whenever the run ends (if what ends it did not l
 either). A reading that fails gives its weight back; if the held-out one fails, the next one asked of the item
 is held out.
 
+Where the run may end once items are known, c_i is at most what the item seems to need until then.
+
 Where the budget is money, B is that money over the mean cost of the readings so far, without the item's own
 held-out one: a cost may tell of the score, and R_i must know nothing of it.
 
@@ -45,7 +47,15 @@ class Shares:
         self._held: list[int | None] = [None] * n_items  # epoch of the held-out reading
         self._flying: dict[tuple[int, int], int] = {}  # item, epoch -> weight of what is not read yet
 
-    def of_next(self, item: int, epoch: int, n: int, asked: int, budget: int | None = None) -> float | None:
+    def of_next(
+        self,
+        item: int,
+        epoch: int,
+        n: int,
+        asked: int,
+        budget: int | None = None,
+        most: int | None = None,
+    ) -> float | None:
         """The weight of a reading about to be asked; None if it is held out.
 
         Args:
@@ -54,6 +64,8 @@ class Shares:
             n: readings asked of the item before it, failed ones not counted.
             asked: requests handed out so far for all items; 0 while every item gets the same.
             budget: readings that will be bought in all, as it looks now; None: as it looked at the start.
+            most: readings that the item will still get at most, this one included; None: as many as are
+                paid for.
         """
         weight = self._flying.get((item, epoch))
         if weight is not None:  # it was asked before, by an earlier run
@@ -61,18 +73,21 @@ class Shares:
         if self._held[item] is None or self._held[item] == epoch:
             self._held[item] = epoch
             return None
-        weight = self._left[item] // (self._planned(n, asked, self._budget if budget is None else budget) + 1)
+        planned = self._planned(n, asked, self._budget if budget is None else budget, most)
+        weight = self._left[item] // (planned + 1)
         self._left[item] -= weight
         self._flying[item, epoch] = weight
         return weight / _WHOLE
 
-    def _planned(self, n: int, asked: int, budget: int | None) -> int:
+    def _planned(self, n: int, asked: int, budget: int | None, most: int | None) -> int:
         """c_i: the readings the item will still get, this one included."""
         if budget is None:
-            return max(1, n)
-        if asked == 0:
-            return max(1, budget // self._n_items - n)
-        return max(1, -(-n * budget // asked) - n)
+            planned = n if most is None else most
+        elif asked == 0:
+            planned = budget // self._n_items - n
+        else:
+            planned = -(-n * budget // asked) - n
+        return max(1, planned if most is None else min(planned, most))
 
     def assume(self, item: int, epoch: int, weight: float | None) -> None:
         """A reading had this weight when an earlier run asked it; None: it was held out."""

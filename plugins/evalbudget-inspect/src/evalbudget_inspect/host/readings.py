@@ -6,17 +6,21 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from inspect_ai.scorer import SampleScore
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import COUNTS, describe_mean
-from evalbudget.repeats.estimates import Estimator, ItemReadings
+from evalbudget.repeats.estimates import Estimator, ItemReadings, Strata
 from evalbudget_inspect.host.score_values import in_range, score_to_float
 from evalbudget_inspect.host.scoring import FAILED, METADATA
 
 WEIGHT = "weight"
 """Of a reading."""
+
+STRATUM, STRATUM_ITEMS, ALL_ITEMS = "stratum", "stratum_items", "all_items"
+"""Of a reading of a random sample of items: its item's stratum, how many are in it, and how many in all."""
 
 
 def weight_of(entry: Mapping[str, Any]) -> float:
@@ -51,13 +55,15 @@ def estimates_of(
         readings = item_readings(scores, bounds)
     except InvalidInputError:
         return {}
+    strata = strata_of(scores, bounds)
     found = describe_mean(
         readings,
-        allocation=allocation,
+        allocation=allocation if strata is None else Allocation.FIXED,
         fixed_repeats=fixed_repeats,
         bounds=bounds,
         level=level,
         estimators=estimators,
+        strata=strata,
     )
     return without_counts(found.rows)
 
@@ -68,6 +74,32 @@ def without_counts(rows: Mapping[str, float]) -> dict[str, float]:
     Where nothing was scored, ``estimate`` is nan, or the host would lead with another metric.
     """
     return {"estimate": math.nan} | {name: value for name, value in rows.items() if name not in COUNTS}
+
+
+def strata_of(scores: Sequence[SampleScore], bounds: tuple[float, float] | None) -> Strata | None:
+    """The strata of the items of :func:`item_readings`; None where no sample of the items was drawn."""
+    items: dict[str, int] = {}
+    sizes: dict[int, int] = {}
+    whole = 0
+    for sample in scores:
+        ours = (sample.score.metadata or {}).get(METADATA) or {}
+        if _counts(sample, ours, bounds) and STRATUM in ours:
+            items.setdefault(str(sample.sample_id), int(ours[STRATUM]))
+            sizes[int(ours[STRATUM])] = int(ours[STRATUM_ITEMS])
+            whole = int(ours[ALL_ITEMS])
+        elif _counts(sample, ours, bounds):
+            return None
+    if not items:
+        return None
+    numbers = {stratum: number for number, stratum in enumerate(sorted(sizes))}
+    known = [sizes[stratum] for stratum in numbers]
+    unread = [whole - sum(known)] if whole > sum(known) else []
+    return Strata(np.array([numbers[stratum] for stratum in items.values()]), np.array(known + unread))
+
+
+def _counts(sample: SampleScore, ours: Mapping[str, Any], bounds: tuple[float, float] | None) -> bool:
+    value = score_to_float(sample.score, sample.scorer or "scorer")
+    return in_range(value, bounds) and not ours.get(FAILED)
 
 
 def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | None) -> ItemReadings | None:
@@ -86,10 +118,8 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
         value = score_to_float(sample.score, sample.scorer or "scorer")
         name = str(sample.sample_id)
         epochs[name] = epochs.get(name, 0) + 1
-        if not in_range(value, bounds):
-            continue
         ours = (sample.score.metadata or {}).get(METADATA) or {}
-        if ours.get(FAILED):
+        if not _counts(sample, ours, bounds):
             continue
         columns[0].append(items.setdefault(name, len(items)))
         columns[1].append(int(ours.get("epoch", epochs[name])) - 1)

@@ -22,7 +22,7 @@ class BaselineArm:
 
     Attributes:
         identity: label and model.
-        items: ids of the task's samples that it has a score of, in the task's order.
+        items: ids of the task's samples to compare on, in the task's order.
         categories: of these; None where they are not clustered.
         known: its scores.
     """
@@ -48,9 +48,11 @@ async def read_baseline(config: GateConfig, series: str, spec: EvalSpec, items: 
     found = await anyio.to_thread.run_sync(config.read_baseline, [series])
     found.check_task(task_of(spec))
     found = found.within(config.bounds)
-    shared = found.shared(items)
-    known = [KnownCell((item, 1), found.scores[item], attempts=0) for item in shared]
-    return BaselineArm((BASELINE, found.name), shared, config.clusters(found, shared), known)
+    compared = config.compared(found, items)
+    known = [
+        KnownCell((item, 1), found.scores[item], attempts=0) for item in compared if item in found.scores
+    ]
+    return BaselineArm((BASELINE, found.name), compared, config.clusters(found, compared), known)
 
 
 def task_of(spec: EvalSpec) -> TaskName:

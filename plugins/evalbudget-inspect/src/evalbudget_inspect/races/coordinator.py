@@ -152,6 +152,7 @@ class Coordinator:
         self.notes: list[str] = []
         self._lock = anyio.Lock()
         self._in_order: list[tuple[str, str]] = []
+        self._of_baseline: list[KnownCell] = []
         self._left_out: set[tuple[int, Key]] = set()  # cut off, and not paid for again
         self._board: _Board | None = None
         self._cancelled = False
@@ -214,6 +215,9 @@ class Coordinator:
             if identity in self.arms:
                 self.arms[identity].index = index
                 known[index], unread[index] = self.arms[identity].known, self.arms[identity].unread
+                if self._is_baseline(identity):
+                    asked = {cell.key for cell in known[index]}
+                    known[index] = [*known[index], *(c for c in self._of_baseline if c.key not in asked)]
             else:
                 race.lanes[index].absent = True
                 known[index], unread[index] = absent[identity].known, absent[identity].unread
@@ -250,9 +254,16 @@ class Coordinator:
             config = config.in_order_of(spec.eval_set_id or spec.task_id)
             baseline = await read_baseline(config, self.group.series, spec, items)
             items, categories = baseline.items, baseline.categories
-            absent[baseline.identity] = Finished(baseline.known, Note())
-        self._in_order = sorted([*self.arms, *absent], key=lambda each: (each[0] != BASELINE, each))
+            if config.baseline_model is None:
+                absent[baseline.identity] = Finished(baseline.known, Note())
+            self._of_baseline = baseline.known
+        self._in_order = sorted([*self.arms, *absent], key=lambda each: (not self._is_baseline(each), each))
         names = names_of_arms(self._in_order)
+        if isinstance(config, GateConfig) and not self._is_baseline(self._in_order[0]):
+            raise InvalidInputError(
+                f"--baseline-model {config.baseline_model} is not among the models of this run "
+                f"({', '.join(names)}); name it with --model, beside the candidate"
+            )
         if len(names) < 2 and not config.takes_one:
             raise InvalidInputError(_alone(names[0], resumed=bool(first.known)))
         predictor: FactorModel | None = None
@@ -281,6 +292,11 @@ class Coordinator:
             categories=categories,
         )
         return race, absent
+
+    def _is_baseline(self, identity: tuple[str, str]) -> bool:
+        config = self.group.config
+        asked = isinstance(config, GateConfig) and identity[1] == config.baseline_model
+        return asked or identity[0] == BASELINE
 
     def _open_money(self, n_items: int, n_arms: int, *, goes_on: bool) -> RaceMoney | None:
         """Who pays for the calls of all arms; None where the budget counts evaluations."""

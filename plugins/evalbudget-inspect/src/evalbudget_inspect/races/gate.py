@@ -50,6 +50,14 @@ def run_gate(
         raise InvalidInputError(
             f"a gate judges one candidate, and --model names {len(models)}; run one gate for each"
         )
+    if config.baseline_model is not None:
+        models = [config.baseline_model, *models]
+        if len(set(models)) < 2:
+            raise InvalidInputError(
+                f"--baseline-model {config.baseline_model}: name another one with --model, the candidate. "
+                "(The same model with other settings is compared with a log of it: --baseline)"
+            )
+        args = [*args, f"--model={','.join(models)}"]
     if dry_run:
         specs = tasks_among(parsed["tasks"])
         click.echo("\n\n".join(str(foreseen(config, spec, (), models or ["none"], parsed)) for spec in specs))

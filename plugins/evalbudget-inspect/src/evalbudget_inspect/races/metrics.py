@@ -40,7 +40,8 @@ def race_estimates(score: str = "", key: str | None = None) -> Metric:
     and ``rank_worst`` what the latter allow. ``dropped_at`` is the number of evaluations of all models when
     the sampler asked this one nothing more, absent if it did not drop it. ``readings`` counts its scores.
 
-    In a gate there are no ranks: ``difference`` is of the candidate less the baseline, with its interval.
+    In a gate there are no ranks: ``difference`` is of the candidate less the baseline, with its interval, in
+    the candidate's log.
 
     Scored again outside of a race, only the mean of the scores and their number are left.
 
@@ -58,6 +59,7 @@ def race_estimates(score: str = "", key: str | None = None) -> Metric:
         if gate is not None:
             low, high = gate.evidence.interval
             told = {"difference": gate.evidence.difference, "difference_lower": low, "difference_upper": high}
+            told = told if standing.name == gate.candidate else {}
             known = {name: getattr(standing, name) for name in _OF_ONE}
             return finite(told | {name: value for name, value in known.items() if value is not None})
         values = {name: getattr(standing, name) for name in _ROWS}

@@ -16,11 +16,11 @@ from inspect_ai.solver import TaskState
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget_inspect.host.bill import gave_up
+from evalbudget_inspect.host.chosen_samples import chosen_samples
 from evalbudget_inspect.host.current_run import Run, current_run
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.models_asked import models_asked
-from evalbudget_inspect.host.private import slice_dataset
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float
 from evalbudget_inspect.host.sent_again import UNPAID, pay_by, was_unpaid
@@ -188,16 +188,7 @@ class RaceSource(SampleSource):
                 f"a race asks each model for each item once, and --epochs is {config.epochs}; add --epochs 1 "
                 "(to repeat items, use a sampler of repeats on each model: --sampler auto)"
             )
-        dataset = self._dataset
-        if config.limit is not None and config.sample_shuffle is not None and not dataset.shuffled:
-            if config.sample_shuffle is True:
-                raise InvalidInputError(
-                    "--sample-shuffle without a seed would give --limit other items for each model; "
-                    "add a seed: --sample-shuffle 42"
-                )
-            dataset = dataset[0 : len(dataset)]
-            dataset.shuffle(int(config.sample_shuffle))
-        chosen = slice_dataset(dataset, config.limit, config.sample_id)
+        chosen = chosen_samples(self._dataset, config, "other items for each model")
         return {str(sample.id): sample for sample in chosen}
 
     def _has_all(self, coordinator: Coordinator, arm: Arm) -> bool:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, overload
 
 from inspect_ai import Task, task_with
-from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
 
 from evalbudget.comparisons import GateConfig
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig
+from evalbudget_inspect.host.chosen_samples import emptied, number_samples
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
@@ -122,8 +122,9 @@ def race(
 def gate(
     task: Factory,
     *,
-    baseline: str | Path,
     margin: float,
+    baseline: str | Path | None = None,
+    baseline_model: str | None = None,
     level: float | None = None,
     these_items: bool = False,
     cluster: str | None = None,
@@ -137,13 +138,14 @@ def gate(
 ) -> Task:
     """The same task as a gate: a model is asked its items until it is decided whether it is worse.
 
-    Give the result to inspect's ``eval`` with one model. The verdict is in the log, as ``gate`` in the
-    metadata that evalbudget adds to the score that decides; :class:`evalbudget.comparisons.Gate` has its
-    fields.
+    Give the result to inspect's ``eval`` with one model, or with two if the baseline is asked. The verdict is
+    in the log, as ``gate`` in the metadata that evalbudget adds to the score that decides;
+    :class:`evalbudget.comparisons.Gate` has its fields.
 
     Args:
         task: an inspect task with a dataset and a scorer, or a function that makes one.
         baseline: a log, or a table of scores, of what the model is compared with.
+        baseline_model: asked on items that the baseline has no score on; give it to ``eval`` as well.
         margin: what the model may be worse by, in the units of the score, above 0.
         level: confidence that a verdict is right; default .95.
         these_items: the verdict is about these items as scored once each.
@@ -164,7 +166,8 @@ def gate(
         (log,) = eval(gate(my_task(), baseline="main.eval", margin=0.02), model="openai/new")
     """
     config = GateConfig.of(
-        baseline=str(Path(baseline).resolve()),
+        baseline="" if baseline is None else str(Path(baseline).resolve()),
+        baseline_model=baseline_model,
         margin=margin,
         level=level,
         these_items=these_items,
@@ -210,9 +213,7 @@ def one_arm(
     require_key(scorers[names.index(name)], name, key, "--score")
     group = Group(base or task.name, labels or {task.name: label}, config, deciding, arguments)
     dataset = task.dataset
-    for number, sample in enumerate(dataset):
-        if sample.id is None:  # as inspect would number them
-            sample.id = number + 1
+    number_samples(dataset)
     models = models_of_scorers(scorers)
     source, asked = RaceSource(group, label, dataset, models), _asked(config, *deciding)
     adapted = task_with(
@@ -230,11 +231,7 @@ def one_arm(
         ],
         name=name_of_arm(group.task, label) if label else task.name,
     )
-    # empty, but with the name and location that the log shall show
-    nothing: list[Sample] = []
-    adapted.dataset = MemoryDataset(
-        nothing, name=dataset.name, location=dataset.location, shuffled=dataset.shuffled
-    )
+    adapted.dataset = emptied(dataset)
     if getattr(adapted, "headline_metric", None) is None:  # what inspect shows of a task first
         adapted.headline_metric = _headline(*deciding)
     if adapted.fail_on_error is None:

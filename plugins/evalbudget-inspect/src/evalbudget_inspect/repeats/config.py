@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from evalbudget import Allocation, Design, Sampler
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats import DEFAULT_SAMPLER, DEFAULT_SAMPLER_OF_PANELS, Repeat, RepeatConfig
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
 from evalbudget_inspect.judges.panel import Panel
@@ -42,6 +42,11 @@ class Config(RepeatConfig):
             self._check_panel(self.panel)
 
     def _check_panel(self, panel: Panel) -> None:
+        if self.draws:
+            raise InvalidInputError(
+                f"--sampler {self.sampler} reads items once, and judges that take turns are told apart by "
+                "items that they all score; drop --judges, or evaluate fewer items with --limit"
+            )
         if self.scorer is not None:
             raise InvalidInputError("--scorer and --judges both score in place of the task's own; drop one")
         if self.estimators:
@@ -64,6 +69,19 @@ class Config(RepeatConfig):
     def _check_without_budget(self) -> None:
         if self.panel is None or self.allocation is not Allocation.FIXED:
             super()._check_without_budget()
+
+    def check_epochs(self, epochs: int) -> None:
+        """Refuse a sample of the items where each is to be read several times.
+
+        Raises:
+            BudgetError: as said.
+        """
+        if self.draws and epochs > 1:
+            raise BudgetError(
+                f"--epochs {epochs} asks for {epochs} readings of every item, and sampler {self.sampler!r}, "
+                f"which --budget {self.budget} is for, reads a sample of them once each; add --epochs 1, or "
+                "raise --budget and leave --sampler out"
+            )
 
     def make_sampler(
         self,

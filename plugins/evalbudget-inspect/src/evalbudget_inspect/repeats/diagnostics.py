@@ -41,6 +41,7 @@ def asked_for(config: Config, score: str, beside: Sequence[str] = ()) -> dict[st
         "score_range": list(config.score_range) if config.score_range else None,
         **({"estimators": list(config.estimators)} if config.estimators else {}),
         "seed": config.seed,
+        **({"strata": config.strata} if config.strata else {}),
         **({} if config.in_scores else {"prices": config.prices, "risk": config.risk}),
         "options": json.loads(json.dumps(dict(config.options), default=str)),
     }
@@ -63,7 +64,7 @@ def outcome(book: RepeatPurchase) -> dict[str, Any]:
         "failures": dict(list(failures.items())[:5]),
         "closed_items": [items[cell.item] for cell in book.sampler.closed],
         "stop_reason": purchase.stop_reason,
-        "chosen": getattr(book.sampler, "chosen", None),
+        "chosen": book.sampler.name if book.strata is not None else getattr(book.sampler, "chosen", None),
         "allocation": book.sampler.allocation.value,
         "fixed_repeats": book.sampler.fixed_repeats,
     }
@@ -141,6 +142,7 @@ class Diagnosis:
             self.table if self.table.value.size else None,
             bounds=self.bounds,
             estimators=self.book.config.further,
+            strata=self.book.strata,
             **self._how,
         )
 
@@ -203,6 +205,8 @@ class Diagnosis:
                 judged=bool(spec.model_roles) and self.panel is None,
                 kept=book.config.repeat is Repeat.JUDGE,
                 score=score,
+                drawn=book.strata is not None,
+                strata=book.config.strata,
                 **self._money,
             )
         )

@@ -19,10 +19,11 @@ from evalbudget.prices import Tariff
 from evalbudget.run import Forecast
 from evalbudget_inspect.host.bill import counted, host_price
 from evalbudget_inspect.host.call_bounds import input_at_most, output_at_most
+from evalbudget_inspect.host.chosen_samples import strata_of_items
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.tasks import load_alone
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.purchase import least_of
+from evalbudget_inspect.repeats.purchase import check_budget, least_of
 from evalbudget_inspect.repeats.shared_budget import arguments_in, items_of
 from evalbudget_inspect.repeats.task import budgeted
 
@@ -62,16 +63,15 @@ def forecasts(
 
 def _forecast(config: Config, task: Task, model: str, items: int, parsed: Mapping[str, Any]) -> Forecast:
     budget = None if config.budget is None else config.resolve_budget(items)
+    config = config.for_items(items)
     epochs = parsed.get("epochs") or task.epochs or 1
     attempts = 1 + (parsed.get("retry_on_error") or 0)
+    config.check_epochs(epochs)
+    strata_of_items(list(task.dataset), config.strata)  # what it refuses
     sampler = config.make_sampler(Design.of_items(items), warmup=epochs)
     least, why = least_of(config, sampler, items, epochs, attempts)
-    if budget is not None and config.in_scores and budget.amount < least:
-        raise BudgetError(
-            f"budget of {budget} is below the minimum of {least} here: {why}. Raise --budget to {least} or "
-            "more, or evaluate fewer items with --limit; or have a random sample of them read once each: "
-            "--sampler visit"
-        )
+    if budget is not None and config.in_scores:
+        check_budget(config, budget, least, why)
     tariff = config.tariff(host_price)
     call = None
     if budget is not None and not config.in_scores:
@@ -91,6 +91,8 @@ def _forecast(config: Config, task: Task, model: str, items: int, parsed: Mappin
         reading=None if earlier is None else earlier.cost,
         seconds=None if earlier is None else earlier.seconds,
         risk=config.risk,
+        sample=config.draws,
+        strata=config.strata if config.draws else None,
     )
 
 

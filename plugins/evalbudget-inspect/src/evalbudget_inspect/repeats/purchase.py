@@ -6,19 +6,24 @@ from collections.abc import Collection, Sequence
 
 from evalbudget import Allocation, Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError
-from evalbudget.repeats.samplers import JudgeOf
+from evalbudget.repeats.estimates import Strata
+from evalbudget.repeats.samplers import JudgeOf, Sample
 from evalbudget.run import RUN_AGAIN, Bill, Flight, Purchase
-from evalbudget_inspect.host.readings import WEIGHT
+from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS, WEIGHT
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
 
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 _UNKNOWN = 1e-6  # of the budget: what a reading costs, as long as none is known
+_ALL = 10**9
+_AT_ONCE = 20  # cells to start with, where the host says no number and has none of its own to start
 _FREE = 20  # times as many readings in a row as there are items, and none cost anything
 
 
 def least_of(config: Config, sampler: Sampler, n_items: int, epochs: int, attempts: int) -> tuple[int, str]:
     """The smallest budget that such a run can start with, and why."""
+    if config.draws:
+        return attempts, f"a reading takes up to {attempts} attempts (--retry-on-error)"
     by_host = n_items * epochs * attempts
     repeats = sampler.fixed_repeats
     by_sampler = n_items * repeats + attempts - 1  # room to ask the last of them
@@ -27,6 +32,28 @@ def least_of(config: Config, sampler: Sampler, n_items: int, epochs: int, attemp
         why = f"{n_items} items x {epochs} epochs"
         why += f" x {attempts} attempts (--retry-on-error)" if attempts > 1 else " (--epochs)"
     return max(by_host, by_sampler), why
+
+
+def check_budget(config: Config, budget: Budget, least: int, why: str) -> None:
+    """Refuse a budget that such a run can not start with.
+
+    Raises:
+        BudgetError: it is too small.
+    """
+    if budget.amount >= least:
+        return
+    sample = (
+        ""
+        if config.draws
+        else (
+            f"; or have a random sample of them read once each: --sampler {Sample.name}"
+            + (", or no --sampler at all" if config.named and config.panel is None else "")
+        )
+    )
+    raise BudgetError(
+        f"budget of {budget} is below the minimum of {least} here: {why}. Raise --budget to {least} or more, "
+        f"or evaluate fewer items with --limit{'' if config.panel is not None else sample}"
+    )
 
 
 class RepeatPurchase:
@@ -40,6 +67,8 @@ class RepeatPurchase:
         width: how many samples the host runs at once; None to watch it.
         judge_of: index of the judge of an item and epoch (both from 0); None where they do not take turns.
         bill: that calls are on, where the budget is in money or tokens; None where it counts scores.
+        seeded: whether the host starts these epochs by itself; if not, every cell is the sampler's to choose.
+        strata: label of each item, in proportion to which a sample of them is drawn; None for none.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -55,12 +84,16 @@ class RepeatPurchase:
         width: int | None = None,
         judge_of: JudgeOf | None = None,
         bill: Bill | None = None,
+        seeded: bool = True,
+        strata: Sequence[str] | None = None,
     ) -> None:
         self.config = config
+        self.strata = Strata.of(strata, len(items)) if config.draws else None
+        """Of the items, where a sample of them is drawn."""
         self.bill = bill
         self.budget: Budget = config.resolve_budget(len(items), without=_UNLIMITED)
         self._judge_of = judge_of if config.corrects_judges else None
-        design = Design(items=tuple(items))
+        design = Design(items=tuple(items), categories=None if strata is None else tuple(strata))
         if self._judge_of is not None and config.panel is not None:
             design = Design(items=tuple(items), raters=config.panel.judges)
         expected = None if config.budget is None or bill is not None else int(self.budget.amount)
@@ -72,7 +105,7 @@ class RepeatPurchase:
         else:
             self.purchase = Purchase(self.sampler, self.budget, cost=_UNKNOWN * self.budget.amount)
             self.sampler.weigh_costs(self.budget.amount)
-        self.epochs = epochs
+        self.epochs = epochs if seeded else 0
         self.resumed = False
         """Whether earlier attempts bought cells; in which order is not known."""
         self._attempts = attempts
@@ -80,7 +113,10 @@ class RepeatPurchase:
         self._flights: dict[Key, Flight] = {}
         self._refused: set[Key] = set()
         self._failed_before: set[Key] = set()
+        self._first = 0  # cells to keep with the host at least
         self._width = width
+        if width is None and not seeded:
+            self._first = _ALL if config.draws and bill is None else _AT_ONCE
         self._running = 0
         self._peak = 1
         self._free = 0
@@ -88,17 +124,8 @@ class RepeatPurchase:
         if config.budget is None:
             self.purchase.stop("no budget given")
         if bill is None:
-            self._check_budget(len(items))
-
-    def _check_budget(self, n_items: int) -> None:
-        minimum, why = least_of(self.config, self.sampler, n_items, self.epochs, self._attempts)
-        if self.budget.amount < minimum:
-            raise BudgetError(
-                f"budget of {self.budget} is below the minimum of {minimum} here: {why}. "
-                f"Raise --budget to {minimum} or more, or evaluate fewer items with --limit; or have a "
-                "random "
-                "sample of them read once each: --sampler visit"
-            )
+            least, why = least_of(config, self.sampler, len(items), epochs, attempts)
+            check_budget(config, self.budget, least, why)
 
     # what happens
 
@@ -198,8 +225,15 @@ class RepeatPurchase:
         return True
 
     def share(self, key: Key) -> dict[str, float | None]:
-        """For the score's metadata: which weight the reading was given before it was seen; None: held out."""
+        """For the score's metadata: which weight the reading was given before it was seen; None: held out.
+
+        Where a sample of the items is drawn, of which stratum the item is, and how many there are.
+        """
         flight = self._flights.get(key)
+        if flight is not None and self.strata is not None:
+            stratum = int(self.strata.of_item[flight.request.cell.item])
+            size = int(self.strata.sizes[stratum])
+            return {STRATUM: stratum, STRATUM_ITEMS: size, ALL_ITEMS: self.strata.n_items}
         if flight is None or self.sampler.allocation is not Allocation.WEIGHTED:
             return {}
         return {WEIGHT: flight.request.weight}
@@ -238,7 +272,9 @@ class RepeatPurchase:
     @property
     def width(self) -> int:
         """How many cells to keep with the host: what it was told, or a bit more than it ran so far."""
-        return self._width if self._width is not None else self._peak + max(1, self._peak // 8)
+        if self._width is not None:
+            return self._width
+        return max(self._first, self._peak + max(1, self._peak // 8))
 
     @property
     def items(self) -> Collection[str]:

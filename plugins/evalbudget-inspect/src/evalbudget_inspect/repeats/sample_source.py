@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 from inspect_ai import SampleSource, Task, enqueue_sample
-from inspect_ai.dataset import Sample
+from inspect_ai.dataset import Dataset, Sample
 from inspect_ai.log import EvalSample, EvalSpec, resolve_sample_attachments
 from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
@@ -23,6 +23,7 @@ from evalbudget.repeats import Repeat, Summary
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
 from evalbudget_inspect.host.bill_file import open_bill
 from evalbudget_inspect.host.call_bounds import check_roles
+from evalbudget_inspect.host.chosen_samples import chosen_samples, strata_of_items
 from evalbudget_inspect.host.current_run import Run, current_run, is_cancelled
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
@@ -80,29 +81,33 @@ class BudgetedSource(SampleSource):
 
     Args:
         config: what the user asked for.
-        dataset: the task's samples, as the host will number them.
+        dataset: the task's samples, as the host will number them; all with ids where they are held back.
         score: which score drives the sampler: scorer name, and key if its scores are dicts.
         beside: further scores that drive it too.
         refused: called with every refusal, so that a command can tell it from the host's own errors.
         accuracy: the score's own metrics include the host's ``accuracy``.
         told: where judges take turns, a scorer is known to ask them.
+        holds_back: the host starts no sample by itself, since the budget may not pay for all of them.
     """
 
     def __init__(
         self,
         config: Config,
-        samples: list[Sample],
+        dataset: Dataset,
         *,
         score: tuple[str, str | None],
         refused: Callable[[EvalbudgetError], None],
         accuracy: bool = False,
         told: bool = True,
         beside: Sequence[tuple[str, str | None]] = (),
+        holds_back: bool = False,
     ) -> None:
         self.config = config
+        self._dataset = dataset
+        self._holds_back = holds_back
         self._beside = tuple(beside)
         self._told = told
-        self._seed = samples
+        self._seed = list(dataset)
         self._score, self._key = score
         self._refused = refused
         self._accuracy = accuracy
@@ -153,7 +158,10 @@ class BudgetedSource(SampleSource):
 
     def run_starts(self, run: Run) -> None:
         """Say what this run is, where the host would show as many samples as there are readings."""
-        n_items = len(run.spec.dataset.sample_ids or [])
+        try:
+            n_items = len(self._items(run.spec))
+        except EvalbudgetError:
+            return  # as below
         if self.config.budget is None or not n_items:
             return
         try:
@@ -173,8 +181,8 @@ class BudgetedSource(SampleSource):
     # inspect's SampleSource
 
     def initial_samples(self) -> list[Sample]:
-        """The dataset itself."""
-        return self._seed
+        """The dataset itself; none where every cell is the sampler's to choose."""
+        return [] if self._holds_back else self._seed
 
     async def sample_complete(self, sample: EvalSample) -> list[Sample] | None:
         """Learn from one finished cell and ask for what should follow."""
@@ -359,8 +367,15 @@ class BudgetedSource(SampleSource):
                 "--repeat judge scores one generation again and again, and the sandbox in which it was made "
                 "is gone by then; drop --repeat judge, or the task's sandbox if no scorer looks into it"
             )
-        items = [str(i) for i in spec.dataset.sample_ids or []]
+        items = self._items(spec)
         epochs = spec.config.epochs or 1
+        config = self.config.for_items(len(items)) if self._holds_back else self.config
+        config.check_epochs(epochs)
+        if config.strata is not None and not config.draws:
+            logger.warning(
+                f"--strata {config.strata} changes nothing: the budget pays for the first readings of all "
+                f"{len(items):,} items, so that no sample of them is drawn"
+            )
         prior = await prior_cells(run, counts=self._counts)
         unread = await paid_for_nothing(run)
         serving.account = self._account(run, serving, len(items))
@@ -370,15 +385,18 @@ class BudgetedSource(SampleSource):
                 if cell.judge is not None:
                     serving.rotation.assume(*cell.key, cell.judge)
         book = RepeatPurchase(
-            self.config,
+            config,
             items,
+            seeded=not self._holds_back,
+            strata=self._strata(items, config),
             epochs=epochs,
             attempts=1 + (spec.config.retry_on_error or 0),
             width=spec.config.max_samples,
             judge_of=None if serving.rotation is None else serving.rotation.judge,
             bill=None if serving.account is None else serving.account.bill,
         )
-        if serving.rotation is None:  # judges that take turns differ, whatever their temperature
+        once = config.draws and config.in_scores and book.budget.amount <= len(items)
+        if serving.rotation is None and not once:  # judges that take turns differ at any temperature
             for warning in identical_repeats(spec, run.config, self.config.repeat):
                 logger.warning(warning)
         if self.config.repeat is Repeat.JUDGE:
@@ -393,6 +411,18 @@ class BudgetedSource(SampleSource):
             show_spending(serving.account, f"{spec.task}, {spec.model}")
         note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
+
+    def _items(self, spec: EvalSpec) -> list[str]:
+        """Ids of the run's items, in order."""
+        if not self._holds_back:
+            return [str(i) for i in spec.dataset.sample_ids or []]
+        chosen = chosen_samples(self._dataset, spec.config, "other items when the run goes on")
+        return [str(sample.id) for sample in chosen]
+
+    def _strata(self, items: list[str], config: Config) -> tuple[str, ...] | None:
+        if not config.draws:
+            return None
+        return strata_of_items([self._sample(item) for item in items], config.strata)
 
     def _account(self, run: Run, serving: _Serving, n_items: int) -> Account | None:
         """Who pays for the calls; None where the budget counts scores."""
@@ -457,7 +487,8 @@ class BudgetedSource(SampleSource):
     def _sample(self, item: str) -> Sample:
         if self._by_id is None:
             assert self._task is not None
-            self._by_id = {str(sample.id): sample for sample in self._task.dataset}
+            samples = self._seed if self._holds_back else self._task.dataset
+            self._by_id = {str(sample.id): sample for sample in samples}
         return self._by_id[item]
 
     def _has_media(self, item: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from inspect_ai import Task
@@ -11,6 +12,7 @@ from inspect_ai import Task
 from evalbudget import Budget, Design
 from evalbudget.budget import Unit
 from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget_inspect.host.chosen_samples import number_samples
 from evalbudget_inspect.host.private import (
     PrerequisiteError,
     parse_cli_config,
@@ -49,7 +51,7 @@ def shares(
     for first in range((total - len(models) * sum(parts)) // len(models)):
         parts[first] += 1
     for task, n, part in zip(tasks, items, parts, strict=True):
-        least, why = _least(config, task, n, parsed)
+        least, why = _least(config, task, n, part, parsed)
         if part < least:
             enough = math.ceil(least * len(models) * sum(items) / n)
             raise BudgetError(
@@ -124,9 +126,7 @@ def items_of(task: Task, parsed: Mapping[str, Any]) -> int:
     Raises:
         InvalidInputError: none, or a limit is none.
     """
-    for number, sample in enumerate(task.dataset):
-        if sample.id is None:  # as inspect would number them
-            sample.id = number + 1
+    number_samples(task.dataset)
     wanted = resolve_task_sample_ids(task.name, parse_sample_id(parsed.get("sample_id")))
     try:
         items = len(slice_dataset(task.dataset, parse_samples_limit(parsed.get("limit")), wanted))
@@ -139,8 +139,9 @@ def items_of(task: Task, parsed: Mapping[str, Any]) -> int:
     return items
 
 
-def _least(config: Config, task: Task, items: int, parsed: Mapping[str, Any]) -> tuple[int, str]:
+def _least(config: Config, task: Task, items: int, part: int, parsed: Mapping[str, Any]) -> tuple[int, str]:
     epochs = parsed.get("epochs") or task.epochs or 1
+    config = replace(config, budget=part).for_items(items)
     sampler = config.make_sampler(Design.of_items(items), warmup=epochs)
     least, why = least_of(config, sampler, items, epochs, 1 + (parsed.get("retry_on_error") or 0))
     calls = 1 if config.panel is None else config.panel.calls_per_generation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.repeats import Repeat, jointly
+from evalbudget_inspect.host.chosen_samples import emptied, number_samples, strata_of_items
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.plugin_scorer import plugin_scorer
@@ -58,6 +60,7 @@ def budgeted(
     judge_prices: Prices | None = None,
     judge_role: str | None = None,
     until: str | None = None,
+    strata: str | None = None,
     **options: Any,
 ) -> Task:
     """The same task under a budget: a sampler decides how often each item is asked.
@@ -73,7 +76,8 @@ def budgeted(
             a plugin knows.
         risk: accepted chance that the last calls exceed a budget in money or tokens; more of it is used then.
         sampler: registered name; default ``auto`` (``rating-kernel`` or ``eb-bernstein`` by what the warm-up
-            shows), with ``judges`` ``uniform`` (every item equally often). Samplers
+            shows), with ``judges`` ``uniform`` (every item equally often), and where the budget does not pay
+            for the first readings of all items ``sample`` (as many as it pays for, once each). Samplers
             see the scores of ``judges`` with the judges' deviations taken out.
         repeat: ``generation`` (default): a repeat is a fresh epoch; ``judge``: the first generation of each
             item is kept and scored again.
@@ -92,6 +96,8 @@ def budgeted(
         judge_prices: of one call of each judge, ``"a=1,b=5"``: what ``priced`` goes by, and for the log.
         judge_role: the role the scorers ask for; default ``grader``.
         until: ``"item±0.5"``, to end before the budget is used up, once every item is known that well.
+        strata: field of the samples' metadata in proportion to whose values a sample of the items is drawn,
+            where the budget pays for no more than that.
         options: further arguments of the sampler, for example ``objective="mean"``.
 
     Raises:
@@ -114,6 +120,7 @@ def budgeted(
     turns = {n: rotates(scorer) for n, scorer in zip(names, scorers, strict=True)}
     panels = {n: found.panel for n, found in turns.items() if found is not None}
     _check_panels(panels, judges=judges, rotation=rotation, judge_prices=judge_prices, judge_role=judge_role)
+    named = bool(sampler)
     if beside:
         both = jointly(sampler, len(driving), score_range, judges=bool(judges or panels))
         sampler = both.pop("sampler")
@@ -134,14 +141,22 @@ def budgeted(
         judge_prices=judge_prices,
         judge_role=judge_role,
         until=until,
+        strata=strata,
         rotating=panels.get(name),
         **options,
     )
+    if beside and config.named and not named:
+        config = replace(config, named=False)
     told = _told_to_ask(config.panel, scorers)
     dataset = task.dataset
+    holds_back = config.for_items(len(dataset)).draws
+    if holds_back:
+        number_samples(dataset)
+        strata_of_items(dataset, strata)  # what it refuses
     source = BudgetedSource(
         config,
-        list(dataset),
+        dataset,
+        holds_back=holds_back,
         told=told,
         score=(name, key),
         beside=beside,
@@ -168,7 +183,8 @@ def budgeted(
         ],
         name=task.name,
     )
-    adapted.dataset = dataset  # keeps the dataset's name and location in the log
+    # the dataset's name and location for the log
+    adapted.dataset = emptied(dataset) if holds_back else dataset
     lead_with_estimate(adapted, scorers[names.index(name)], name, key)
     show_epochs(adapted)
     source.serve(adapted)

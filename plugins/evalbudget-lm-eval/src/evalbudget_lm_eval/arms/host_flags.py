@@ -71,7 +71,7 @@ def read_flags(
         args: what the user typed, without our flags.
         arms: the models.
         settings: that race each other; without ``arms``, of the model that ``--model`` names.
-        one_model: the model that ``--model`` names is the only arm.
+        one_model: the model that ``--model`` names is an arm, the last one.
 
     Raises:
         InvalidInputError: a flag that arms cannot honour, no task or several, or what the host refuses.
@@ -82,7 +82,7 @@ def read_flags(
     namespace, one = _parse(
         args, own_model=one_model or (bool(settings) and not arms), told=_NO_MODEL[one_model]
     )
-    arms = every_pair(arms if one is None else [one], settings, named=one is None)
+    arms = every_pair(arms if one is None else [*arms, one], settings, named=one is None)
     try:
         config = EvaluatorConfig.from_cli(namespace)
     except (ValueError, TypeError, OSError) as ex:

@@ -129,6 +129,10 @@ class PrimedTasks:
         """How many calls of the model one answer of this document takes, or of judges if those are more."""
         return self._document(task, doc_id).cost[doc_id]
 
+    def doc(self, task: str, doc_id: int) -> Any:
+        """A document, as the task has it; most often a mapping."""
+        return self._document(task, doc_id).docs[doc_id]
+
     def doc_hash(self, task: str, doc_id: int) -> str:
         """The host's hash of a document, as in ``samples_*.jsonl``."""
         doc = self._document(task, doc_id).docs[doc_id]

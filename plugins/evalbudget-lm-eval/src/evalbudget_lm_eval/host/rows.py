@@ -2,8 +2,9 @@
 
 A row is the metric's name and the word that every host of evalbudget uses: ``M`` itself is the estimate, so
 that the host's table, its files and whatever reads them lead with it; ``M_stderr``, ``M_lower`` and
-``M_upper`` are its error and interval with documents and repeats random; ``M_repeats_stderr``,
-``M_repeats_lower`` and ``M_repeats_upper`` those of the same documents asked again.
+``M_upper`` are its error and interval with documents and repeats random; ``M_full_lower`` and
+``M_full_upper``, where a sample of the documents was read, hold what one answer of each would have averaged;
+``M_repeats_stderr``, ``M_repeats_lower`` and ``M_repeats_upper`` are those of the same documents asked again.
 """
 
 from __future__ import annotations
@@ -25,11 +26,15 @@ REPEATS = {
     "_repeats_lower": "repeats_lower",
     "_repeats_upper": "repeats_upper",
 }
+FULL = {
+    "_full_lower": "full_lower",
+    "_full_upper": "full_upper",
+}
 ALL_MODELS = {
     "_all_lower": "all_lower",
     "_all_upper": "all_upper",
 }
-_STANDARD = {*ESTIMATE.values(), *REPEATS.values(), *ALL_MODELS.values(), *COUNTS}
+_STANDARD = {*ESTIMATE.values(), *FULL.values(), *REPEATS.values(), *ALL_MODELS.values(), *COUNTS}
 PLAIN = "_plain_mean"
 """The host's own mean, where readings that were bought because of earlier scores make it another number."""
 
@@ -49,7 +54,7 @@ def named_rows(score: str, rows: Mapping[str, float]) -> dict[str, Any]:
     metric, _, chosen = score.partition(",")
     if "estimate" not in rows:
         return {}
-    endings = ESTIMATE | (REPEATS if "repeats_stderr" in rows else {}) | ALL_MODELS
+    endings = ESTIMATE | FULL | (REPEATS if "repeats_stderr" in rows else {}) | ALL_MODELS
     endings |= {f"_{word}": word for word in rows if word not in _STANDARD}  # of further estimators
     known: dict[str, Any] = {"stderr": UNKNOWN, **rows}
     return {f"{metric}{ending},{chosen}": known[word] for ending, word in endings.items() if word in known}

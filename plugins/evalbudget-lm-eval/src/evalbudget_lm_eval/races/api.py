@@ -43,6 +43,10 @@ _NOT_HOST = (
 )
 
 
+BASELINE = "baseline"
+"""Name of a gate's baseline that is asked."""
+
+
 @dataclass(frozen=True)
 class Order:
     """Everything a race needs to know.
@@ -169,8 +173,9 @@ def gate(
     model: Any,
     task: Any,
     *,
-    baseline: str | Path,
     margin: float,
+    baseline: str | Path | None = None,
+    baseline_model: Any = None,
     level: float | None = None,
     these_items: bool = False,
     cluster: str | None = None,
@@ -195,11 +200,12 @@ def gate(
         model: ``"model:args"`` as on the command line, ``(model, args)`` or a model object.
         task: as in :func:`race`.
         baseline: the host's output, or a table of scores, of what the model is compared with.
+        baseline_model: asked on documents that the baseline has no score on, written like ``model``.
         margin: what the model may be worse by, in the units of the score, above 0.
         level: confidence that a verdict is right; default .95.
         these_items: the verdict is about these documents as scored once each.
         cluster: field of the documents that says which belong together.
-        budget: evaluations at most, or ``"$5"``, or ``"2Mtok"``; default all documents of the baseline.
+        budget: evaluations at most, or ``"$5"``, or ``"2Mtok"``; default all documents.
         prices: as in :func:`race`.
         risk: as in :func:`race`.
         score: as in :func:`race`.
@@ -225,7 +231,8 @@ def gate(
         gate("hf:pretrained=new", "arc_easy", score="acc", baseline="results/old", margin=0.02).gate.verdict
     """
     config = GateConfig.of(
-        baseline=str(baseline),
+        baseline="" if baseline is None else str(baseline),
+        baseline_model=None if baseline_model is None else BASELINE,
         margin=margin,
         level=level,
         these_items=these_items,
@@ -238,7 +245,8 @@ def gate(
         score_range=score_range,
         batch=batch,
     )
-    order = _order(arms_of({name: model}), task, config, host, output_path, journal)
+    arms = {name: model} if baseline_model is None else {BASELINE: baseline_model, name: model}
+    order = _order(arms_of(arms), task, config, host, output_path, journal)
     return run_order(order, task_manager or _manager(include_path, host), progress)
 
 
@@ -277,7 +285,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     baseline: BaselineArm | None = None
     if isinstance(order.config, GateConfig):
         baseline = baseline_of(order.config, compared, metric)
-    beside = [] if baseline is None else [baseline.name]
+    absent = isinstance(order.config, GateConfig) and order.config.baseline_model is None
+    beside = [baseline.name] if baseline is not None and absent else []
     items = list(compared.items) if baseline is None else baseline.items
     if order.dry_run:
         raise Foreseen(foreseen(order.config, order.arms, compared, items, beside))
@@ -290,7 +299,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     try:
         check_known(order.arms, record)
         if isinstance(config, GateConfig):
-            config = config.in_order_of(record.of(order.arms[0].name).begin_gate())
+            config = config.in_order_of(record.of(order.arms[-1].name).begin_gate())
         money = RaceMoney.of(order.config, order.arms, list(compared.tasks.values()), record)
         predictor, notes = None, []
         if order.config.history is not None:
@@ -317,8 +326,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             {arm: (its_name, spec) for arm, (its_name, spec, _) in own.items()},
         )
         with_own = {arm: (its_name, decides) for arm, (its_name, _, decides) in own.items()}
-        known_of = None if baseline is None else baseline.known
-        run = RaceRun(race, stable, compared, with_own, progress, money, known_of)
+        known_of = [] if baseline is None else baseline.known
+        run = RaceRun(race, stable, compared, with_own, progress, money, known_of, absent=absent)
         if race.evaluations:
             known = f"{race.evaluations:,} evaluations were known"
             notes.append(f"{known} from {record.path}; delete it to ask anew.")

@@ -12,11 +12,11 @@ from evalbudget_lm_eval.arms.compared import Compared
 
 @dataclass(frozen=True)
 class BaselineArm:
-    """What a gate compares with; it is the first arm.
+    """What a gate compares with; it is the first arm, asked or not.
 
     Attributes:
         name: to go by.
-        items: documents compared, that it has a score of.
+        items: documents compared.
         categories: of these; None where they are not clustered.
         known: its scores.
     """
@@ -41,9 +41,9 @@ def baseline_of(config: GateConfig, compared: Compared, metric: str) -> Baseline
     found = config.read_baseline([metric, metric.partition(",")[0]])
     found.check_task(_task(compared))
     found = found.within(config.bounds)
-    shared = found.shared(list(compared.items))
-    known = [KnownCell((item, 1), found.scores[item], attempts=0) for item in shared]
-    return BaselineArm(f"baseline {found.name}", shared, config.clusters(found, shared), known)
+    items = config.compared(found, list(compared.items))
+    known = [KnownCell((item, 1), found.scores[item], attempts=0) for item in items if item in found.scores]
+    return BaselineArm(f"baseline {found.name}", items, config.clusters(found, items), known)
 
 
 def _task(compared: Compared) -> TaskName | None:

@@ -72,13 +72,16 @@ def _run(*, journal: str | None, args: tuple[str, ...], dry_run: bool = False, *
     from evalbudget.comparisons import GateConfig, GateProgress
 
     config = GateConfig.of(**given)
+    from evalbudget_lm_eval.arms.arm import arms_of, check_arms
     from evalbudget_lm_eval.arms.host_flags import read_flags
     from evalbudget_lm_eval.arms.paid_arms import name_of
-    from evalbudget_lm_eval.races.api import Order
+    from evalbudget_lm_eval.races.api import BASELINE, Order
     from evalbudget_lm_eval.races.at_the_prompt import run_at_the_prompt
 
-    flags = read_flags(args, [], one_model=True)
-    arms = [replace(arm, name=name_of(arm)) for arm in flags.arms]
+    asked = {} if config.baseline_model is None else {BASELINE: config.baseline_model}
+    flags = read_flags(args, arms_of(asked), one_model=True)
+    arms = [*flags.arms[:-1], replace(flags.arms[-1], name=name_of(flags.arms[-1]))]
+    check_arms(arms, 1)
     order = Order(arms, flags.task, config, None, journal, flags.options, flags.tracker, bool(dry_run))
     result = run_at_the_prompt(order, flags.manager, GateProgress(Console(stderr=True), monotonic))
     if isinstance(result, int):

@@ -45,7 +45,7 @@ def results_of(
     found = {}
     lanes = [lane for lane in race.lanes if not lane.absent]
     for entrant, lane, metric in zip(stable.entrants, lanes, metrics, strict=True):
-        if lane.tally.readings:
+        if lane.tally.readings and lane.evaluations:  # not only what its log had
             primed, name = stable.opened(entrant), entrant.arm.name
             results: dict[str, Any] = {
                 **primed.results(),

@@ -46,7 +46,8 @@ class RaceRun:
         own: the task of arms that have one of their own, and its ``metric,filter``, by arm.
         progress: told how it goes; None for nobody.
         money: the bill, where the budget is money or tokens.
-        baseline: scores of the first arm of the race, which does not run; None where all run.
+        baseline: scores of the first arm of the race that are there.
+        absent: that arm is not asked.
 
     Raises:
         InvalidInputError: a recorded score is outside the range.
@@ -60,22 +61,23 @@ class RaceRun:
         own: Mapping[str, tuple[str, str]],
         progress: Progress | None,
         money: RaceMoney | None = None,
-        baseline: Sequence[KnownCell] | None = None,
+        baseline: Sequence[KnownCell] = (),
+        *,
+        absent: bool = False,
     ) -> None:
         self.race = race
-        first = 0 if baseline is None else 1
         self._money = money
         self.stable = stable
         self._progress = progress
         self._arms = [
             _Arm(race, number, entrant, compared, own.get(entrant.arm.name), money)
-            for number, entrant in enumerate(stable.entrants, start=first)
+            for number, entrant in enumerate(stable.entrants, start=int(absent))
         ]
         self._of_lane = {arm.number: arm for arm in self._arms}
         known: dict[int, Sequence[KnownCell]] = {arm.number: arm.known() for arm in self._arms}
-        if baseline is not None:
-            race.lanes[0].absent = True
-            known[0] = baseline
+        asked = {cell.key for cell in known.get(0, ())}
+        known[0] = [*known.get(0, ()), *(cell for cell in baseline if cell.key not in asked)]
+        race.lanes[0].absent = absent
         race.replay(known)
 
     def until_done(self) -> None:

@@ -38,6 +38,7 @@ def budgeted(
     rotation: str | None = None,
     judge_prices: str | Mapping[str, float] | None = None,
     until: str | None = None,
+    strata: str | None = None,
     journal: str | Path | None = None,
     in_flight: int | None = None,
     vary_seed: bool = False,
@@ -53,7 +54,8 @@ def budgeted(
         prices: file of prices, for a budget in money.
         risk: the accepted chance that the last calls exceed a budget in money or tokens.
         sampler: registered name; default ``auto``: ``rating-kernel`` or ``eb-bernstein`` by what the warm-up
-            shows. ``uniform`` asks every document equally often.
+            shows; where the budget does not pay for the first readings of all documents ``sample``: as many
+            as it pays for, once each. ``uniform`` asks every document equally often.
         score: ``metric`` or ``metric,filter`` that drives the sampler; default each task's first. Several, as
             in ``"acc,f1"``, decide together if they share a ``score_range``.
         seed: of the sampler.
@@ -67,6 +69,8 @@ def budgeted(
         rotation: which of them scores what; default ``cyclic``.
         judge_prices: of one call of each judge, for the rotation ``priced``.
         until: ``"item±0.5"``, to end before the budget is used up, once every document is known that well.
+        strata: field of the documents in proportion to whose values a sample of them is drawn, where the
+            budget pays for no more than that.
         journal: file that keeps what was paid for; it is continued if it exists. Default: one below
             ``evalbudget-journals``; ``"none"`` for none.
         in_flight: documents given to the host at a time; default 32, or what the model takes at once.
@@ -99,6 +103,7 @@ def budgeted(
         rotation=rotation,
         judge_prices=judge_prices,
         until=until,
+        strata=strata,
         journal=None if journal is None else str(journal),
         in_flight=in_flight,
         vary_seed=vary_seed,

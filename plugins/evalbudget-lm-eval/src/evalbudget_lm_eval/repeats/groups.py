@@ -33,7 +33,7 @@ def group_means(
                 if not having or not all(task in totals and key in totals[task].means for task in having):
                     continue
                 drove = all(totals[task].score == key for task in having)
-                sizes = {task: float(results[task]["sample_len"]) for task in having}
+                sizes = {task: _size(totals[task], results[task]) for task in having}
                 mean = describe_group(
                     {task: totals[task].means[key] for task in having},
                     sizes if aggregated.weight_by_size else dict.fromkeys(having, 1.0),
@@ -41,3 +41,8 @@ def group_means(
                 before = found.get(name, {})
                 found[name] = {key: mean, **before} if drove else {**before, key: mean}
     return found
+
+
+def _size(totals: TaskTotals, results: Mapping[str, Any]) -> float:
+    """Documents that a task counts for: all of them where a sample is for all, else those that were read."""
+    return float(len(totals.documents) if totals.mean.full is not None else results["sample_len"])

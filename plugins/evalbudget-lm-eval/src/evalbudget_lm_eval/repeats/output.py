@@ -144,6 +144,7 @@ def _block(
         "score_range": list(config.score_range) if config.score_range else None,
         **({"repeat": config.repeat.value} if config.repeat is Repeat.JUDGE else {}),
         **({"estimators": list(config.estimators)} if config.estimators else {}),
+        **({"strata": config.strata} if config.strata else {}),
         "spent": book.spent,
         **({} if book.money is None else book.money.as_json(book.purchase)),
         "readings": tally.readings,
@@ -151,7 +152,7 @@ def _block(
         "failures": dict(list(tally.failures.items())[:_REASONS]),
         "closed": _closed(book),
         "stop_reason": book.purchase.stop_reason,
-        "chosen": getattr(sampler, "chosen", None),
+        "chosen": sampler.name if book.strata is not None else getattr(sampler, "chosen", None),
         "allocation": sampler.allocation.value,
         "fixed_repeats": sampler.fixed_repeats,
         "journal": None if book.record.path is None else str(book.record.path),
@@ -231,4 +232,6 @@ def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
         wasted=0.0 if book.money is None else book.money.wasted(book.purchase),
         range_flag="--score_range",
         judges_flag="--judges",
+        drawn=book.strata is not None,
+        strata=book.config.strata,
     )

@@ -11,12 +11,14 @@ from typing import Any
 
 from evalbudget import Design, Reading, Request, Sampler
 from evalbudget.budget import shown_amount
+from evalbudget.repeats.estimates import Strata
 from evalbudget.run import Purchase
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.judges.readings import why_missing
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.money import Money, bill_beside, has_readings
+from evalbudget_lm_eval.repeats.refusals import strata_of
 from evalbudget_lm_eval.run.record import RUN, Record
 
 USED_UP = "budget used up"
@@ -59,8 +61,11 @@ class RepeatPurchase:
         self.documents = [(name, doc) for name in primed.names for doc in primed.documents(name)]
         costs = [float(primed.cost(*document)) for document in self.documents]
         budget = config.resolve_budget(int(sum(costs)))
+        self.strata = _strata(config, primed)
+        """Of the documents of each task, where a sample of them is drawn."""
+        items = tuple(f"{name}:{doc}" for name, doc in self.documents)
         self.sampler: Sampler = config.make_sampler(
-            Design(items=tuple(f"{name}:{doc}" for name, doc in self.documents)),
+            Design(items=items, categories=_categories(config, primed)),
             budget=int(budget.amount * len(costs) / sum(costs)) if config.in_scores else None,
         )
         if not config.in_scores:
@@ -213,6 +218,21 @@ class RepeatPurchase:
             asked: math.nan if request.weight is None else request.weight
             for asked, request in self._requests.items()
         }
+
+
+def _strata(config: Config, primed: PrimedTasks) -> dict[str, Strata] | None:
+    if not config.draws:
+        return None
+    labels = strata_of(config, primed) or {}
+    return {name: Strata.of(labels.get(name), len(primed.documents(name))) for name in primed.names}
+
+
+def _categories(config: Config, primed: PrimedTasks) -> tuple[str, ...] | None:
+    """In proportion to what documents are drawn: their tasks, and in these a field; None for neither."""
+    if not config.draws or (config.strata is None and len(primed.names) == 1):
+        return None
+    labels = strata_of(config, primed) or {name: ("",) * len(primed.documents(name)) for name in primed.names}
+    return tuple(f"{name}: {label}" for name in primed.names for label in labels[name])
 
 
 def counted_by(config: Config) -> dict[str, Any]:

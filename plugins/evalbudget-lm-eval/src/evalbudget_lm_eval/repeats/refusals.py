@@ -2,17 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping
 
 from lm_eval.api.model import CachingLM
 
 from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats import Repeat
+from evalbudget.repeats.estimates import strata_labels
+from evalbudget.repeats.samplers import Sample
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.repeats.config import Config
+
+log = logging.getLogger(__name__)
+
+
+def drawn(config: Config, primed: PrimedTasks) -> Config:
+    """The same, drawing a sample of the documents if nobody named a sampler and the budget asks for it.
+
+    Raises:
+        InvalidInputError: a sampler that draws one was named for a task that judges score in turn; or
+            ``strata`` is no field of the documents.
+    """
+    judged = [name for name in primed.names if panel_of(primed.task(name)) is not None]
+    if judged and config.draws:
+        raise InvalidInputError(
+            f"--sampler {config.sampler} reads documents once, and judges that take turns (task "
+            f"{judged[0]!r}) are told apart by documents that they all score; drop the judges, or evaluate "
+            "fewer documents with --limit"
+        )
+    documents = [(name, doc) for name in primed.names for doc in primed.documents(name)]
+    labels = strata_of(config, primed)  # what it refuses
+    if not config.in_scores or judged:
+        return config
+    found = config.for_items(len(documents), sum(primed.cost(*document) for document in documents))
+    if labels is not None and not found.draws:
+        log.warning(
+            "evalbudget: --strata %s changes nothing: the budget pays for the first readings of all %d "
+            "documents, so that no sample of them is drawn",
+            config.strata,
+            len(documents),
+        )
+    return found
+
+
+def strata_of(config: Config, primed: PrimedTasks) -> dict[str, tuple[str, ...]] | None:
+    """What ``--strata`` says of the documents of each task, in their order; None where it was not given.
+
+    Raises:
+        InvalidInputError: no document has the field, or no two have the same.
+    """
+    if config.strata is None:
+        return None
+    docs = [(name, primed.doc(name, doc)) for name in primed.names for doc in primed.documents(name)]
+    fields = [doc if isinstance(doc, Mapping) else {} for _, doc in docs]
+    known = {str(name) for each in fields for name in each}
+    labels = strata_labels([each.get(config.strata) for each in fields], config.strata, known)
+    found: dict[str, list[str]] = {name: [] for name in primed.names}
+    for (name, _), label in zip(docs, labels, strict=True):
+        found[name].append(label)
+    return {name: tuple(own) for name, own in found.items()}
 
 
 def check_budget(config: Config, primed: PrimedTasks) -> bool:
@@ -28,8 +80,13 @@ def check_budget(config: Config, primed: PrimedTasks) -> bool:
         return True  # what answers cost is known when they are there
     costs = [primed.cost(name, doc) for name in primed.names for doc in primed.documents(name)]
     first = max(1, config.fixed_repeats)
-    minimum = sum(costs) * first
+    minimum = max(costs) if config.draws else sum(costs) * first
     budget = config.resolve_budget(sum(costs))
+    if budget.amount < minimum and config.draws:
+        raise BudgetError(
+            f"budget of {budget} is below the {minimum:,} calls that one answer takes; raise --budget to "
+            "that or more"
+        )
     if budget.amount < minimum:
         each = f"{first} times" if first > 1 else "once"
         why = f"{config.sampler} reads each of the {len(costs):,} documents {each} before it chooses"
@@ -37,10 +94,17 @@ def check_budget(config: Config, primed: PrimedTasks) -> bool:
             why += f", at up to {max(costs)} calls of the model each"
         raise BudgetError(
             f"budget of {budget} is below the minimum of {minimum:,} here: {why}. "
-            f"Raise --budget to {minimum} or more, or evaluate fewer documents with --limit or --samples; or "
-            "have a random sample of them read once each: evalbudget lm-eval race --sampler visit"
+            f"Raise --budget to {minimum} or more, or evaluate fewer documents with --limit or "
+            f"--samples{_or_sample(config, primed)}"
         )
     return bool(budget.amount > sum(costs))
+
+
+def _or_sample(config: Config, primed: PrimedTasks) -> str:
+    if any(panel_of(primed.task(name)) is not None for name in primed.names):
+        return ""
+    named = ", or no --sampler at all" if config.named else ""
+    return f"; or have a random sample of them read once each: --sampler {Sample.name}{named}"
 
 
 def check_repeats(config: Config, primed: PrimedTasks) -> None:

@@ -30,7 +30,7 @@ from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
 from evalbudget_lm_eval.repeats.output import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, counted_by
-from evalbudget_lm_eval.repeats.refusals import check_budget, check_repeats
+from evalbudget_lm_eval.repeats.refusals import check_budget, check_repeats, drawn
 from evalbudget_lm_eval.run.record import FOLDER, RUN, Record, digest_of, state_of
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off, take_over_answers
 from evalbudget_lm_eval.run.rounds import Rounds
@@ -82,6 +82,7 @@ def run_budgeted(
                 "differ by judge too; drop it"
             )
     with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
+        config = drawn(config, primed)
         # a larger budget would not help where these are refused
         repeats = config.fixed_repeats > 1 or config.repeat is Repeat.JUDGE
         if repeats:
@@ -150,6 +151,8 @@ def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], f
             )
         return path
     arguments = {name: getattr(config, name) for name in ("sampler", "seed", "options", "budget")}
+    if config.strata is not None:
+        arguments["strata"] = config.strata
     name = re.sub(r"[^\w.-]+", "-", "+".join(tasks))[:60].strip("-.") or "run"
     known = None
     for number in itertools.count(1):

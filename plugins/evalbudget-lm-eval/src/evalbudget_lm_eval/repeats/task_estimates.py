@@ -109,6 +109,7 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
         # an answer of a task with repeats: is several responses, each judged for itself
         return _judged(book, name, values, bounds, primed.instances(name, documents[0])[0].repeats or 1)
     how: _How = {"allocation": sampler.allocation, "fixed_repeats": fixed}
+    strata = None if book.strata is None else book.strata[name]
     others = {}
     for other, seen in primed.numbers(name).items():
         complete = [
@@ -121,8 +122,8 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
         range_ = known_range(task, other.partition(",")[0], (one.value for one in complete))
         if other in book.beside.get(name, ()):
             range_ = book.config.score_range  # which all that decide share
-        others[other] = describe_mean(readings_of(complete, documents), bounds=range_, **how)
-    mean = describe_mean(table, bounds=bounds, estimators=book.config.further, **how)
+        others[other] = describe_mean(readings_of(complete, documents), bounds=range_, strata=strata, **how)
+    mean = describe_mean(table, bounds=bounds, estimators=book.config.further, strata=strata, **how)
     columns = item_columns(table, bounds=bounds, **how)
     return TaskTotals(name, key, documents, table, columns, mean, bounds, **how, others=others)
 

@@ -15,7 +15,8 @@ from evalbudget.audits.store._scale import Scale
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.errors import UnknownNameError
 
-FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config")
+INSPECT = "inspect-scores"
+FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config", INSPECT)
 _COLUMNS = ("task", "item", "segment", "prompt", "response", "score", "by", "at")
 _JUDGE = ("model", "judge", "reason")
 _MOST_CHOICES = 21
@@ -31,6 +32,7 @@ def export(
     labelled: bool | None = None,
     judge: bool = False,
     among: Collection[int] | None = None,
+    model: str | None = None,
 ) -> str:
     """Every draw whose coin asked for a label, with its label if it has one.
 
@@ -42,10 +44,13 @@ def export(
         labelled: only those with a label, or only those without.
         judge: add the system and what the judge said, of draws that are labelled.
         among: draws whose label the verdict waits for; others without a label are left out. None for all.
+        model: with ``inspect-scores``, a file for inspect's ``precomputed_scores``: the system labelled.
 
     Raises:
-        UnknownNameError: there is no such format.
+        UnknownNameError: there is no such format, or no such system.
     """
+    if kind == INSPECT:
+        return _inspect_scores(store, model or "")
     if kind == "label-studio-config":
         return _labelling_config(store.design.scale)
     if kind not in FORMATS:
@@ -111,6 +116,18 @@ def _label_studio(row: dict[str, Any], scale: Scale) -> dict[str, Any]:
         )
         task["annotations"] = [{"result": [{"from_name": "score", "to_name": "response"} | value]}]
     return task
+
+
+def _inspect_scores(store: AuditStore, model: str) -> str:
+    """Labels of one system's answers, by the id of its sample."""
+    if model not in store.design.models:
+        raise UnknownNameError("system in --model", model, store.design.models)
+    records = [
+        {"id": store.draws.task(draw).item, "value": label.score, "explanation": f"labelled by {label.by}"}
+        for draw, label in store.labels.counting().items()
+        if store.draws.opinion(draw).model == model
+    ]
+    return json.dumps(records, indent=1, ensure_ascii=False) + "\n"
 
 
 def _labelling_config(scale: Scale) -> str:

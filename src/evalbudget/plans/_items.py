@@ -1,44 +1,43 @@
-"""``evalbudget plan PILOT --item-half-width H``: how many repeats until every item is known."""
+"""How many repeats until every item is known: a plan from a pilot, as a table and as JSON."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from rich.table import Table
+import numpy as np
 from rich.text import Text
 
+from evalbudget.design import Design
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
-
-if TYPE_CHECKING:
-    from evalbudget.design import Design
-    from evalbudget.recorded._scores import RecordedScores
-    from evalbudget.repeats import RepeatPlan
-    from evalbudget.replay._contestant import Contestant
-    from evalbudget.sampler import Sampler
+from evalbudget.plans._result import Plans
+from evalbudget.recorded._scores import RecordedScores
+from evalbudget.repeats import RepeatPlan, plan_repeats
+from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.replay._contestant import Contestant, contestants
+from evalbudget.replay._workers import Progress
+from evalbudget.sampler import Sampler
+from evalbudget.tables import PrintableTable
 
 
 def plan_items(
-    pilot: Path, recorded: RecordedScores, model: str | None, half_width: float, level: float, samplers: str
-) -> tuple[str, Table]:
-    """What ways of repeating need, on the items of one model and one rater: as JSON and as a table.
+    recorded: RecordedScores,
+    half_width: float,
+    *,
+    model: str | None,
+    level: float,
+    samplers: Sequence[str],
+    source: str,
+    progress: Progress,
+) -> Plans:
+    """What ways of repeating need, on the items of one model and one rater.
 
     Raises:
         InvalidInputError: there are several models or raters, or the half-width is no good.
         InvalidInferenceError: the pilot does not tell how scores vary.
         UnknownNameError: no such model or sampler.
     """
-    import numpy as np
-
-    from evalbudget.cli.backtest._shared import progress
-    from evalbudget.repeats import plan_repeats
-    from evalbudget.repeats.estimates import ItemReadings
-    from evalbudget.replay._contestant import contestants
-
     one = recorded.select(model=model)
     for axis, remedy in (("models", "choose one with --model"), ("raters", "plan judges with --half-width")):
         names = getattr(one, axis)
@@ -47,24 +46,23 @@ def plan_items(
     item, epoch = np.nonzero(~np.isnan(one.scores[0, :, 0]))
     readings = ItemReadings.of(item, epoch, one.scores[0, item, 0, epoch], n_items=len(one.items))
     ways = []
-    for name in filter(None, map(str.strip, samplers.split(","))):
+    for name in samplers:
         (entrant,) = contestants([name], {})
         ways.append((name, partial(_make, entrant)))
     try:
-        with progress() as report:
-            plans = plan_repeats(readings, half_width, ways, level=level, progress=report)
+        plans = plan_repeats(readings, half_width, ways, level=level, progress=progress)
     except InvalidInferenceError as ex:
-        raise InvalidInferenceError(f"{pilot}: {ex}") from ex
+        raise InvalidInferenceError(f"{source}: {ex}") from ex
     found = {"item_half_width": half_width, "level": level, "plans": [asdict(plan) for plan in plans]}
-    return json.dumps(found, indent=2), _table(plans, half_width, level)
+    return Plans(found, (_table(plans, half_width, level),))
 
 
 def _make(entrant: Contestant, design: Design, seed: int, budget: int) -> Sampler:
     return entrant.construct(design, seed=seed, known={"budget": budget})
 
 
-def _table(plans: Sequence[RepeatPlan], half_width: float, level: float) -> Table:
-    table = Table(box=None, caption_justify="left")
+def _table(plans: Sequence[RepeatPlan], half_width: float, level: float) -> PrintableTable:
+    table = PrintableTable(box=None, caption_justify="left")
     for column in ("", "per item", "calls", "calls, 90% sure"):
         table.add_column(column, justify="right" if column else "left")
     for plan in plans:

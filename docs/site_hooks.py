@@ -1,0 +1,86 @@
+"""What `make docs` adds to these pages: public names with their docstrings, commands with their options."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from write_api import FACES
+
+from evalbudget.cli.main import cli
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+_LEAVES = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)#]+)[^)]*\)")
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
+    """Generated pages, which are nowhere on the disk."""
+    from mkdocs.structure.files import File
+
+    for name, text in (*_of_names(), *_of_commands()):
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Links to files of the repository that are no pages become their names."""
+    return _LEAVES.sub(lambda found: f"{found[1]} (`{found[2]}`)", markdown)
+
+
+def _of_names() -> Iterator[tuple[str, str]]:
+    """A page for each package whose names are public."""
+    seen: set[str] = set()
+    for face in FACES:
+        module = import_module(face)
+        parts = [f"# {face}", inspect.getdoc(module) or ""]
+        for name in sorted(module.__all__):
+            value = getattr(module, name)
+            path = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
+            documented = inspect.isclass(value) or inspect.isroutine(value)
+            if not documented or not path.startswith("evalbudget"):
+                told = f"`{value!r}`" if isinstance(value, str | int | float) else ""
+                parts.append(f"## `{name}`\n\n{told}")
+            elif path in seen:
+                parts.append(f"## {name}\n\nThe same as [{path}][].")
+            else:
+                seen.add(path)
+                parts.append(f"::: {path}\n    options:\n      show_root_full_path: false")
+        yield f"reference/names/{face}.md", "\n\n".join(parts) + "\n"
+
+
+def _of_commands() -> Iterator[tuple[str, str]]:
+    """A page for each command, as its --help says it."""
+    with cli.make_context("evalbudget", [], resilient_parsing=True) as root:
+        for words, text in _helps(cli, root, ()):
+            name = " ".join(("evalbudget", *words))
+            page = "-".join(words) or "evalbudget"
+            yield f"reference/commands/{page}.md", f"# {name}\n\n```text\n{text}\n```\n"
+
+
+def _helps(
+    command: click.Command, ctx: click.Context, words: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    ctx.max_content_width = ctx.terminal_width = 100
+    yield words, _ANSI.sub("", command.get_help(ctx))
+    if isinstance(command, click.Group):
+        for name in command.list_commands(ctx):
+            below = command.get_command(ctx, name)
+            if below is not None and not below.hidden:
+                real = below.make_context(name, [], parent=ctx, resilient_parsing=True)
+                if not (getattr(real.command.callback, "__module__", "") or "").startswith("evalbudget"):
+                    continue  # the host's own
+                yield from _helps(real.command, real, (*words, name))

@@ -1,0 +1,64 @@
+"""``evalbudget audit sync``: labelling by a team on a Label Studio server."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from evalbudget.cli._audit_files import wanted_of
+from evalbudget.errors import InvalidInputError
+
+EXAMPLES = """\b
+Examples:
+  export LABEL_STUDIO_API_KEY=...
+  evalbudget audit sync audit.sqlite --url http://localhost:8080
+  evalbudget audit sync audit.sqlite --url http://localhost:8080 --project 7
+"""
+
+
+@click.command(name="sync", epilog=EXAMPLES)
+@click.argument("path", metavar="STORE", type=click.Path(path_type=Path))
+@click.option(
+    "--url", metavar="URL", envvar="LABEL_STUDIO_URL", show_envvar=True, required=True, help="Of the server."
+)
+@click.option("--project", type=click.IntRange(min=1), help="Its number.  [default: a new one]")
+@click.option(
+    "--api-key", envvar="LABEL_STUDIO_API_KEY", show_envvar=True, metavar="KEY", help="Of an account."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def sync_command(path: Path, url: str, project: int | None, api_key: str | None, as_json: bool) -> None:
+    """Take labels in from a Label Studio project, and give it what is to be labelled next.
+
+    Nothing there tells the labeller which system answered or what the judge says. Run it again whenever
+    you like: nothing is pushed or counted twice.
+    """
+    if not api_key:
+        raise InvalidInputError(
+            "there is no key of a Label Studio account; set LABEL_STUDIO_API_KEY to a token of one "
+            "(Account & Settings)"
+        )
+    from evalbudget.audits.store import AuditStore
+    from evalbudget.audits.store.exchange import LabelStudio, sync
+
+    with AuditStore.open(path) as store:
+        found = sync(store, LabelStudio(url, api_key), project, wanted_of)
+        outstanding = len(wanted_of(store))
+    if as_json:
+        click.echo(json.dumps(asdict(found) | {"outstanding": outstanding}, indent=2))
+        return
+    new = found.labels.new
+    click.echo(
+        f"Project {found.project}: {new} new label{'s' * (new != 1)} in, {found.pushed} "
+        f"task{'s' * (found.pushed != 1)} out; {outstanding} still wanted"
+    )
+    if found.created:
+        click.echo(f"Next time: --project {found.project}")
+    if found.labels.conflicts:
+        click.echo(
+            f"{found.labels.conflicts} contradict earlier labels, which count: see evalbudget audit status "
+            f"{path}",
+            err=True,
+        )

@@ -1,0 +1,60 @@
+"""``evalbudget doctor``: what can and cannot be concluded from scores that are there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from evalbudget.cli._output import json_option, publish
+from evalbudget.cli._shared_options import TASK
+from evalbudget.hooks._plugins import plugins
+
+EXAMPLES = """\b
+Examples:
+  evalbudget doctor logs/
+  evalbudget doctor before.eval after.eval
+  evalbudget doctor scores.csv --rater judge-a
+  evalbudget doctor logs/ --strict --json findings.json
+
+Exit codes: 0, with --strict 1 if there is a problem, 2 bad input.
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@TASK
+@click.option("--rater", metavar="NAME", help="Only this rater, or this one of a task's scorers.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the replays.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if there is a problem.")
+@json_option("findings as JSON; - writes them to stdout instead of the text")
+def doctor(
+    paths: tuple[Path, ...],
+    task: str | None,
+    rater: str | None,
+    level: float,
+    seed: int,
+    strict: bool,
+    json_path: Path | None,
+) -> None:
+    """Say what can and cannot be concluded from scores, and what would have been saved.
+
+    PATH is a log, a file of recorded scores, or a folder of logs. Every finding has its numbers and a remedy;
+    savings come from replays of these very scores. Nothing is bought.
+    """
+    from evalbudget.comparisons import side_by_side
+    from evalbudget.doctor import Kind, diagnose
+
+    recorded = side_by_side({str(path): plugins().open_scores(path, task) for path in dict.fromkeys(paths)})
+    found = diagnose(
+        recorded.select(rater=rater),
+        list(plugins().checks.values()),
+        path=str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths",
+        level=level,
+        seed=seed,
+    )
+    publish(found.to_json(), json_path, Text(str(found)))
+    sys.exit(int(strict and bool(found.of(Kind.PROBLEM))))

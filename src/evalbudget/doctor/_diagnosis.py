@@ -1,0 +1,137 @@
+"""All findings on some scores, the worst first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evalbudget.backtest import RecordedScores
+from evalbudget.doctor._case import Case
+from evalbudget.doctor._check import Check, Finding, Kind
+from evalbudget.errors import InvalidInferenceError
+from evalbudget.estimate import check_level
+from evalbudget.repeats._wording import WIDTH, count, wrapped
+from evalbudget.replay._rows import defined
+
+_ORDER = list(Kind)
+_INDENT = 9
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was found.
+
+    Attributes:
+        path: of the scores.
+        models: how many.
+        items: how many.
+        raters: names.
+        readings: how many scores.
+        findings: the worst first.
+        silent: checks that these scores say nothing of, and why.
+    """
+
+    path: str
+    models: int
+    items: int
+    raters: tuple[str, ...]
+    readings: int
+    findings: tuple[Finding, ...]
+    silent: tuple[tuple[str, str], ...] = ()
+
+    def of(self, kind: Kind) -> tuple[Finding, ...]:
+        """The findings of one kind."""
+        return tuple(finding for finding in self.findings if finding.kind is kind)
+
+    @property
+    def sentence(self) -> str:
+        """How many of each kind."""
+        parts = [f"{count(len(self.of(Kind.PROBLEM)), 'problem')}"]
+        if self.of(Kind.BEWARE):
+            parts.append(f"{len(self.of(Kind.BEWARE))} to beware of")
+        if self.of(Kind.SAVING):
+            parts.append(count(len(self.of(Kind.SAVING)), "saving"))
+        return ", ".join(parts) + "."
+
+    def lines(self, width: int = WIDTH) -> list[str]:
+        """As lines of text."""
+        raters = count(len(self.raters), "rater")
+        what = f"{count(self.models, 'model')}, {count(self.items, 'item')}, {raters}"
+        found = wrapped(f"{self.path}: {what}, {count(self.readings, 'score')}. {self.sentence}", width)
+        for finding in self.findings:
+            about = f" ({finding.score})" if finding.score else ""
+            found.append("")
+            found += wrapped(f"{finding.title}{about}", width, first=f"{finding.kind.upper():<{_INDENT}}")
+            found += wrapped(finding.text, width, first=" " * _INDENT)
+            if finding.remedy:
+                found += wrapped(finding.remedy, width, first=" " * _INDENT + "-> ")
+        for name, why in self.silent:
+            found += ["", *wrapped(f"{name}: {why}", width, first=f"{'UNKNOWN':<{_INDENT}}")]
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values; undefined numbers are None."""
+        found: dict[str, Any] = defined({**asdict(self), "sentence": self.sentence})
+        return found
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+
+def diagnose(
+    recorded: RecordedScores,
+    checks: Sequence[type[Check]],
+    *,
+    path: str = "scores",
+    level: float = 0.95,
+    seed: int = 0,
+) -> Diagnosis:
+    """Look for everything that the checks know.
+
+    Args:
+        recorded: the scores. Different metrics are examined one by one, judges of the same thing together.
+        checks: in the order of their findings, among those of one kind.
+        path: of the scores, to name them by.
+        level: of intervals.
+        seed: of what is drawn.
+
+    Raises:
+        InvalidInputError: the level is none.
+    """
+    check_level(level)
+    parts = [("", recorded)]
+    if not recorded.one_measure and len(recorded.raters) > 1:
+        parts = [
+            (name, recorded.part(raters=np.array([number]))) for number, name in enumerate(recorded.raters)
+        ]
+    found: list[Finding] = []
+    silent: dict[str, str] = {}
+    for name, part in parts:
+        if not np.isfinite(part.scores).any():
+            continue
+        case = Case(part, level, seed)
+        for check in checks:
+            try:
+                findings = list(check().examine(case))
+            except InvalidInferenceError as ex:
+                silent.setdefault(check.name, str(ex))
+                continue
+            found += [replace(finding, score=name) for finding in findings]
+    found.sort(key=lambda finding: _ORDER.index(finding.kind))
+    return Diagnosis(
+        path,
+        len(recorded.models),
+        len(recorded.items),
+        recorded.raters,
+        int(recorded.counts.sum()),
+        tuple(found),
+        tuple(silent.items()),
+    )

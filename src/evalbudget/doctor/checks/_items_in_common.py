@@ -1,0 +1,52 @@
+"""Were all models asked the same?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from evalbudget.doctor._case import Case
+from evalbudget.doctor._check import Check, Finding, Kind
+
+_NEARLY, _MOSTLY = 0.99, 0.9
+_FEW = 20
+
+
+class ItemsInCommon(Check):
+    """Models whose items differ are compared on what they share only."""
+
+    name = "items in common"
+
+    def examine(self, case: Case) -> Iterable[Finding]:
+        """Failures here and there are no finding; models that miss many items are."""
+        scored = case.recorded.counts.sum(axis=2) > 0
+        n_items = scored.shape[1]
+        if n_items < _FEW:
+            yield Finding(
+                self.name,
+                Kind.BEWARE,
+                "few items",
+                f"Intervals over {n_items} items rest on guesses of how scores are distributed: with "
+                "fewer than "
+                f"{_FEW} they may be too narrow.",
+                "Add items. Repeats do not help here.",
+                {"items": n_items},
+            )
+        if len(scored) < 2:
+            return
+        common, fewest = int(scored.all(axis=0).sum()), int(np.argmin(case.read))
+        if common >= _NEARLY * n_items:
+            return
+        adaptive = "" if case.is_plain else " Where a sampler chose who is asked, that is meant."
+        yield Finding(
+            self.name,
+            Kind.PROBLEM if case.is_plain and case.read[fewest] < _MOSTLY * n_items else Kind.BEWARE,
+            "models were scored on different items",
+            f"All models have a score on {common:,} of {n_items:,} items; {case.recorded.models[fewest]} has "
+            f"{case.read[fewest]:,}. Their means are of different benchmarks, and a ranking by them "
+            "may rank the "
+            f"items.{adaptive}",
+            "Compare models on the items they share: evalbudget compare does. Then score what is missing.",
+            {"common": common, "items": n_items, "fewest": int(case.read[fewest])},
+        )

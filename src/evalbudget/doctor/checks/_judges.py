@@ -1,0 +1,79 @@
+"""Who judges, and how alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evalbudget.doctor._case import Case
+from evalbudget.doctor._check import Check, Finding, Kind
+from evalbudget.report._judges import Judges as JudgesOfReport
+
+_FEW = 0.6  # votes by judge
+
+
+class Judges(Check):
+    """One judge, whose bias is in every score; judges that differ; panels smaller than they look."""
+
+    name = "judges"
+
+    def examine(self, case: Case) -> Iterable[Finding]:
+        """One judge; or biases, scales and how many independent votes there are."""
+        if not case.is_panel:
+            if case.is_graded:
+                yield Finding(
+                    self.name,
+                    Kind.BEWARE,
+                    "one judge",
+                    "All scores are by one rater. If it is a judge model, its bias is in every score, and "
+                    "nothing here shows how large it is.",
+                    "Add judges that take turns, at the same number of calls: --judges a,b,c. Or have "
+                    "people label "
+                    "some answers: evalbudget inspect audit, lm-eval audit.",
+                )
+            return
+        found = JudgesOfReport.of(case.study)
+        if found is None:
+            return
+        first = found.rows[0]
+        apart = [row for row in found.rows if not row.all_low <= 0.0 <= row.all_high]
+        if apart:
+            worst = max(apart, key=lambda row: abs(row.bias))
+            yield Finding(
+                self.name,
+                Kind.BEWARE,
+                "judges are not equally strict",
+                f"{len(apart)} of {len(found.rows)} judges differ from the panel's mean; most of all "
+                f"{worst.judge}, by {worst.bias:+.3g} ({worst.all_low:+.3g} to {worst.all_high:+.3g}). "
+                "Scores by "
+                "different judges must not be compared, nor one judge's taken for the truth.",
+                "Have every answer of every model judged by the same judges, or all judges in turns "
+                "(--judges a,b,c): their biases are then taken out.",
+                {"judges": len(found.rows), "apart": len(apart), "largest": worst.bias},
+            )
+        else:
+            yield Finding(
+                self.name,
+                Kind.FINE,
+                "no judge stands out",
+                f"No judge of {len(found.rows)} differs from the panel's mean beyond chance; "
+                f"{first.judge} is the "
+                f"most lenient, by {first.bias:+.3g}.",
+                "",
+                {"judges": len(found.rows), "largest": first.bias},
+            )
+        if found.votes is None:
+            return
+        votes, judges = found.votes.value, found.votes.judges
+        bound = "at most " if found.votes.upper_bound else ""
+        alike = votes < _FEW * judges
+        yield Finding(
+            self.name,
+            Kind.BEWARE if alike else Kind.FINE,
+            f"{judges} judges are {bound}{votes:.1f} independent votes",
+            f"By how alike they err, the mean of this panel is as exact as that of {bound}{votes:.1f} "
+            "judges who "
+            "err independently."
+            + (" Errors that all of them share do not show here." if found.votes.upper_bound else ""),
+            "Replace judges of one family by one; a judge of another family is worth more." if alike else "",
+            {"votes": votes, "judges": judges},
+        )

@@ -1,0 +1,206 @@
+"""What other ways of asking would have cost, by replays of these very scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from evalbudget.backtest import backtest, backtest_audits, backtest_race
+from evalbudget.doctor._case import Case
+from evalbudget.doctor._check import Check, Finding, Kind
+from evalbudget.judges._plan import Prices, forecast
+from evalbudget.judges.estimates import variance_components
+
+_SEEDS = 5
+_MODELS = 5  # of whose components a mean is taken, and that repeats are replayed of
+_ITEMS = 300  # that repeats are replayed on
+_LEAST_ITEMS = 20
+_LEAST_REPEATS = 4
+_SHORTER = 0.9
+_LARGEST = 200_000  # cells of the grid that races are replayed on
+
+
+class RepeatSaving(Check):
+    """Adaptive repeats beside plain epochs, at the number of repeats there are."""
+
+    name = "adaptive repeats"
+
+    def examine(self, case: Case) -> Iterable[Finding]:
+        """The error of the worst item, by replays."""
+        counts = case.recorded.counts
+        enough = (counts >= _LEAST_REPEATS).all(axis=(0, 2))
+        if not case.is_plain or int(enough.sum()) < _LEAST_ITEMS or not case.within > 0.0:
+            return
+        rng = np.random.default_rng([case.seed, 1])
+        items = np.flatnonzero(enough)
+        if items.size > _ITEMS:
+            items = np.sort(rng.choice(items, _ITEMS, replace=False))
+        models = np.arange(min(len(case.recorded.models), _MODELS))
+        part = case.recorded.part(models=models, items=items, raters=np.array([0]))
+        r = round(float(counts[:, items].mean()))
+        result = backtest(part, ["uniform", "auto"], [f"{r}x"], seeds=_SEEDS, workers=1)
+        row = next(row for row in result.rows if row.sampler == "auto")
+        if row.ratio is None or not math.isfinite(row.ratio.mean):
+            return
+        ratio = row.ratio.mean
+        told = (
+            f"With {r} scores per item in all, --sampler auto would have left {ratio:.2f} times the "
+            "error of plain "
+            f"epochs on the worst item (mean of {_SEEDS} replays on {items.size} of these items)."
+        )
+        if ratio < _SHORTER:
+            title, remedy = (
+                "repeats could be spread better",
+                "Add --budget to the same command; auto is the default.",
+            )
+            yield Finding(self.name, Kind.SAVING, title, told, remedy, {"ratio": ratio})
+        else:
+            yield Finding(self.name, Kind.FINE, "plain epochs do as well", told, "", {"ratio": ratio})
+
+
+class RotationSaving(Check):
+    """Judges in turns beside every judge on everything, by the D study of these scores."""
+
+    name = "judges in turns"
+
+    def examine(self, case: Case) -> Iterable[Finding]:
+        """The standard error of both."""
+        judges = len(case.recorded.raters)
+        crossed = (case.recorded.counts > 0).all(axis=2).sum(axis=1)
+        if judges < 2 or not case.is_plain or int(crossed.max()) < _LEAST_ITEMS:
+            return
+        errors = []
+        for model in np.argsort(-crossed)[:_MODELS].tolist():
+            if crossed[model] < _LEAST_ITEMS:
+                continue
+            pilot = variance_components(case.study.fixed_scores(model))
+            prices = Prices(np.ones(pilot.n_judges))
+            errors.append(
+                [
+                    math.sqrt(forecast(pilot, name, 1, prices).variance / crossed[model])
+                    for name in ("all", "cyclic")
+                ]
+            )
+        everyone, turns = (float(x) for x in np.mean(errors, axis=0))
+        calls = int(case.recorded.counts[:, :, :].astype(bool).sum())
+        yield Finding(
+            self.name,
+            Kind.SAVING,
+            f"judges in turns: {turns / everyone:.2f} times the error for a {_part(judges)} of the calls",
+            f"All {judges} judges on everything: a standard error of {everyone:.3g} per model for "
+            f"{calls:,} scores. "
+            f"In turns, one judge per answer: {turns:.3g} for {calls // judges:,}.",
+            "--judges a,b,c has them take turns; --rotation all is for when every answer's own score "
+            "matters.",
+            {
+                "stderr_all": everyone,
+                "stderr_in_turns": turns,
+                "calls": calls,
+                "calls_in_turns": calls // judges,
+            },
+        )
+
+
+class RaceSaving(Check):
+    """A race beside every model on every item, if the question is who is best."""
+
+    name = "race"
+
+    def examine(self, case: Case) -> Iterable[Finding]:
+        """Evaluations until the best is proved, by replays."""
+        recorded = case.recorded
+        models, items = len(recorded.models), len(recorded.items)
+        if models < 3 or case.is_panel or items < _LEAST_ITEMS or not case.is_plain:
+            return
+        if models * items > _LARGEST:
+            keep = np.random.default_rng([case.seed, 2]).choice(items, _LARGEST // models, replace=False)
+            recorded = recorded.part(items=np.sort(keep))
+        result = backtest_race(
+            recorded,
+            ["race"],
+            ["100%"],
+            _SEEDS,
+            score_range=case.bounds,
+            top=0.0,
+            intervals=False,
+            sampler_options={"race": {"until_proved": True}},
+            workers=1,
+        )
+        (row,) = result.rows
+        grid = len(recorded.models) * len(recorded.items)
+        share = row.evaluations / grid
+        sample = (
+            ""
+            if recorded is case.recorded
+            else f" (on {len(recorded.items):,} of the items, drawn at random)"
+        )
+        told = (
+            "A race until the best on these very items is proved would have read "
+            f"{row.evaluations:,.0f} of {grid:,} "
+            f"scores{sample}, and "
+            f"named the best in {row.p_best:.0%} of {_SEEDS} replays."
+        )
+        numbers = {"evaluations": row.evaluations, "grid": grid, "best": row.p_best}
+        if share < _SHORTER:
+            yield Finding(
+                self.name,
+                Kind.SAVING,
+                f"who is best on these items: {share:.0%} of these scores",
+                told,
+                "If that is the question: evalbudget inspect race, lm-eval race. For every model's own "
+                "score, read "
+                "everything.",
+                numbers,
+            )
+        else:
+            yield Finding(self.name, Kind.FINE, "a race would not have been shorter", told, "", numbers)
+
+
+class AuditSaving(Check):
+    """An audit beside labelling everything, if the question is who is best in the eyes of people."""
+
+    name = "audit"
+
+    def examine(self, case: Case) -> Iterable[Finding]:
+        """Labels until the best is proved, by replays."""
+        recorded = case.recorded
+        if recorded.reference is None or len(recorded.models) < 2 or not case.is_plain:
+            return
+        values = np.concatenate([recorded.reference.ravel(), recorded.scores.ravel()])
+        bounds = float(np.nanmin(values)), float(np.nanmax(values))
+        result = backtest_audits(recorded, ["audit-eprocess"], seeds=_SEEDS, score_range=bounds)
+        (row,) = result.rows
+        everything = int(np.isfinite(recorded.reference).any(axis=2).sum())
+        share = row.audits / everything
+        told = (
+            f"An audit would have asked people for {row.audits:,.0f} of {everything:,} labels; it decided in "
+            f"{row.decided:.0%} of {_SEEDS} replays, rightly in {row.correct:.0%}."
+        )
+        numbers = {"labels": row.audits, "all": everything, "decided": row.decided, "correct": row.correct}
+        if share < _SHORTER and row.decided > 0.5:
+            yield Finding(
+                self.name,
+                Kind.SAVING,
+                f"human labels: {share:.0%} would have decided",
+                told,
+                "evalbudget inspect audit, lm-eval audit.",
+                numbers,
+            )
+        else:
+            yield Finding(self.name, Kind.FINE, "an audit would not have been cheaper", told, "", numbers)
+
+
+def _part(judges: int) -> str:
+    names = {
+        2: "half",
+        3: "third",
+        4: "quarter",
+        5: "fifth",
+        6: "sixth",
+        7: "seventh",
+        8: "eighth",
+        10: "tenth",
+    }
+    return names.get(judges, f"{judges}th")

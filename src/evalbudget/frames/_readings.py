@@ -1,0 +1,85 @@
+"""Every reading as a row, such that the rows are the same scores again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalbudget.frames._write import Values
+from evalbudget.recorded._how_bought import HowBought
+from evalbudget.recorded._scores import RecordedScores
+
+IntArray = NDArray[np.int64]
+
+
+def readings(recorded: RecordedScores) -> dict[str, Values]:
+    """One row per reading, model by model, item by item.
+
+    Readings that failed have a row if it is known what they cost. Where an item, a model or a rater would be
+    lost, or its place in the order, a row without a score stands for it.
+    """
+    rows = _rows(recorded)
+    model, item, rater, repeat = rows
+    n = model.size
+    purchases = recorded.purchases
+    bought = purchases or (HowBought(),) * len(recorded.models)
+    of_models = np.array([(float(p.fixed_repeats), _known(p.cost), _known(p.usd)) for p in bought])
+    kinds = [None if purchases is None else p.allocation.value for p in bought]
+    task = recorded.task
+
+    def taken(table: NDArray[np.floating] | None) -> Values:
+        return np.full(n, np.nan) if table is None else np.asarray(table[rows], dtype=np.float64)
+
+    return {
+        "item": _named(recorded.items, item),
+        "model": _named(recorded.models, model),
+        "rater": _named(recorded.raters, rater),
+        "repeat": repeat,
+        "score": taken(recorded.scores),
+        "cost": taken(recorded.costs),
+        "category": _named(recorded.categories or (None,) * len(recorded.items), item),
+        "task": [None if task is None else task.name] * n,
+        "version": [None if task is None else task.version] * n,
+        "epoch": repeat if recorded.epochs is None else recorded.epochs[rows],
+        "weight": taken(recorded.weights),
+        "allocation": _named(kinds, model),
+        "fixed_repeats": of_models[model, 0],
+        "model_cost": of_models[model, 1],
+        "model_usd": of_models[model, 2],
+        "one_generation": np.full(n, recorded.one_generation),
+        "one_measure": np.full(n, recorded.one_measure),
+    }
+
+
+def _rows(recorded: RecordedScores) -> tuple[IntArray, ...]:
+    """Places of the readings, and of what stands for names that have none, in order."""
+    there: Any = ~np.isnan(recorded.scores)
+    if recorded.costs is not None:
+        there |= ~np.isnan(recorded.costs)
+    rows: tuple[IntArray, ...] = np.nonzero(there)
+    if all(_in_order(rows[axis], there.shape[axis]) for axis in range(3)):
+        return rows
+    empty = ~there.any(axis=3)
+    there[0, :, 0, 0] |= empty[0, :, 0]
+    there[0, 0, :, 0] |= empty[0, 0]
+    there[:, 0, 0, 0] |= empty[:, 0, 0]
+    rows = np.nonzero(there)
+    return rows
+
+
+def _in_order(index: IntArray, size: int) -> bool:
+    """Whether all numbers appear, one for the first time after the other."""
+    found, first = np.unique(index, return_index=True)
+    return bool(found.size == size and (np.diff(first) > 0).all())
+
+
+def _named(names: Sequence[str | None], index: IntArray) -> Values:
+    return np.array(names, dtype=object)[index]
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value

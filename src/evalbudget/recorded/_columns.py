@@ -1,0 +1,66 @@
+"""The columns of a long table of scores, one reading per row, the same in every format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What a column holds."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    WHOLE = "whole"
+    FLAG = "flag"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column.
+
+    Attributes:
+        name: of it.
+        kind: what it holds.
+        told: what that is, for the documents.
+    """
+
+    name: str
+    kind: Kind
+    told: str
+
+
+NEEDED = ("item", "score")
+
+READINGS: tuple[Column, ...] = (
+    Column("item", Kind.TEXT, "that was asked; needed"),
+    Column("model", Kind.TEXT, "that answered"),
+    Column("rater", Kind.TEXT, "judge or metric"),
+    Column("repeat", Kind.WHOLE, "number of the answer: one for all its raters"),
+    Column("score", Kind.NUMBER, "missing if the reading failed; needed"),
+    Column("cost", Kind.NUMBER, "of the reading, in dollars"),
+    Column("category", Kind.TEXT, "of the item"),
+    Column("task", Kind.TEXT, "what was asked of models"),
+    Column("version", Kind.TEXT, "of the task"),
+    Column("epoch", Kind.WHOLE, "place among the item's readings, from 0"),
+    Column(
+        "weight",
+        Kind.NUMBER,
+        "in the item's mean, if fixed beforehand",
+    ),
+    Column("allocation", Kind.TEXT, "fixed, weighted or adaptive repeats"),
+    Column("fixed_repeats", Kind.WHOLE, "first readings bought whatever the scores"),
+    Column("model_cost", Kind.NUMBER, "readings of the model paid for"),
+    Column("model_usd", Kind.NUMBER, "dollars paid for the model"),
+    Column("one_generation", Kind.FLAG, "repeats score one answer again"),
+    Column("one_measure", Kind.FLAG, "raters are judges, not metrics"),
+)
+"""Of a table of readings. All but ``item`` and ``score`` may be left out."""
+
+NAMES = tuple(column.name for column in READINGS)
+
+TEXTS = tuple(column.name for column in READINGS if column.kind is Kind.TEXT or column.name == "repeat")
+"""Those read as words; a repeat may go by any label."""
+
+FILLED = ("item", "model", "rater", "repeat", "category")
+"""What no row may leave empty, if another row has it."""

@@ -1,0 +1,93 @@
+"""Reads a long table of scores from a frame of any library that narwhals knows, and from Parquet."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.recorded._long_table import columns_in, long_table
+from evalbudget.recorded._scores import RecordedScores
+
+EXTRA = "pip install 'evalbudget[frames]'"
+
+_LAYOUT = "a column item and a column score, optionally model, rater, repeat, cost, and one reading per row"
+_REMEDY = "leave it missing (null, None or NaN) where there is none"
+_READERS = ("pyarrow", "polars")
+
+
+def narwhals() -> ModuleType:
+    """The library that knows all frames.
+
+    Raises:
+        InvalidInputError: it is not installed.
+    """
+    try:
+        return import_module("narwhals.stable.v2")
+    except ImportError as ex:
+        raise InvalidInputError(f"frames need narwhals 2 or newer, which is not installed: {EXTRA}") from ex
+
+
+def read_frame(frame: object, *, category: str | None = None, source: str = "the frame") -> RecordedScores:
+    """From a frame with the columns of a table of readings; other columns are ignored.
+
+    Args:
+        frame: of pandas, polars, pyarrow, duckdb or another library that narwhals knows.
+        category: the column that says what category an item belongs to; None for ``category``, if there is
+            one.
+        source: names the frame, for messages.
+
+    Raises:
+        InvalidInputError: narwhals is not installed, it is no frame, columns are missing, or a row cannot be
+            used, with its number from 0.
+    """
+    nw = narwhals()
+    try:
+        table = nw.from_native(frame)
+        if isinstance(table, nw.LazyFrame):
+            table = table.collect()
+    except TypeError as ex:
+        raise InvalidInputError(
+            f"{source} is a {type(frame).__name__}, which is no frame; give one of pandas, polars or pyarrow"
+        ) from ex
+    except nw.exceptions.DuplicateError as ex:
+        raise InvalidInputError(f"{source} has two columns of one name; keep one ({ex})") from ex
+    header = table.columns
+    columns = columns_in(source, header, category, _LAYOUT)
+    if not len(table):
+        raise InvalidInputError(f"{source} has no rows; give one per reading")
+    found = {name: _values(nw, table[header[at]]) for name, at in columns.items()}
+    return long_table(found, lambda row: f"row {row} (from 0)", _REMEDY, source).recorded_in(source)
+
+
+def read_parquet(path: Path, *, category: str | None = None) -> RecordedScores:
+    """Read a ``.parquet`` file with the columns of a table of readings, by pyarrow or polars.
+
+    Raises:
+        InvalidInputError: neither is installed, the file is damaged, or as :func:`read_frame` does.
+    """
+    library = next((name for name in _READERS if find_spec(name) is not None), None)
+    if library is None:
+        raise InvalidInputError(f"{path} is read by pyarrow or polars, and neither is installed: {EXTRA}")
+    try:
+        frame = narwhals().read_parquet(str(path), backend=library)
+    except InvalidInputError:
+        raise
+    except OSError as ex:
+        raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
+    except Exception as ex:  # whatever the readers of headers and of compressed data raise
+        told = (str(ex) or type(ex).__name__).splitlines()[0]
+        raise InvalidInputError(
+            f"{path} is damaged, or no Parquet file ({told}); write or download it again"
+        ) from ex
+    return read_frame(frame, category=category, source=f"{path}")
+
+
+def _values(nw: ModuleType, column: Any) -> Any:
+    """Numbers as an array, NaN where missing; whatever else as a list."""
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        return column.cast(nw.Float64).to_numpy()
+    return column.to_list()

@@ -1,0 +1,215 @@
+"""The benchmark mean from a random sample of its items: of items like these, and of the benchmark itself.
+
+The sample is one of :class:`~evalbudget.repeats.samplers.Sample`: in every stratum a simple random one, and
+about as large a share of each. Two questions again, two functions: :func:`mean_over_stratified_items` asks
+what items like these would score, and :func:`mean_of_full_run` what a run of one epoch over all N items of
+the benchmark would have printed. The second interval is narrower, since what was read is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
+from evalbudget.repeats.estimates._readings import ItemReadings
+from evalbudget.repeats.estimates._strata import Strata
+from evalbudget.statistics._anytime_betting import betting_intervals
+from evalbudget.statistics._bounds import FloatArray, Scale
+from evalbudget.statistics._shrinkage import t_quantile
+
+_ROUNDING = 1e-12
+"""Scores that differ by less, relative to their size, are the same, added up in another order."""
+
+
+def mean_over_stratified_items(
+    readings: ItemReadings, strata: Strata, *, bounds: tuple[float, float] | None = None
+) -> Estimate:
+    r"""Benchmark mean with the items taken for a sample of items like them: items and repeats are random.
+
+    .. math:: \hat\theta = \sum_h W_h \bar x_h, \quad W_h = N_h/N, \quad
+              \widehat{\mathrm{Var}} = \sum_h W_h^2 s_h^2 / n_h
+
+    over strata h, with the mean and the variance of the means of their n_h items. The shares W_h of the
+    strata are given: the target is the mean over items like these in the same proportions, so that how strata
+    differ from each other adds nothing to the variance. Student's t interval with Satterthwaite's degrees of
+    freedom, of which a stratum has n_h - 1. Small strata are taken together (:meth:`Strata.collapsed`). With
+    one stratum this is :func:`~evalbudget.repeats.estimates.mean_over_sampled_items`.
+
+    Defined for any readings: nothing read gives nan, and a single item a standard error of nan. When all item
+    means are equal it is 0 and no interval is claimed (nan), unless ``bounds`` are given: then a betting
+    interval over the item means.
+
+    Args:
+        readings: of one model's items, all with as many readings as the sampler chose whatever the scores.
+        strata: of these items, and how large they are in the whole benchmark.
+        bounds: the smallest and the largest possible score.
+
+    Returns:
+        Estimate, fixed-n, asymptotic.
+
+    Raises:
+        InvalidInputError: a score is outside the bounds.
+
+    References:
+        Cochran (1977), Sampling Techniques, sections 5.3 to 5.4; Satterthwaite (1946).
+    """
+    if bounds is not None:
+        Scale(float(bounds[0]), float(bounds[1])).to_unit(readings.value)
+    means = readings.unweighted().weighted_means
+    drawn = _Drawn.of(means, strata)
+
+    def unvaried(level: float) -> ConfidenceInterval:
+        if bounds is None:
+            return _around(drawn.value, math.nan)
+        bet = betting_intervals(np.clip(drawn.score, *bounds), [drawn.score.size], level, bounds=bounds)
+        return ConfidenceInterval(float(bet.low[0]), float(bet.high[0]))
+
+    return drawn.estimate(
+        readings,
+        np.ones(drawn.n.size),
+        f"mean over all items like the {strata.n_items} of the benchmark",
+        frozenset({Random.ITEMS, Random.REPEATS}),
+        unvaried,
+    )
+
+
+def mean_of_full_run(
+    readings: ItemReadings, strata: Strata, *, bounds: tuple[float, float] | None = None
+) -> Estimate:
+    r"""What one score of each of the N items would have averaged, of which these are a sample.
+
+    .. math:: \hat\theta = \sum_h W_h \bar y_h, \quad
+              \widehat{\mathrm{Var}} = \sum_h W_h^2 \Big(1 - \frac{n_h}{N_h}\Big) \frac{s_h^2}{n_h}
+
+    with the first score of each item that was read. A full run holds these scores, and one of every other
+    item: random are which items were drawn and what the others would score, and once all N were read nothing
+    is. Items that can not be scored count as the others of their stratum: n_h is of those with a score.
+
+    Student's t interval with Satterthwaite's degrees of freedom, of which a stratum has n_h - 1, cut off
+    where the items that were read leave the mean no room. Small strata are taken together
+    (:meth:`Strata.collapsed`). Where all scores are equal no interval is claimed (nan), unless ``bounds`` are
+    given: then at most K of the N items score otherwise, K being the largest number with
+    (1 - f)^K >= 1 - level, f the smallest share of a stratum that was read, and the ends are where K items
+    score at the other end of the scale.
+
+    Measured coverage at 95%: .94 or more (80 to 390 of 400 items in 1, 18 or 200 strata; normal scores,
+    ratings, pass/fail with a rate of .3 to .99), but .91 where nine of ten scores are the same and one is
+    anything, and .89 to .93 where scores are log-normal: so skewed a benchmark needs a larger sample.
+
+    Args:
+        readings: of one model's items.
+        strata: of these items, and how large they are in the whole benchmark.
+        bounds: the smallest and the largest possible score.
+
+    Returns:
+        Estimate, fixed-n, asymptotic; with no error once all N items were read.
+
+    Raises:
+        InvalidInputError: a score is outside the bounds.
+
+    References:
+        Cochran (1977), Sampling Techniques, sections 5.3 to 5.6; Satterthwaite (1946).
+    """
+    if bounds is not None:
+        Scale(float(bounds[0]), float(bounds[1])).to_unit(readings.value)
+    first = np.full(readings.n_items, np.nan)
+    starts = np.flatnonzero(np.diff(readings.item, prepend=-1))
+    first[readings.item[starts]] = readings.value[starts]
+    drawn = _Drawn.of(first, strata)
+    left = 1.0 - drawn.n / drawn.sizes
+
+    def unvaried(level: float) -> ConfidenceInterval:
+        if not left.any():
+            return _around(drawn.value, 0.0)
+        if bounds is None or not drawn.n.all():
+            return _around(drawn.value, math.nan)
+        others = math.floor(math.log(1.0 - level) / math.log(left.max()))
+        share = min(others / strata.n_items, float((drawn.sizes - drawn.n).sum() / strata.n_items))
+        return ConfidenceInterval(
+            drawn.value - share * (drawn.value - bounds[0]), drawn.value + share * (bounds[1] - drawn.value)
+        )
+
+    found = drawn.estimate(
+        readings,
+        left,
+        f"one score of each of the {strata.n_items} items",
+        frozenset({Random.DRAWS, Random.REPEATS}),
+        unvaried,
+    )
+    if bounds is None or not drawn.n.all():
+        return found
+    read = float((drawn.sizes / strata.n_items) @ (drawn.mean * drawn.n / drawn.sizes))
+    unread = float((drawn.sizes / strata.n_items) @ left)
+    return found.within(read + unread * bounds[0], read + unread * bounds[1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """One score per item that was read, by strata that show their spread."""
+
+    score: FloatArray
+    n: FloatArray
+    sizes: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    value: float
+
+    @classmethod
+    def of(cls, scores: FloatArray, strata: Strata) -> _Drawn:
+        """Of a score of each item; nan where it was not read."""
+        read = ~np.isnan(scores)
+        whole = strata.collapsed(read)
+        score, stratum = scores[read], whole.of_item[read]
+        n = np.bincount(stratum, minlength=whole.sizes.size).astype(np.float64)
+        unknown = np.full(n.size, np.nan)
+        mean = np.divide(np.bincount(stratum, score, n.size), n, out=unknown.copy(), where=n > 0)
+        off = score - mean[stratum]
+        off[np.abs(off) <= _ROUNDING * max(1.0, float(np.abs(score).max(initial=0.0)))] = 0.0
+        variance = np.divide(np.bincount(stratum, off * off, n.size), n - 1, out=unknown, where=n > 1)
+        sizes = whole.sizes.astype(np.float64)
+        value = float(sizes @ mean / sizes.sum()) if sizes.sum() else math.nan
+        return cls(score, n, sizes, mean, np.asarray(variance, dtype=np.float64), value)
+
+    def estimate(
+        self,
+        readings: ItemReadings,
+        left: FloatArray,
+        target: str,
+        random: frozenset[Random],
+        unvaried: Callable[[float], ConfidenceInterval],
+    ) -> Estimate:
+        """The mean, with a share of each stratum's variance."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            parts = (self.sizes / self.sizes.sum()) ** 2 * left * self.variance / self.n
+        parts = np.where(left > 0.0, parts, 0.0)  # a stratum of one item that was read
+        error = math.sqrt(float(parts.sum()))
+
+        def interval(level: float) -> ConfidenceInterval:
+            if error > 0.0:
+                degrees = error**4 / float((parts**2 / np.maximum(self.n - 1.0, 1.0)).sum())
+                return _around(self.value, float(t_quantile(level, degrees)) * error)
+            return unvaried(level) if error == 0.0 else _around(self.value, math.nan)
+
+        how = "item means" if self.n.size == 1 else f"item means in {self.n.size} strata"
+        return Estimate(
+            value=self.value,
+            standard_error=error,
+            target=target,
+            method=f"mean of {how}, t",
+            random=random,
+            validity=Validity.FIXED_N,
+            coverage=Coverage.EACH,
+            asymptotic=True,
+            n=int(readings.value.size),
+            cost=readings.cost,
+            interval=interval,
+            details={"items": float(self.score.size), "strata": float(self.n.size)},
+        )
+
+
+def _around(value: float, half: float) -> ConfidenceInterval:
+    return ConfidenceInterval(value - half, value + half)

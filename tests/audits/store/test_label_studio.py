@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.audits.store.audits import Clock, Told, audit
+from tests.audits.store.label_studio import LEGACY, PERSONAL, FakeLabelStudio
+from tests.cli.commands import typed
+
+from evalbudget.audits.store import AuditStore
+from evalbudget.audits.store._store_verdict import still_wanted
+from evalbudget.audits.store.exchange import Imported, LabelStudio, sync
+from evalbudget.errors import InvalidInputError
+
+run = typed("audit")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[AuditStore]:
+    with audit(tmp_path / "a.audit") as store:
+        yield store
+
+
+@pytest.fixture
+def server() -> Iterator[FakeLabelStudio]:
+    with FakeLabelStudio() as running:
+        yield running
+
+
+@pytest.mark.parametrize("key", [LEGACY, PERSONAL])
+def test_tasks_go_out_once_and_labels_come_in_once(
+    store: AuditStore, server: FakeLabelStudio, key: str
+) -> None:
+    there = LabelStudio(server.url, key)
+    first = sync(store, there, None, still_wanted)
+    assert (first.project, first.created, first.pushed) == (7, True, 6)
+    assert '<Choices name="score"' in server.configs[7]
+    text = json.dumps(server.projects[7])
+    assert "alpha" not in text
+    assert "Reason" not in text  # whoever labels must not be led
+    server.annotate(7, 8, "ann@example.org", task=0)
+    server.annotate(7, 3, "bob@example.org", task=0)
+    server.annotate(7, 5, "bob@example.org", task=2)
+    again = sync(store, there, 7, still_wanted)
+    assert again.labels == Imported(new=2, known=0, agrees=0, conflicts=1, empty=4)
+    assert again.pushed == 0
+    assert {draw: (x.score, x.by) for draw, x in store.labels.counting().items()} == {
+        0: (8, "ann@example.org"),
+        6: (5, "bob@example.org"),
+    }
+    once_more = sync(store, there, 7, still_wanted)
+    assert once_more.labels == Imported(new=0, known=3, agrees=0, conflicts=0, empty=4)
+    assert len(server.projects[7]) == 6
+
+
+def test_what_was_labelled_elsewhere_is_not_pushed(store: AuditStore, server: FakeLabelStudio) -> None:
+    store.labels.add(0, 7, "ann")
+    assert sync(store, LabelStudio(server.url, LEGACY), None, still_wanted).pushed == 5
+
+
+def test_many_tasks_go_in_several_requests(tmp_path: Path, server: FakeLabelStudio) -> None:
+    items = tuple(f"story {i}" for i in range(900))
+    with audit(tmp_path / "b.audit", contexts=900, items=items, clock=Clock()) as store:
+        assert sync(store, LabelStudio(server.url, LEGACY), None, still_wanted).pushed == 600
+    assert [path for _, path in server.requests].count("/api/projects/7/import") == 3
+    assert len(server.projects[7]) == 600
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "project", "told"),
+    [
+        (None, "wrong", None, "401 .*set LABEL_STUDIO_API_KEY to a token"),
+        (None, "x.y.z", None, "401"),
+        (None, LEGACY, 99, "404 .*check --project"),
+        ("http://127.0.0.1:9", LEGACY, None, r"cannot be reached \(.*check --url"),
+        ("localhost:8080", LEGACY, None, "no address of a server"),
+    ],
+)
+def test_servers_that_refuse(
+    store: AuditStore, server: FakeLabelStudio, url: str | None, key: str, project: int | None, told: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=told) as raised:
+        sync(store, LabelStudio(url or server.url, key), project, still_wanted)
+    assert key not in str(raised.value)
+    assert store.labels.counting() == {}
+
+
+@pytest.mark.parametrize("said", ["<html>", '{"detail": "?"}'])
+def test_something_that_is_no_label_studio(store: AuditStore, server: FakeLabelStudio, said: str) -> None:
+    server.broken = said
+    with pytest.raises(InvalidInputError, match="is it Label Studio"):
+        sync(store, LabelStudio(server.url, LEGACY), 7, still_wanted)
+
+
+def test_a_project_of_other_tasks_is_left_alone(store: AuditStore, server: FakeLabelStudio) -> None:
+    server.projects[3] = [{"data": {"text": "?"}}]
+    with pytest.raises(InvalidInputError, match=r"project 3 of .*has no task"):
+        sync(store, LabelStudio(server.url, LEGACY), 3, still_wanted)
+    assert len(server.projects[3]) == 1
+
+
+def test_the_command_and_how_labellers_agree(
+    tmp_path: Path, server: FakeLabelStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, path = Told(pilot=8, labels_per_batch=8), tmp_path / "a.sqlite"
+    with told.create(path) as store:
+        told.draw(store)
+        wanted = len(still_wanted(store))
+    monkeypatch.delenv("LABEL_STUDIO_API_KEY", raising=False)
+    assert "set LABEL_STUDIO_API_KEY" in run("sync", path, "--url", server.url).output
+    monkeypatch.setenv("LABEL_STUDIO_API_KEY", LEGACY)
+    monkeypatch.setenv("LABEL_STUDIO_URL", server.url)
+    done = run("sync", path)
+    assert done.exit_code == 0, done.output
+    assert f"Project 7: 0 new labels in, {wanted} tasks out; {wanted} still wanted\n" in done.output
+    assert "Next time: --project 7" in done.output
+    for task, scores in enumerate([(8, 8), (3, 5)]):
+        for score, by in zip(scores, ("ann@x", "bob@x"), strict=True):
+            server.annotate(7, score, by, task=task)
+    found = json.loads(run("sync", path, "--project", "7", "--json").stdout)
+    assert (found["labels"]["new"], found["pushed"], found["outstanding"]) == (2, 0, wanted - 2)
+    said = " ".join(run("status", path).output.split())
+    assert "2 answers labelled twice or more: 50% of pairs equal, 1 apart on average" in said
+    assert json.loads(run("status", path, "--json").stdout)["agreement"]["things"] == 2

@@ -1,0 +1,137 @@
+"""A random sample of the items: in proportion wherever it ends, every item as likely as any other."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from evalbudget import Cell, Design, Journal, Reading, resume
+from evalbudget.errors import JournalError
+from evalbudget.journal import Header
+from evalbudget.repeats.samplers import Sample
+from evalbudget.sampler import Allocation, Sampler
+from evalbudget.testing import SamplerContract
+
+SIZES = {"large": 60, "middle": 25, "small": 10, "pair": 2, "one": 1, "other": 1}
+LABELS = tuple(label for label, size in SIZES.items() for _ in range(size))
+N = len(LABELS)
+
+
+def sampler(seed: int = 0, labels: tuple[str, ...] | None = LABELS) -> Sample:
+    return Sample(Design(items=tuple(map(str, range(N))), categories=labels), seed=seed)
+
+
+class TestSampleOfStrata(SamplerContract):
+    n_items = 7
+
+    def design(self, n_items: int | None = None) -> Design:
+        n = n_items or self.n_items
+        labels = tuple("a" if i % 3 else "b" for i in range(n))
+        return Design(items=tuple(map(str, range(n))), categories=labels)
+
+    def make(self, design: Design, seed: int) -> Sampler:
+        return Sample(design, seed=seed)
+
+
+def test_it_needs_no_first_readings() -> None:
+    one = sampler()
+    assert (one.minimum_readings, one.fixed_repeats, one.allocation) == (1, 0, Allocation.FIXED)
+    assert "warmup" not in one.config
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_prefix_holds_each_stratum_within_one_of_its_share(seed: int) -> None:
+    counts: Counter[str] = Counter()
+    for n, request in enumerate(sampler(seed).ask(N), start=1):
+        counts[LABELS[request.cell.item]] += 1
+        # the last one asked is at the share that all strata have reached
+        for label, size in SIZES.items():
+            assert abs(counts[label] - size * n / N) < 1.0 + len(SIZES) * size / N
+    assert counts == SIZES
+
+
+def test_every_item_is_as_likely_in_the_sample_as_any_other() -> None:
+    runs, n = 4000, 20
+    seen = np.zeros(N)
+    for seed in range(runs):
+        seen[[request.cell.item for request in sampler(seed).ask(n)]] += 1
+    assert seen.sum() == runs * n
+    assert chisquare(seen).pvalue > 0.001
+    # where two strata hold one item each, these are drawn as often as the others too
+    assert seen[-2:] / runs == pytest.approx(n / N, abs=4 * np.sqrt(n / N / runs))
+
+
+def test_all_items_are_asked_once_before_any_is_asked_again() -> None:
+    items = [request.cell for request in sampler().ask(2 * N + 30)]
+    assert {cell.item for cell in items[:N]} == set(range(N))
+    assert [cell.item for cell in items[N : 2 * N]] == [cell.item for cell in items[:N]]
+    assert {cell.epoch for cell in items[2 * N :]} == {2}
+
+
+def test_an_item_that_fails_is_asked_again_and_then_replaced_by_one_of_its_stratum() -> None:
+    one = sampler()
+    (first,) = one.ask(1)
+    one.tell([Reading(first, None)])
+    asked = []
+    for _ in range(2):
+        (again,) = one.ask(1)
+        asked.append(again.cell)
+        one.tell([Reading(again, None)])
+    assert [cell.item for cell in asked] == [first.cell.item] * 2
+    rest = one.ask(19)
+    counts = Counter(LABELS[request.cell.item] for request in rest)
+    assert first.cell not in {request.cell for request in rest}
+    assert abs(counts["large"] - 19 * 60 / N) < 2
+    assert abs(counts["middle"] - 19 * 25 / N) < 2
+
+
+def test_a_stratum_that_always_fails_does_not_eat_up_the_budget() -> None:
+    one = sampler()
+    calls: Counter[str] = Counter()
+    for _ in range(60):
+        (request,) = one.ask(1)
+        label = LABELS[request.cell.item]
+        calls[label] += 1
+        one.tell([Reading(request, None if label == "middle" else 1.0)])
+    # three calls each: 25 of 99 items would take 75 of 149 calls
+    assert calls["middle"] <= 60 * 75 / 149 + 3
+
+
+def test_a_reading_that_fails_in_half_of_the_items_is_replaced() -> None:
+    one = sampler(labels=None)
+    read = set()
+    for _ in range(80):
+        (request,) = one.ask(1)
+        fails = request.cell.item % 4 == 0
+        one.tell([Reading(request, None if fails else 1.0)])
+        if not fails:
+            read.add(request.cell.item)
+    closed = len(one.closed)
+    assert 80 - 3 <= len(read) + 3 * closed <= 80
+
+
+def test_a_killed_run_goes_on_in_the_same_order_and_only_with_the_same_strata() -> None:
+    whole = [request.cell for request in sampler(3).ask(40)]
+    one = sampler(3)
+    journal = Journal(header=Header.of(one, "1"))
+    for request in one.ask(25):
+        journal.ask(request)
+        reading = Reading(request, 0.5)
+        one.tell([reading])
+        journal.tell(reading)
+    again = sampler(3)
+    resume(again, journal)
+    assert [*whole[:25], *(request.cell for request in again.ask(15))] == whole
+    with pytest.raises(JournalError, match="strata"):
+        resume(sampler(3, ("other", *LABELS[1:])), journal)
+
+
+def test_the_second_readings_keep_to_the_items_that_score() -> None:
+    one = sampler(labels=None)
+    for _ in range(N + 40):
+        (request,) = one.ask(1)
+        one.tell([Reading(request, None if request.cell == Cell(item=0) else 1.0)])
+    assert max(one.counts()) <= 2
