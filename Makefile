@@ -87,6 +87,7 @@ benchmarks: $(READY)
 	$(BIN)/python benchmarks/papers.py all --write-docs
 	$(BIN)/python benchmarks/costs.py all --write-docs
 	$(BIN)/python benchmarks/comparisons.py all --write-docs
+	$(BIN)/python benchmarks/pairwise.py all --write-docs
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/lm_eval_overhead.py
 

@@ -21,6 +21,8 @@ FACES = (
     "evalbudget.races.estimates",
     "evalbudget.races.prediction",
     "evalbudget.comparisons",
+    "evalbudget.pairwise",
+    "evalbudget.pairwise.samplers",
     "evalbudget.doctor",
     "evalbudget.plans",
     "evalbudget.frames",
@@ -40,7 +42,8 @@ FACES = (
 MODULES = (
     *("budget", "design", "errors", "estimate", "flags", "journal", "outage"),
     *("sampler", "scale", "scorer", "tables", "until"),
-    *("comparisons.flags", "audits.flags", "judges.flags", "races.flags", "repeats.flags", "cli.flags"),
+    *("comparisons.flags", "pairwise.flags", "audits.flags", "judges.flags", "races.flags"),
+    *("repeats.flags", "cli.flags"),
 )
 """Single files that are public too; all others begin with an underscore."""
 

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from evalbudget.audits.flags import FLAGS as AUDITS
 from evalbudget.flags import DRY_RUN, Flag
+from evalbudget.pairwise.flags import FLAGS as PAIRS
+from evalbudget.pairwise.flags import JUDGE
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget.repeats.flags import SHARE
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS_ON_INSPECT
 from evalbudget_lm_eval.audits.command import FLAGS as AUDITS_ON_LM_EVAL
 from evalbudget_lm_eval.host.flag_spelling import spelled
+from evalbudget_lm_eval.pairwise.command import FLAGS as PAIRS_ON_LM_EVAL
 from evalbudget_lm_eval.races.command import FLAGS as RACES_ON_LM_EVAL
 from evalbudget_lm_eval.repeats.flags import FLAGS as REPEATS_ON_LM_EVAL
 
@@ -24,6 +27,10 @@ QUESTIONS = {
     ),
     "Races: `inspect race`, `lm-eval race`": ((*RACES, DRY_RUN), RACES_ON_LM_EVAL),
     "Audits: `inspect audit STORE`, `lm-eval audit STORE`": ((*AUDITS, DRY_RUN), AUDITS_ON_LM_EVAL),
+    "Pairwise judges: `inspect pairwise LOG LOG`, `lm-eval pairwise LOG LOG`": (
+        (JUDGE, *PAIRS, DRY_RUN),
+        PAIRS_ON_LM_EVAL,
+    ),
 }
 """Options of each host."""
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 @hookimpl
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
-    """The samplers of repeats and those of models."""
+    """The samplers of repeats, those of models and those of pairs."""
     from evalbudget.comparisons import GateSampler
+    from evalbudget.pairwise.samplers import Duel, UniformPairs
     from evalbudget.races.samplers import (
         LUCB,
         UCBE,
@@ -58,7 +59,8 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         Visit,
         GateSampler,
     ]
-    return [*repeats, *models]
+    pairs: list[type[Sampler]] = [Duel, UniformPairs]
+    return [*repeats, *models, *pairs]
 
 
 @hookimpl

@@ -35,6 +35,8 @@ class Kind(StrEnum):
     """Repeats of the items of one model."""
     MODELS = "models"
     """Items of several models, each cell once: which model is best."""
+    PAIRS = "pairs"
+    """Answers of two models to an item, in one order or the other: which is preferred."""
 
 
 class SamplerOptions(TypedDict, total=False):

@@ -30,6 +30,7 @@ NAMES = {
     "papers": "papers",
     "costs": "costs",
     "comparisons": "comparisons",
+    "pairwise": "pairwise",
 }
 
 

@@ -23,6 +23,7 @@ Examples:
   evalbudget compare before.eval after.eval --margin 0.01
   evalbudget doctor logs/
   evalbudget gate --baseline main.eval --candidate branch.eval --margin 0.02
+  evalbudget pairwise preferences.csv
   evalbudget plan pilot.npz --half-width 0.1
   evalbudget report logs/ --picture leaderboard.png
   evalbudget audit serve audit.sqlite
@@ -116,6 +117,7 @@ _COMMANDS = {
     "compare": ("evalbudget.cli._compare:compare", "Are the differences between models, or versions, real?"),
     "doctor": ("evalbudget.cli._doctor:doctor", "What can and cannot be concluded from scores, and saved."),
     "gate": ("evalbudget.cli._gate:gate", "Did it get worse? For builds: the exit code is the verdict."),
+    "pairwise": ("evalbudget.cli._pairwise:pairwise", "Which answers are preferred, and is there a winner?"),
     "plan": ("evalbudget.cli._plan:plan", "How many items, repeats and judges you need, from a pilot."),
     "plugins": (
         "evalbudget.cli._plugins_command:plugins_command",

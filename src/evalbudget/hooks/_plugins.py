@@ -118,6 +118,11 @@ class Plugins:
         return self._table("sampler of models")
 
     @property
+    def duelists(self) -> Mapping[str, type[Sampler]]:
+        """Samplers of pairs, by name."""
+        return self._table("sampler of pairs")
+
+    @property
     def auditors(self) -> Mapping[str, type[AuditPolicy]]:
         """Audit policies, by name."""
         return self._table("sampler of audits")
@@ -152,14 +157,15 @@ class Plugins:
 
         Args:
             name: as registered; samplers of different kinds may share one.
-            kind: what it must spread its budget over; None for any, repeats before models.
+            kind: what it must spread its budget over; None for repeats or models, in this order.
 
         Raises:
             UnknownNameError: there is none; suggests the nearest.
-            InvalidInputError: it is the name of an audit policy.
+            InvalidInputError: it is the name of an audit policy, or of a sampler of pairs.
         """
-        tables = {Kind.REPEATS: self.samplers, Kind.MODELS: self.racers}
-        sought = [table for key, table in tables.items() if kind in (None, key)]
+        tables = {Kind.REPEATS: self.samplers, Kind.MODELS: self.racers, Kind.PAIRS: self.duelists}
+        anything = (Kind.REPEATS, Kind.MODELS)
+        sought = [table for key, table in tables.items() if key is kind or (kind is None and key in anything)]
         for table in sought:
             if name in table:
                 return table[name]
@@ -167,6 +173,11 @@ class Plugins:
             raise InvalidInputError(
                 f"{name!r} decides audits, in which a judge scores answers and humans label some: evalbudget "
                 "inspect audit or lm-eval audit, or replay recorded labels with evalbudget backtest audits"
+            )
+        if kind is not Kind.PAIRS and name in self.duelists and not any(name in table for table in sought):
+            raise InvalidInputError(
+                f"{name!r} decides which answers a judge compares two by two: evalbudget inspect pairwise or "
+                "lm-eval pairwise"
             )
         what = "sampler" if kind is None else f"sampler of {kind.value}"
         known = {known for table in sought for known in table} | (
@@ -348,10 +359,12 @@ class Plugins:
     def _register_samplers(self, info: PluginInfo, plugin: object) -> dict[str, tuple[str, ...]]:
         classes = self._classes(plugin, "samplers")
         racers = [cls for cls in classes if getattr(cls, "kind", None) is Kind.MODELS]
-        repeats = [cls for cls in classes if cls not in racers]
+        duelists = [cls for cls in classes if getattr(cls, "kind", None) is Kind.PAIRS]
+        repeats = [cls for cls in classes if cls not in racers and cls not in duelists]
         return {
             "samplers": self._enter(info, repeats, "sampler"),
             "samplers of models": self._enter(info, racers, "sampler of models"),
+            "samplers of pairs": self._enter(info, duelists, "sampler of pairs"),
         }
 
     def _register(self, info: PluginInfo, plugin: object, kind: str, what: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from evalbudget_inspect.host.current_run import RunHooks
 from evalbudget_inspect.host.union_of_logs import join_logs
 from evalbudget_inspect.judges.cyclic_judge import cyclic_judge, rotate
 from evalbudget_inspect.judges.panel_metrics import panel_estimates
+from evalbudget_inspect.pairwise.registry_entry import pairwise_entry
 from evalbudget_inspect.providers.recorded import recorded
 from evalbudget_inspect.providers.simulated import simulated
 from evalbudget_inspect.races.metrics import race_estimates
@@ -22,6 +23,7 @@ __all__ = [
     "dict_scores",
     "gate_entry",
     "join_logs",
+    "pairwise_entry",
     "panel_estimates",
     "race_entry",
     "race_estimates",

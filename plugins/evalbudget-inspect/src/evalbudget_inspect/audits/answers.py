@@ -17,6 +17,7 @@ from evalbudget_inspect.audits.kept_answers import is_answered
 from evalbudget_inspect.audits.money import is_cut_off, is_unpaid
 from evalbudget_inspect.host.bill import counted
 from evalbudget_inspect.host.private import is_cancellation_message
+from evalbudget_inspect.host.requests import request_of
 from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import LABEL
 from evalbudget_inspect.repeats.task import driving_score
@@ -127,7 +128,7 @@ def _read(
             value, reason = score_to_float(score, name, key, "--judge"), score.explanation or ""
     unscored = bool(names) and math.isnan(value)
     failed = sample.error is not None or unscored
-    answer = Answer(_prompt(sample), response, reason)
+    answer = Answer(request_of(sample), response, reason)
     kept = sample if failed and answered else None
     return Found(answer, value, failures + failed, log, _attempts(sample), kept)
 
@@ -145,14 +146,6 @@ def _judging(sample: EvalSample, tariff: Tariff) -> float:
 def _attempts(sample: EvalSample) -> frozenset[int]:
     entries = [(score.metadata or {}).get(LABEL) or {} for score in (sample.scores or {}).values()]
     return frozenset(entry[ATTEMPT] for entry in entries if USAGE in entry)
-
-
-def _prompt(sample: EvalSample) -> str:
-    if isinstance(sample.input, str):
-        return sample.input
-    if len(sample.input) == 1:
-        return sample.input[0].text
-    return "\n\n".join(f"[{message.role}]\n{message.text}" for message in sample.input)
 
 
 def require_bounds(store: AuditStore, found: dict[tuple[str, str], Found]) -> None:

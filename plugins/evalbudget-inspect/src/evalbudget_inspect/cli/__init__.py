@@ -13,6 +13,7 @@ from evalbudget_inspect.cli.audit import audit
 from evalbudget_inspect.cli.eval import budgeted_command
 from evalbudget_inspect.cli.gate import gate
 from evalbudget_inspect.cli.leaderboard import leaderboard
+from evalbudget_inspect.cli.pairwise import pairwise
 from evalbudget_inspect.cli.race import race
 
 EXAMPLES = """\b
@@ -20,6 +21,7 @@ Examples:
   evalbudget inspect eval my_task.py --model openai/gpt-5 --budget 2000
   evalbudget inspect race my_task.py --model openai/a,openai/b,openai/c --budget 5000
   evalbudget inspect audit audit.sqlite my_task.py --model a,b --score-range 1..10
+  evalbudget inspect pairwise a.eval b.eval --judge openai/gpt-5 --budget 400
   evalbudget inspect eval-retry logs/2026-01-01_my-task.eval
   evalbudget inspect eval-retry logs/2026-01-01_my-task.eval --dry-run
   evalbudget inspect view
@@ -56,12 +58,20 @@ def inspect_command() -> None:
     """Run inspect-ai with a sampler deciding what is asked next.
 
     ``eval`` and ``eval-set`` decide which item to ask again, ``race`` which model to ask next, ``gate``
-    whether a model got worse, ``audit`` which answer a human should label. All else is passed on to inspect
-    unchanged.
+    whether a model got worse, ``audit`` which answer a human should label, ``pairwise`` which two answers a
+    judge should compare. All else is passed on to inspect unchanged.
     """
 
 
-for _command in (budgeted_command("eval"), budgeted_command("eval-set"), race, gate, audit, leaderboard):
+for _command in (
+    budgeted_command("eval"),
+    budgeted_command("eval-set"),
+    race,
+    gate,
+    audit,
+    pairwise,
+    leaderboard,
+):
     inspect_command.add_command(_command)
 
 

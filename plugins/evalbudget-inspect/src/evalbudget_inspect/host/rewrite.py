@@ -39,7 +39,7 @@ def host_arguments(
     """
     if "--help" in args:
         return [list(args)]
-    rest, specs = _without_tasks(command, list(args))
+    rest, specs = without_tasks(command, list(args))
     if parse(command, rest).get("no_score"):
         raise InvalidInputError("--no-score leaves no scores to budget; drop it")
     injected: list[str] = []
@@ -47,7 +47,7 @@ def host_arguments(
     if len(tasks) > 1 and command.name == "eval-set":
         injected.append("--log-dir-allow-dirty")  # one eval-set per task, all into the same folder
     own = {spec: {} if budgets is None else {"budget": budgets[spec]} for spec in tasks}
-    return [[*entries, "-T", _argument({"task": t, **ours, **own[t]}), *injected, *rest] for t in tasks]
+    return [[*entries, "-T", argument({"task": t, **ours, **own[t]}), *injected, *rest] for t in tasks]
 
 
 def tasks_among(specs: Sequence[str]) -> list[str]:
@@ -55,7 +55,7 @@ def tasks_among(specs: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(spec for given in specs or ["."] for spec in named_tasks(given)))
 
 
-def _argument(ours: Mapping[str, Any]) -> str:
+def argument(ours: Mapping[str, Any]) -> str:
     """All of ours as one JSON argument; by itself the host reads ``2,000`` as a list and ``no`` as false."""
     text = json.dumps(ours, ensure_ascii=False)
     try:
@@ -82,7 +82,7 @@ def arguments_of(given: Any) -> dict[str, Any]:
     return dict(given)
 
 
-def _without_tasks(command: click.Command, args: list[str]) -> tuple[list[str], list[str]]:
+def without_tasks(command: click.Command, args: list[str]) -> tuple[list[str], list[str]]:
     """Arguments without the task specs, and the specs."""
     parsed = parse(command, args)
     specs = list(parsed["tasks"] or ())

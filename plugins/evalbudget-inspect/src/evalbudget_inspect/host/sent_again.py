@@ -115,7 +115,7 @@ def forget_payers() -> None:
 
 @asynccontextmanager
 async def paying(pays: Pays) -> AsyncIterator[None]:
-    """Who pays for what is sent again within this block, where no run is under way."""
+    """Who pays for what is sent again within this block, where no budgeted run is under way."""
     watch_sends()
     calls = _Calls(pays)
     before = _asking.set(calls)
@@ -218,4 +218,4 @@ def _calls_of_sample() -> _Calls | None:
     if active is None or active.sample_uuid is None:
         return _asking.get()
     pays = _payers.get(active.eval_id)
-    return None if pays is None else _calls.setdefault(active.sample_uuid, _Calls(pays))
+    return _asking.get() if pays is None else _calls.setdefault(active.sample_uuid, _Calls(pays))

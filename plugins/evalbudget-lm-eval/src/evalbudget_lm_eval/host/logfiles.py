@@ -62,11 +62,14 @@ class SamplesFile:
             return f"{config['model']}:{args}".rstrip(":{}")  # the host made up a random name
         return str(arm or self.results.get("model_name") or self.path.parent.name or "model")
 
-    def records(self, *, responses: bool = False, category: str = "category") -> Iterator[dict[str, Any]]:
-        """One entry per document and filter, in the order of the file, without prompts.
+    def records(
+        self, *, responses: bool = False, prompts: bool = False, category: str = "category"
+    ) -> Iterator[dict[str, Any]]:
+        """One entry per document and filter, in the order of the file.
 
         Args:
             responses: keep them.
+            prompts: keep them (``arguments``).
             category: field of the documents that becomes ``category``.
 
         Raises:
@@ -76,7 +79,8 @@ class SamplesFile:
             with self.path.open(encoding="utf-8") as lines:
                 for number, line in enumerate(lines, start=1):
                     if line.strip():
-                        yield self._record(line, number, () if responses else ("resps",), category)
+                        long = [*([] if responses else ["resps"]), *([] if prompts else ["arguments"])]
+                        yield self._record(line, number, long, category)
         except (OSError, UnicodeDecodeError) as ex:
             raise InvalidInputError(f"{self.path} cannot be read: {ex}") from ex
 
@@ -92,7 +96,7 @@ class SamplesFile:
             raise InvalidInputError(
                 f"{self.path}, line {number} has no doc_id, so it is no sample of lm-eval; move the file away"
             )
-        for name in ("arguments", "target", *long):  # logs may be larger than the memory
+        for name in ("target", *long):  # logs may be larger than the memory
             record.pop(name, None)
         doc = record.pop("doc", None)
         record["category"] = doc.get(category) if isinstance(doc, dict) else None

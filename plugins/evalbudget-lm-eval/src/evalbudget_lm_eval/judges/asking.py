@@ -122,7 +122,7 @@ class Asking:
             stack.enter_context(counted(apis.values(), self._again))
             stack.callback(self._close)
             bar = stack.enter_context(_progress())
-            with _quiet(), signals(self._stop):
+            with quiet(), signals(self._stop):
                 stack.callback(self._take_in, running)
                 self._start(range(len(self._answers)), running, bar)
                 while running:
@@ -192,9 +192,9 @@ class Asking:
             if is_api(lm):
                 for position in job.answers:
                     self.begins(position, spec.name)
-        options = _gen_kwargs(spec, lm, answers[0].epoch)
-        contexts = [_context(spec, lm, answer.prompt) for answer in answers]
-        return _replies(lm, contexts, options)
+        options = options_of_call(spec, lm, answers[0].epoch)
+        contexts = [context_for(spec, lm, answer.prompt) for answer in answers]
+        return replies_to(lm, contexts, options)
 
     def _again(self, calls: int) -> bool:
         """Whether a request that failed is sent again; ``calls`` of it may be billed."""
@@ -299,7 +299,7 @@ def _jobs(lm: Any, judge: int, positions: Sequence[int], answers: Sequence[Answe
         yield _Job(judge, tuple(batch))
 
 
-def _gen_kwargs(spec: JudgeSpec, lm: Any, epoch: int) -> dict[str, Any]:
+def options_of_call(spec: JudgeSpec, lm: Any, epoch: int) -> dict[str, Any]:
     """Options of one call; a repeat has a seed of its own, or servers that honour seeds repeat themselves."""
     options = dict(spec.gen_kwargs)
     if isinstance(lm, LocalCompletionsAPI) and spec.temperature > 0 and (epoch > 0 or "seed" in options):
@@ -307,11 +307,13 @@ def _gen_kwargs(spec: JudgeSpec, lm: Any, epoch: int) -> dict[str, Any]:
     return options
 
 
-def _context(spec: JudgeSpec, lm: Any, prompt: str) -> Any:
+def context_for(spec: JudgeSpec, lm: Any, prompt: str) -> Any:
+    """A prompt as the model takes it."""
     return lm.apply_chat_template([{"role": "user", "content": prompt}]) if spec.is_chat else prompt
 
 
-def _replies(lm: Any, contexts: Sequence[Any], options: Mapping[str, Any]) -> list[Reply]:
+def replies_to(lm: Any, contexts: Sequence[Any], options: Mapping[str, Any]) -> list[Reply]:
+    """What a model says, or why it says nothing, context by context."""
     kept = _Kept()
     before = lm.cache_hook
     if len(contexts) > 1:
@@ -332,7 +334,7 @@ def _replies(lm: Any, contexts: Sequence[Any], options: Mapping[str, Any]) -> li
             return [ex]
     finally:
         lm.set_cache_hook(before)
-    return [kept.take(context) or _replies(lm, [context], options)[0] for context in contexts]
+    return [kept.take(context) or replies_to(lm, [context], options)[0] for context in contexts]
 
 
 class _Kept:
@@ -359,7 +361,7 @@ def _progress() -> Iterator[Any]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """The host draws a bar, and logs a line, for every single call."""
     before = _HOST.level
     _HOST.setLevel(logging.WARNING)

@@ -1,0 +1,1 @@
+"""Which answer is preferred? Judges that compare the answers of finished logs."""

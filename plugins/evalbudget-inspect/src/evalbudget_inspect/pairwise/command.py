@@ -1,0 +1,81 @@
+"""Runs inspect with the judge as the model, and says which answers it prefers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalbudget.cli import show_pairwise
+from evalbudget.errors import InvalidInputError
+from evalbudget.pairwise import PairwiseConfig, foreseen, read_template
+from evalbudget.run import shown
+from evalbudget_inspect.host.private import host_cli as host
+from evalbudget_inspect.host.rewrite import argument, parse, without_tasks
+from evalbudget_inspect.host.run_host import run_host
+from evalbudget_inspect.pairwise.answers import read_answers
+from evalbudget_inspect.pairwise.task import take_purchases
+
+ENTRY = "evalbudget_inspect/pairwise"
+_REFUSED = ("limit", "sample_id", "epochs", "detach")
+
+
+def run_pairwise(
+    args: Sequence[str],
+    judge: str | None,
+    ours: Mapping[str, Any],
+    outputs: Mapping[str, str | None],
+    *,
+    dry_run: bool = False,
+) -> int:
+    """Run the host with our entry in the task's place, and print what was found.
+
+    Args:
+        args: what the user typed after the command, without our flags: logs, and inspect's own flags.
+        judge: the model that compares.
+        ours: our arguments, those that were given.
+        outputs: files to write the preferences and the reading to.
+        dry_run: only say what would be bought.
+
+    Returns:
+        0 with verdicts to read; 4 without one; the host's own if it failed.
+    """
+    command = host.commands["eval"]
+    command.make_parser(click.Context(command)).parse_args(list(args))  # refuses what inspect does not know
+    rest, logs = without_tasks(command, list(args))
+    parsed = parse(command, rest)
+    if parsed.get("model"):
+        raise InvalidInputError("--model: the models are those of the logs; name who compares by --judge")
+    for name in _REFUSED:
+        if parsed.get(name):
+            raise InvalidInputError(
+                f"--{name.replace('_', '-')}: which items are compared, and how often, decides the sampler; "
+                "drop it"
+            )
+    if not logs:
+        raise InvalidInputError("which answers? Give the logs of two models or more: a.eval b.eval")
+    if not judge:
+        raise InvalidInputError("who compares? Name a model: --judge openai/gpt-5")
+    given = dict(ours)
+    template = given.pop("template", None)
+    config = PairwiseConfig.of(
+        **{name: value for name, value in given.items() if name != "record"},
+        template=None if template is None else read_template(template),
+    )
+    answers = read_answers(logs)
+    if dry_run:
+        click.echo(foreseen(config, answers, judge))
+        return 0
+    if template is not None:
+        given["template"] = str(Path(template).resolve())
+    if "record" in given:
+        given["record"] = str(Path(given["record"]).resolve())
+    given["logs"] = [log if "://" in log else str(Path(log).resolve()) for log in logs]
+    rewritten = ["eval", ENTRY, "-T", argument(given), "--model", judge, *rest]
+    click.echo(f"+ inspect {shown(rewritten)}", err=True)
+    take_purchases()
+    code = run_host(rewritten)
+    bought = take_purchases()
+    return show_pairwise(bought[0], **outputs) if bought else code or 4

@@ -1,0 +1,88 @@
+"""The answers of finished runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.pairwise import Answers, ModelAnswers
+from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
+
+
+def read_answers(logs: Sequence[str]) -> Answers:
+    """What every run's model answered; of several responses to a document, the first.
+
+    Args:
+        logs: folders with ``samples_*.jsonl``, or such files. Of several runs of a model and task in one of
+            them, the last counts.
+
+    Raises:
+        InvalidInputError: one cannot be read or has no answers, there are fewer than two models, or they
+            share no document.
+    """
+    runs: list[ModelAnswers] = []
+    for log in dict.fromkeys(logs):
+        runs += _runs(log)
+    return Answers.of(runs)
+
+
+def _runs(log: str) -> list[ModelAnswers]:
+    if not Path(log).exists():
+        raise InvalidInputError(
+            f"{log} does not exist (looked from {Path.cwd()}); give what lm-eval wrote with --log_samples, a "
+            "folder or a samples_*.jsonl"
+        )
+    files = samples_files(Path(log))
+    if not files:
+        raise InvalidInputError(
+            f"{log} has no samples_*.jsonl of lm-eval; run it with --log_samples --output_path, and name "
+            "that folder"
+        )
+    newest = {(file.model, file.task): file for file in files}  # they come by date
+    several = len({task for _, task in newest}) > 1
+    found: dict[str, ModelAnswers] = {}
+    for (model, _), file in newest.items():
+        requests, answers = _of_file(file, several=several)
+        earlier = found.get(model)
+        if earlier is not None:
+            requests, answers = {**earlier.requests, **requests}, {**earlier.answers, **answers}
+        found[model] = ModelAnswers(model, log, requests, answers)
+    return list(found.values())
+
+
+def _of_file(file: SamplesFile, *, several: bool) -> tuple[dict[str, str], dict[str, str]]:
+    requests: dict[str, str] = {}
+    answers: dict[str, str] = {}
+    for record in file.records(responses=True, prompts=True):
+        item = f"{file.task}/{record['doc_id']}" if several else str(record["doc_id"])
+        if item not in answers:
+            requests[item], answers[item] = _request(record), _response(record, file)
+    return requests, answers
+
+
+def _response(record: Mapping[str, Any], file: SamplesFile) -> str:
+    responses = record.get("resps")
+    first = responses[0] if isinstance(responses, list) and responses else None
+    text = first[0] if isinstance(first, list) and first else first
+    if not isinstance(text, str):
+        raise InvalidInputError(
+            f"{file.path}: what the model said to document {record['doc_id']} is no text ({text!r}), so "
+            "there is nothing to compare; give runs of a task whose answers are generated"
+        )
+    return text
+
+
+def _request(record: Mapping[str, Any]) -> str:
+    """What the model was told, with the contents of chat messages one below the other."""
+    arguments = record.get("arguments")
+    first: Any = arguments
+    for _ in range(2):  # gen_args_0, arg_0; or plain lists
+        if isinstance(first, Mapping):
+            first = next(iter(first.values()), "")
+        elif isinstance(first, list | tuple):
+            first = first[0] if first else ""
+    if isinstance(first, list | tuple):  # of messages
+        first = "\n\n".join(str(m.get("content", "")) if isinstance(m, Mapping) else str(m) for m in first)
+    return str(first)

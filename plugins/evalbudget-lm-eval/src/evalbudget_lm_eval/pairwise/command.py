@@ -1,0 +1,82 @@
+"""``evalbudget lm-eval pairwise``: which answers does a judge prefer?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalbudget.cli import check_target, show_pairwise
+from evalbudget.cli.flags import options_of
+from evalbudget.errors import InvalidInputError
+from evalbudget.flags import DRY_RUN, sampler_options
+from evalbudget.pairwise.flags import FLAGS as OF_PAIRS
+from evalbudget.pairwise.flags import JUDGE, OUTPUT
+from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
+from evalbudget_lm_eval.host.flag_spelling import spelled
+
+EXAMPLES = """\b
+Examples:
+  evalbudget lm-eval pairwise results/a results/b --budget 400 \\
+      --judge local-chat-completions:model=gpt-5,base_url=http://localhost:8000/v1/chat/completions
+  evalbudget lm-eval pairwise results --judge hf:pretrained=my-judge --until_proved --budget 2000
+  evalbudget lm-eval pairwise results/a results/b --judge ... --budget 400 \\
+      --template question.txt --save preferences.csv
+
+\b
+LOG is what lm-eval wrote with --log_samples: a folder, or one samples_*.jsonl.
+The same command again goes on where it was stopped; what was bought is kept beside the first log.
+Exit codes: 0 there are verdicts to read, 4 the judge gave none, 2 bad input.
+"""
+
+FLAGS = (JUDGE, *OF_PAIRS, DRY_RUN)
+
+
+@click.command(
+    name="pairwise",
+    cls=SpelledCommand,
+    ours=FLAGS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXAMPLES,
+)
+@options_of(FLAGS, spelled)
+@click.argument("logs", nargs=-1, metavar="LOG LOG...")
+@click.pass_context
+def pairwise_command(
+    ctx: click.Context, /, logs: tuple[str, ...], judge: str | None, dry_run: bool, **given: Any
+) -> None:
+    """Have a judge compare the answers of finished runs, two at a time: win rates, ranks, a winner.
+
+    Which pair is compared next, and whose answer is shown first, decides the sampler. The judge's position
+    bias cancels, and is reported.
+    """
+    outputs = {flag.name: given.pop(flag.name) for flag in OUTPUT}
+    for flag in OUTPUT:
+        if outputs[flag.name] not in (None, "-"):
+            check_target(Path(outputs[flag.name]), spelled(flag))
+    if not logs:
+        raise InvalidInputError("which answers? Give what lm-eval wrote of two models or more: out/a out/b")
+    if not judge:
+        raise InvalidInputError(
+            "who compares? Name a model: --judge local-chat-completions:model=...,base_url=..."
+        )
+    from evalbudget.pairwise import PairwiseConfig, foreseen, read_template
+    from evalbudget_lm_eval.judges.judge_models import read_judges
+    from evalbudget_lm_eval.pairwise.answers import read_answers
+
+    options = sampler_options(given.pop("sampler_options"), FLAGS, "--sampler_option")
+    record, template = given.pop("record"), given.pop("template")
+    typed = {name: value for name, value in given.items() if value is not None and value is not False}
+    config = PairwiseConfig.of(
+        **typed, **options, template=None if template is None else read_template(template)
+    )
+    answers = read_answers(logs)
+    (spec,) = read_judges([judge])
+    if dry_run:
+        click.echo(foreseen(config, answers, spec.name))
+        return
+    from evalbudget_lm_eval.pairwise.api import buy
+
+    found = buy(config, answers, spec, record=None if record is None else Path(record), logs=logs)
+    ctx.exit(show_pairwise(found, **outputs))

@@ -1,0 +1,129 @@
+r"""What the order in which two answers are shown does to a judge's verdicts.
+
+The value for the answer shown first is regressed on a constant and on who met whom, items being clusters:
+the constant less 1/2 is the bias, 0 for a judge who does not care. Where every item was shown in both orders,
+that is the mean value for the first, less 1/2. Items shown in both orders also tell how often the verdict
+flips: it names the first one both times, or the second one both times.
+
+They tell, too, what the second order of an item is worth. With n calls, showing n items once each has the
+variance :math:`\sigma^2 / n`, and showing n / 2 items in both orders :math:`\sigma^2 (1 + \rho) / n`, where
+:math:`\rho` is the correlation between an item's two values for the same model, what position does on average
+being taken away (:attr:`Position.correlation`). So fresh items are worth more wherever :math:`\rho > 0`:
+wherever judges go by the answers more than by a position effect that differs from item to item.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalbudget.pairwise._preferences import Preferences
+from evalbudget.pairwise._win_rates import mean_interval
+from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics._clustered_regression import clustered_fit, is_full_rank
+
+_FEWEST = 3
+"""Items in both orders that say something of a correlation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """What position does to one judge, or to all.
+
+    Attributes:
+        judge: name; None for all together.
+        bias: mean value for the first, less 1/2; nan if it cannot be told from how good the models are.
+        standard_error: of it, items random.
+        items: that the judge was asked about.
+        degrees: of freedom; 0 where there is no error.
+        both_orders: pairs of answers that were shown in both orders.
+        flipped: of these, those whose verdict named the first both times, or the second both times.
+        correlation: see above; nan with fewer than three pairs in both orders.
+    """
+
+    judge: str | None
+    bias: float
+    standard_error: float
+    items: int
+    degrees: int
+    both_orders: int
+    flipped: int
+    correlation: float
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Of the bias; nan where there is none."""
+        low, high = mean_interval(0.5 + self.bias, self.standard_error, self.items, self.degrees, level)
+        return low - 0.5, high - 0.5
+
+
+def positions(preferences: Preferences) -> list[Position]:
+    """Of every judge, in order, and last of all together if there are several."""
+    found = [
+        _position(preferences, np.flatnonzero(preferences.judge == judge), name)
+        for judge, name in enumerate(preferences.judges)
+        if (preferences.judge == judge).any()
+    ]
+    if len(found) > 1:
+        found.append(_position(preferences, np.arange(preferences.value.size), None))
+    return found
+
+
+def _position(preferences: Preferences, rows: IntArray, judge: str | None) -> Position:
+    low = np.minimum(preferences.first, preferences.second)[rows]
+    high = np.maximum(preferences.first, preferences.second)[rows]
+    pair = low * len(preferences.models) + high
+    sign = np.where(preferences.first[rows] == low, 1.0, -1.0)
+    met = np.unique(pair)
+    design = np.concatenate(
+        [np.ones((rows.size, 1)), np.where(pair[:, None] == met, sign[:, None], 0.0)], axis=1
+    )
+    bias, error, free = math.nan, math.nan, 0
+    items = int(np.unique(preferences.item[rows]).size)
+    if is_full_rank(design):
+        fit = clustered_fit(
+            design,
+            preferences.value[rows] - 0.5,
+            np.ones(rows.size),
+            preferences.item[rows],
+            len(preferences.items),
+        )
+        # where orders are even, who is stronger is orthogonal to position, and costs no degree of freedom
+        even = all(abs(sign[pair == each].sum()) < 0.5 for each in met.tolist())
+        columns = 1 if even else 1 + met.size
+        bias, free = float(fit.value[0]), fit.clusters - columns
+        if free > 0:
+            error = math.sqrt(float((fit.influence[:, 0] ** 2).sum()) * fit.clusters / free)
+    return Position(judge, bias, error, items, max(free, 0), *_both_orders(preferences, rows, pair, sign))
+
+
+def _both_orders(
+    preferences: Preferences, rows: IntArray, pair: IntArray, sign: FloatArray
+) -> tuple[int, int, float]:
+    """How many were shown in both orders, how many flipped, and how the two values correlate."""
+    value = np.where(sign > 0.0, preferences.value[rows], 1.0 - preferences.value[rows])
+    key = np.stack([preferences.item[rows], pair, preferences.judge[rows]], axis=1)
+    _, which = np.unique(key, axis=0, return_inverse=True)
+    which = which.ravel()
+    means = []
+    for order in (1.0, -1.0):
+        shown = sign == order
+        count = np.bincount(which[shown], minlength=which.max(initial=-1) + 1)
+        total = np.bincount(which[shown], weights=value[shown], minlength=count.size)
+        with np.errstate(invalid="ignore"):
+            means.append(total / np.where(count > 0, count, np.nan))
+    both = ~np.isnan(means[0] + means[1])
+    one, other = means[0][both], means[1][both]
+    flipped = int(((one - 0.5) * (other - 0.5) < 0.0).sum())
+    correlation = math.nan
+    if one.size >= _FEWEST and np.ptp(one) > 0.0 and np.ptp(other) > 0.0:
+        # per pair of models, or differences between pairs would pass for agreement on items
+        kind = pair[np.unique(which, return_index=True)[1]][both]
+        spread = [np.zeros(one.size), np.zeros(one.size)]
+        for each in np.unique(kind).tolist():
+            for number, values in enumerate((one, other)):
+                spread[number][kind == each] = values[kind == each] - values[kind == each].mean()
+        scale = 0.5 * float((spread[0] ** 2).sum() + (spread[1] ** 2).sum())
+        correlation = float((spread[0] * spread[1]).sum()) / scale if scale > 0.0 else math.nan
+    return int(both.sum()), flipped, correlation

@@ -1,0 +1,92 @@
+"""Preferences as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalbudget.pairwise._rows import ModelRow, PairRow, PositionRow
+from evalbudget.report._numbers import MISSING, name_cell, new_table, number, span
+from evalbudget.tables import NotedTable, Tables
+
+_PLACES = 3
+_MOST_PAIRS = 28
+
+
+def tables(
+    models: Sequence[ModelRow], pairs: Sequence[PairRow], judges: Sequence[PositionRow], level: float
+) -> Tables:
+    """Models, pairs where there are more than two models, and judges.
+
+    Args:
+        models: the strongest first.
+        pairs: every two of them.
+        judges: their position bias.
+        level: of the intervals.
+    """
+    percent = f"{100.0 * level:.10g}%"
+    parts = [_models(models, percent)]
+    if 1 < len(pairs) <= _MOST_PAIRS:
+        parts.append(_pairs(pairs, percent))
+    parts.append(_positions(judges, percent))
+    return Tables(tuple(parts))
+
+
+def _models(rows: Sequence[ModelRow], percent: str) -> NotedTable:
+    note = (
+        "Win rate: against the average of the others, ties half a win, both orders weighing alike. "
+        "Strength: win probability against the average opponent (Bradley-Terry). "
+        f"Each {percent} interval for itself; random: items (sampled, independent); fixed-n, asymptotic. "
+        "Ranks hold all at once."
+    )
+    table = new_table("", note, ["model", "rank", "win rate", percent, "strength", percent, "judged"])
+    for row in rows:
+        rank = f"{row.rank_low}" if row.rank_low == row.rank_high else f"{row.rank_low}-{row.rank_high}"
+        table.add_row(
+            name_cell(row.model),
+            rank,
+            number(row.win_rate, _PLACES),
+            span(row.low, row.high, _PLACES),
+            number(row.strength, _PLACES),
+            span(row.strength_low, row.strength_high, _PLACES),
+            f"{row.judgements:,}",
+        )
+    return table
+
+
+def _pairs(rows: Sequence[PairRow], percent: str) -> NotedTable:
+    table = new_table("", "", [])
+    for name in ("model", "against"):
+        table.add_column(name, overflow="fold", min_width=8)
+    for name in ("win rate", percent, "items", "judged"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("proved", overflow="fold")
+    for row in rows:
+        verdict = "beats" if row.proved else "is beaten by" if row.disproved else ""
+        table.add_row(
+            name_cell(row.first),
+            name_cell(row.second),
+            number(row.win_rate, _PLACES),
+            span(row.low, row.high, _PLACES),
+            f"{row.items:,}",
+            f"{row.judgements:,}",
+            verdict,
+        )
+    return table
+
+
+def _positions(rows: Sequence[PositionRow], percent: str) -> NotedTable:
+    note = (
+        "Position bias: mean value for the answer shown first, less 1/2. Flipped: the first was better both "
+        "times, or the second."
+    )
+    table = new_table("", note, ["judge", "position bias", percent, "both orders", "flipped"])
+    for row in rows:
+        share = f" ({100.0 * row.flipped / row.both_orders:.0f}%)" if row.both_orders else ""
+        table.add_row(
+            name_cell(row.judge),
+            number(row.bias, _PLACES, sign=True),
+            span(row.low, row.high, _PLACES, sign=True),
+            f"{row.both_orders:,}",
+            f"{row.flipped:,}{share}" if row.both_orders else MISSING,
+        )
+    return table

@@ -1,0 +1,142 @@
+"""``evalbudget pairwise``: what it prints, its files, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evalbudget.cli.main import cli
+from evalbudget.pairwise import Preference, as_text, load_preferences
+from pairwise_sections.worlds import World
+
+
+def ran(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["pairwise", *map(str, arguments)])
+
+
+def table(path: Path, world: World, n_items: int = 80, seed: int = 1) -> Path:
+    found = world.preferences(n_items, seed)
+    rows = [
+        Preference(found.items[i], found.models[a], found.models[b], float(v))
+        for i, a, b, v in zip(found.item, found.first, found.second, found.value, strict=True)
+    ]
+    path.write_text(as_text(rows, path.suffix))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_it_says_what_is_proved(tmp_path: Path, suffix: str) -> None:
+    result = ran(table(tmp_path / f"p{suffix}", World((0.8, 0.1, -0.9), 0.5, 0.2)))
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("model 0 beats every one of the other 2, with 95% confidence.")
+    assert "position bias" in result.output
+    assert "beats" in result.output.partition("against")[2]
+
+
+def test_it_says_that_nothing_is_proved(tmp_path: Path) -> None:
+    result = ran(table(tmp_path / "p.csv", World((0.1, 0.0)), 20))
+    assert "No winner yet: model " in result.output
+    assert "and nothing is proved." in result.output
+
+
+def test_json_has_the_same_numbers(tmp_path: Path) -> None:
+    path = table(tmp_path / "p.csv", World((0.8, -0.8), 0.5, 0.2))
+    found = json.loads(ran(path, "--json", "-").stdout)
+    assert found["winner"] == "model 0"
+    assert found["models"][0]["model"] == "model 0"
+    assert found["models"][0]["low"] < found["models"][0]["win_rate"] < found["models"][0]["high"]
+    assert found["positions"][0]["both_orders"] == 80
+    assert found["pairs"][0]["anytime_low"] is None, "the table is read once"
+    in_order = json.loads(ran(path, "--in-order", "--json", "-").stdout)["pairs"][0]
+    assert in_order["anytime_low"] < in_order["low"] < in_order["high"] < in_order["anytime_high"]
+    assert ran(path, "--json", str(tmp_path / "out.json")).exit_code == 0
+    assert json.loads((tmp_path / "out.json").read_text()) == found
+
+
+def test_winners_and_values_are_read_alike(tmp_path: Path) -> None:
+    by_value, by_winner = tmp_path / "value.csv", tmp_path / "winner.csv"
+    by_value.write_text("item,first,second,value\nq,a,b,1\nq,b,a,0.5\nr,a,b,0\nr,b,a,\n")
+    by_winner.write_text("Item, First ,second,winner\nq,a,b,a\nq,b,a,Tie\nr,a,b,b\nr,b,a,\n")
+    found = [load_preferences(path) for path in (by_value, by_winner)]
+    assert found[0].value.tolist() == found[1].value.tolist() == [1.0, 0.5, 0.0]
+    assert found[0].failed == found[1].failed == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("item,frist,second,winner\nq,a,b,a\n", "no column first. Is it 'frist'? Rename it."),
+        ("item,first,second,winer\nq,a,b,a\n", "no column winner and no column value. Is it 'winer'?"),
+        ("item,first,second\nq,a,b\n", "no column winner and no column value. Found: item, first, second"),
+        ("", "no column item"),
+        ("item,first,second,winner\n", "has no preferences"),
+        ("item,item,first,second,winner\nq,q,a,b,a\n", "2 columns named item"),
+        ("item,first,second,winner\nq,a,a,a\n", "line 2: 'a' stands against itself"),
+        ("item,first,second,winner\nq,alpha,b,alfa\n", "Did you mean 'alpha'?"),
+        ("item,first,second,winner\nq,a,b\n", "line 2: 3 fields, the header has 4"),
+        ("item,first,second,winner\nq,,b,b\n", "line 2: the first is empty"),
+        ("item,first,second,value\nq,a,b,2\n", "line 2: value 2 is not between 0 and 1"),
+        ("item,first,second,value\nq,a,b,good\n", "line 2: value 'good' is not a number"),
+        ("item,first,second,value\nq,a,b,nan\n", "not between 0 and 1"),
+        ("item,first,second,winner\nq,a,b,a\nq,c,d,c\n", "2 groups that were never compared"),
+        ("item,first,second,winner\nq,a,b,\n", "no preference with a verdict (1 without)"),
+    ],
+)
+def test_bad_tables_are_refused_with_the_place_and_the_remedy(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text(text)
+    result = ran(path)
+    assert result.exit_code == 2
+    assert str(path) in result.output
+    assert told in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{", "line 1"),
+        ("[1]", "is no JSON object"),
+        ('{"item": "q", "first": "a", "secnd": "b", "value": 1}', "no column second. Is it 'secnd'?"),
+        ('{"item": "q", "first": "a", "second": "b", "value": [1]}', "value [1] is not a number"),
+    ],
+)
+def test_bad_json_lines_are_refused(tmp_path: Path, line: str, told: str) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text(line + "\n")
+    result = ran(path)
+    assert result.exit_code == 2
+    assert told in " ".join(result.output.split())
+
+
+def test_one_order_and_one_item_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("item,first,second,winner\n" + "".join(f"q{n},a,b,a\n" for n in range(60)))
+    told = " ".join(ran(path).output.split())
+    assert "No winner yet" in told
+    assert "only ever shown in one order" in told
+    path.write_text("item,first,second,winner\nq,a,b,a\nq,b,a,a\n")
+    assert "One item shows no spread" in " ".join(ran(path).output.split())
+
+
+def test_a_level_that_is_no_probability_and_a_file_that_is_not_there_are_refused(tmp_path: Path) -> None:
+    path = table(tmp_path / "p.csv", World((0.8, -0.8)), 10)
+    assert ran(path, "--level", "95").exit_code == 2
+    assert "cannot be read" in ran(tmp_path / "nowhere.csv").output
+
+
+def test_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("item,first,second,winner\nq,[bold]a,\x1b[31mb,[bold]a\nr,\x1b[31mb,[bold]a,[bold]a\n")
+    result = ran(path)
+    assert result.exit_code == 0
+    assert "[bold]a" in result.output
+    assert "\x1b" not in result.output
+
+
+def test_help_has_examples() -> None:
+    told = ran("--help").output
+    assert "evalbudget pairwise preferences.csv" in told
+    assert "item,first,second,winner,judge" in told

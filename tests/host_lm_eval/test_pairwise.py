@@ -1,0 +1,236 @@
+"""Judges that compare answers on lm-eval: what is bought, a kill, failures, what is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import warm
+from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.pairwise import load_preferences
+from evalbudget_lm_eval import pairwise
+from loopback import GARBLED, Asked, Server
+
+EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
+_ANSWERS = re.compile(r"\[Answer A\]\n(.*?)\n\n\[Answer B\]\n(.*?)\n\n\[End", re.DOTALL)
+_STAMP = "2026-01-31T12-00-00.000000"
+
+
+def verdict(asked: Asked) -> str:
+    """Prefers the answer of more words; between equals mostly the first."""
+    found = _ANSWERS.search(asked.prompt)
+    assert found is not None
+    first, second = (len(text.split()) for text in found.groups())
+    if first != second:
+        return f"More is said. [[{'A' if first > second else 'B'}]]"
+    return "Alike. [[A]]" if asked.luck < 0.5 else "Alike. [[C]]" if asked.luck < 0.8 else "Alike. [[B]]"
+
+
+def written(folder: Path, model: str, words: list[int], *, task: str = "essays", chat: bool = False) -> Path:
+    """What the host writes of a model's answers."""
+    folder = folder / model
+    folder.mkdir(parents=True)
+    lines = []
+    for doc, count in enumerate(words):
+        prompt: Any = f"Essay {doc}?"
+        if chat:
+            prompt = [{"role": "user", "content": prompt}]
+        lines.append(
+            {
+                "doc_id": doc,
+                "doc": {},
+                "target": "",
+                "arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": {"until": []}}},
+                "resps": [[" ".join([f"{model}{doc}"] * count)]],
+                "filtered_resps": ["?"],
+                "filter": "none",
+            }
+        )
+    path = folder / f"samples_{task}_{_STAMP}.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / f"results_{_STAMP}.json").write_text(json.dumps({"model_name": model}))
+    return folder
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> list[Path]:
+    """Of a model that mostly says more, one that seldom does, and one between."""
+    return [
+        written(tmp_path / "out", "long", [9 if doc % 10 else 1 for doc in range(60)]),
+        written(tmp_path / "out", "short", [2] * 60),
+        written(tmp_path / "out", "middle", [1 + doc % 4 for doc in range(60)]),
+    ]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(answer=verdict) as there:
+        yield there
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", EVALBUDGET, "lm-eval", "pairwise", *arguments]
+
+
+def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return warm.run(command(*arguments), host="lm-eval")
+
+
+def test_the_better_model_wins_within_the_budget(logs: list[Path], server: Server) -> None:
+    server.latency = 0.02
+    found = pairwise(logs[:2], judge=server.judge("judge", num_concurrent=4), budget=60)
+    assert found.calls == server.billed == 60
+    assert found.reading is not None
+    assert found.reading.sentence == "long beats short, with 95% confidence."
+    assert server.most_at_once > 1
+    assert len(list(logs[0].glob("pairwise-*.jsonl"))) == 1
+    again = pairwise(logs[:2], judge=server.judge("judge", num_concurrent=4), budget=60)
+    assert (again.rows, server.billed) == (found.rows, 60), "nothing is paid twice"
+
+
+def test_three_models_until_proved_stop_early(logs: list[Path], server: Server) -> None:
+    found = pairwise([logs[0].parent], judge=server.judge("judge"), until_proved=True)
+    assert found.stopped == "a winner is proved"
+    assert found.reading is not None
+    assert found.reading.winner == "long"
+    assert found.calls == server.billed < 0.8 * 6 * 60
+
+
+def test_replies_without_a_verdict_are_failures_that_cost(logs: list[Path], server: Server) -> None:
+    server.answer = lambda asked: "Hm." if asked.luck < 0.2 else verdict(asked)
+    found = pairwise(logs[:2], judge=server.judge("judge"), budget=60)
+    assert found.calls == server.billed == 60
+    assert found.reading is not None
+    assert found.reading.judgements == 60 - sum(found.failures.values()) < 60
+    assert next(iter(found.failures)) == "no verdict in the reply: 'Hm.'"
+
+
+def test_calls_that_fail_are_paid_and_never_exceed_the_budget(logs: list[Path], server: Server) -> None:
+    server.fail(None, times=2, after=3)  # computed, and the connection is cut
+    server.fail(GARBLED, times=2, after=10)
+    server.fail(500, times=2, after=20)  # costs nothing, and is sent again
+    found = pairwise(logs[:2], judge=server.judge("judge"), budget=40)
+    assert 36 <= server.billed <= found.calls == 40
+
+
+def test_a_judge_that_says_nothing_ends_it(logs: list[Path], server: Server) -> None:
+    server.answer = lambda asked: "I cannot say."
+    found = pairwise(logs[:2], judge=server.judge("judge"), budget=400)
+    assert (found.reading, found.exit_code) == (None, 4)
+    assert found.calls == server.billed == 24
+    server.answer = verdict
+    again = pairwise(logs[:2], judge=server.judge("judge"), budget=80)
+    assert again.reading is not None, "it goes on"
+    assert again.calls == server.billed == 80
+
+
+def test_the_command_prints_and_saves(logs: list[Path], tmp_path: Path, server: Server) -> None:
+    saved, told = tmp_path / "preferences.jsonl", tmp_path / "reading.json"
+    result = ran(
+        *(str(logs[0]), str(logs[1]), "--judge", server.judge("judge"), "--budget", "50"),
+        *("--record", str(tmp_path / "r.jsonl"), "--save", str(saved), "--json", str(told)),
+    )
+    assert result.returncode == 0, result.stderr
+    assert "long beats short, with 95% confidence." in result.stdout
+    assert "50 of 50 calls of the judge. Stopped: the budget is used up." in result.stdout
+    assert json.loads(told.read_text())["winner"] == "long"
+    assert load_preferences(saved).value.size == 50
+
+
+def test_killed_it_goes_on_and_the_calls_that_were_lost_count(
+    logs: list[Path], tmp_path: Path, server: Server
+) -> None:
+    server.latency = 0.15
+    record = tmp_path / "record.jsonl"
+    asked = (
+        *(str(logs[0]), str(logs[1]), "--judge", server.judge("judge", num_concurrent=4)),
+        *("--budget", "60", "--record", str(record)),
+    )
+    process = warm.Popen(
+        command(*asked), host="lm-eval", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if record.exists() and record.read_text().count('"tell"') >= 15:
+            break
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    time.sleep(0.4)  # what was under way is billed
+    assert 15 <= server.billed < 60
+    server.latency = 0.0
+    result = ran(*asked)
+    assert result.returncode == 0, result.stderr
+    assert 60 - 4 <= server.billed <= 60
+    assert "60 of 60 calls of the judge" in result.stdout
+
+
+def test_a_dry_run_asks_nothing(logs: list[Path], server: Server) -> None:
+    result = ran(str(logs[0]), str(logs[1]), "--judge", server.judge("judge"), "--budget", "50", "--dry_run")
+    assert result.returncode == 0, result.stderr
+    assert "60 items that all have answered" in result.stdout
+    assert server.calls() == 0
+
+
+def test_messages_and_texts_are_the_same_request(tmp_path: Path, server: Server) -> None:
+    one = written(tmp_path, "one", [1] * 8)
+    other = written(tmp_path, "other", [2] * 8, chat=True)
+    found = pairwise([one, other], judge=server.judge("judge"), budget=8)
+    assert found.calls == 8
+    assert "[Request]\nEssay " in server.served[0].prompt
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({}, "give --budget"),
+        ({"budget": "$5"}, "by number, not by money or tokens"),
+        ({"budget": 3}, None),
+        ({"budget": 40, "sampler": "duell"}, "Did you mean 'duel'"),
+        ({"budget": 40, "judge": "model=x"}, "names no kind of model"),
+        ({"budget": 40, "orders": "bth"}, "both"),
+    ],
+)
+def test_bad_arguments_are_refused(
+    logs: list[Path], server: Server, asked: dict[str, Any], told: str | None
+) -> None:
+    if told is None:
+        assert pairwise(logs[:2], judge=server.judge("judge"), **asked).calls == 3
+        return
+    with pytest.raises(EvalbudgetError, match=re.escape(told)):
+        pairwise(logs[:2], **{"judge": server.judge("judge"), **asked})
+    assert server.calls() == 0
+
+
+def test_logs_that_cannot_be_compared_are_refused(logs: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="there is 1"):
+        pairwise(logs[:1], judge="dummy:", budget=40)
+    with pytest.raises(InvalidInputError, match="does not exist"):
+        pairwise([tmp_path / "nowhere"], judge="dummy:", budget=40)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidInputError, match=r"no samples_\*\.jsonl"):
+        pairwise([tmp_path / "empty"], judge="dummy:", budget=40)
+    other = written(tmp_path, "others", [1] * 5)
+    path = next(other.glob("samples_*"))
+    path.write_text(path.read_text().replace("Essay", "Poem"))
+    with pytest.raises(InvalidInputError, match="asks something else"):
+        pairwise([logs[0], other], judge="dummy:", budget=40)
+    path.write_text(json.dumps({"doc_id": 0, "arguments": {}, "resps": [[[-1.5, True]]]}) + "\n")
+    with pytest.raises(InvalidInputError, match="is no text"):
+        pairwise([logs[0], other], judge="dummy:", budget=40)
+
+
+def test_a_flag_that_does_not_exist_is_refused(logs: list[Path]) -> None:
+    result = ran(str(logs[0]), str(logs[1]), "--judge", "dummy:", "--budget", "40", "--tasks", "x")
+    assert result.returncode == 2
+    assert "No such option" in result.stderr
