@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evalbudget.errors import InvalidInputError
 
+_LEAST = 1e-100  # so that its square is a number
 _FORM = re.compile(r"(?P<what>item)?\s*(?:±|\+-|\+/-|:)?\s*(?P<number>[0-9.eE+-]+)")
 
 
@@ -38,7 +39,7 @@ def parse_until(text: str | float) -> Until:
         half_width = float(match["number"]) if match else math.nan
     except ValueError:
         half_width = math.nan
-    if not (math.isfinite(half_width) and half_width > 0.0):
+    if not (math.isfinite(half_width) and half_width > _LEAST):
         raise InvalidInputError(
             f"--until {text}: write a half-width above 0, ±0.02 for the estimate or item±0.5 for every item"
         )

@@ -201,7 +201,9 @@ def test_savings_of_repeats_rotation_races_and_audits() -> None:
     judge = np.where(rng.random(truth.shape) < 0.9, truth, 1.0 - truth)
     audit = one(AuditSaving, recorded(judge, reference=truth[:, :, 0]))
     assert audit.kind is Kind.SAVING
-    assert audit.numbers["labels"] < 0.9 * audit.numbers["all"] == 0.9 * 800
+    assert audit.numbers["labels"] < 0.9 * audit.numbers["all"]
+    assert audit.numbers["all"] == 400
+    assert "2 of these models on 200 of the items, drawn at random" in audit.text
 
 
 def test_metrics_are_examined_one_by_one() -> None:
@@ -225,3 +227,64 @@ def test_a_model_without_a_score_that_may_count_leaves_a_check_unsaid() -> None:
     assert found.findings == ()
     assert found.silent[0][0] == "gap"
     assert "bought because of earlier scores" in str(found).replace("\n", " ").replace("  ", "")
+
+
+def test_the_leader_by_means_may_be_behind_on_shared_items() -> None:
+    scores = np.full((2, 400, 1, 1), np.nan)
+    scores[0, :200] = (np.arange(200) < 170)[:, None, None]  # only the easy ones
+    scores[1] = (np.arange(400) < 200)[:, None, None]
+    found = one(Gap, recorded(scores))
+    assert found.kind is Kind.PROBLEM
+    assert found.title == "the ranking by means and the paired comparison disagree"
+    assert "m0 is 0.150 behind m1 on the 200 items of both" in found.text
+
+
+def test_the_second_is_not_the_only_rival() -> None:
+    scores = np.zeros((3, 200, 1, 1))
+    scores[0, :160] = scores[1, :140] = 1.0  # m1's failures hold m0's
+    scores[2, 62:] = 1.0  # a little worse, and elsewhere
+    found = one(Gap, recorded(scores))
+    assert found.kind is Kind.PROBLEM
+    assert "ahead of m2" in found.text
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        np.full((3, 40, 1, 1), 5.0),
+        np.full((3, 40, 3, 2), 5.0),
+        np.ones((3, 1, 1, 2)),
+        np.random.default_rng(0).random((1, 1, 1, 1)),
+        np.where(np.arange(40)[None, :, None, None] % 2 == np.arange(2)[:, None, None, None], 1.0, np.nan),
+    ],
+    ids=["constant", "constant panel", "one item", "one score", "no shared item"],
+)
+def test_whatever_the_scores_it_says_something(scores: Any) -> None:
+    found = diagnose(recorded(scores), CHECKS)
+    text = str(found)
+    assert "nan" not in text
+    assert "identical" not in text
+    assert "differ from the panel" not in text
+
+
+def test_repeats_that_agree_by_chance_are_no_problem() -> None:
+    rng = np.random.default_rng(11)
+    titles = [one_or_none(recorded(passes(rng, [0.99], 30, 2))) for _ in range(60)]
+    assert "repeats are identical" not in titles
+
+
+def one_or_none(scores: RecordedScores) -> str:
+    return next((found.title for found in by(Repeats, scores)), "")
+
+
+def test_judges_in_turns_that_save_nothing() -> None:
+    rng = np.random.default_rng(12)
+    found = one(RotationSaving, recorded(rng.normal(0.0, 1.0, (1, 400, 5, 1))))
+    assert found.kind is Kind.FINE
+    assert found.numbers["calls_as_exact"] == pytest.approx(1.0, abs=0.15)
+
+
+def test_names_do_not_steer_the_terminal() -> None:
+    scores = recorded(np.random.default_rng(0).random((2, 60, 1, 1)))
+    named = replace(scores, models=("a\x1b[31m", "b"))
+    assert "\x1b" not in str(diagnose(named, CHECKS))

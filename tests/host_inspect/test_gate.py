@@ -276,7 +276,7 @@ def test_a_baseline_is_asked_where_its_log_lacks_items(old: Path, tmp_path: Path
     asked = {log.eval.model: attempts([log]) for log in logs}
     assert asked == {"simulated/old": 90, "simulated/new": 120}
     assert found.evidence.difference == whole.evidence.difference  # the same answers, known or bought
-    assert "210 evaluations bought; 90 of them of the baseline." in str(found)
+    assert "210 evaluations bought; 90 evaluations were of the baseline." in str(found)
     rows = {
         log.eval.model: {row for score in log.results.scores for row in score.metrics}
         for log in logs

@@ -127,7 +127,7 @@ def test_a_baseline_is_asked_where_its_log_lacks_documents(old: Path, tmp_path: 
     assert bought.gate is not None
     assert len(Racer.asked) == 2 * N - 20
     assert bought.gate.evidence.difference == whole.gate.evidence.difference  # the same answers
-    assert f"{2 * N - 20} evaluations bought; {N - 20} of them of the baseline." in str(bought.gate)
+    assert f"{2 * N - 20} evaluations bought; {N - 20} evaluations were of the baseline." in str(bought.gate)
     assert set(bought.results) == {"baseline", "new"}
 
 

@@ -24,7 +24,9 @@ Examples:
 @click.option(
     "--url", metavar="URL", envvar="LABEL_STUDIO_URL", show_envvar=True, required=True, help="Of the server."
 )
-@click.option("--project", type=click.IntRange(min=1), help="Its number.  [default: a new one]")
+@click.option(
+    "--project", type=click.IntRange(min=1), help="Its number.  [default: last time's, or a new one]"
+)
 @click.option(
     "--api-key", envvar="LABEL_STUDIO_API_KEY", show_envvar=True, metavar="KEY", help="Of an account."
 )
@@ -54,8 +56,6 @@ def sync_command(path: Path, url: str, project: int | None, api_key: str | None,
         f"Project {found.project}: {new} new label{'s' * (new != 1)} in, {found.pushed} "
         f"task{'s' * (found.pushed != 1)} out; {outstanding} still wanted"
     )
-    if found.created:
-        click.echo(f"Next time: --project {found.project}")
     if found.labels.conflicts:
         click.echo(
             f"{found.labels.conflicts} contradict earlier labels, which count: see evalbudget audit status "

@@ -28,7 +28,9 @@ class Baseline:
         scores: of each item, the mean of what may count, by item id.
         task: that they are of, where it is known.
         clusters: label of each item, where there are any.
-        read: smallest and largest of the scores behind these means.
+        read: smallest and largest of the scores behind these means; None where there are none.
+        noise: variance of one score of an item about the item's mean; nan where items have one score each.
+        repeats: scores per item, mean over items.
     """
 
     name: str
@@ -36,7 +38,9 @@ class Baseline:
     scores: Mapping[str, float]
     task: TaskName | None = None
     clusters: Mapping[str, str] = field(default_factory=dict)
-    read: tuple[float, float] = (0.0, 0.0)
+    read: tuple[float, float] | None = None
+    noise: float = field(default=float("nan"), compare=False)
+    repeats: float = field(default=1.0, compare=False)
 
     @classmethod
     def of(
@@ -90,6 +94,11 @@ class Baseline:
             raise InvalidInputError(
                 f"{name} has no score that may count for a mean; give a log of plain epochs"
             )
+        n = recorded.counts[0].sum(axis=1)
+        noise = float("nan")
+        if len(recorded.raters) == 1 and (n > 1).any():
+            squares = recorded.true_variances[0, :, 0] * n
+            noise = float(squares[n > 1].sum() / (n[n > 1] - 1).sum())
         labels = recorded.categories or ()
         read = recorded.scores[0]
         return cls(
@@ -99,6 +108,8 @@ class Baseline:
             recorded.task,
             dict(zip(recorded.items, labels, strict=False)),
             (float(np.nanmin(read)), float(np.nanmax(read))),
+            noise,
+            float(n[n > 0].mean()),
         )
 
     def shared(self, items: Sequence[str]) -> list[str]:
@@ -158,7 +169,7 @@ class Baseline:
             InvalidInputError: a score is outside of the range.
         """
         low, high = bounds
-        for value in self.read:
+        for value in self.read or ():
             if not low - 1e-9 <= value <= high + 1e-9:
                 raise InvalidInputError(
                     f"{self.name} has the score {value:g}, outside of {low:g} to {high:g}; declare the "

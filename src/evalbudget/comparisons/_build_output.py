@@ -17,7 +17,7 @@ def as_markdown(gate: Gate) -> str:
         ("difference", f"{gate.evidence.difference:+.4g}"),
         ("interval", f"{low:+.4g} to {high:+.4g}"),
         ("margin", f"{gate.margin:g}"),
-        ("items compared", f"{gate.evidence.items:,} of {gate.n_items:,}"),
+        ("items compared", f"{gate.items:,} of {gate.n_items:,}"),
     ]
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     first, *rest = (_escaped(line) for line in gate.lines())

@@ -290,14 +290,15 @@ def compare(
         if against is None or against in (recorded.models[a], recorded.models[b])
     ]
     alpha = (1.0 - level) / (len(pairs) * len(studies))
-    rows = tuple(
-        _row(metric, study, pair, codes, alpha, margin) for metric, study in studies for pair in pairs
-    )
+    rows = []
+    for metric, study in studies:
+        means = [study.item_means(m) for m in range(len(recorded.models))]
+        rows += [_row(metric, study.models, means, pair, codes, alpha, margin) for pair in pairs]
     if not any(row.items for row in rows):
         raise InvalidInputError(
             "no two of the models were scored on the same item, so nothing can be compared"
         )
-    return Comparisons(rows, level, margin, cluster)
+    return Comparisons(tuple(rows), level, margin, cluster)
 
 
 def _chosen(kind: str, wanted: Sequence[str], names: Sequence[str]) -> list[int]:
@@ -328,10 +329,16 @@ def _clusters(recorded: RecordedScores, cluster: str | None) -> IntArray:
 
 
 def _row(
-    metric: str, study: Study, pair: tuple[int, int], codes: IntArray, alpha: float, margin: float | None
+    metric: str,
+    models: Sequence[str],
+    item_means: Sequence[FloatArray],
+    pair: tuple[int, int],
+    codes: IntArray,
+    alpha: float,
+    margin: float | None,
 ) -> Comparison:
     a, b = pair
-    means = study.item_means(a), study.item_means(b)
+    means = item_means[a], item_means[b]
     difference = means[0] - means[1]
     found = clustered_mean(difference, codes)
     low = high = math.nan
@@ -345,7 +352,7 @@ def _row(
     outcome = _outcome(low, high, margin)
     needed = _needed(found, alpha, margin) if outcome is Outcome.UNDECIDED else None
     return Comparison(
-        *(study.models[a], study.models[b], metric, found.value, found.standard_error, low, high),
+        *(models[a], models[b], metric, found.value, found.standard_error, low, high),
         *(found.n, found.clusters, outcome, needed),
     )
 

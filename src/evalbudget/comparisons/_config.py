@@ -17,6 +17,11 @@ from evalbudget.statistics._bounds import check_level
 
 SAMPLER = "gate"
 _LEAST_LEVEL = 0.5
+NO_NAME = "model"
+"""Of the model of a table that names none."""
+_VARIANCES = 8.0
+"""Of paired differences, by the margin squared: items that prove "not worse" where there is no difference."""
+MOST_REPEATS = 20
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,7 @@ class GateConfig(RaceConfig):
         baseline: log, or table of scores; empty where all scores of the baseline are bought.
         baseline_model: asked on items that the baseline has no score on; None: these are left out.
         cluster: field of items that says which belong together.
+        repeats: answers of each item; None for as many as the baseline's noise makes necessary.
         seed_chosen: the user chose the seed of the order of items. Otherwise every gate has an order of its
             own: with one for all, a baseline that was unlucky on its first items would mislead every gate.
 
@@ -40,6 +46,7 @@ class GateConfig(RaceConfig):
     baseline: str = ""
     baseline_model: str | None = None
     cluster: str | None = None
+    repeats: int | None = None
     seed_chosen: bool = False
 
     def __post_init__(self) -> None:
@@ -62,6 +69,16 @@ class GateConfig(RaceConfig):
             raise InvalidInputError(
                 "--cluster says which items were sampled together, and --these-items that none were sampled; "
                 "give one of them"
+            )
+        if self.cluster is not None and self.baseline_model is not None:
+            raise InvalidInputError(
+                f"--cluster {self.cluster} is read from the baseline's log, which does not have all "
+                "items where "
+                "--baseline-model is asked; give one of them"
+            )
+        if self.repeats is not None and not 1 <= self.repeats <= MOST_REPEATS:
+            raise InvalidInputError(
+                f"--repeats {self.repeats}: give the answers of each item, 1 to {MOST_REPEATS}"
             )
         super().__post_init__()
 
@@ -126,6 +143,19 @@ class GateConfig(RaceConfig):
             return Baseline(self.baseline_model, next(iter(series), UNNAMED), {})
         return read_baseline(self.baseline, score=self.score, series=series, cluster=self.cluster)
 
+    def check_model(self, name: str) -> None:
+        """Refuse to ask another model than the one whose scores are there.
+
+        Raises:
+            InvalidInputError: both names are known, and differ.
+        """
+        if self.baseline and self.baseline_model not in (None, name) and name != NO_NAME:
+            raise InvalidInputError(
+                f"--baseline {self.baseline} is of {name} and --baseline-model is "
+                f"{self.baseline_model}: their "
+                "scores would be mixed; give two of the same model"
+            )
+
     def compared(self, baseline: Baseline, items: Sequence[str]) -> list[str]:
         """Those of the candidate's items that the baseline has a score of, or can be asked.
 
@@ -137,6 +167,31 @@ class GateConfig(RaceConfig):
         if len(items) < 2:
             raise InvalidInputError(f"the task has {len(items)} items; a gate needs two or more")
         return list(items)
+
+    def repeats_for(self, baseline: Baseline, n_items: int) -> int:
+        r"""How many answers of each item to buy: one, unless that cannot decide and more can.
+
+        A further item always tells more than a second answer. So answers are repeated only if the items do
+        not suffice, by the baseline's own noise s^2: without a difference about
+
+        .. math:: 8 \\frac{s^2}{M^2} \\Bigl(\\frac1m + \\frac1r\\Bigr)
+
+        items decide, with m answers of the baseline and r of the candidate to each.
+
+        Args:
+            baseline: its scores; those of one answer each say nothing of noise.
+            n_items: that there are.
+        """
+        if self.repeats is not None:
+            return self.repeats
+        noise = baseline.noise
+        if self.options.get("these_items") or not noise > 0.0:
+            return 1
+        per_item = _VARIANCES * noise / float(self.options["margin"]) ** 2
+        enough = (
+            r for r in range(1, MOST_REPEATS + 1) if per_item * (1 / baseline.repeats + 1 / r) <= n_items
+        )
+        return next(enough, 1)
 
     def clusters(self, baseline: Baseline, items: Sequence[str]) -> tuple[str, ...] | None:
         """Label of each item, where items are clustered."""

@@ -45,12 +45,13 @@ def check_margin(margin: float, bounds: tuple[float, float]) -> float:
 class GateEvidence:
     """Differences of one candidate from the baseline.
 
-    An item that the candidate failed on proves nothing for it: it counts as the lowest score against "not
-    worse", and is left out against "worse".
+    An item that one of the two failed on proves nothing for the candidate: against "not worse" a failure of
+    the candidate counts as the lowest score and one of the baseline as the highest, and both are left out
+    against "worse".
 
     Attributes:
         draws: of items that both have a score on, on the scale on which scores span [0, 1].
-        at_worst: the same with the candidate's failures as lowest scores.
+        at_worst: the same with the candidate's failures as lowest scores, the baseline's as highest.
         alpha: probability of each of the two wrong verdicts, and of each wrong end of the interval.
         span: range of the scores.
         failed: items that one of the two has no score on.
@@ -91,8 +92,7 @@ class GateEvidence:
         """
         kind = UnorderedPairs if unordered else PairedDraws
 
-        def draws(of_candidate: FloatArray) -> PairedDraws:
-            difference = of_candidate - baseline
+        def draws(difference: FloatArray) -> PairedDraws:
             if pool is not None:
                 one = np.ones(difference.size, dtype=np.int64)
                 return kind(difference, one, margin / span, pool=pool)
@@ -105,10 +105,11 @@ class GateEvidence:
                 largest,
             )
 
-        left_out = draws(candidate)
-        failed = int(np.isnan(candidate - baseline).sum())
-        at_worst = draws(np.nan_to_num(candidate, nan=0.0)) if np.isnan(candidate).any() else left_out
-        return cls(left_out, at_worst, alpha, span, failed)
+        difference = candidate - baseline
+        failed = int(np.isnan(difference).sum())
+        left_out = draws(difference)
+        at_worst = draws(np.nan_to_num(candidate, nan=0.0) - np.nan_to_num(baseline, nan=1.0))
+        return cls(left_out, at_worst if failed else left_out, alpha, span, failed)
 
     @cached_property
     def verdict(self) -> Verdict | None:

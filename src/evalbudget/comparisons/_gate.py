@@ -21,6 +21,7 @@ from evalbudget.run import Bill
 
 EXIT_CODES = {Verdict.NOT_WORSE: 0, Verdict.WORSE: 1, None: 3}
 """Of ``evalbudget gate``, by verdict; bad input is 2."""
+_OF_BASELINE = "the baseline: "
 FAILED = 4
 """The candidate could not be evaluated."""
 
@@ -42,6 +43,7 @@ class Gate:
         stopped: why nothing more was bought; empty where nothing was.
         given_up: why the candidate could not be evaluated; empty where it could.
         missing: items of the baseline that a candidate's log says nothing of.
+        repeats: answers of the candidate to each item that were to be bought.
     """
 
     baseline: str
@@ -56,6 +58,18 @@ class Gate:
     stopped: str = ""
     given_up: str = ""
     missing: int = 0
+    repeats: int = 1
+
+    @property
+    def items(self) -> int:
+        """Compared; those of which an answer is missing included."""
+        return math.ceil(self.evidence.items / self.repeats)
+
+    @property
+    def items_needed(self) -> int | None:
+        """See GateEvidence."""
+        needed = self.evidence.items_needed()
+        return None if needed is None else math.ceil(needed / self.repeats)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -80,7 +94,8 @@ class Gate:
         if self.verdict is Verdict.WORSE:
             return f"Worse: {self.candidate} is worse than {self.baseline}{where}, {sure}."
         if self.given_up:
-            return f"Not evaluated: {self.candidate} was given up ({self.given_up})."
+            name = self.baseline if self.given_up.startswith(_OF_BASELINE) else self.candidate
+            return f"Not evaluated: {name} was given up ({self.given_up.removeprefix(_OF_BASELINE)})."
         return (
             f"Undecided: whether {self.candidate} is worse than {self.baseline} by {self.margin:g} or "
             f"more{where} is not proved either way."
@@ -107,13 +122,14 @@ class Gate:
             told += f" ({low:+.{places}f} to {high:+.{places}f})"
         several = "s" * (self.evidence.clusters != 1)
         clusters = f" in {self.evidence.clusters:,} cluster{several} ({self.cluster})" if self.cluster else ""
-        of = f" of {self.n_items:,}" if self.evidence.items < self.n_items else ""
-        told = f"Difference {told}, on {self.evidence.items:,}{of} items{clusters}."
+        of = f" of {self.n_items:,}" if self.items < self.n_items else ""
+        each = f", each answered {self.repeats} times" if self.repeats > 1 else ""
+        told = f"Difference {told}, on {self.items:,}{of} items{clusters}{each}."
         if self.evidence.failed:
             told += (
-                f" {self.evidence.failed:,} more failed: as the lowest score they count against 'not "
-                "worse', and not "
-                "at all for 'worse'."
+                f" {self.evidence.failed:,} more failed: against 'not worse' they count as the worst "
+                "that they "
+                "could be, for 'worse' not at all."
             )
         if self.missing:
             told += f" {self.missing:,} items of the baseline are not in the candidate's log."
@@ -137,11 +153,11 @@ class Gate:
     def _hint(self) -> str:
         if self.verdict is not None or self.given_up or not self.evidence.items:
             return ""
-        left = self.n_items - self.evidence.items - self.evidence.failed
+        left = self.n_items - self.items - self.evidence.failed
         if self.these_items:
             settled = f"The {left:,} items that are left settle it: raise --budget." if left else ""
             return settled or "What failed settles it: mend that, or take a larger --margin."
-        needed = self.evidence.items_needed()
+        needed = self.items_needed
         remedy = "take a larger --margin, or --these-items for a verdict on these items as scored once each."
         if needed is None:
             return "" if left else f"All items are read: {remedy}"
@@ -165,14 +181,15 @@ class Gate:
                 "lower": low,
                 "upper": high,
                 "anytime": self.evidence.is_anytime,
-                "items": self.evidence.items,
+                "items": self.items,
+                "repeats": self.repeats,
                 "failed": self.evidence.failed,
                 "missing": self.missing,
                 "items_available": self.n_items,
                 "these_items": self.these_items,
                 "cluster": self.cluster,
                 "clusters": self.evidence.clusters,
-                "items_needed": self.evidence.items_needed(),
+                "items_needed": self.items_needed,
                 "spent": self.spent or None,
                 "claim": self._claim,
             }
@@ -262,22 +279,29 @@ def gate_of(race: RacePurchase, config: GateConfig, score: str, bill: Bill | Non
         bill: that calls are on, where the budget is money or tokens.
     """
     assert isinstance(race.sampler, GateSampler)
-    decided, lane = race.sampler.evidence(1), race.lanes[1]
-    lost = lane.left or ("it kept failing" if 1 in race.sampler.lost else "")
-    errors = ", ".join(sorted(lane.tally.failures, key=lambda kind: -lane.tally.failures[kind])[:2])
+    decided = race.sampler.evidence(1)
+    given_up = ""
+    for model, lane in enumerate(race.lanes[:2]):
+        lost = lane.left or ("it kept failing" if model in race.sampler.lost else "")
+        if lane.absent or not lost:
+            continue
+        errors = ", ".join(sorted(lane.tally.failures, key=lambda kind: -lane.tally.failures[kind])[:2])
+        why = f"{lost}: {errors}" if errors and lane.left is None else lost
+        given_up = f"{_OF_BASELINE}{why}" if model == 0 else why
     if bill is not None:
         spent = f"{shown_amount(bill.spent, bill.cap.unit)} of {bill.cap} spent"
     else:
         spent = f"{race.evaluations:,} evaluations bought"
         spent += f", of {race.budget} at most" if config.budget is not None else ""
     asked = race.lanes[0].evaluations
-    of_baseline = f"{asked:,.0f} of them of the baseline" if asked else "the baseline cost nothing"
+    of_baseline = f"{asked:,.0f} evaluations were of the baseline" if asked else "the baseline cost nothing"
     return Gate(
         *(race.design.models[0], race.design.models[1], score, config.options["margin"], decided),
-        n_items=race.design.n_items,
+        n_items=race.design.n_items // race.repeats,
+        repeats=race.repeats,
         these_items=race.sampler.these_items,
         cluster=config.cluster,
         spent=f"{spent[0].upper()}{spent[1:]}; {of_baseline}.",
         stopped="" if decided.verdict else f"Stopped: {race.stop_reason}.",
-        given_up=f"{lost}: {errors}" if lost and errors and lane.left is None else lost,
+        given_up=given_up,
     )

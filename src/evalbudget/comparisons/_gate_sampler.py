@@ -90,7 +90,7 @@ class GateSampler(RacingSampler):
 
     def _plan(self) -> Step | None:
         if 0 in self.lost or not self._in[0]:
-            self.stop_reason = "the baseline was given up after repeated failures"
+            self.stop_reason = "the baseline can be asked no more"
         elif not self._in[1:].any():
             self.stop_reason = self._why_nobody_is_left()
         elif self._stop_if_over():

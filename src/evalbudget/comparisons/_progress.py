@@ -38,10 +38,13 @@ class GateProgress:
         """Say what is about to be spent at most."""
         baseline, candidate = race.design.models[:2]
         most = f", for {race.budget} at most" if race.config.budget is not None else ""
+        each = ""
+        if race.repeats > 1:
+            each = f" with {race.repeats} answers each"
+            each += ": one could not decide" if getattr(race.config, "repeats", None) is None else ""
         self._line(
-            f"gate: {candidate} against {baseline}, on up to {race.design.n_items:,} items{most}, "
-            "until it is "
-            "decided"
+            f"gate: {candidate} against {baseline}, on up to {race.design.n_items // race.repeats:,} "
+            f"items{each}{most}, until it is decided"
         )
 
     def __call__(self, race: RacePurchase) -> None:
@@ -74,7 +77,8 @@ def _state(race: RacePurchase) -> str:
     """Items so far, and what they say."""
     assert isinstance(race.sampler, GateSampler)
     found = race.sampler.evidence(1)
-    told = f"gate: {found.items:,} of {race.design.n_items:,} items"
+    each = race.repeats
+    told = f"gate: {-(-found.items // each):,} of {race.design.n_items // each:,} items"
     if not found.items:
         return told
     low, high = found.interval

@@ -20,6 +20,12 @@ THESE_ITEMS = Flag(
     "The verdict is about these items as scored once each, not about items and answers like them.",
     switch=True,
 )
+REPEATS = Flag(
+    "repeats",
+    "Answers of each item.  [default: 1; more if a baseline with several shows that 1 cannot decide]",
+    "N",
+    int,
+)
 CLUSTER = Flag("cluster", "Field of an item that says which items belong together, such as document.", "NAME")
 MARKDOWN = Flag(
     "markdown_path", "Write the verdict as a comment for a pull request.", "PATH", spelled="markdown"
@@ -28,7 +34,7 @@ JUNIT = Flag("junit_path", "Write the verdict as JUnit's XML.", "PATH", spelled=
 
 OUTPUT = (replace(JSON, help="Write the verdict to this file, as JSON."), MARKDOWN, JUNIT)
 FLAGS = (
-    *(BASELINE, BASELINE_MODEL, MARGIN, LEVEL, THESE_ITEMS, CLUSTER),
+    *(BASELINE, BASELINE_MODEL, MARGIN, LEVEL, THESE_ITEMS, CLUSTER, REPEATS),
     *(
         replace(
             BUDGET,

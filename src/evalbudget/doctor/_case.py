@@ -51,7 +51,7 @@ class Case:
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest score that occurs; 0 and 1 where all lie between."""
         low, high = float(np.nanmin(self.recorded.scores)), float(np.nanmax(self.recorded.scores))
-        return (0.0, 1.0) if low >= 0.0 and high <= 1.0 else (low, high)
+        return (0.0, 1.0) if low >= 0.0 and high <= 1.0 else (low, max(high, low + 1.0))
 
     @cached_property
     def is_plain(self) -> bool:

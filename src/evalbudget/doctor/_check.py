@@ -60,5 +60,5 @@ class Check(ABC):
         """What is found; nothing where the scores are not such that it could be.
 
         Raises:
-            InvalidInferenceError: the scores do not show it; the check is then left out.
+            EvalbudgetError: the scores do not show it; the diagnosis then says why, in place of a finding.
         """

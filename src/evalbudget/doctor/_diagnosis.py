@@ -12,7 +12,7 @@ import numpy as np
 from evalbudget.backtest import RecordedScores
 from evalbudget.doctor._case import Case
 from evalbudget.doctor._check import Check, Finding, Kind
-from evalbudget.errors import InvalidInferenceError
+from evalbudget.errors import EvalbudgetError
 from evalbudget.estimate import check_level
 from evalbudget.repeats._wording import WIDTH, count, wrapped
 from evalbudget.replay._rows import defined
@@ -65,8 +65,9 @@ class Diagnosis:
         for finding in self.findings:
             about = f" ({finding.score})" if finding.score else ""
             found.append("")
-            found += wrapped(f"{finding.title}{about}", width, first=f"{finding.kind.upper():<{_INDENT}}")
-            found += wrapped(finding.text, width, first=" " * _INDENT)
+            title, text = (_printable(part) for part in (f"{finding.title}{about}", finding.text))
+            found += wrapped(title, width, first=f"{finding.kind.upper():<{_INDENT}}")
+            found += wrapped(text, width, first=" " * _INDENT)
             if finding.remedy:
                 found += wrapped(finding.remedy, width, first=" " * _INDENT + "-> ")
         for name, why in self.silent:
@@ -84,6 +85,11 @@ class Diagnosis:
     def to_json(self, *, indent: int | None = 2) -> str:
         """:meth:`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+
+def _printable(text: str) -> str:
+    """Without what would steer a terminal, in names."""
+    return "".join(character for character in text if character.isprintable())
 
 
 def diagnose(
@@ -121,7 +127,7 @@ def diagnose(
         for check in checks:
             try:
                 findings = list(check().examine(case))
-            except InvalidInferenceError as ex:
+            except EvalbudgetError as ex:
                 silent.setdefault(check.name, str(ex))
                 continue
             found += [replace(finding, score=name) for finding in findings]

@@ -100,6 +100,8 @@ class RacePurchase:
         bill: that calls are on, where a cell is to begin only if what is left covers the dearest one so far
             beside those under way. None where the host looks after that.
         categories: label of each item, in order; None for none.
+        repeats: answers to each item. Where they are several, each is an item of the design, and the answers
+            to one item are one category unless there are categories.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -118,15 +120,22 @@ class RacePurchase:
         cost_of: Callable[[int, Key], float] | None = None,
         bill: Bill | None = None,
         categories: Sequence[str] | None = None,
+        repeats: int = 1,
     ) -> None:
         self.config = config
+        self.repeats = repeats
+        self._keys: list[Key] = [(item, epoch + 1) for item in items for epoch in range(repeats)]
+        if repeats > 1:
+            labels_of = items if categories is None else categories
+            categories = [label for label in labels_of for _ in range(repeats)]
+            items = [f"{item} #{epoch}" for item, epoch in self._keys]
         self._cost_of = cost_of
         self._bill = bill
         labels = None if categories is None else tuple(categories)
         self.design = Design(items=tuple(items), models=tuple(arms), categories=labels)
         self.budget: Budget = config.resolve_budget(len(items), len(arms))
         self.attempts = attempts
-        self._index = {item: i for i, item in enumerate(items)}
+        self._index = {key: i for i, key in enumerate(self._keys)}
         self._blocked: Lane | None = None  # the arm whose free hand the next cell waits for
         widths = widths or [None] * len(arms)
         self.lanes = [Lane(name, width) for name, width in zip(arms, widths, strict=True)]
@@ -185,7 +194,7 @@ class RacePurchase:
             (arm, cell)
             for arm, own in known.items()
             for cell in sorted(own, key=lambda c: c.key[1])
-            if cell.key[0] in self._index
+            if cell.key in self._index or (cell.key[0], 1) in self._index
         ]
         if self._cost_of is not None:  # call by call the bill decides what runs again
             for arm, cell in cells:
@@ -210,8 +219,10 @@ class RacePurchase:
         promised = float(cell.attempts + self.attempts * cell.again)
         if self._cost_of is not None:
             promised = self.purchase.cost * cell.again
+        place = self._index.get(cell.key)
+        again = Cell(arm, self._index[cell.key[0], 1], cell.key[1] - 1)  # an answer beyond those asked for
         try:
-            flight = self.purchase.adopt(Cell(arm, self._index[cell.key[0]], cell.key[1] - 1), promised)
+            flight = self.purchase.adopt(again if place is None else Cell(arm, place), promised)
         except InvalidInputError:  # an operator had a cell run again: it is paid for, and nothing follows
             self.pay(arm, cell.attempts, RUN_AGAIN)
             return
@@ -311,7 +322,8 @@ class RacePurchase:
         return asked
 
     def _handed(self, request: Request) -> Asked:
-        key = (self.design.items[request.cell.item], request.cell.epoch + 1)
+        item, epoch = self._keys[request.cell.item]
+        key = (item, epoch + request.cell.epoch)
         self.lanes[request.cell.model].flights[key] = self.purchase.flights[request.id]
         return Asked(request.cell.model, key)
 

@@ -19,6 +19,8 @@ class FakeLabelStudio:
         self.configs: dict[int, str] = {}
         self.requests: list[tuple[str, str]] = []
         self.broken = ""
+        self.moved = ""
+        self.drops = 0
 
     def annotate(self, project: int, score: float, by: str, task: int = 0) -> None:
         """Somebody labels."""
@@ -46,6 +48,8 @@ class FakeLabelStudio:
                 code, said = fake._reply(self.command, self.path, body, self.headers.get("Authorization"))
                 content = said.encode() if isinstance(said, str) else json.dumps(said).encode()
                 self.send_response(code)
+                if fake.moved:
+                    self.send_header("Location", fake.moved + self.path)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
@@ -65,6 +69,8 @@ class FakeLabelStudio:
 
     def _reply(self, method: str, path: str, body: Any, token: str | None) -> tuple[int, Any]:
         self.requests.append((method, path))
+        if self.moved:
+            return 302, ""
         if self.broken:
             return 200, self.broken
         if path == "/api/token/refresh":
@@ -81,7 +87,7 @@ class FakeLabelStudio:
         tasks = self.projects[int(number)]
         if (method, rest) == ("POST", "import"):
             tasks.extend({**task, "id": len(tasks) + k} for k, task in enumerate(body))
-            return 201, {"task_count": len(body)}
+            return 201, {"task_count": len(body) - self.drops}
         if rest == "export?exportType=JSON&download_all_tasks=true":
             return 200, tasks
         return 405, {"detail": "?"}

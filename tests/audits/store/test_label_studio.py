@@ -94,11 +94,45 @@ def test_something_that_is_no_label_studio(store: AuditStore, server: FakeLabelS
         sync(store, LabelStudio(server.url, LEGACY), 7, still_wanted)
 
 
-def test_a_project_of_other_tasks_is_left_alone(store: AuditStore, server: FakeLabelStudio) -> None:
+def test_tasks_of_somebody_else_are_left_alone(store: AuditStore, server: FakeLabelStudio) -> None:
     server.projects[3] = [{"data": {"text": "?"}}]
-    with pytest.raises(InvalidInputError, match=r"project 3 of .*has no task"):
-        sync(store, LabelStudio(server.url, LEGACY), 3, still_wanted)
-    assert len(server.projects[3]) == 1
+    found = sync(store, LabelStudio(server.url, LEGACY), 3, still_wanted)
+    assert (found.pushed, len(server.projects[3])) == (6, 7)
+    assert sync(store, LabelStudio(server.url, LEGACY), None, still_wanted).project == 3  # remembered
+
+
+def test_one_label_that_cannot_be_used_does_not_stop_the_others(
+    store: AuditStore, server: FakeLabelStudio
+) -> None:
+    there = LabelStudio(server.url, LEGACY)
+    sync(store, there, None, still_wanted)
+    server.annotate(7, 99, "ann", task=0)
+    server.annotate(7, 5, "ann", task=1)
+    with pytest.raises(InvalidInputError, match=r"project 7 of .*99.*all others are in"):
+        sync(store, there, None, still_wanted)
+    assert [label.score for label in store.labels.counting().values()] == [5]
+
+
+def test_a_redirect_gets_no_key(store: AuditStore, server: FakeLabelStudio) -> None:
+    with FakeLabelStudio() as elsewhere:
+        server.moved = elsewhere.url
+        with pytest.raises(InvalidInputError, match=f"sends elsewhere, to {elsewhere.url}"):
+            sync(store, LabelStudio(server.url, LEGACY), None, still_wanted)
+        assert elsewhere.requests == []
+
+
+def test_tasks_that_are_not_taken_are_missed(store: AuditStore, server: FakeLabelStudio) -> None:
+    server.drops = 1
+    with pytest.raises(InvalidInputError, match="took 5 of 6 tasks"):
+        sync(store, LabelStudio(server.url, LEGACY), None, still_wanted)
+
+
+def test_an_annotator_who_comes_back_to_the_first_score_agrees_with_that(store: AuditStore) -> None:
+    for score, by in ((8, "ann"), (3, "ann"), (8, "ann"), (3, "bob")):
+        store.labels.add(0, score, by)
+    found = store.labels.agreement()
+    assert found is not None
+    assert (found.equal, found.difference) == (0.0, 5.0)
 
 
 def test_the_command_and_how_labellers_agree(
@@ -115,11 +149,10 @@ def test_the_command_and_how_labellers_agree(
     done = run("sync", path)
     assert done.exit_code == 0, done.output
     assert f"Project 7: 0 new labels in, {wanted} tasks out; {wanted} still wanted\n" in done.output
-    assert "Next time: --project 7" in done.output
     for task, scores in enumerate([(8, 8), (3, 5)]):
         for score, by in zip(scores, ("ann@x", "bob@x"), strict=True):
             server.annotate(7, score, by, task=task)
-    found = json.loads(run("sync", path, "--project", "7", "--json").stdout)
+    found = json.loads(run("sync", path, "--json").stdout)
     assert (found["labels"]["new"], found["pushed"], found["outstanding"]) == (2, 0, wanted - 2)
     said = " ".join(run("status", path).output.split())
     assert "2 answers labelled twice or more: 50% of pairs equal, 1 apart on average" in said

@@ -129,6 +129,7 @@ class Labels:
     def agreement(self) -> Agreement | None:
         """How far people agree on draws that two or more labelled; None if there are none."""
         last = {(label.draw, label.by): label.score for label in self.history()}
+        last |= {(label.draw, label.by): label.score for label in self.counting().values()}
         return agreement([draw for draw, _ in last], list(last.values()))
 
     def record(self, cursor: sqlite3.Cursor, draw: int, score: float, by: str, at: float | None) -> Label:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
-from evalbudget.comparisons import Outcome, compare
+from evalbudget.comparisons import Comparison, Outcome, compare
 from evalbudget.doctor._case import Case
 from evalbudget.doctor._check import Check, Finding, Kind
 
 _MOST = 60  # models whose pairs are all compared
+_NOTHING = 1e-12
 
 
 class Gap(Check):
@@ -20,7 +21,7 @@ class Gap(Check):
     name = "gap"
 
     def examine(self, case: Case) -> Iterable[Finding]:
-        """The first two, and how many neighbours in the ranking are told apart."""
+        """Whether the leader beats everybody, and how many neighbours in the ranking are told apart."""
         recorded, order = case.recorded, list(case.study.order)
         if len(order) < 2:
             return
@@ -29,33 +30,94 @@ class Gap(Check):
         rows = {frozenset((row.first, row.second)): row for row in found.rows}
         neighbours = [rows[frozenset(pair)] for pair in pairwise(chosen)]
         apart = sum(row.outcome in (Outcome.FIRST, Outcome.SECOND) for row in neighbours)
-        top = neighbours[0]
-        lead = abs(top.difference)
-        places = max(2, -int(np.floor(np.log10(max(lead, 1e-6)))) + 1)
-        ends = (top.low, top.high) if top.difference >= 0 else (-top.high, -top.low)
-        numbers = {"lead": lead, "low": ends[0], "high": ends[1], "proved": apart, "pairs": len(neighbours)}
-        ranks = f" Of {len(neighbours)} neighbours in the ranking, {apart} are told apart."
+        leads = [_Lead.of(rows[frozenset((chosen[0], rival))], chosen[0]) for rival in chosen[1:]]
+        shared = [lead for lead in leads if lead.row.items]
+        if not shared:
+            yield Finding(
+                self.name,
+                Kind.PROBLEM,
+                "nobody can be compared with the first",
+                f"{chosen[0]} has the highest mean, and shares no item with any other model.",
+                "Score all models on the same items.",
+            )
+            return
+        nearest = min(shared, key=lambda lead: lead.low if math.isfinite(lead.low) else -math.inf)
+        numbers: dict[str, float] = {
+            "lead": nearest.size,
+            "low": nearest.low,
+            "high": nearest.high,
+            "proved": apart,
+            "pairs": len(neighbours),
+        }
         of_all = f" (of all {len(found.rows):,} pairs at once)" if len(found.rows) > 1 else ""
-        told = (
-            f"{chosen[0]} is {lead:.{places}f} ahead of {chosen[1]} on the {top.items:,} items of both, "
-            f"{case.level:.0%} interval {ends[0]:+.{places}f} to {ends[1]:+.{places}f}{of_all}"
-        )
+        told = f"{nearest.told(case.level)}{of_all}"
+        ranks = f" Of {len(neighbours)} neighbours in the ranking, {apart} are told apart."
         ranks = ranks if len(neighbours) > 1 else ""
-        if top.outcome in (Outcome.FIRST, Outcome.SECOND):
+        if all(lead.is_proved for lead in leads):
             yield Finding(self.name, Kind.FINE, "who is best is proved", f"{told}.{ranks}", "", numbers)
             return
-        needed = ""
-        if top.items_needed:
-            needed = f" About {_rounded(top.items_needed):,} items like these would prove a lead as large."
+        needed = nearest.row.items_needed
+        if nearest.size < 0.0:
+            title = "the ranking by means and the paired comparison disagree"
+        elif nearest.size <= _NOTHING:
+            title = "the first ones are level"
+        else:
+            title = "too few items for the lead"
+        more = f" About {_rounded(needed):,} items like these would prove a lead as large." if needed else ""
         yield Finding(
             self.name,
             Kind.PROBLEM,
-            "too few items for the lead",
-            f"{told}: not proved.{needed}{ranks}",
-            "Call it a tie, or buy more items for the first ones only: evalbudget race --until-proved. "
-            "evalbudget compare shows every pair.",
-            numbers | ({} if top.items_needed is None else {"items_needed": top.items_needed}),
+            title,
+            f"{told}: not proved.{more}{ranks}",
+            "Call it a tie, or buy more items for the first ones only: evalbudget inspect race "
+            "--until-proved, "
+            "lm-eval race. evalbudget compare shows every pair.",
+            numbers | ({} if needed is None else {"items_needed": needed}),
         )
+
+
+@dataclass(frozen=True)
+class _Lead:
+    """Of the first in the ranking, over one other model."""
+
+    row: Comparison
+    leader: str
+
+    @classmethod
+    def of(cls, row: Comparison, leader: str) -> _Lead:
+        return cls(row, leader)
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.row.first == self.leader else -1.0
+
+    @property
+    def size(self) -> float:
+        return self._sign * self.row.difference
+
+    @property
+    def low(self) -> float:
+        return self.row.low if self._sign > 0 else -self.row.high
+
+    @property
+    def high(self) -> float:
+        return self.row.high if self._sign > 0 else -self.row.low
+
+    @property
+    def is_proved(self) -> bool:
+        return self.row.outcome is (Outcome.FIRST if self._sign > 0 else Outcome.SECOND)
+
+    def told(self, level: float) -> str:
+        """In words."""
+        rival = self.row.second if self._sign > 0 else self.row.first
+        places = 2 - math.floor(math.log10(abs(self.size))) if abs(self.size) > _NOTHING else 2
+        places = min(max(places, 2), 6)
+        ahead = f"{abs(self.size):.{places}f} {'behind' if self.size < 0.0 else 'ahead of'} {rival}"
+        items = f"{self.row.items:,} item{'s' * (self.row.items != 1)}"
+        text = f"{self.leader} is {ahead} on the {items} of both"
+        if not math.isfinite(self.low):
+            return f"{text}, without an interval"
+        return f"{text}, {level:.0%} interval {self.low:+.{places}f} to {self.high:+.{places}f}"
 
 
 def _rounded(items: int) -> int:

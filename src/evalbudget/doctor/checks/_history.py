@@ -80,6 +80,8 @@ class History(Check):
             f"{told}: a new model's mean would be as well known from {1.0 - saved:.0%} of the items it "
             "takes at "
             "random.",
-            "evalbudget race --sampler visit --history THESE_LOGS --until ±0.02, with the new model.",
+            "evalbudget inspect race --sampler visit --history THESE_LOGS --until ±0.02 (or lm-eval "
+            "race), with the new "
+            "model.",
             numbers,
         )

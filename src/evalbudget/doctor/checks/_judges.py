@@ -35,7 +35,7 @@ class Judges(Check):
         if found is None:
             return
         first = found.rows[0]
-        apart = [row for row in found.rows if not row.all_low <= 0.0 <= row.all_high]
+        apart = [row for row in found.rows if row.all_low > 0.0 or row.all_high < 0.0]
         if apart:
             worst = max(apart, key=lambda row: abs(row.bias))
             yield Finding(

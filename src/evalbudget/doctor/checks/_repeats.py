@@ -12,6 +12,7 @@ from evalbudget.doctor._check import Check, Finding, Kind
 
 _CELLS = 10
 _WORTH = 0.8
+_USUAL = 0.9  # share of the most frequent score
 
 
 class Repeats(Check):
@@ -33,6 +34,10 @@ class Repeats(Check):
             return
         wasted = readings - used
         numbers: dict[str, float] = {"cells": cells, "identical": same, "readings": readings}
+        values = case.recorded.scores[np.isfinite(case.recorded.scores)]
+        usual = float(np.max(np.unique(values, return_counts=True)[1])) / values.size
+        if same == cells and usual > _USUAL:
+            return  # nearly all scores are the same: repeats agree whatever they are
         if same == cells:
             yield Finding(
                 self.name,
@@ -50,6 +55,8 @@ class Repeats(Check):
             return
         r = readings / used
         cell_means = case.recorded.true_scores
+        if cell_means.shape[1] < 2 or not case.within > 0.0:
+            return
         between = float(np.nanmean(np.nanvar(cell_means, axis=1, ddof=1))) - case.within / r
         between, n = max(between, 0.0), float(np.nanmean(case.recorded.counts.astype(bool).sum(axis=1)))
         now, once = (math.sqrt((between + case.within / k) / n) for k in (r, 1.0))

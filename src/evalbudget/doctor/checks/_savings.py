@@ -19,7 +19,10 @@ _ITEMS = 300  # that repeats are replayed on
 _LEAST_ITEMS = 20
 _LEAST_REPEATS = 4
 _SHORTER = 0.9
-_LARGEST = 200_000  # cells of the grid that races are replayed on
+_LARGEST = 60_000  # cells of the grid that races are replayed on
+_MOST_MODELS = 500  # that races are replayed of
+_SCORED = 0.95  # of the grid, where they are
+_AUDITED = 20, 200  # models and items that audits are replayed on
 
 
 class RepeatSaving(Check):
@@ -85,22 +88,30 @@ class RotationSaving(Check):
             )
         everyone, turns = (float(x) for x in np.mean(errors, axis=0))
         calls = int(case.recorded.counts[:, :, :].astype(bool).sum())
-        yield Finding(
-            self.name,
-            Kind.SAVING,
-            f"judges in turns: {turns / everyone:.2f} times the error for a {_part(judges)} of the calls",
-            f"All {judges} judges on everything: a standard error of {everyone:.3g} per model for "
-            f"{calls:,} scores. "
-            f"In turns, one judge per answer: {turns:.3g} for {calls // judges:,}.",
-            "--judges a,b,c has them take turns; --rotation all is for when every answer's own score "
-            "matters.",
-            {
-                "stderr_all": everyone,
-                "stderr_in_turns": turns,
-                "calls": calls,
-                "calls_in_turns": calls // judges,
-            },
+        as_exact = (turns / everyone) ** 2 / judges  # of the calls, with so many more items
+        told = (
+            f"All {judges} judges on everything: a standard error of {everyone:.3g} per model for {calls:,} "
+            f"scores. In turns, one judge per answer: {turns:.3g} for {calls // judges:,}."
         )
+        numbers = {
+            "stderr_all": everyone,
+            "stderr_in_turns": turns,
+            "calls": calls,
+            "calls_in_turns": calls // judges,
+            "calls_as_exact": as_exact,
+        }
+        if as_exact < _SHORTER:
+            yield Finding(
+                self.name,
+                Kind.SAVING,
+                f"judges in turns: {turns / everyone:.2f} times the error for a {_part(judges)} of the calls",
+                f"{told} With as many more items as that takes, {as_exact:.0%} of the calls are as exact.",
+                "--judges a,b,c has them take turns; --rotation all is for when every answer's own score "
+                "matters.",
+                numbers,
+            )
+        else:
+            yield Finding(self.name, Kind.FINE, "judges in turns would not save", told, "", numbers)
 
 
 class RaceSaving(Check):
@@ -112,7 +123,10 @@ class RaceSaving(Check):
         """Evaluations until the best is proved, by replays."""
         recorded = case.recorded
         models, items = len(recorded.models), len(recorded.items)
+        scored = int((recorded.counts > 0).sum())
         if models < 3 or case.is_panel or items < _LEAST_ITEMS or not case.is_plain:
+            return
+        if models > _MOST_MODELS or scored < _SCORED * models * items:
             return
         if models * items > _LARGEST:
             keep = np.random.default_rng([case.seed, 2]).choice(items, _LARGEST // models, replace=False)
@@ -168,14 +182,29 @@ class AuditSaving(Check):
         recorded = case.recorded
         if recorded.reference is None or len(recorded.models) < 2 or not case.is_plain:
             return
+        if not np.isfinite(recorded.reference).any():
+            return
+        rng = np.random.default_rng([case.seed, 3])
+        chosen = [
+            np.sort(rng.choice(size, min(size, most), replace=False))
+            for size, most in zip(recorded.scores.shape, _AUDITED, strict=False)
+        ]
+        recorded = recorded.part(*chosen)
+        if recorded.reference is None or not np.isfinite(recorded.reference).any():
+            return
         values = np.concatenate([recorded.reference.ravel(), recorded.scores.ravel()])
         bounds = float(np.nanmin(values)), float(np.nanmax(values))
         result = backtest_audits(recorded, ["audit-eprocess"], seeds=_SEEDS, score_range=bounds)
         (row,) = result.rows
         everything = int(np.isfinite(recorded.reference).any(axis=2).sum())
         share = row.audits / everything
+        sample = ""
+        if recorded.scores.shape[:2] != case.recorded.scores.shape[:2]:
+            part = f"{len(recorded.models)} of these models on {len(recorded.items)} of the items"
+            sample = f" of {part}, drawn at random,"
         told = (
-            f"An audit would have asked people for {row.audits:,.0f} of {everything:,} labels; it decided in "
+            f"An audit{sample} would have asked people for {row.audits:,.0f} of {everything:,} labels; "
+            "it decided in "
             f"{row.decided:.0%} of {_SEEDS} replays, rightly in {row.correct:.0%}."
         )
         numbers = {"labels": row.audits, "all": everything, "decided": row.decided, "correct": row.correct}

@@ -25,12 +25,14 @@ class BaselineArm:
         items: ids of the task's samples to compare on, in the task's order.
         categories: of these; None where they are not clustered.
         known: its scores.
+        repeats: answers of each item.
     """
 
     identity: tuple[str, str]
     items: list[str]
     categories: tuple[str, ...] | None
     known: list[KnownCell]
+    repeats: int
 
 
 async def read_baseline(config: GateConfig, series: str, spec: EvalSpec, items: Sequence[str]) -> BaselineArm:
@@ -47,12 +49,18 @@ async def read_baseline(config: GateConfig, series: str, spec: EvalSpec, items: 
     """
     found = await anyio.to_thread.run_sync(config.read_baseline, [series])
     found.check_task(task_of(spec))
+    config.check_model(found.name)
     found = found.within(config.bounds)
     compared = config.compared(found, items)
+    repeats = config.repeats_for(found, len(compared))
     known = [
-        KnownCell((item, 1), found.scores[item], attempts=0) for item in compared if item in found.scores
+        KnownCell((item, epoch + 1), found.scores[item], attempts=0)
+        for item in compared
+        if item in found.scores
+        for epoch in range(repeats)
     ]
-    return BaselineArm((BASELINE, found.name), compared, config.clusters(found, compared), known)
+    clusters = config.clusters(found, compared)
+    return BaselineArm((BASELINE, found.name), compared, clusters, known, repeats)
 
 
 def task_of(spec: EvalSpec) -> TaskName:

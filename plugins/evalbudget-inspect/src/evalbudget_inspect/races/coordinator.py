@@ -215,12 +215,12 @@ class Coordinator:
             if identity in self.arms:
                 self.arms[identity].index = index
                 known[index], unread[index] = self.arms[identity].known, self.arms[identity].unread
-                if self._is_baseline(identity):
-                    asked = {cell.key for cell in known[index]}
-                    known[index] = [*known[index], *(c for c in self._of_baseline if c.key not in asked)]
             else:
                 race.lanes[index].absent = True
                 known[index], unread[index] = absent[identity].known, absent[identity].unread
+            if index == 0:
+                asked = {cell.key for cell in known[index]}
+                known[index] = [*known[index], *(c for c in self._of_baseline if c.key not in asked)]
         if self.money is not None:
             self.money.knows(known)
         try:
@@ -249,21 +249,23 @@ class Coordinator:
                 first.run, self.group.labels, self.group.score, config.bounds, present=set(self.arms)
             )
         goes_on = bool(absent)
-        categories = None
+        categories, repeats = None, 1
         if isinstance(config, GateConfig):
             config = config.in_order_of(spec.eval_set_id or spec.task_id)
             baseline = await read_baseline(config, self.group.series, spec, items)
-            items, categories = baseline.items, baseline.categories
+            items, categories, repeats = baseline.items, baseline.categories, baseline.repeats
+            if repeats > 1 and spec.config.limit is not None:
+                raise InvalidInputError(
+                    f"inspect ends a task under --limit after so many samples, and each item has {repeats} "
+                    "answers here; choose items with --sample-id, or give --repeats 1"
+                )
             if config.baseline_model is None:
                 absent[baseline.identity] = Finished(baseline.known, Note())
             self._of_baseline = baseline.known
         self._in_order = sorted([*self.arms, *absent], key=lambda each: (not self._is_baseline(each), each))
         names = names_of_arms(self._in_order)
-        if isinstance(config, GateConfig) and not self._is_baseline(self._in_order[0]):
-            raise InvalidInputError(
-                f"--baseline-model {config.baseline_model} is not among the models of this run "
-                f"({', '.join(names)}); name it with --model, beside the candidate"
-            )
+        if isinstance(config, GateConfig):
+            _check_gate(config, names, asked=self._is_baseline(self._in_order[0]), resumed=bool(first.known))
         if len(names) < 2 and not config.takes_one:
             raise InvalidInputError(_alone(names[0], resumed=bool(first.known)))
         predictor: FactorModel | None = None
@@ -279,7 +281,7 @@ class Coordinator:
             )
             self.notes.append(note)
             logger.warning(note) if predictor is None else logger.info(note)
-        self.money = self._open_money(len(items), len(names), goes_on=goes_on)
+        self.money = self._open_money(len(items) * repeats, len(names), goes_on=goes_on)
         race = RacePurchase(
             config,
             names,
@@ -290,6 +292,7 @@ class Coordinator:
             cost_of=None if self.money is None else self.money.cost,
             bill=None if self.money is None else self.money.bill,
             categories=categories,
+            repeats=repeats,
         )
         return race, absent
 
@@ -503,6 +506,28 @@ def names_of_arms(identities: Sequence[tuple[str, str]]) -> list[str]:
     if len(labels) == 1:
         return [model for _, model in identities]
     return [_name(identity) for identity in identities]
+
+
+def _check_gate(config: GateConfig, names: Sequence[str], *, asked: bool, resumed: bool) -> None:
+    """Refuse a gate without its baseline, or of more than one candidate."""
+    if not asked and resumed:
+        raise InvalidInputError(
+            f"this log holds one side of a gate that asks {config.baseline_model}, too, and inspect "
+            "eval-retry goes "
+            "on with one log at a time. Run the gate again with --baseline and the baseline's log, which has "
+            "what it answered; begun as inspect eval-set, the same command goes on with both"
+        )
+    if not asked:
+        raise InvalidInputError(
+            f"--baseline-model {config.baseline_model} is not among the models of this run "
+            f"({', '.join(names)}); name it with --model, beside the candidate"
+        )
+    if len(names) != 2:
+        raise InvalidInputError(
+            f"a gate judges one candidate, and there are {len(names) - 1}: {', '.join(names[1:])}; run "
+            "one gate "
+            "for each"
+        )
 
 
 def _name(identity: tuple[str, str]) -> str:

@@ -15,6 +15,8 @@ from evalbudget_inspect.host.scoring import RACE_METRIC
 from evalbudget_inspect.races.coordinator import gate_of_run, standing_of
 
 _OF_ONE = ("estimate", "stderr", "lower", "upper", "readings")
+_OF_CLUSTERS = ("estimate", "readings")
+"""Where items or answers belong together: errors that take them for independent would be too small."""
 _ROWS = (
     "estimate",
     "stderr",
@@ -60,7 +62,8 @@ def race_estimates(score: str = "", key: str | None = None) -> Metric:
             low, high = gate.evidence.interval
             told = {"difference": gate.evidence.difference, "difference_lower": low, "difference_upper": high}
             told = told if standing.name == gate.candidate else {}
-            known = {name: getattr(standing, name) for name in _OF_ONE}
+            rows = _OF_CLUSTERS if gate.cluster is not None or gate.repeats > 1 else _OF_ONE
+            known = {name: getattr(standing, name) for name in rows}
             return finite(told | {name: value for name, value in known.items() if value is not None})
         values = {name: getattr(standing, name) for name in _ROWS}
         return {name: float(value) for name, value in values.items() if value is not None}

@@ -46,9 +46,10 @@ def gate_entry(**args: Any) -> Task:
 
     Args:
         args: ``task`` (file, file@name or registered name), ``baseline`` (a log or a table) and ``margin``
-            are needed; ``baseline_model``, ``level``, ``these_items``, ``cluster``, ``budget``, ``prices``,
-            ``risk``, ``score``, ``seed``, ``score_range`` and ``batch`` as after ``evalbudget inspect gate``.
-            Everything else goes to the inner task; where a name clashes, prefix ours.
+            are needed; ``baseline_model``, ``level``, ``these_items``, ``cluster``, ``repeats``, ``budget``,
+            ``prices``, ``risk``, ``score``, ``seed``, ``score_range`` and ``batch`` as after
+            ``evalbudget inspect gate``. Everything else goes to the inner task; where a name clashes, prefix
+            ours.
     """
     with refusing():
         ours, inner = split_arguments(args, ("task", *names_of(GATE_FLAGS)))

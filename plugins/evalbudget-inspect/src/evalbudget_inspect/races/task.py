@@ -128,6 +128,7 @@ def gate(
     level: float | None = None,
     these_items: bool = False,
     cluster: str | None = None,
+    repeats: int | None = None,
     budget: str | int | None = None,
     prices: str | None = None,
     risk: float | None = None,
@@ -150,6 +151,8 @@ def gate(
         level: confidence that a verdict is right; default .95.
         these_items: the verdict is about these items as scored once each.
         cluster: field of the samples' metadata that says which belong together.
+        repeats: answers of each item; default 1, and more if a baseline with several to each shows that one
+            cannot decide.
         budget: evaluations at most, or ``"$5"``, or ``"2Mtok"``; default all items.
         prices: as in :func:`race`.
         risk: as in :func:`race`.
@@ -172,6 +175,7 @@ def gate(
         level=level,
         these_items=these_items,
         cluster=cluster,
+        repeats=repeats,
         budget=budget,
         prices=None if prices is None else str(Path(prices).resolve()),
         risk=risk,

@@ -179,6 +179,7 @@ def gate(
     level: float | None = None,
     these_items: bool = False,
     cluster: str | None = None,
+    repeats: int | None = None,
     budget: str | int | None = None,
     prices: str | Path | None = None,
     risk: float | None = None,
@@ -205,6 +206,8 @@ def gate(
         level: confidence that a verdict is right; default .95.
         these_items: the verdict is about these documents as scored once each.
         cluster: field of the documents that says which belong together.
+        repeats: answers of each document; default 1, and more if a baseline with several to each shows that
+            one cannot decide.
         budget: evaluations at most, or ``"$5"``, or ``"2Mtok"``; default all documents.
         prices: as in :func:`race`.
         risk: as in :func:`race`.
@@ -237,6 +240,7 @@ def gate(
         level=level,
         these_items=these_items,
         cluster=cluster,
+        repeats=repeats,
         budget=budget,
         prices=None if prices is None else str(prices),
         risk=risk,
@@ -245,6 +249,10 @@ def gate(
         score_range=score_range,
         batch=batch,
     )
+    if name == BASELINE:
+        raise InvalidInputError(
+            f"name is {name!r}, which the baseline goes by; give the candidate another one"
+        )
     arms = {name: model} if baseline_model is None else {BASELINE: baseline_model, name: model}
     order = _order(arms_of(arms), task, config, host, output_path, journal)
     return run_order(order, task_manager or _manager(include_path, host), progress)
@@ -289,17 +297,24 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     beside = [baseline.name] if baseline is not None and absent else []
     items = list(compared.items) if baseline is None else baseline.items
     if order.dry_run:
-        raise Foreseen(foreseen(order.config, order.arms, compared, items, beside))
+        raise Foreseen(
+            foreseen(
+                order.config, order.arms, compared, items, beside, 1 if baseline is None else baseline.repeats
+            )
+        )
     own = _own_tasks(order, compared, task_manager)
     metrics = [own[arm.name][2] if arm.name in own else metric for arm in order.arms]
     record = Record.open(_journal(order, name), RACE, {"task": name, **settings_of(order.host)})
     stable: Stable | None = None
     money: RaceMoney | None = None
-    config = order.config
+    config, free = order.config, 0
     try:
         check_known(order.arms, record)
         if isinstance(config, GateConfig):
-            config = config.in_order_of(record.of(order.arms[-1].name).begin_gate())
+            candidate = record.of(order.arms[-1].name)
+            before = 0 if absent else len(record.of(order.arms[0].name).bought)
+            config = config.in_order_of(candidate.begin_gate(before))
+            free = candidate.known
         money = RaceMoney.of(order.config, order.arms, list(compared.tasks.values()), record)
         predictor, notes = None, []
         if order.config.history is not None:
@@ -309,10 +324,12 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             config,
             [*beside, *(arm.name for arm in order.arms)],
             items,
-            widths=[len(items)] * (len(beside) + len(order.arms)),
+            widths=[len(items) * (1 if baseline is None else baseline.repeats)]
+            * (len(beside) + len(order.arms)),
             predictor=predictor,
             cost_of=None if money is None else _costs(order, compared, own, money, first=len(beside)),
             categories=None if baseline is None else baseline.categories,
+            repeats=1 if baseline is None else baseline.repeats,
         )
         stable = Stable(
             list(order.arms),
@@ -327,7 +344,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         )
         with_own = {arm: (its_name, decides) for arm, (its_name, _, decides) in own.items()}
         known_of = [] if baseline is None else baseline.known
-        run = RaceRun(race, stable, compared, with_own, progress, money, known_of, absent=absent)
+        run = RaceRun(race, stable, compared, with_own, progress, money, known_of, absent=absent, free=free)
         if race.evaluations:
             known = f"{race.evaluations:,} evaluations were known"
             notes.append(f"{known} from {record.path}; delete it to ask anew.")

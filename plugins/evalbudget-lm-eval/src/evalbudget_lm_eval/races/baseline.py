@@ -19,12 +19,14 @@ class BaselineArm:
         items: documents compared.
         categories: of these; None where they are not clustered.
         known: its scores.
+        repeats: answers of each document.
     """
 
     name: str
     items: list[str]
     categories: tuple[str, ...] | None
     known: list[KnownCell]
+    repeats: int
 
 
 def baseline_of(config: GateConfig, compared: Compared, metric: str) -> BaselineArm:
@@ -42,8 +44,14 @@ def baseline_of(config: GateConfig, compared: Compared, metric: str) -> Baseline
     found.check_task(_task(compared))
     found = found.within(config.bounds)
     items = config.compared(found, list(compared.items))
-    known = [KnownCell((item, 1), found.scores[item], attempts=0) for item in items if item in found.scores]
-    return BaselineArm(f"baseline {found.name}", items, config.clusters(found, items), known)
+    repeats = config.repeats_for(found, len(items))
+    known = [
+        KnownCell((item, epoch + 1), found.scores[item], attempts=0)
+        for item in items
+        if item in found.scores
+        for epoch in range(repeats)
+    ]
+    return BaselineArm(f"baseline {found.name}", items, config.clusters(found, items), known, repeats)
 
 
 def _task(compared: Compared) -> TaskName | None:

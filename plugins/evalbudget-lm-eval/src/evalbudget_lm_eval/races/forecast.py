@@ -19,6 +19,7 @@ def foreseen(
     compared: Compared,
     items: Sequence[str],
     beside: Sequence[str] = (),
+    repeats: int = 1,
 ) -> Forecast:
     """What a race would buy; models are loaded when they are first asked, so a call's price is not known.
 
@@ -28,6 +29,7 @@ def foreseen(
         compared: on what.
         items: documents, by their names in the race.
         beside: names of arms that come first and do not run.
+        repeats: answers of each document.
 
     Raises:
         EvalbudgetError: what the race would refuse before it loads a model.
@@ -36,8 +38,8 @@ def foreseen(
     for task in compared.tasks.values():
         check_judges(task)
     if config.in_scores:
-        race = RacePurchase(config, names, items)
-        budget, most = race.budget, min(int(race.budget.amount), len(items) * len(arms))
+        race = RacePurchase(config, names, items, repeats=repeats)
+        budget, most = race.budget, min(int(race.budget.amount), len(items) * len(arms) * repeats)
         minimum = race.sampler.minimum_readings
     else:
         budget = config.resolve_budget(1, 1)

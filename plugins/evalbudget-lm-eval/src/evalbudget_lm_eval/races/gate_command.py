@@ -78,8 +78,9 @@ def _run(*, journal: str | None, args: tuple[str, ...], dry_run: bool = False, *
     from evalbudget_lm_eval.races.api import BASELINE, Order
     from evalbudget_lm_eval.races.at_the_prompt import run_at_the_prompt
 
-    asked = {} if config.baseline_model is None else {BASELINE: config.baseline_model}
-    flags = read_flags(args, arms_of(asked), one_model=True)
+    asked = [] if config.baseline_model is None else arms_of({BASELINE: config.baseline_model})
+    asked = [replace(arm, name=f"{BASELINE} {name_of(arm)}") for arm in asked]
+    flags = read_flags(args, asked, one_model=True)
     arms = [*flags.arms[:-1], replace(flags.arms[-1], name=name_of(flags.arms[-1]))]
     check_arms(arms, 1)
     order = Order(arms, flags.task, config, None, journal, flags.options, flags.tracker, bool(dry_run))

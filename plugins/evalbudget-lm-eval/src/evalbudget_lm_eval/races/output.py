@@ -56,22 +56,27 @@ def results_of(
             for table in (results["results"], results.get("groups") or {}):
                 own = table.get(entrant.task)
                 if own is not None and metric in own:
-                    table[entrant.task] = lead_with(own, rows_of(board.of(name), metric, own))
+                    alone = gate is not None and (gate.cluster is not None or gate.repeats > 1)
+                    rows = rows_of(board.of(name), metric, own, errors=not alone)
+                    table[entrant.task] = lead_with(own, rows)
             found[name] = results
     return found
 
 
-def rows_of(standing: Standing, metric: str, own: Mapping[str, Any]) -> dict[str, Any]:
+def rows_of(
+    standing: Standing, metric: str, own: Mapping[str, Any], *, errors: bool = True
+) -> dict[str, Any]:
     """A model's rows in the host's ``results``: the metric itself is the estimate, which the others are of.
 
     Args:
         standing: of the model.
         metric: the host's ``metric,filter``.
         own: the host's results of the task.
+        errors: whether documents and answers are independent, as standard errors and intervals have it.
     """
     if standing.estimate is None:
         return {}
-    rows = named_rows(metric, _known(standing))
+    rows = named_rows(metric, _known(standing) if errors else {"estimate": standing.estimate})
     plain = own.get(metric)
     if isinstance(plain, float) and abs(plain - standing.estimate) > _ROUNDING:
         measure, _, chosen = metric.partition(",")

@@ -48,6 +48,7 @@ class RaceRun:
         money: the bill, where the budget is money or tokens.
         baseline: scores of the first arm of the race that are there.
         absent: that arm is not asked.
+        free: of its answers in the record, the first that an earlier gate paid for.
 
     Raises:
         InvalidInputError: a recorded score is outside the range.
@@ -64,6 +65,7 @@ class RaceRun:
         baseline: Sequence[KnownCell] = (),
         *,
         absent: bool = False,
+        free: int = 0,
     ) -> None:
         self.race = race
         self._money = money
@@ -74,7 +76,9 @@ class RaceRun:
             for number, entrant in enumerate(stable.entrants, start=int(absent))
         ]
         self._of_lane = {arm.number: arm for arm in self._arms}
-        known: dict[int, Sequence[KnownCell]] = {arm.number: arm.known() for arm in self._arms}
+        known: dict[int, Sequence[KnownCell]] = {
+            arm.number: arm.known(free if arm.number == 0 else 0) for arm in self._arms
+        }
         asked = {cell.key for cell in known.get(0, ())}
         known[0] = [*known.get(0, ()), *(cell for cell in baseline if cell.key not in asked)]
         race.lanes[0].absent = absent
@@ -154,8 +158,8 @@ class _Arm:
     def _key(self, asked: Asked) -> Key:
         return self.compared.item(asked.task, asked.doc_id), asked.epoch + 1
 
-    def known(self) -> list[KnownCell]:
-        """What earlier runs bought."""
+    def known(self, free: int) -> list[KnownCell]:
+        """What earlier runs bought; the first so many cost this one nothing."""
         kept = self.entrant.kept
         if self.money is None:
             count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[RACE]))
@@ -163,9 +167,10 @@ class _Arm:
         elif kept.under_way:  # the bill has what was cut off
             kept.stop("killed")
         found = []
-        for one in kept.bought:
+        for place, one in enumerate(kept.bought):
             value, error = (None, one.error) if one.answer is None else self._value(one.answer)
-            found.append(KnownCell(self._key(one.asked), value, int(one.cost), error=error))
+            cost = 0 if place < free else int(one.cost)
+            found.append(KnownCell(self._key(one.asked), value, cost, error=error))
         return found
 
     def answered(self, answers: Sequence[Answered]) -> None:

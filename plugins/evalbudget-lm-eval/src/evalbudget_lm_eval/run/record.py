@@ -3,7 +3,8 @@ r"""The record of a run or a race: one file with everything that was paid for, w
 ::
 
     {"evalbudget": "lm-eval run", "format": 1, "version": "0.1.0", "settings": {...}, "sampler": {...}}
-    {"order": "09af..."}                                   what a gate's order of documents goes by
+    {"order": "09af...", "known": 40}                      what a gate's order of documents goes by; how many
+                                                           answers of its baseline were there before it
     {"opened": {...}, "model": {...}}                      when a model was first loaded (races)
     {"asked": [["gsm8k", 7, 0, 1], ...], "at_once": 8}     before calls side by side: cells, calls of each
     {"of": ["gsm8k", 7, 0], "request": 0, "said": "42"}    as soon as the model says it
@@ -110,6 +111,7 @@ class Kept:
         at_once: how many of those asked last may be under way at the same time.
         unanswered: calls that may be billed, and brought no answer.
         order: what a gate's order of items goes by; empty where there is none.
+        known: answers of its baseline that were there before it.
     """
 
     def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
@@ -121,6 +123,7 @@ class Kept:
         self.at_once = 0
         self.unanswered = 0
         self.order = ""
+        self.known = 0
         self._asked: dict[Asked, int] = {}
         self._judging: Counter[tuple[Asked, str]] = Counter()
 
@@ -128,10 +131,14 @@ class Kept:
         """Note which model it is, and what the host says of its run."""
         self._note({"opened": cleaned(facts), "model": model})
 
-    def begin_gate(self) -> str:
-        """What the order of items goes by: its own of every gate, and the same when it goes on."""
+    def begin_gate(self, known: int = 0) -> str:
+        """What the order of items goes by: its own of every gate, and the same when it goes on.
+
+        Args:
+            known: answers of the baseline that are there, if it is begun now.
+        """
         if not self.order:
-            self._note({"order": secrets.token_hex(8)})
+            self._note({"order": secrets.token_hex(8), "known": known})
         return self.order
 
     def ask(self, calls: Mapping[Asked, int], at_once: int) -> None:
@@ -193,6 +200,7 @@ class Kept:
         """Take in a line: of an earlier run, or of this one as it is written."""
         if "order" in entry:
             self.order = str(entry["order"])
+            self.known = int(entry.get("known", 0))
         elif "opened" in entry:
             self.model, self.opened = entry["model"], entry["opened"]
         elif "asked" in entry:

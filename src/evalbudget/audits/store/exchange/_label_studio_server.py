@@ -6,9 +6,13 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.audits.store.exchange._exporting import export
@@ -37,6 +41,16 @@ class Synced:
     labels: Imported
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A key must not follow to wherever a server points, and a POST would arrive there as a GET."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """None: the redirect is an error."""
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
+
+
 class LabelStudio:
     """A server, by its REST interface.
 
@@ -59,26 +73,39 @@ class LabelStudio:
         self._header = f"Token {self._key}"
         if self._key.count(".") == 2:  # a JSON web token: it is exchanged for one that lasts minutes
             found = self._ask("POST", "/api/token/refresh", {"refresh": self._key}, header=None)
-            self._header = f"Bearer {found['access']}"
+            self._header = f"Bearer {self._entry(found, 'access', str)}"
 
     def create(self, title: str, config: str) -> int:
         """A new project; its number."""
-        return int(self._ask("POST", "/api/projects/", {"title": title, "label_config": config})["id"])
+        found = self._ask("POST", "/api/projects/", {"title": title, "label_config": config})
+        number: int = self._entry(found, "id", int)
+        return number
 
     def tasks(self, project: int) -> list[dict[str, Any]]:
         """All of a project, with what was annotated."""
         path = f"/api/projects/{project}/export?exportType=JSON&download_all_tasks=true"
         found = self._ask("GET", path)
-        if not isinstance(found, list):
-            raise InvalidInputError(
-                f"{self.url}{path} answered something else than tasks; is it Label Studio?"
-            )
+        if not isinstance(found, list) or not all(isinstance(task, dict) for task in found):
+            raise InvalidInputError(f"{self.url} answered something else than tasks; is it Label Studio?")
         return found
 
     def add(self, project: int, tasks: list[dict[str, Any]]) -> None:
         """Further tasks of a project."""
         for begin in range(0, len(tasks), _AT_ONCE):
-            self._ask("POST", f"/api/projects/{project}/import", tasks[begin : begin + _AT_ONCE])
+            part = tasks[begin : begin + _AT_ONCE]
+            taken = self._entry(self._ask("POST", f"/api/projects/{project}/import", part), "task_count", int)
+            if taken != len(part):
+                raise InvalidInputError(
+                    f"project {project} of {self.url} took {taken} of {len(part)} tasks; see what is "
+                    "there, and "
+                    "sync again"
+                )
+
+    def _entry(self, found: Any, name: str, kind: type) -> Any:
+        value = found.get(name) if isinstance(found, dict) else None
+        if not isinstance(value, kind):
+            raise InvalidInputError(f"{self.url} answered without {name!r}; is it Label Studio?")
+        return value
 
     def _ask(self, method: str, path: str, body: object = None, *, header: str | None = "") -> Any:
         headers = {"Content-Type": "application/json"}
@@ -87,9 +114,15 @@ class LabelStudio:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=_SECONDS) as reply:
+            with _OPENER.open(request, timeout=_SECONDS) as reply:
                 return json.loads(reply.read())
         except urllib.error.HTTPError as ex:
+            if 300 <= ex.code < 400:
+                raise InvalidInputError(
+                    f"{self.url} sends elsewhere, to {ex.headers.get('Location')}; if that is the "
+                    "server, give its "
+                    "address as --url (the key is sent nowhere else)"
+                ) from ex
             told = " ".join(ex.read(2000).decode("utf-8", "replace").split())[:_SHOWN]
             remedy = {
                 401: "set LABEL_STUDIO_API_KEY to a token of an account there (Account & Settings)",
@@ -114,28 +147,63 @@ def sync(
 ) -> Synced:
     """Take in the labels of a project, and give it what is still to be labelled and not there yet.
 
-    Doing it again changes nothing. Tasks are recognised by their ids, which nobody may change there.
+    Doing it again changes nothing, and one sync of a store waits for the other. Tasks are recognised by their
+    ids; those of anybody else are left alone. The project is remembered in a file beside the store.
 
     Args:
         store: the audit.
         server: where.
-        project: its number; None to create one.
+        project: its number; None for the one of last time, or a new one.
         wanted: draws whose label is waited for, once the labels there are in.
 
     Raises:
-        InvalidInputError: the server refuses or cannot be reached; a label cannot be used, and none was
-            recorded.
+        InvalidInputError: the server refuses or cannot be reached; a label cannot be used: the others are in.
     """
-    created = project is None
-    if project is None:
-        project = server.create(f"evalbudget {store.path.name}", export(store, "label-studio-config"))
-    there = server.tasks(project)
-    try:
-        labels = import_labels(store, json.dumps(there), "label-studio")
-    except InvalidInputError as ex:
-        raise InvalidInputError(f"project {project} of {server.url}: {ex}") from ex
-    known = {task["data"]["task"] for task in there}
-    still = json.loads(export(store, "label-studio", labelled=False, among=frozenset(wanted(store))))
-    new = [task for task in still if task["data"]["task"] not in known]
-    server.add(project, new)
+    beside = store.path.with_name(f"{store.path.name}.label-studio")
+    with FileLock(f"{beside}.lock"):
+        project = _project_of(beside, server.url) if project is None else project
+        created = project is None
+        if project is None:
+            project = server.create(f"evalbudget {store.path.name}", export(store, "label-studio-config"))
+        beside.write_text(json.dumps({"url": server.url, "project": project}), encoding="utf-8")
+        there = [task for task in server.tasks(project) if _is_ours(task)]
+        labels, refused = _imported(store, there)
+        known = {task["data"]["task"] for task in there}
+        still = json.loads(export(store, "label-studio", labelled=False, among=frozenset(wanted(store))))
+        new = [task for task in still if task["data"]["task"] not in known]
+        server.add(project, new)
+    if refused:
+        more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
+        raise InvalidInputError(f"project {project} of {server.url}: {refused[0]}{more}; all others are in")
     return Synced(project, created, len(new), labels)
+
+
+def _project_of(beside: Path, url: str) -> int | None:
+    """The one of last time on this server."""
+    try:
+        known = json.loads(beside.read_text(encoding="utf-8"))
+        return int(known["project"]) if known["url"] == url else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _is_ours(task: dict[str, Any]) -> bool:
+    data = task.get("data")
+    return isinstance(data, dict) and isinstance(data.get("task"), str)
+
+
+def _imported(store: AuditStore, tasks: list[dict[str, Any]]) -> tuple[Imported, list[str]]:
+    """All labels at once; where one of them cannot be used, task by task, and why."""
+    try:
+        return import_labels(store, json.dumps(tasks), "label-studio"), []
+    except InvalidInputError:
+        pass
+    total, refused = Counter[str](), list[str]()
+    for task in tasks:
+        try:
+            total.update(asdict(import_labels(store, json.dumps([task]), "label-studio")))
+        except InvalidInputError as ex:
+            refused.append(str(ex).partition("entry 1: ")[2] or str(ex))
+    return Imported(
+        **{name: total[name] for name in ("new", "known", "agrees", "conflicts", "empty")}
+    ), refused
