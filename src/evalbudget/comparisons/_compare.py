@@ -30,7 +30,7 @@ from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._numbers import NOTHING, decimals, name_cell, new_table, number, span
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
-from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean
+from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean, widened
 from evalbudget.statistics._shrinkage import t_quantile
 from evalbudget.tables import NotedTable
 
@@ -291,7 +291,9 @@ def compare(
     ]
     alpha = (1.0 - level) / (len(pairs) * len(studies))
     rows = tuple(
-        _row(metric, study, pair, codes, alpha, margin) for metric, study in studies for pair in pairs
+        compared_pair(metric, study, pair, codes, alpha, margin)
+        for metric, study in studies
+        for pair in pairs
     )
     if not any(row.items for row in rows):
         raise InvalidInputError(
@@ -327,11 +329,21 @@ def _clusters(recorded: RecordedScores, cluster: str | None) -> IntArray:
     return codes
 
 
-def _row(
+def compared_pair(
     metric: str, study: Study, pair: tuple[int, int], codes: IntArray, alpha: float, margin: float | None
 ) -> Comparison:
+    """Compare two models.
+
+    Args:
+        metric: what their scores are called.
+        study: that holds them.
+        pair: their numbers; the first less the second.
+        codes: number of each item's cluster, shape (items,).
+        alpha: probability of a wrong verdict.
+        margin: differences smaller than this do not matter; None: none is given.
+    """
     a, b = pair
-    means = study.item_means(a), study.item_means(b)
+    means = study.item_means_of_pair(a, b)
     difference = means[0] - means[1]
     found = clustered_mean(difference, codes)
     low = high = math.nan
@@ -340,7 +352,9 @@ def _row(
         high = _span(means) * (1.0 - alpha ** (1.0 / found.clusters))
         low = -high if high > 0.0 else math.nan
     elif found.standard_error > NOTHING:
-        half = float(t_quantile(1.0 - alpha, np.array(found.degrees))) * _widened(found, difference)
+        most = float(np.nanmax(np.abs(difference)))
+        quantile = float(t_quantile(1.0 - alpha, np.array(found.degrees)))
+        half = quantile * float(widened(found.standard_error, most, found.clusters))
         low, high = found.value - half, found.value + half
     outcome = _outcome(low, high, margin)
     needed = _needed(found, alpha, margin) if outcome is Outcome.UNDECIDED else None
@@ -354,20 +368,6 @@ def _span(means: tuple[FloatArray, FloatArray]) -> float:
     """Of the scores; at least 1 where they may be pass or fail."""
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
     return max(high - low, 1.0) if low >= 0.0 and high <= 1.0 else high - low
-
-
-def _widened(found: ClusteredMean, difference: FloatArray) -> float:
-    """The standard error as if two more clusters differed, one each way, as much as any item does.
-
-    Where few items differ the plain one is too small whenever fewer differ than should: with 1 to 3 of 1,000
-    it excludes what would show as little in one of nine samples. Where many do, it changes nothing.
-
-    References:
-        Agresti & Min (2005), Simple improved confidence intervals for comparing matched proportions,
-        Statistics in Medicine 24.
-    """
-    most = float(np.nanmax(np.abs(difference)))
-    return math.hypot(found.standard_error, math.sqrt(2.0) * most / found.clusters)
 
 
 def _outcome(low: float, high: float, margin: float | None) -> Outcome:

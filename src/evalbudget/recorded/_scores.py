@@ -54,6 +54,8 @@ class RecordedScores:
         one_measure: the raters are judges of the same thing; False where they are different metrics, whose
             mean means nothing.
         task: that the scores are of, where the file says so; not saved.
+        texts: optional, one per item: what was asked, cut to some 500 characters, empty where nothing tells
+            it; not saved.
 
     Raises:
         InvalidInputError: an array of another shape or type, names that do not fit or stand twice, scores
@@ -73,6 +75,7 @@ class RecordedScores:
     one_generation: bool = False
     one_measure: bool = True
     task: TaskName | None = None
+    texts: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         scores = _floats("scores", self.scores)
@@ -92,6 +95,8 @@ class RecordedScores:
         if self.categories is not None:
             labels = _names("categories", self.categories, scores.shape, 1, unique=False)
             object.__setattr__(self, "categories", labels)
+        if self.texts is not None:
+            object.__setattr__(self, "texts", _names("texts", self.texts, scores.shape, 1, unique=False))
         if self.reference is not None:
             reference = _floats("reference", self.reference)
             if reference.ndim != 3 or reference.shape[:2] != scores.shape[:2]:
@@ -291,6 +296,7 @@ class RecordedScores:
             items=named(self.items, items),
             raters=named(self.raters, raters),
             categories=None if self.categories is None else named(self.categories, items),
+            texts=None if self.texts is None else named(self.texts, items),
             reference=None if self.reference is None else self.reference[models][:, items],
             purchases=None if self.purchases is None else named(self.purchases, models),
             epochs=None if self.epochs is None else cut(self.epochs),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean, require_one_scale
 from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
-from evalbudget.report._pairs import Pairs, pairs_by_item, pairs_of_panel
+from evalbudget.report._pairs import Pairs, pairs_by_item
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
 
@@ -157,10 +158,36 @@ class Study:
     @cached_property
     def pairs(self) -> Pairs:
         """Paired differences of all models."""
-        if self.is_panel:
-            purchases = [self.purchase(m) for m in range(len(self.models))]
-            return pairs_of_panel([self.scores(m) for m in range(len(self.models))], purchases)
-        return pairs_by_item(np.array([self.item_means(m) for m in range(len(self.models))]))
+        if not self.is_panel or (self.scored_by == self.scored_by[0]).all():
+            return pairs_by_item(self.all_item_means)
+        found = pairs_by_item(np.full((len(self.models), 1), np.nan))
+        for a, b in combinations(range(len(self.models)), 2):
+            of_two = pairs_by_item(np.array(self.item_means_of_pair(a, b)))
+            for field in fields(Pairs):
+                table, own = getattr(found, field.name), getattr(of_two, field.name)
+                table[a, b], table[b, a] = own[0, 1], own[1, 0]
+        return found
+
+    @cached_property
+    def scored_by(self) -> NDArray[np.bool_]:
+        """Which raters scored which models, shape (models, raters)."""
+        return np.asarray(self.recorded.counts.any(axis=1))
+
+    @cached_property
+    def all_item_means(self) -> FloatArray:
+        """:meth:`item_means` of all models, shape (models, items)."""
+        return np.array([self.item_means(m) for m in range(len(self.models))])
+
+    def item_means_of_pair(self, a: int, b: int) -> tuple[FloatArray, FloatArray]:
+        """Of two models; of a panel by the judges that scored both, whose leniency cancels only then."""
+        first, second = self.scored_by[a], self.scored_by[b]
+        if not self.is_panel or (first == second).all():
+            return self.all_item_means[a], self.all_item_means[b]
+        if not (first & second).any():
+            nothing: FloatArray = np.full(len(self.recorded.items), np.nan)
+            return nothing, nothing
+        both = self.recorded.part(np.array([a, b]), raters=np.flatnonzero(first & second))
+        return Study(both, self.level).item_means_of_pair(0, 1)
 
     def item_means(self, model: int) -> FloatArray:
         """Each item's score by what may count, shape (items,); NaN where nothing does.
@@ -189,6 +216,7 @@ class Study:
             models=("all",),
             items=tuple(map(str, range(models * items))),
             categories=None,
+            texts=None,
             reference=None,
             purchases=None,
             epochs=None,
