@@ -1,8 +1,8 @@
 r"""Are differences between models real? Paired differences on the same items, all at once.
 
 Each comparison is the mean over shared items of the difference of two models' item means, with an error that
-takes clusters of items for what was sampled (:mod:`evalbudget.statistics._clustered_mean`), and is a little
-larger where few items differ. Intervals of all
+takes clusters of items for what was sampled (:mod:`evalbudget.statistics._clustered_mean`), is a little
+larger where few items differ, and of panels counts the error of the judges' biases. Intervals of all
 comparisons and metrics hold at once with the stated level (Bonferroni), and the verdicts follow from them:
 at most 1 - level is the probability that any verdict is wrong.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from html import escape
 from itertools import combinations
@@ -30,7 +30,7 @@ from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._numbers import NOTHING, decimals, name_cell, new_table, number, span
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
-from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean, widened
+from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean, summed_errors, widened
 from evalbudget.statistics._shrinkage import t_quantile
 from evalbudget.tables import NotedTable
 
@@ -343,9 +343,16 @@ def compared_pair(
         margin: differences smaller than this do not matter; None: none is given.
     """
     a, b = pair
-    means = study.item_means_of_pair(a, b)
+    names = study.models[a], study.models[b]
+    if (study.scored_by[a] != study.scored_by[b]).any():
+        by_both = study.by_judges_of_both(a, b)
+        if by_both is None:
+            nothing = (math.nan,) * 4
+            return Comparison(*names, metric, *nothing, 0, 0, Outcome.UNDECIDED, None)
+        study, a, b = by_both, 0, 1
+    means = study.all_item_means[a], study.all_item_means[b]
     difference = means[0] - means[1]
-    found = clustered_mean(difference, codes)
+    found = _with_judges(clustered_mean(difference, codes), study, a, b)
     low = high = math.nan
     if found.clusters >= _FEWEST and not np.nan_to_num(difference).any():
         # as many clusters as these show no difference with 1 - alpha at most, were it on a larger share
@@ -359,9 +366,20 @@ def compared_pair(
     outcome = _outcome(low, high, margin)
     needed = _needed(found, alpha, margin) if outcome is Outcome.UNDECIDED else None
     return Comparison(
-        *(study.models[a], study.models[b], metric, found.value, found.standard_error, low, high),
+        *(*names, metric, found.value, found.standard_error, low, high),
         *(found.n, found.clusters, outcome, needed),
     )
+
+
+def _with_judges(found: ClusteredMean, study: Study, a: int, b: int) -> ClusteredMean:
+    """With the error of the judges' biases, which are fitted to each model by itself."""
+    added, degrees = study.judge_errors
+    if not study.is_panel or not found.standard_error > NOTHING:
+        return found
+    error, freedom = summed_errors(
+        (found.standard_error**2, found.degrees), (added[a], degrees[a]), (added[b], degrees[b])
+    )
+    return replace(found, standard_error=float(error), degrees=float(freedom))
 
 
 def _span(means: tuple[FloatArray, FloatArray]) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
-from evalbudget.statistics._clustered_mean import widened
+from evalbudget.statistics._clustered_mean import summed_errors, widened
 from evalbudget.statistics._shrinkage import t_quantile
 
 
@@ -19,12 +19,14 @@ class Pairs:
     Attributes:
         value: a's mean less b's, over what both were scored on; nan if that is nothing.
         standard_error: nan or 0 where it leaves nothing to estimate it from.
+        degrees: of freedom.
         most: the largest difference of any item, without its sign.
         n_items: that both were scored on.
     """
 
     value: FloatArray
     standard_error: FloatArray
+    degrees: FloatArray
     most: FloatArray
     n_items: IntArray
 
@@ -40,10 +42,10 @@ class Pairs:
         nan where the standard error is 0 (the models differ by the same everywhere, or not at all) or nan.
         """
         alpha = (1.0 - check_level(level)) / max(comparisons, 1)
-        n = np.maximum(self.n_items, 1)
-        error = widened(self.standard_error, self.most, n)
-        quantile = t_quantile(1.0 - alpha, np.maximum(n - 1.0, 1.0))
-        half = np.where(self.standard_error > 0.0, quantile * error, np.nan)
+        error = widened(self.standard_error, self.most, np.maximum(self.n_items, 1))
+        defined = self.standard_error > 0.0
+        quantile = t_quantile(1.0 - alpha, np.where(defined, np.maximum(self.degrees, 1.0), 1.0))
+        half = np.where(defined, quantile * error, np.nan)
         return Bounds(self.value - half, self.value + half)
 
     def ranks(self, level: float) -> tuple[tuple[int, int], ...]:
@@ -61,14 +63,17 @@ class Pairs:
         return tuple((1 + int(b), n - int(w)) for b, w in zip(better, worse, strict=True))
 
 
-def pairs_by_item(means: FloatArray) -> Pairs:
+def pairs_by_item(means: FloatArray, judges: tuple[FloatArray, FloatArray] | None = None) -> Pairs:
     """The mean of the items' differences, items sampled.
 
     Args:
         means: item means, shape (models, items); NaN where missing.
+        judges: what fitting judges' biases adds to the variance of each model's mean, and its degrees of
+            freedom, each shape (models,); None: nothing.
     """
     m = len(means)
-    value, error, most = (np.full((m, m), np.nan) for _ in range(3))
+    added, freedom = (np.zeros(m), np.ones(m)) if judges is None else judges
+    value, error, degrees, most = (np.full((m, m), np.nan) for _ in range(4))
     count = np.zeros((m, m), dtype=np.int64)
     for a in range(m):
         difference = means[a] - means
@@ -78,11 +83,14 @@ def pairs_by_item(means: FloatArray) -> Pairs:
         with np.errstate(invalid="ignore", divide="ignore"):
             value[a] = difference.sum(axis=1) / n
             squares = (np.where(shared, difference - value[a][:, None], 0.0) ** 2).sum(axis=1)
-            error[a] = np.sqrt(squares / (n - 1) / n)
+            plain = squares / (n - 1) / n
+        error[a], degrees[a] = summed_errors(
+            (plain, np.maximum(n - 1.0, 1.0)), (added[a], freedom[a]), (added, freedom)
+        )
         same = _ptp(difference, shared) == 0.0
         error[a, same & (n > 1)] = 0.0
         most[a], count[a] = np.abs(difference).max(axis=1, initial=0.0), n
-    return Pairs(value, error, most, count)
+    return Pairs(value, error, degrees, most, count)
 
 
 def _ptp(values: FloatArray, shared: NDArray[np.bool_]) -> FloatArray:

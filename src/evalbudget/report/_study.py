@@ -14,6 +14,7 @@ from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean, require_one_scale
 from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
+from evalbudget.report._numbers import NOTHING
 from evalbudget.report._pairs import Pairs, pairs_by_item
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
@@ -159,10 +160,13 @@ class Study:
     def pairs(self) -> Pairs:
         """Paired differences of all models."""
         if not self.is_panel or (self.scored_by == self.scored_by[0]).all():
-            return pairs_by_item(self.all_item_means)
+            return pairs_by_item(self.all_item_means, self.judge_errors)
         found = pairs_by_item(np.full((len(self.models), 1), np.nan))
         for a, b in combinations(range(len(self.models)), 2):
-            of_two = pairs_by_item(np.array(self.item_means_of_pair(a, b)))
+            two = self.by_judges_of_both(a, b)
+            if two is None:
+                continue
+            of_two = pairs_by_item(two.all_item_means, two.judge_errors)
             for field in fields(Pairs):
                 table, own = getattr(found, field.name), getattr(of_two, field.name)
                 table[a, b], table[b, a] = own[0, 1], own[1, 0]
@@ -178,16 +182,33 @@ class Study:
         """:meth:`item_means` of all models, shape (models, items)."""
         return np.array([self.item_means(m) for m in range(len(self.models))])
 
-    def item_means_of_pair(self, a: int, b: int) -> tuple[FloatArray, FloatArray]:
-        """Of two models; of a panel by the judges that scored both, whose leniency cancels only then."""
-        first, second = self.scored_by[a], self.scored_by[b]
-        if not self.is_panel or (first == second).all():
-            return self.all_item_means[a], self.all_item_means[b]
-        if not (first & second).any():
-            nothing: FloatArray = np.full(len(self.recorded.items), np.nan)
-            return nothing, nothing
-        both = self.recorded.part(np.array([a, b]), raters=np.flatnonzero(first & second))
-        return Study(both, self.level).item_means_of_pair(0, 1)
+    @cached_property
+    def judge_errors(self) -> tuple[FloatArray, FloatArray]:
+        """Variance that fitting the judges' biases adds to each model's mean, with its degrees of freedom.
+
+        Items' scores less the biases do not show it: an error of a bias is in all of them. None to speak of
+        where judges share the scores evenly; most of the error where one of them has few. Shapes (models,).
+        """
+        added, degrees = np.zeros(len(self.models)), np.ones(len(self.models))
+        for m, means in enumerate(self.all_item_means if self.is_panel else ()):
+            known = means[~np.isnan(means)]
+            if known.size < 2:
+                continue
+            whole = self.mean(m)
+            more = whole.standard_error**2 - float(known.var(ddof=1)) / known.size
+            if more > NOTHING:
+                added[m], degrees[m] = more, max(whole.details["degrees"], 1.0)
+        return added, degrees
+
+    def by_judges_of_both(self, a: int, b: int) -> Study | None:
+        """The study of two models by the judges that scored both, whose leniency cancels only then.
+
+        None if there is no such judge.
+        """
+        both = self.scored_by[a] & self.scored_by[b]
+        if not both.any():
+            return None
+        return Study(self.recorded.part(np.array([a, b]), raters=np.flatnonzero(both)), self.level)
 
     def item_means(self, model: int) -> FloatArray:
         """Each item's score by what may count, shape (items,); NaN where nothing does.

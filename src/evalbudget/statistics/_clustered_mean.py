@@ -91,3 +91,16 @@ def widened(standard_error: ArrayLike, most: ArrayLike, clusters: ArrayLike) -> 
         Statistics in Medicine 24.
     """
     return np.asarray(np.hypot(standard_error, np.sqrt(2.0) * np.asarray(most) / np.asarray(clusters)))
+
+
+def summed_errors(*parts: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:
+    """Standard error of a sum of independent estimates, and its degrees of freedom (Satterthwaite).
+
+    Args:
+        parts: variance and degrees of freedom of each, of shapes that go together; the first is not 0, or
+            there is nothing to say.
+    """
+    variance = sum(np.asarray(v, dtype=np.float64) for v, _ in parts)
+    fourth = sum(np.asarray(v, dtype=np.float64) ** 2 / np.asarray(degrees) for v, degrees in parts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.sqrt(np.asarray(variance)), np.asarray(np.asarray(variance) ** 2 / fourth)
