@@ -6,9 +6,10 @@ import csv
 import json
 import re
 from base64 import b64decode
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
 from io import StringIO
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pytest
@@ -17,8 +18,9 @@ from tests.report.worlds import panel, recorded
 
 from evalbudget import Allocation
 from evalbudget.backtest import HowBought
-from evalbudget.report import Report, page, report, site
+from evalbudget.report import SECTIONS, Report, Section, Study, page, report, site
 from evalbudget.report._slugs import slugs
+from evalbudget.tables import NotedTable
 
 NAMES = ("a/b", "A b", "<script>b", "c & \"d'", "\x1b[2Jé", "模型", "con", "../../etc", "a-b-2")
 
@@ -182,6 +184,34 @@ def test_agreement_of_judges() -> None:
     assert abs(rows["j2"]["correlation"]) < 0.15
     assert (rows["j1"]["low"], rows["j1"]["high"], rows["j1"]["values"]) == (2.0, 6.0, 5)
     assert rows["j1"]["deviation"] == pytest.approx(truth.std())
+
+
+def test_a_plugins_section_has_its_place_on_every_page() -> None:
+    @dataclass(frozen=True)
+    class Mine(Section):
+        name: ClassVar[str] = "my <own> part"
+
+        @classmethod
+        def of(cls, study: Study) -> Self | None:
+            return cls()
+
+        def tables(self) -> tuple[NotedTable, ...]:
+            table = NotedTable("model", "judge", title="mine")
+            table.add_row("m0", "j1")
+            return (table,)
+
+        def about_judge(self, judge: str) -> tuple[NotedTable, ...]:
+            return self.tables()
+
+        def to_dict(self) -> dict[str, Any]:
+            return {}
+
+    found = report(recorded(panel()), sections=[*SECTIONS, Mine])
+    assert "My <own> part" in read_site({"index.html": page(found)})["index.html"].text
+    pages = read_site(site(found))
+    assert {"models/m0.html", "judges/j1.html"} <= set(pages["index.html"].links)
+    assert "My <own> part" in pages["judges/j0.html"].text
+    assert "My <own> part" not in pages["models/m0.html"].text
 
 
 def test_names_of_files_are_safe_and_unique() -> None:

@@ -139,8 +139,8 @@ class _Names:
 
 def _own_page(report: Report, kind: Kind, name: str, links: Links, title: str) -> str:
     parts = [
-        Part(f"part-{section.name}", section.heading, _tables(tables, section.heading, links))
-        for section in report.sections
+        Part(key, section.heading, _tables(tables, section.heading, links))
+        for key, section in _keyed(report)
         if (tables := _of(section, kind, name))
     ]
     above = f'<nav aria-label="Back"><a href="../index.html">{escape(title)}</a></nav>\n'
@@ -161,8 +161,7 @@ def _board(report: Report) -> Leaderboard | None:
 
 def _sections(report: Report, links: Links) -> list[Part]:
     parts = []
-    for section in report.sections:
-        key = f"part-{section.name}"
+    for key, section in _keyed(report):
         drawn = [
             f'<figure class="wide" tabindex="0">\n{svg(chart, report.level, f"{key}-{number}")}\n'
             f'<figcaption class="note">{escape(legend(chart, report.level))}</figcaption>\n</figure>'
@@ -171,6 +170,12 @@ def _sections(report: Report, links: Links) -> list[Part]:
         body = "\n".join([*drawn, _tables(section.page_tables(), section.heading, links)])
         parts.append(Part(key, section.heading, body))
     return parts
+
+
+def _keyed(report: Report) -> list[tuple[str, Section]]:
+    """Sections with their anchors; plugins may call theirs what they like."""
+    keys = slugs((section.name for section in report.sections), "section")
+    return [(f"part-{keys[section.name]}", section) for section in report.sections]
 
 
 def _tables(tables: Sequence[NotedTable], heading: str, links: Links) -> str:
