@@ -116,6 +116,19 @@ def test_the_texts_of_the_least_known_items_are_shown() -> None:
     assert "question" not in str(found.table())
 
 
+def test_recordings_side_by_side_keep_the_texts_they_have() -> None:
+    x = panel(models=2, judges=1, repeats=3)
+    first, second = (recorded(x[[m]], models=(f"m{m}",)) for m in (0, 1))
+    told = tuple(f"ask {i}" if i % 2 else "" for i in range(40))
+    found = report({"a": first, "b": replace(second, texts=told)}).to_dict()["least_known"]["rows"]
+    assert {row["text"] for row in found if int(row["item"][1:]) % 2 == 0} <= {""}
+    for row in found:
+        if int(row["item"][1:]) % 2:
+            assert row["text"] == f"ask {row['item'][1:]}"
+    assert any(row["text"] for row in found if row["model"] == "m0")
+    assert not any(row["text"] for row in report({"a": first}).to_dict()["least_known"]["rows"])
+
+
 @pytest.mark.parametrize(("models", "sections", "pages"), [(12, 12, 12), (13, 12, 13), (300, 12, 200)])
 def test_of_many_models_only_the_first_have_a_place(models: int, sections: int, pages: int) -> None:
     x = np.random.default_rng(1).random((models, 20, 1, 1))

@@ -92,28 +92,64 @@ def test_panel_against_the_estimators() -> None:
         )
 
 
-@pytest.mark.parametrize("judges", [1, 3])
-def test_verdicts_are_those_of_compare_and_ranks_follow_from_them(judges: int) -> None:
-    x = panel(models=5, judges=judges)
+def even(judges: int) -> np.ndarray:
+    return panel(models=5, judges=judges)
+
+
+def uneven() -> np.ndarray:
+    """One of three judges has few of the scores, so that much of the error is that of its bias."""
+    x = panel(models=5, judges=3, repeats=1)
+    judge = np.where(np.arange(40) < 4, 2, np.arange(40) % 2)
+    x[:, judge[:, None] != np.arange(3)] = np.nan
+    return x
+
+
+def other_judges() -> np.ndarray:
+    x = panel(models=5, judges=3)
+    x[4, :, 0] = np.nan
+    return x
+
+
+@pytest.mark.parametrize("x", [even(1), even(3), uneven(), other_judges()])
+def test_verdicts_are_those_of_compare_and_ranks_follow_from_them(x: np.ndarray) -> None:
     x[0] += 0.45
-    x[3, :9] = np.nan
+    x[3, :5] = np.nan
     found = report(recorded(x))
     verdicts, board = section(found, Verdicts), section(found, Leaderboard)
     theirs = {(row.first, row.second): row for row in compare(recorded(x)).rows}
     assert len(verdicts.pairs) == len(theirs) == 10
+    bounds = Study(recorded(x)).pairs.confidence_intervals(0.95, 10)
     better = dict.fromkeys(found.models, 0)
     for row in verdicts.pairs:
         same = (row.first, row.second) in theirs
         other = theirs[(row.first, row.second) if same else (row.second, row.first)]
-        sign = 1 if same else -1
-        assert row.difference == pytest.approx(sign * other.difference)
-        assert sorted((abs(row.low), abs(row.high))) == pytest.approx(
-            sorted((abs(other.low), abs(other.high)))
-        )
+        low, high = (other.low, other.high) if same else (-other.high, -other.low)
+        assert row.difference == pytest.approx(other.difference if same else -other.difference)
+        assert (row.low, row.high) == pytest.approx((low, high))
         assert (row.verdict, row.items_needed) == (other.verdict, other.items_needed)
+        place = int(row.first[1]), int(row.second[1])
+        assert (bounds.low[place], bounds.high[place]) == pytest.approx((row.low, row.high))
         better[row.second] += row.outcome is Outcome.FIRST
-    assert {row.outcome for row in verdicts.pairs} >= {Outcome.FIRST, Outcome.UNDECIDED}
     assert {row.model: row.best_rank - 1 for row in board.rows} == better
+    assert Outcome.UNDECIDED in {row.outcome for row in verdicts.pairs}
+
+
+def test_the_error_of_a_rare_judges_bias_is_counted() -> None:
+    """Worked by hand: what the panel's own error has beyond the items' is added, for both models."""
+    x = uneven()[:2]
+    (row,) = compare(recorded(x)).rows
+    study = Study(recorded(x))
+    means = study.all_item_means
+    items = np.var(means[0] - means[1], ddof=1) / 40
+    extra = [study.mean(m).standard_error ** 2 - np.var(means[m], ddof=1) / 40 for m in (0, 1)]
+    assert min(extra) > 0.0
+    assert sum(extra) > items
+    assert row.standard_error == pytest.approx(math.sqrt(items + sum(extra)))
+    degrees = [39.0, *(study.mean(m).details["degrees"] for m in (0, 1))]
+    parts = [items, *extra]
+    df = sum(parts) ** 2 / sum(part**2 / d for part, d in zip(parts, degrees, strict=True))
+    reach = math.hypot(row.standard_error, math.sqrt(2) * np.abs(means[0] - means[1]).max() / 40)
+    assert row.high - row.difference == pytest.approx(reach * student_t.ppf(0.975, df))
 
 
 def test_models_that_different_judges_scored_are_compared_by_those_of_both() -> None:
