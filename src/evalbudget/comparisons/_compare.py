@@ -343,16 +343,9 @@ def compared_pair(
         margin: differences smaller than this do not matter; None: none is given.
     """
     a, b = pair
-    names = study.models[a], study.models[b]
-    if (study.scored_by[a] != study.scored_by[b]).any():
-        by_both = study.by_judges_of_both(a, b)
-        if by_both is None:
-            nothing = (math.nan,) * 4
-            return Comparison(*names, metric, *nothing, 0, 0, Outcome.UNDECIDED, None)
-        study, a, b = by_both, 0, 1
-    means = study.all_item_means[a], study.all_item_means[b]
+    means, errors = study.of_both(a, b)
     difference = means[0] - means[1]
-    found = _with_judges(clustered_mean(difference, codes), study, a, b)
+    found = _with_judges(clustered_mean(difference, codes), errors)
     low = high = math.nan
     if found.clusters >= _FEWEST and not np.nan_to_num(difference).any():
         # as many clusters as these show no difference with 1 - alpha at most, were it on a larger share
@@ -366,23 +359,22 @@ def compared_pair(
     outcome = _outcome(low, high, margin)
     needed = _needed(found, alpha, margin) if outcome is Outcome.UNDECIDED else None
     return Comparison(
-        *(*names, metric, found.value, found.standard_error, low, high),
+        *(study.models[a], study.models[b], metric, found.value, found.standard_error, low, high),
         *(found.n, found.clusters, outcome, needed),
     )
 
 
-def _with_judges(found: ClusteredMean, study: Study, a: int, b: int) -> ClusteredMean:
+def _with_judges(found: ClusteredMean, errors: tuple[FloatArray, FloatArray]) -> ClusteredMean:
     """With the error of the judges' biases, which are fitted to each model by itself."""
-    added, degrees = study.judge_errors
-    if not study.is_panel or not found.standard_error > NOTHING:
+    added, degrees = errors
+    if not added.any() or not found.standard_error > NOTHING:
         return found
-    error, freedom = summed_errors(
-        (found.standard_error**2, found.degrees), (added[a], degrees[a]), (added[b], degrees[b])
-    )
+    parts = zip(added.tolist(), degrees.tolist(), strict=True)
+    error, freedom = summed_errors((found.standard_error**2, found.degrees), *parts)
     return replace(found, standard_error=float(error), degrees=float(freedom))
 
 
-def _span(means: tuple[FloatArray, FloatArray]) -> float:
+def _span(means: FloatArray) -> float:
     """Of the scores; at least 1 where they may be pass or fail."""
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
     return max(high - low, 1.0) if low >= 0.0 and high <= 1.0 else high - low

@@ -159,14 +159,13 @@ class Study:
     @cached_property
     def pairs(self) -> Pairs:
         """Paired differences of all models."""
-        if not self.is_panel or (self.scored_by == self.scored_by[0]).all():
-            return pairs_by_item(self.all_item_means, self.judge_errors)
-        found = pairs_by_item(np.full((len(self.models), 1), np.nan))
+        found = pairs_by_item(self.all_item_means, self.judge_errors)
+        if not self.is_panel:
+            return found
         for a, b in combinations(range(len(self.models)), 2):
-            two = self.by_judges_of_both(a, b)
-            if two is None:
+            if (self.scored_by[a] == self.scored_by[b]).all():
                 continue
-            of_two = pairs_by_item(two.all_item_means, two.judge_errors)
+            of_two = pairs_by_item(*self.of_both(a, b))
             for field in fields(Pairs):
                 table, own = getattr(found, field.name), getattr(of_two, field.name)
                 table[a, b], table[b, a] = own[0, 1], own[1, 0]
@@ -200,15 +199,31 @@ class Study:
                 added[m], degrees[m] = more, max(whole.details["degrees"], 1.0)
         return added, degrees
 
-    def by_judges_of_both(self, a: int, b: int) -> Study | None:
-        """The study of two models by the judges that scored both, whose leniency cancels only then.
+    def of_both(self, a: int, b: int) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+        """Item means of two models, shape (2, items), and their :attr:`judge_errors`.
 
-        None if there is no such judge.
+        Of a panel by the judges that scored both, whose leniency cancels only then; nan if there are none.
         """
         both = self.scored_by[a] & self.scored_by[b]
-        if not both.any():
-            return None
-        return Study(self.recorded.part(np.array([a, b]), raters=np.flatnonzero(both)), self.level)
+        if (self.scored_by[a] == self.scored_by[b]).all():
+            places = np.array([a, b])
+            added, degrees = self.judge_errors
+            return self.all_item_means[places], (added[places], degrees[places])
+        if (a, b) not in self._by_fewer:
+            found: FloatArray = np.full((2, len(self.recorded.items)), np.nan)
+            errors = np.zeros(2), np.ones(2)
+            if both.any():
+                fewer = self.recorded.part(np.array([a, b]), raters=np.flatnonzero(both))
+                study = Study(fewer, self.level)
+                found, errors = study.all_item_means, study.judge_errors
+            self._by_fewer[a, b] = found, errors
+            self._by_fewer[b, a] = found[::-1], (errors[0][::-1], errors[1][::-1])
+        return self._by_fewer[a, b]
+
+    @cached_property
+    def _by_fewer(self) -> dict[tuple[int, int], tuple[FloatArray, tuple[FloatArray, FloatArray]]]:
+        """What :meth:`of_both` has found."""
+        return {}
 
     def item_means(self, model: int) -> FloatArray:
         """Each item's score by what may count, shape (items,); NaN where nothing does.
