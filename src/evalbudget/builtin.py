@@ -82,9 +82,11 @@ def evalbudget_register_schedules() -> Sequence[type[JudgeSchedule]]:
 @hookimpl
 def evalbudget_register_reports() -> Sequence[type[Section]]:
     """The sections of ``evalbudget report``."""
+    from evalbudget.comparisons import Verdicts
     from evalbudget.report import SECTIONS
 
-    return SECTIONS
+    leaderboard, *others = SECTIONS
+    return [leaderboard, Verdicts, *others]
 
 
 @hookimpl

@@ -120,6 +120,10 @@ def _as_html(table: Table, note: str) -> str:
     )
 
 
+def plain_text(cell: RenderableType) -> str:
+    """What a cell says, without its style."""
+    return cell.plain if isinstance(cell, Text) else Text.from_markup(str(cell)).plain
+
+
 def _escaped(cell: RenderableType) -> str:
-    text = cell.plain if isinstance(cell, Text) else Text.from_markup(str(cell)).plain
-    return escape(text)
+    return escape(plain_text(cell))

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[2]
-SECTIONS = ["gates", "these-items", "compared"]
+SECTIONS = ["gates", "these-items", "compared", "until"]
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.commands import refused, typed
+from tests.report.pages import read_site
 from tests.report.worlds import panel, recorded
 
 from evalbudget.backtest import RecordedScores
@@ -48,6 +49,34 @@ def test_json_picture_and_page(file: Path, tmp_path: Path) -> None:
     assert "<svg" in out[3].read_text()
 
 
+def test_a_folder_of_pages(file: Path, tmp_path: Path) -> None:
+    for folder in (tmp_path / "report", tmp_path / "v1.2"):
+        if folder.suffix:
+            folder.mkdir()
+        for _ in range(2):  # pages of ours may be written again
+            result = run(file, "--html", folder)
+            assert result.exit_code == 0, result.output
+        files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+        assert {"leaderboard.csv", "models/m0.html", "judges/j3.html"} <= set(files)
+        pages = read_site({name: path.read_text(encoding="utf-8") for name, path in files.items()})
+        assert len(pages) == 1 + 3 + 4
+        assert json.loads(files["report.json"].read_text()) == json.loads(run(file, "--json", "-").stdout)
+    index = tmp_path / "mine" / "index.html"
+    index.parent.mkdir()
+    index.write_text("<p>my site")
+    refused(run(file, "--html", index.parent), "holds an index.html that is no report of evalbudget")
+    assert index.read_text() == "<p>my site"
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    assert run(file, "--html", plain).exit_code == 0
+    assert plain.read_text().startswith("<!doctype html>")
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "models").write_text("")
+    late = run(file, "--html", tmp_path / "half")
+    assert late.exit_code == 2
+    assert "cannot be created" in late.stderr
+
+
 def test_models_raters_and_several_files(file: Path, tmp_path: Path) -> None:
     rows = json.loads(run(file, "--model", "m0", "--model", "m1", "--rater", "j2", "--json", "-").stdout)
     assert rows["models"] == ["m0", "m1"]
@@ -71,7 +100,8 @@ def test_bad_input_exits_with_2(file: Path, tmp_path: Path, monkeypatch: pytest.
     refused(run(file, "--level", "0"), "level 0 must lie strictly between 0 and 1")
     refused(run(file, "--picture", tmp_path / "x.jpg"), "ends in neither .png nor .svg; rename it")
     refused(run(file, "--picture", tmp_path / "no" / "x.png"), "--picture", "does not exist; create it")
-    refused(run(file, "--html", tmp_path), "--html", "is a folder; give a file")
+    refused(run(file, "--html", tmp_path / "no" / "x.html"), "--html", "does not exist; create it")
+    refused(run(file, "--html", tmp_path / "no" / "folder"), "--html", "does not exist; create it")
     refused(run(file, "--json", tmp_path), "--json", "is a folder; give a file")
     copy = tmp_path / "copy.npz"
     copy.write_bytes(file.read_bytes())
@@ -84,8 +114,7 @@ def test_bad_input_exits_with_2(file: Path, tmp_path: Path, monkeypatch: pytest.
     assert run(tmp_path / "mixed.npz", "--rescale").exit_code == 0
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     refused(run(file, "--picture", tmp_path / "x.png"), "matplotlib", "pip install 'evalbudget[report]'")
-    refused(run(file, "--html", tmp_path / "x.html"), "matplotlib")
-    assert run(file).exit_code == 0
+    assert run(file, "--html", tmp_path / "x.html").exit_code == 0
 
 
 def test_real_recordings(data_dir: Path) -> None:

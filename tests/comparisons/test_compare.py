@@ -225,3 +225,29 @@ def test_a_sentence_says_all_of_two_models() -> None:
     assert compare(recorded(pair(0.1))).sentence.startswith("a is better: a less b is +0.1000, 95% interval")
     assert compare(recorded(pair(0.005))).sentence.startswith("Undecided: a less b is +0.0050")
     assert compare(recorded(pair(0.005)), margin=0.05).sentence.startswith("Equivalent within 0.05: a less b")
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(
+    ("rare", "alike", "expected"), [(False, True, 8), (False, False, 9), (True, True, 2), (True, False, 14)]
+)
+def test_judges_with_few_scores_do_not_decide(rare: bool, alike: bool, expected: int) -> None:
+    """Two models that are the same, each answer scored by one of three judges whose leniency differs.
+
+    Where one judge has six of ninety scores, most of the error is that of its bias.
+    """
+    wrong, trials = 0, replications(300, 3000)
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        taste = rng.normal(size=(90, 1)) + np.array([-1.0, 0.0, 1.0]) + 0.5 * rng.normal(size=(90, 3))
+        judge = np.arange(90) % (2 if rare else 3)
+        judge[:6] = 2 if rare else judge[:6]
+        x = np.full((2, 90, 3, 1), np.nan)
+        for model in range(2):
+            said = taste + rng.normal(size=(90, 3))
+            x[model, np.arange(90), judge, 0] = said[np.arange(90), judge]
+            judge = judge if alike else judge[rng.permutation(90)]
+        (row,) = compare(recorded(x)).rows
+        wrong += row.outcome is not Outcome.UNDECIDED
+    binomial_claim(wrong, trials, at_most=0.05)
+    pinned(wrong, expected)

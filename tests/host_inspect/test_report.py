@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from inspect_ai.model import get_model
+from inspect_ai.log import EvalSampleSummary
+from inspect_ai.model import ChatMessageSystem, ChatMessageUser, get_model
 from tests.host_inspect.worlds import retried
 
 from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought, Ordinals
 from evalbudget.cli.main import cli
 from evalbudget_inspect import budgeted
-from evalbudget_inspect.log_folder import open_scores
+from evalbudget_inspect.log_folder import _text, open_scores
 
 
 def reported(*arguments: str | Path) -> dict[str, Any]:
@@ -37,6 +38,8 @@ def test_the_estimate_is_the_logs_own(
     log = run(budgeted(make_task(), budget=44, **options))
     told, ours = metrics(log), diagnostics(log)
     found = reported(Path(log.location))
+    for item in found["least_known"]["rows"]:
+        assert item["text"] == f"Write story {item['item']}."
     (row,) = found["leaderboard"]["rows"]
     assert row["estimate"] == pytest.approx(told["estimate"])
     assert row["standard_error"] == pytest.approx(told["stderr"])
@@ -128,3 +131,15 @@ def test_ordinals_keep_what_may_count_apart() -> None:
     assert both.purchase.allocation is Allocation.WEIGHTED
     nothing = Bought(HowBought(cost=1), 0)
     assert Ordinals([nothing, weighted]).purchase == HowBought(Allocation.WEIGHTED, 2, cost=6)
+
+
+def test_the_text_of_messages_is_what_the_user_asked() -> None:
+    messages = [
+        ChatMessageSystem(content="Be brief."),
+        ChatMessageUser(content="What is 1 + 1?" + "?" * 2000),
+    ]
+    asked = EvalSampleSummary(id=1, epoch=1, input=messages, target="2")
+    assert _text(asked).startswith("What is 1 + 1?")
+    assert len(_text(asked)) <= 1000
+    only = EvalSampleSummary(id=1, epoch=1, input=messages[:1], target="2")
+    assert _text(only) == "Be brief."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,8 @@ def test_judged_runs_of_the_stock_command(server: Server, judges: list[str], tmp
         for (judge, epoch), score in said.items():
             value = recorded.scores[1, index, recorded.raters.index(judge), epoch]
             assert (math.isnan(value) and score is None) or value == score
+    assert recorded.texts is not None
+    assert recorded.texts == tuple(f"Write about topic {item}." for item in recorded.items)
     failed = np.isnan(recorded.scores).sum() - 2 * 20 * 3 * 2  # each answer has one judge of three
     assert failed == sum(s.model == "b" and "topic: topic 2\n" in s.prompt for s in server.served) > 0
 
@@ -113,6 +116,9 @@ def test_several_tasks_models_and_runs(runs: Path) -> None:
     names = [*(f"one/{i}" for i in range(6)), *(f"two/{i}" for i in range(4))]
     assert sorted(recorded.items) == names
     assert recorded.categories == tuple(item.split("/")[0] for item in recorded.items)
+    assert recorded.texts is not None
+    assert len(set(recorded.texts)) > 1
+    assert all(re.fullmatch(r"say -?\d+ please", text) for text in recorded.texts), recorded.texts
     assert recorded.purchases is not None
     assert recorded.epochs is not None
     coin, other = recorded.purchases

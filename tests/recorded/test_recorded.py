@@ -79,6 +79,16 @@ def test_names_are_optional_in_a_file_and_byte_strings_are_read(tmp_path: Path) 
     assert (bare.models, bare.items, bare.raters) == (("0",), ("a", "b", "c"), ("0", "1"))
 
 
+def test_texts_are_cut_and_go_with_their_items(small: RecordedScores) -> None:
+    texts = ("x" * 501, *map(str, range(1, len(small.items))))
+    told = replace(small, texts=texts)
+    assert told.texts is not None
+    assert (len(told.texts[0]), told.texts[0][-1]) == (500, "…")
+    assert told.part(items=np.array([2, 1])).texts == ("2", "1")
+    with pytest.raises(InvalidInputError, match="texts has 1 names"):
+        replace(small, texts=("one",))
+
+
 def test_select(small: RecordedScores) -> None:
     everything = small.select()
     np.testing.assert_array_equal(everything.scores, small.scores)

@@ -9,11 +9,11 @@ from tests.report.worlds import recorded
 
 from evalbudget import Allocation
 from evalbudget.backtest import HowBought
+from evalbudget.comparisons import Verdicts
 from evalbudget.report import report
-from evalbudget.report._differences import Differences
 from evalbudget.report._leaderboard import Leaderboard
 
-SECTIONS = [Leaderboard, Differences]
+SECTIONS = [Leaderboard, Verdicts]
 TRUTH = np.array([0.8, 0.8, 0.7, 0.5, 0.5, 0.3])
 
 
@@ -34,7 +34,7 @@ def test_intervals_and_ranks_hold_at_once() -> None:
         found = report(recorded(binary(np.random.default_rng(seed)), raters=("r",)), sections=SECTIONS)
         board, against = found.sections
         assert isinstance(board, Leaderboard)
-        assert isinstance(against, Differences)
+        assert isinstance(against, Verdicts)
         at = {row.model: int(row.model[1]) for row in board.rows}
         means += any(not row.all_low <= TRUTH[at[row.model]] <= row.all_high for row in board.rows)
         ranks += any(
@@ -42,7 +42,7 @@ def test_intervals_and_ranks_hold_at_once() -> None:
             for row in board.rows
         )
         leader = TRUTH[at[against.against]]
-        differences += any(not row.low <= TRUTH[at[row.model]] - leader <= row.high for row in against.rows)
+        differences += any(not row.low <= TRUTH[at[row.first]] - leader <= row.high for row in against.rows)
     binomial_claim(means, trials, at_most=0.05)
     binomial_claim(ranks, trials, at_most=0.05)
     binomial_claim(differences, trials, at_most=0.05)

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import re
 import struct
 import sys
-from html import escape
 from xml.etree import ElementTree
 
 import numpy as np
@@ -40,29 +38,13 @@ def test_scores_without_an_interval_can_be_drawn() -> None:
     assert draw(report(recorded(np.ones((1, 4, 1, 1)))))
 
 
-def test_the_page_needs_nothing_else() -> None:
-    found = report(recorded(panel(), models=("a", "<script>b", "c & d")))
-    text = page(found, title="my & page")
-    assert "<title>my &amp; page</title>" in text
-    assert text.count("<svg") == 1
-    assert '<td style="text-align:left">&lt;script&gt;b</td>' in text
-    assert "<script" not in text
-    assert not re.search(r"(?:src|href)=[\"'](?!#)", text)
-    assert not re.search(r"url\((?!#)", text)
-    assert {u for u in re.findall(r"https?://[^\"' <]+", text) if "www.w3.org" not in u} == set()
-    assert text.count("<table>") == len(found.table().parts)
-    for table in found.table().parts:
-        assert escape(str(table.title)) in text
-        assert escape(table.note) in text
-
-
 def test_without_matplotlib_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     found = report(recorded(panel()))
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for make in (draw, page):
-        with pytest.raises(InvalidInputError, match=r"pip install 'evalbudget\[report\]'"):
-            make(found)
+    with pytest.raises(InvalidInputError, match=r"pip install 'evalbudget\[report\]'"):
+        draw(found)
     assert found.table()
+    assert "<svg" in page(found)  # which draws its own
 
 
 def test_other_formats_are_refused() -> None:

@@ -7,10 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 from tests.report.worlds import panel, recorded
 
 from evalbudget import Allocation
 from evalbudget.backtest import HowBought, RecordedScores
+from evalbudget.comparisons import Outcome, Verdicts, compare
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.judges.estimates import (
     JudgeScores,
@@ -23,7 +25,6 @@ from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
 from evalbudget.report import SECTIONS, Items, Section, Study, report
 from evalbudget.report._categories import Categories
 from evalbudget.report._components import Components
-from evalbudget.report._differences import Differences
 from evalbudget.report._judges import Judges
 from evalbudget.report._leaderboard import Leaderboard
 from evalbudget.report._reference import AgainstReference
@@ -61,23 +62,18 @@ def test_differences_of_one_rater_are_paired_by_item() -> None:
     x = panel(judges=1, repeats=2)
     x[1, 4, 0] = np.nan
     for against, comparisons, other in ((None, 3, 2), ("m0", 2, 0)):
-        found = section(report(one_rater(x), against=against), Differences)
+        found = section(report(one_rater(x), against=against), Verdicts)
         assert (found.against, found.comparisons) == (f"m{other}", comparisons)
         for row in found.rows:
-            difference = np.nanmean(x[int(row.model[1]), :, 0], axis=1) if row.model != "m1" else None
-            if difference is None:
-                difference = np.delete(x[1, :, 0].mean(axis=1), 4)
-                difference = difference - np.delete(x[other, :, 0].mean(axis=1), 4)
-            else:
-                difference = difference - x[other, :, 0].mean(axis=1)
+            difference = np.mean(x[int(row.first[1]), :, 0], axis=1) - x[other, :, 0].mean(axis=1)
+            difference = difference[~np.isnan(difference)]
             n = difference.size
-            readings = ItemReadings.of(np.arange(n), np.zeros(n), difference)
-            theirs = mean_over_sampled_items(readings, allocation=Allocation.FIXED)
-            interval = theirs.confidence_interval(1 - 0.05 / comparisons)
-            assert (row.difference, row.standard_error) == pytest.approx(
-                (theirs.value, theirs.standard_error)
-            )
-            assert (row.low, row.high) == pytest.approx((interval.low, interval.high))
+            assert n == (39 if row.first == "m1" else 40)
+            error = difference.std(ddof=1) / np.sqrt(n)
+            assert (row.difference, row.standard_error) == pytest.approx((difference.mean(), error))
+            reach = math.hypot(error, math.sqrt(2) * np.abs(difference).max() / n)
+            half = reach * student_t.ppf(1 - 0.025 / comparisons, n - 1)
+            assert (row.low, row.high) == pytest.approx((row.difference - half, row.difference + half))
             assert row.items == n
 
 
@@ -89,10 +85,84 @@ def test_panel_against_the_estimators() -> None:
     for row in section(found, Leaderboard).rows:
         theirs = panel_mean(table[int(row.model[1])])
         assert (row.estimate, row.standard_error) == pytest.approx((theirs.value, theirs.standard_error))
-    for row in section(found, Differences).rows:
-        theirs = paired_difference(table[int(row.model[1])], table[2])
-        interval = theirs.confidence_interval(1 - 0.05 / 3)
-        assert (row.low, row.high) == pytest.approx((interval.low, interval.high))
+    for row in section(found, Verdicts).rows:
+        theirs = paired_difference(table[int(row.first[1])], table[2])
+        assert (row.difference, row.standard_error) == pytest.approx(
+            (theirs.value, theirs.standard_error), rel=0.02
+        )
+
+
+def even(judges: int) -> np.ndarray:
+    return panel(models=5, judges=judges)
+
+
+def uneven() -> np.ndarray:
+    """One of three judges has few of the scores, so that much of the error is that of its bias."""
+    x = panel(models=5, judges=3, repeats=1)
+    judge = np.where(np.arange(40) < 4, 2, np.arange(40) % 2)
+    x[:, judge[:, None] != np.arange(3)] = np.nan
+    return x
+
+
+def other_judges() -> np.ndarray:
+    x = panel(models=5, judges=3)
+    x[4, :, 0] = np.nan
+    return x
+
+
+@pytest.mark.parametrize("x", [even(1), even(3), uneven(), other_judges()])
+def test_verdicts_are_those_of_compare_and_ranks_follow_from_them(x: np.ndarray) -> None:
+    x[0] += 0.45
+    x[3, :5] = np.nan
+    found = report(recorded(x))
+    verdicts, board = section(found, Verdicts), section(found, Leaderboard)
+    theirs = {(row.first, row.second): row for row in compare(recorded(x)).rows}
+    assert len(verdicts.pairs) == len(theirs) == 10
+    bounds = Study(recorded(x)).pairs.confidence_intervals(0.95, 10)
+    better = dict.fromkeys(found.models, 0)
+    for row in verdicts.pairs:
+        same = (row.first, row.second) in theirs
+        other = theirs[(row.first, row.second) if same else (row.second, row.first)]
+        low, high = (other.low, other.high) if same else (-other.high, -other.low)
+        assert row.difference == pytest.approx(other.difference if same else -other.difference)
+        assert (row.low, row.high) == pytest.approx((low, high))
+        assert (row.verdict, row.items_needed) == (other.verdict, other.items_needed)
+        place = int(row.first[1]), int(row.second[1])
+        assert (bounds.low[place], bounds.high[place]) == pytest.approx((row.low, row.high))
+        better[row.second] += row.outcome is Outcome.FIRST
+    assert {row.model: row.best_rank - 1 for row in board.rows} == better
+    assert Outcome.UNDECIDED in {row.outcome for row in verdicts.pairs}
+
+
+def test_the_error_of_a_rare_judges_bias_is_counted() -> None:
+    """Worked by hand: what the panel's own error has beyond the items' is added, for both models."""
+    x = uneven()[:2]
+    (row,) = compare(recorded(x)).rows
+    study = Study(recorded(x))
+    means = study.all_item_means
+    items = np.var(means[0] - means[1], ddof=1) / 40
+    extra = [study.mean(m).standard_error ** 2 - np.var(means[m], ddof=1) / 40 for m in (0, 1)]
+    assert min(extra) > 0.0
+    assert sum(extra) > items
+    assert row.standard_error == pytest.approx(math.sqrt(items + sum(extra)))
+    degrees = [39.0, *(study.mean(m).details["degrees"] for m in (0, 1))]
+    parts = [items, *extra]
+    df = sum(parts) ** 2 / sum(part**2 / d for part, d in zip(parts, degrees, strict=True))
+    reach = math.hypot(row.standard_error, math.sqrt(2) * np.abs(means[0] - means[1]).max() / 40)
+    assert row.high - row.difference == pytest.approx(reach * student_t.ppf(0.975, df))
+
+
+def test_models_that_different_judges_scored_are_compared_by_those_of_both() -> None:
+    """A lenient judge of one of them makes no difference between models that are the same."""
+    x = panel(models=2, judges=3)
+    x[1] = x[0]
+    x[1, :, 2] += 5.0
+    x[0, :, 2] = np.nan
+    (row,) = section(report(recorded(x)), Verdicts).rows
+    assert (row.difference, row.outcome) == (pytest.approx(0.0, abs=1e-9), Outcome.UNDECIDED)
+    x[1, :, :2] = np.nan
+    found = section(report(recorded(x)), Verdicts)
+    assert found.rows[0].items == 0
 
 
 def test_judges_and_components_of_one_model_are_the_estimators() -> None:
@@ -153,13 +223,15 @@ def test_identical_models_and_constant_scores_claim_nothing() -> None:
     x[2, ::2] = 0.0
     x[1] = x[0]
     found = report(one_rater(x))
-    board, differences = section(found, Leaderboard), section(found, Differences)
+    board, differences = section(found, Leaderboard), section(found, Verdicts)
     assert [row.rank for row in board.rows] == [1, 1, 3]
     assert math.isnan(board.rows[0].low)
-    assert [(r.best_rank, r.worst_rank) for r in board.rows] == [(1, 2), (1, 2), (3, 3)]
+    assert [(r.best_rank, r.worst_rank) for r in board.rows] == [(1, 3)] * 3
     assert any("proves no interval" in note for note in board.notes)
-    assert differences.rows[0].verdict == "not told apart"
-    assert math.isnan(differences.rows[0].low)
+    assert differences.rows[0].outcome is Outcome.UNDECIDED
+    low, high = differences.rows[0].low, differences.rows[0].high
+    assert 0.0 < high == -low < 0.5  # ten items alike do not show that all are
+    assert str(differences.rows[0].difference) == "0.0"
     assert json.loads(found.to_json())["leaderboard"]["rows"][0]["low"] is None
 
 
@@ -177,7 +249,7 @@ def test_readings_bought_because_of_scores_do_not_count() -> None:
     assert rows["m0"].estimate == pytest.approx(x[0, :, 0, 4:].mean())
     assert rows["m1"].estimate == pytest.approx(x[1].mean())
     assert (rows["m0"].readings, rows["m0"].readings_recorded, rows["m0"].cost) == (80, 240, 300.0)
-    (difference,) = section(found, Differences).rows
+    (difference,) = section(found, Verdicts).rows
     assert abs(difference.difference) == pytest.approx(abs(x[0, :, 0, 4:].mean() - x[1].mean()))
     assert rows["m0"].per_usd == pytest.approx(1 / (1.5 * rows["m0"].standard_error ** 2))
     assert rows["m1"].per_usd is None
@@ -213,7 +285,7 @@ def test_weighted_readings_all_count_with_their_weights() -> None:
         assert row.estimate == pytest.approx(means[model].mean())
         assert row.standard_error == pytest.approx(means[model].std(ddof=1) / np.sqrt(40))
     assert rows["m0"].readings == int((~np.isnan(x[0])).sum())
-    (difference,) = section(found, Differences).rows
+    (difference,) = section(found, Verdicts).rows
     assert abs(difference.difference) == pytest.approx(abs((means[0] - means[1]).mean()))
     assert abs(difference.difference) != pytest.approx(abs(np.nanmean(x[0], axis=2).mean() - x[1].mean()))
 
@@ -232,12 +304,10 @@ def test_panels_bought_because_of_scores(allocation: Allocation) -> None:
         (theirs.value, theirs.standard_error)
     )
     assert rows["m0"].readings == (320 if allocation is Allocation.ADAPTIVE else 480)
-    (difference,) = section(found, Differences).rows
+    (difference,) = section(found, Verdicts).rows
     assert difference.items == 40
     if allocation is Allocation.ADAPTIVE:
-        fixed = JudgeScores.from_table(x[0, :, :, :2], judges=names)
-        theirs = paired_difference(fixed, JudgeScores.from_table(x[1], judges=names))
-        assert abs(difference.difference) == pytest.approx(abs(theirs.value))
+        assert abs(difference.difference) == pytest.approx(abs(x[0, :, :, :2].mean() - x[1].mean()))
     judges = section(found, Judges)
     assert sum(row.scores for row in judges.rows) == 320 + 640  # only what was bought whatever the scores
 
@@ -353,8 +423,8 @@ def test_models_without_shared_items_have_no_difference() -> None:
     x[0, :20], x[1, 20:] = np.nan, np.nan
     for scores in (one_rater(x), recorded(np.repeat(x, 2, axis=2))):
         found = report(scores)
-        (row,) = section(found, Differences).rows
-        assert (row.items, row.verdict) == (0, "not told apart")
+        (row,) = section(found, Verdicts).rows
+        assert (row.items, row.outcome) == (0, Outcome.UNDECIDED)
         assert math.isnan(row.difference)
         assert "-" in str(found.table())
 
@@ -396,7 +466,7 @@ class Broken(Section):
 
 def test_a_section_that_breaks_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
     found = report(recorded(panel()), sections=[*SECTIONS, Broken])
-    assert len(found.sections) == 5
+    assert [s.name for s in found.sections][-2:] == ["items", "least_known"]
     assert "section 'broken' failed" in caplog.text
 
 

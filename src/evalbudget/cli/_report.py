@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from evalbudget.cli._output import check_target, json_option, publish, write_bytes, write_text
+from evalbudget.cli._pages import check_folder, is_folder, write_pages
 from evalbudget.cli._shared_options import TASK
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
@@ -17,6 +18,7 @@ Examples:
   evalbudget report scores.npz --against baseline --picture leaderboard.png
   evalbudget report logs/ --task gsm8k
   evalbudget report a.eval b.eval --html report.html
+  evalbudget report logs/ --html report/
   evalbudget report scores.csv --model a --model b --level 0.9
   evalbudget report logs/ --json - | jq '.leaderboard.rows[].estimate'
 
@@ -44,7 +46,7 @@ Several raters are a panel of judges; --rater picks one of them, or one of a tas
     "html_path",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="Write the report as one web page.",
+    help="Write one web page (report.html), or a folder with a page per model and judge (report/).",
 )
 def report(
     paths: tuple[Path, ...],
@@ -64,14 +66,16 @@ def report(
     because of earlier scores do not count for a mean, and the report says so; .npz and .csv files that do not
     say how scores were bought are taken to hold none of those.
     """
-    for path, option in ((picture, "--picture"), (html_path, "--html")):
-        if path is not None:
-            check_target(path, option)
+    if picture is not None:
+        check_target(picture, "--picture")
+    folder = html_path is not None and is_folder(html_path)
+    if html_path is not None:
+        (check_folder if folder else check_target)(html_path, "--html")
     image = None if picture is None else _image(picture)
-    from evalbudget.report import draw, page
+    from evalbudget.report import draw, page, site
     from evalbudget.report import report as assemble  # numpy takes its time: not for --help
 
-    if image is not None or html_path is not None:
+    if image is not None:
         from evalbudget.report._axes import require_matplotlib
 
         require_matplotlib()
@@ -82,12 +86,13 @@ def report(
         models=models,
         rater=rater,
         rescale=rescale,
-        sections=list(plugins().reports.values()),
     )
     publish(found.to_json(), json_path, found.table())
     if picture is not None and image is not None:
         write_bytes(picture, draw(found, image), "--picture")
-    if html_path is not None:
+    if html_path is not None and folder:
+        write_pages(html_path, site(found), "--html")
+    elif html_path is not None:
         write_text(html_path, page(found), "--html")
 
 

@@ -1,8 +1,8 @@
 r"""Are differences between models real? Paired differences on the same items, all at once.
 
 Each comparison is the mean over shared items of the difference of two models' item means, with an error that
-takes clusters of items for what was sampled (:mod:`evalbudget.statistics._clustered_mean`), and is a little
-larger where few items differ. Intervals of all
+takes clusters of items for what was sampled (:mod:`evalbudget.statistics._clustered_mean`), is a little
+larger where few items differ, and of panels counts the error of the judges' biases. Intervals of all
 comparisons and metrics hold at once with the stated level (Bonferroni), and the verdicts follow from them:
 at most 1 - level is the probability that any verdict is wrong.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from html import escape
 from itertools import combinations
@@ -30,7 +30,7 @@ from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._numbers import NOTHING, decimals, name_cell, new_table, number, span
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
-from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean
+from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean, summed_errors, widened
 from evalbudget.statistics._shrinkage import t_quantile
 from evalbudget.tables import NotedTable
 
@@ -290,15 +290,16 @@ def compare(
         if against is None or against in (recorded.models[a], recorded.models[b])
     ]
     alpha = (1.0 - level) / (len(pairs) * len(studies))
-    rows = []
-    for metric, study in studies:
-        means = [study.item_means(m) for m in range(len(recorded.models))]
-        rows += [_row(metric, study.models, means, pair, codes, alpha, margin) for pair in pairs]
+    rows = tuple(
+        compared_pair(metric, study, pair, codes, alpha, margin)
+        for metric, study in studies
+        for pair in pairs
+    )
     if not any(row.items for row in rows):
         raise InvalidInputError(
             "no two of the models were scored on the same item, so nothing can be compared"
         )
-    return Comparisons(tuple(rows), level, margin, cluster)
+    return Comparisons(rows, level, margin, cluster)
 
 
 def _chosen(kind: str, wanted: Sequence[str], names: Sequence[str]) -> list[int]:
@@ -328,26 +329,32 @@ def _clusters(recorded: RecordedScores, cluster: str | None) -> IntArray:
     return codes
 
 
-def _row(
-    metric: str,
-    models: Sequence[str],
-    item_means: Sequence[FloatArray],
-    pair: tuple[int, int],
-    codes: IntArray,
-    alpha: float,
-    margin: float | None,
+def compared_pair(
+    metric: str, study: Study, pair: tuple[int, int], codes: IntArray, alpha: float, margin: float | None
 ) -> Comparison:
+    """Compare two models.
+
+    Args:
+        metric: what their scores are called.
+        study: that holds them.
+        pair: their numbers; the first less the second.
+        codes: number of each item's cluster, shape (items,).
+        alpha: probability of a wrong verdict.
+        margin: differences smaller than this do not matter; None: none is given.
+    """
     a, b = pair
-    means = item_means[a], item_means[b]
+    means, errors = study.of_both(a, b)
     difference = means[0] - means[1]
-    found = clustered_mean(difference, codes)
+    found = _with_judges(clustered_mean(difference, codes), errors)
     low = high = math.nan
     if found.clusters >= _FEWEST and not np.nan_to_num(difference).any():
         # as many clusters as these show no difference with 1 - alpha at most, were it on a larger share
         high = _span(means) * (1.0 - alpha ** (1.0 / found.clusters))
         low = -high if high > 0.0 else math.nan
     elif found.standard_error > NOTHING:
-        half = float(t_quantile(1.0 - alpha, np.array(found.degrees))) * _widened(found, difference)
+        most = float(np.nanmax(np.abs(difference)))
+        quantile = float(t_quantile(1.0 - alpha, np.array(found.degrees)))
+        half = quantile * float(widened(found.standard_error, most, found.clusters))
         low, high = found.value - half, found.value + half
     outcome = _outcome(low, high, margin)
     needed = _needed(found, alpha, margin) if outcome is Outcome.UNDECIDED else None
@@ -357,24 +364,20 @@ def _row(
     )
 
 
-def _span(means: tuple[FloatArray, FloatArray]) -> float:
+def _with_judges(found: ClusteredMean, errors: tuple[FloatArray, FloatArray]) -> ClusteredMean:
+    """With the error of the judges' biases, which are fitted to each model by itself."""
+    added, degrees = errors
+    if not added.any() or not found.standard_error > NOTHING:
+        return found
+    parts = zip(added.tolist(), degrees.tolist(), strict=True)
+    error, freedom = summed_errors((found.standard_error**2, found.degrees), *parts)
+    return replace(found, standard_error=float(error), degrees=float(freedom))
+
+
+def _span(means: FloatArray) -> float:
     """Of the scores; at least 1 where they may be pass or fail."""
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
     return max(high - low, 1.0) if low >= 0.0 and high <= 1.0 else high - low
-
-
-def _widened(found: ClusteredMean, difference: FloatArray) -> float:
-    """The standard error as if two more clusters differed, one each way, as much as any item does.
-
-    Where few items differ the plain one is too small whenever fewer differ than should: with 1 to 3 of 1,000
-    it excludes what would show as little in one of nine samples. Where many do, it changes nothing.
-
-    References:
-        Agresti & Min (2005), Simple improved confidence intervals for comparing matched proportions,
-        Statistics in Medicine 24.
-    """
-    most = float(np.nanmax(np.abs(difference)))
-    return math.hypot(found.standard_error, math.sqrt(2.0) * most / found.clusters)
 
 
 def _outcome(low: float, high: float, margin: float | None) -> Outcome:

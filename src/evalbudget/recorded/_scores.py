@@ -25,6 +25,9 @@ IntArray = NDArray[np.int64]
 Chosen = slice | IntArray
 T = TypeVar("T")
 
+_TEXT = 500
+"""Characters of an item's text that are kept."""
+
 _AXES = "(models, items, raters, repeats)"
 
 
@@ -54,6 +57,8 @@ class RecordedScores:
         one_measure: the raters are judges of the same thing; False where they are different metrics, whose
             mean means nothing.
         task: that the scores are of, where the file says so; not saved.
+        texts: optional, one per item: what was asked, cut to 500 characters; empty where nothing tells it;
+            not saved.
 
     Raises:
         InvalidInputError: an array of another shape or type, names that do not fit or stand twice, scores
@@ -73,6 +78,7 @@ class RecordedScores:
     one_generation: bool = False
     one_measure: bool = True
     task: TaskName | None = None
+    texts: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         scores = _floats("scores", self.scores)
@@ -92,6 +98,9 @@ class RecordedScores:
         if self.categories is not None:
             labels = _names("categories", self.categories, scores.shape, 1, unique=False)
             object.__setattr__(self, "categories", labels)
+        if self.texts is not None:
+            texts = _names("texts", self.texts, scores.shape, 1, unique=False)
+            object.__setattr__(self, "texts", tuple(map(_cut, texts)))
         if self.reference is not None:
             reference = _floats("reference", self.reference)
             if reference.ndim != 3 or reference.shape[:2] != scores.shape[:2]:
@@ -291,6 +300,7 @@ class RecordedScores:
             items=named(self.items, items),
             raters=named(self.raters, raters),
             categories=None if self.categories is None else named(self.categories, items),
+            texts=None if self.texts is None else named(self.texts, items),
             reference=None if self.reference is None else self.reference[models][:, items],
             purchases=None if self.purchases is None else named(self.purchases, models),
             epochs=None if self.epochs is None else cut(self.epochs),
@@ -367,6 +377,10 @@ def _names(
     if unique:
         Design(**{"items": ("item",), axis: result})  # the same check, and the same message, as everywhere
     return result
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
 
 
 def _labels(name: str, array: NDArray[Any]) -> tuple[str, ...]:

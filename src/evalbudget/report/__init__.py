@@ -11,7 +11,7 @@ Example::
 """
 
 from evalbudget.report._charts import Bar, Chart, Histogram
-from evalbudget.report._html import page
+from evalbudget.report._html import page, site
 from evalbudget.report._items import Items
 from evalbudget.report._picture import draw
 from evalbudget.report._report import SECTIONS, Report, report
@@ -30,4 +30,5 @@ __all__ = [
     "draw",
     "page",
     "report",
+    "site",
 ]

@@ -97,17 +97,7 @@ class Categories(Section):
         """One row per category for a single model; else models by categories, as many tables as fit."""
         places = decimals(row.standard_error for row in self.rows)
         if len(self.models) == 1:
-            columns = ["category", "mean", "s.e.", f"{self.level:.0%} at once", "items"]
-            table = new_table("categories", self.label, columns)
-            for row in self.rows:
-                table.add_row(
-                    name_cell(row.category),
-                    number(row.estimate, places),
-                    number(row.standard_error, places),
-                    span(row.all_low, row.all_high, places),
-                    f"{row.items:,}",
-                )
-            return (table,)
+            return self.about_model(self.models[0])
         cells = {(row.model, row.category): _cell(row, places) for row in self.rows}
         width = {
             c: max(min(len(c), 16), *(len(cells[model, c]) for model in self.models)) + 1
@@ -120,6 +110,24 @@ class Categories(Section):
         return tuple(
             self._matrix(group, cells, last=group is groups[-1], first=group is groups[0]) for group in groups
         )
+
+    def about_model(self, model: str) -> tuple[NotedTable, ...]:
+        """One row per category."""
+        rows = [row for row in self.rows if row.model == model]
+        if not rows:
+            return ()
+        places = decimals(row.standard_error for row in rows)
+        columns = ["category", "mean", "s.e.", f"{self.level:.0%} at once", "items"]
+        table = new_table("categories", self.label, columns)
+        for row in rows:
+            table.add_row(
+                name_cell(row.category),
+                number(row.estimate, places),
+                number(row.standard_error, places),
+                span(row.all_low, row.all_high, places),
+                f"{row.items:,}",
+            )
+        return (table,)
 
     def _matrix(
         self, group: list[str], cells: dict[tuple[str, str], str], *, first: bool, last: bool

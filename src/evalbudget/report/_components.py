@@ -55,6 +55,7 @@ class Components(Section):
     """
 
     name: ClassVar[str] = "components"
+    title: ClassVar[str] = "Where the variance comes from"
 
     rows: tuple[ComponentRow, ...]
     level: float

@@ -1,59 +1,209 @@
-"""The report as one web page that needs nothing but itself."""
+"""The report for a browser: one page that needs nothing but itself, or a folder with a page of each name."""
 
 from __future__ import annotations
 
-import re
+import csv
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
 from html import escape
+from io import StringIO
 from typing import TYPE_CHECKING
 
-from evalbudget.report._picture import draw
+from evalbudget.report._html_document import Part, document
+from evalbudget.report._html_table import Links, as_html
+from evalbudget.report._leaderboard import Leaderboard, Standing
+from evalbudget.report._slugs import slugs
+from evalbudget.report._svg import legend, svg
+from evalbudget.tables import NotedTable, obeying_nothing
 
 if TYPE_CHECKING:
     from evalbudget.report._report import Report
+    from evalbudget.report._section import Section
 
-_STYLE = """\
-body { font: 15px/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff; max-width: 62rem; \
-margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; margin-bottom: .2rem; }
-h2 { font-size: 1.1rem; margin: 2.2rem 0 .4rem; }
-p.note { color: #555; font-size: .88rem; max-width: 46rem; margin: .5rem 0 0; }
-div.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th { text-align: right; font-weight: 600; border-bottom: 1px solid #999; white-space: nowrap; }
-td { text-align: right; border-bottom: 1px solid #eee; white-space: nowrap; }
-th, td { padding: .2rem .7rem .2rem 0; }
-svg { max-width: 100%; height: auto; }
-@media (prefers-color-scheme: dark) {
-  body { color: #ddd; background: #181818; } p.note { color: #aaa; } td { border-color: #333; }
-  svg { background: #fff; }
-}
-"""
+MOST_ON_PAGE = 12
+"""Models, and judges, that have a section of their own in a single page."""
+MOST_PAGES = 200
+"""Models, and judges, that have a page of their own in a folder."""
+
+TITLE = "evalbudget report"
 
 
-def page(report: Report, *, title: str = "evalbudget report") -> str:
-    """Tables and the picture as HTML: no script, no font, no image from anywhere else.
+def page(report: Report, *, title: str = TITLE) -> str:
+    """One page with pictures and data: no script, no font, no image from anywhere else.
 
-    Raises:
-        InvalidInputError: matplotlib is not installed.
+    The first 12 models of the leaderboard, and the first 12 judges, have a section of their own.
+
+    Args:
+        report: what to show.
+        title: of the page.
     """
+    known = [_Names.of(report, kind, MOST_ON_PAGE) for kind in Kind]
+    links = Links.to([{name: f"#{n.kind}-{slug}" for name, slug in n.slugs.items()} for n in known])
+    parts = _sections(report, links)
+    for names in known:
+        inner = tuple(
+            Part(f"{names.kind}-{slug}", obeying_nothing(name), _about(report, names.kind, name, links))
+            for name, slug in names.slugs.items()
+        )
+        if inner:
+            parts.append(Part(names.key, names.heading, names.left_out, inner))
+    data = [
+        f'<a download="{name}" href="data:{kind};base64,{b64encode(text.encode()).decode()}">{name}</a>'
+        for name, (kind, text) in _files(report).items()
+    ]
+    return document(title, _lead(report), parts, below=_exports(data))
+
+
+def site(report: Report, *, title: str = TITLE) -> dict[str, str]:
+    """Pages as texts by their path in a folder: ``index.html``, one for each model and judge, and the data.
+
+    The first 200 models of the leaderboard, and the first 200 judges, have a page. Names become file names of
+    plain letters; those that would be the same are numbered.
+
+    Args:
+        report: what to show.
+        title: of the pages.
+    """
+    known = [_Names.of(report, kind, MOST_PAGES) for kind in Kind]
+    paths = [{name: f"{n.kind}s/{slug}.html" for name, slug in n.slugs.items()} for n in known]
+    parts = _sections(report, Links.to(paths))
+    for names, own in zip(known, paths, strict=True):
+        listed = [
+            f'<li><a href="{path}">{escape(obeying_nothing(name))}</a></li>' for name, path in own.items()
+        ]
+        if listed:
+            body = f'{names.left_out}<ul class="names">\n' + "\n".join(listed) + "\n</ul>"
+            parts.append(Part(names.key, names.heading, body))
+    data = _files(report)
+    below = _exports([f'<a href="{name}">{name}</a>' for name in data])
+    found = {"index.html": document(title, _lead(report), parts, below=below)}
+    links = Links.to(paths, before="../")
+    for names, own in zip(known, paths, strict=True):
+        found |= {path: _own_page(report, names.kind, name, links, title) for name, path in own.items()}
+    return found | {name: text for name, (_, text) in data.items()}
+
+
+class Kind(StrEnum):
+    """What has a page of its own."""
+
+    MODEL = "model"
+    JUDGE = "judge"
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Models or judges that there is something to say of.
+
+    Attributes:
+        kind: which of them.
+        slugs: of the first ones, in order.
+        total: how many there are.
+    """
+
+    kind: Kind
+    slugs: Mapping[str, str]
+    total: int
+
+    @classmethod
+    def of(cls, report: Report, kind: Kind, most: int) -> _Names:
+        """Models in the order of the leaderboard; judges of a panel in theirs."""
+        names: Sequence[str] = report.raters if len(report.raters) > 1 else ()
+        if kind is Kind.MODEL:
+            board = _board(report)
+            names = report.models if board is None else [row.model for row in board.rows]
+        told = [name for name in names[:most] if any(_of(section, kind, name) for section in report.sections)]
+        return cls(kind, slugs(told, kind.value), len(names))
+
+    @property
+    def key(self) -> str:
+        return f"each-{self.kind}"
+
+    @property
+    def heading(self) -> str:
+        return f"Each {self.kind}"
+
+    @property
+    def left_out(self) -> str:
+        """Which ones are not there, as HTML; empty where all are."""
+        shown = len(self.slugs)
+        if shown == self.total:
+            return ""
+        more = f" A folder (--html FOLDER/) has a page of each, of {MOST_PAGES} at most."
+        return (
+            f'<p class="note">{shown:,} of {self.total:,} {self.kind}s; the others are in the tables above '
+            f"and in report.json.{more if shown < MOST_PAGES else ''}</p>\n"
+        )
+
+
+def _own_page(report: Report, kind: Kind, name: str, links: Links, title: str) -> str:
+    parts = [
+        Part(key, section.heading, _tables(tables, section.heading, links))
+        for key, section in _keyed(report)
+        if (tables := _of(section, kind, name))
+    ]
+    above = f'<nav aria-label="Back"><a href="../index.html">{escape(title)}</a></nav>\n'
+    return document(obeying_nothing(name), f"A {kind} of this report: {_lead(report)}", parts, above=above)
+
+
+def _of(section: Section, kind: Kind, name: str) -> tuple[NotedTable, ...]:
+    return section.about_model(name) if kind is Kind.MODEL else section.about_judge(name)
+
+
+def _about(report: Report, kind: Kind, name: str, links: Links) -> str:
+    return "\n".join(_tables(_of(section, kind, name), "", links) for section in report.sections)
+
+
+def _board(report: Report) -> Leaderboard | None:
+    return next((section for section in report.sections if isinstance(section, Leaderboard)), None)
+
+
+def _sections(report: Report, links: Links) -> list[Part]:
+    parts = []
+    for key, section in _keyed(report):
+        drawn = [
+            f'<figure class="wide" tabindex="0">\n{svg(chart, report.level, f"{key}-{number}")}\n'
+            f'<figcaption class="note">{escape(legend(chart, report.level))}</figcaption>\n</figure>'
+            for number, chart in enumerate(section.charts())
+        ]
+        body = "\n".join([*drawn, _tables(section.page_tables(), section.heading, links)])
+        parts.append(Part(key, section.heading, body))
+    return parts
+
+
+def _keyed(report: Report) -> list[tuple[str, Section]]:
+    """Sections with their anchors; plugins may call theirs what they like."""
+    keys = slugs((section.name for section in report.sections), "section")
+    return [(f"part-{keys[section.name]}", section) for section in report.sections]
+
+
+def _tables(tables: Sequence[NotedTable], heading: str, links: Links) -> str:
+    return "\n".join(as_html(table, heading, links) for table in tables)
+
+
+def _lead(report: Report) -> str:
     models, raters = len(report.models), len(report.raters)
-    parts = [f"{models} model{'s' * (models != 1)}", f"{report.items:,} items"]
+    parts = [f"{models:,} model{'s' * (models != 1)}", f"{report.items:,} items"]
     parts += [f"{raters} judges"] if raters > 1 else []
-    body = [f"<h1>{escape(title)}</h1>", f'<p class="note">{", ".join(parts)}</p>']
-    if report.charts():
-        body.append(f'<div class="wide">{_inline(draw(report, "svg"))}</div>')
-    body += [table._repr_html_() for table in report.table().parts]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body>\n</html>\n"
-    )
+    return f"{', '.join(parts)}; intervals at {100.0 * report.level:.10g}%."
 
 
-def _inline(svg: bytes) -> str:
-    """The element alone: no XML header, no document type, no metadata that names other sites."""
-    text = svg.decode()
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    return text[text.index("<svg") :].strip()
+def _exports(links: Sequence[str]) -> str:
+    return f'<p class="note">Data: {" · ".join(links)}</p>'
+
+
+def _files(report: Report) -> Mapping[str, tuple[str, str]]:
+    """Type and text of the data, by name."""
+    found = {"report.json": ("application/json", report.to_json() + "\n")}
+    board = _board(report)
+    if board is not None:
+        text = StringIO()
+        rows = csv.DictWriter(text, [f.name for f in fields(Standing)], lineterminator="\n")
+        rows.writeheader()
+        rows.writerows(
+            {key: "" if value is None or value != value else value for key, value in asdict(row).items()}
+            for row in board.rows
+        )
+        found["leaderboard.csv"] = ("text/csv", text.getvalue())
+    return found

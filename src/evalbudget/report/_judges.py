@@ -142,6 +142,29 @@ class Judges(Section):
             )
         return (table,)
 
+    def about_judge(self, judge: str) -> tuple[NotedTable, ...]:
+        """Its bias, with both intervals."""
+        row = next((row for row in self.rows if row.judge == judge), None)
+        if row is None:
+            return ()
+        places = decimals([row.standard_error])
+        table = new_table("bias", self.label, [])
+        table.add_column("what", justify="left")
+        table.add_column("value", justify="left")
+        for what, value in (
+            ("bias", number(row.bias, places, sign=True)),
+            ("standard error", number(row.standard_error, places)),
+            (f"{self.level:.0%} interval", span(row.low, row.high, places, sign=True)),
+            (
+                f"{self.level:.0%} interval, all {len(self.rows)} judges at once",
+                span(row.all_low, row.all_high, places, sign=True),
+            ),
+            ("mean of its scores", number(row.mean, places)),
+            ("scores", f"{row.scores:,}"),
+        ):
+            table.add_row(what, value)
+        return (table,)
+
     def to_dict(self) -> dict[str, Any]:
         """Label, rows and effective votes."""
         return {

@@ -26,6 +26,13 @@ from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
 from evalbudget.tables import NotedTable
 
+ALLOCATIONS = {
+    Allocation.FIXED: "planned",
+    Allocation.WEIGHTED: "adaptive, with weights fixed before each reading",
+    Allocation.ADAPTIVE: "adaptive",
+}
+"""How readings were allocated, in words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -163,6 +170,39 @@ class Leaderboard(Section):
                 cells.append(MISSING if row.per_usd is None else f"{row.per_usd:,.3g}")
             table.add_row(*cells)
         return (table,)
+
+    def about_model(self, model: str) -> tuple[NotedTable, ...]:
+        """Its estimate, what is claimed of it, and what it rests on."""
+        row = next((row for row in self.rows if row.model == model), None)
+        if row is None:
+            return ()
+        places = decimals([row.standard_error])
+        told = {
+            "estimate": number(row.estimate, places),
+            "standard error": number(row.standard_error, places),
+            f"{self.level:.0%} interval": span(row.low, row.high, places),
+        }
+        n = len(self.rows)
+        if n > 1:
+            told[f"{self.level:.0%} interval, all {n:,} models at once"] = span(
+                row.all_low, row.all_high, places
+            )
+            told["rank"] = f"{row.rank} of {n:,}; open: {row.best_rank} to {row.worst_rank}"
+        told |= {
+            "items": f"{row.items:,} of {self.items:,}",
+            "readings behind the estimate": f"{row.readings:,} of {row.readings_recorded:,}",
+            "repeats": ALLOCATIONS[Allocation(row.allocation)],
+            "method": row.method,
+        }
+        table = new_table("estimate", f"{CLAIM} {' '.join(self._of(model))}".strip(), [])
+        table.add_column("what", justify="left")
+        table.add_column("value", justify="left", overflow="fold")
+        for what, value in told.items():
+            table.add_row(what, name_cell(value))
+        return (table,)
+
+    def _of(self, model: str) -> list[str]:
+        return [note for note in self.notes if note.startswith((f"{model}: ", f"{model} was "))]
 
     def to_dict(self) -> dict[str, Any]:
         """Label, notes and rows."""

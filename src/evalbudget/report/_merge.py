@@ -66,6 +66,7 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
         items,
         raters,
         categories=_categories(recordings, items),
+        texts=_texts(parts, items),
         reference=reference if references else None,
         purchases=tuple(purchase for purchases in bought for purchase in purchases),
         epochs=epochs if any(part.epochs is not None for part in parts) else None,
@@ -107,6 +108,16 @@ def _categories(
         for item, category in zip(part.items, part.categories or (), strict=False):
             label.setdefault(item, category)
     return tuple(label[item] for item in items) if all(item in label for item in items) else None
+
+
+def _texts(parts: Sequence[RecordedScores], items: tuple[str, ...]) -> tuple[str, ...] | None:
+    """As the first recording that has one says."""
+    text: dict[str, str] = {}
+    for part in parts:
+        for item, told in zip(part.items, part.texts or (), strict=False):
+            if told:
+                text.setdefault(item, told)
+    return tuple(text.get(item, "") for item in items) if text else None
 
 
 def _index(names: Sequence[str]) -> dict[str, int]:

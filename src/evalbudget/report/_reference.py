@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
@@ -58,6 +59,7 @@ class AgainstReference(Section):
     """
 
     name: ClassVar[str] = "reference"
+    title: ClassVar[str] = "Against the reference"
 
     rows: tuple[ReferenceRow, ...]
     level: float
@@ -96,13 +98,21 @@ class AgainstReference(Section):
 
     def tables(self) -> tuple[NotedTable, ...]:
         """One table."""
+        return (self._table(self.rows),)
+
+    def about_judge(self, judge: str) -> tuple[NotedTable, ...]:
+        """Its row."""
+        rows = tuple(row for row in self.rows if row.judge == judge)
+        return (self._table(rows),) if rows else ()
+
+    def _table(self, rows: Sequence[ReferenceRow]) -> NotedTable:
         table = new_table(
             "against the reference",
             self.label,
             ["judge", "bias", "s.e.", f"{self.level:.0%} at once", "correlation", "items"],
         )
         places = decimals(row.standard_error for row in self.rows)
-        for row in self.rows:
+        for row in rows:
             table.add_row(
                 name_cell(row.judge),
                 number(row.bias, places, sign=True),
@@ -111,7 +121,7 @@ class AgainstReference(Section):
                 number(row.correlation, 2),
                 f"{row.items:,}",
             )
-        return (table,)
+        return table
 
     def to_dict(self) -> dict[str, Any]:
         """Label, rows and whether the scales differ."""

@@ -13,17 +13,19 @@ import numpy as np
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.estimate import check_level
 from evalbudget.replay._rows import defined
+from evalbudget.report._agreement import JudgeAgreement
 from evalbudget.report._categories import Categories
 from evalbudget.report._charts import Chart, Histogram
 from evalbudget.report._components import Components
-from evalbudget.report._differences import Differences
 from evalbudget.report._items import Items
 from evalbudget.report._judges import Judges
 from evalbudget.report._leaderboard import Leaderboard
+from evalbudget.report._least_known import LeastKnown
 from evalbudget.report._merge import merge
 from evalbudget.report._reference import AgainstReference
 from evalbudget.report._section import Section
 from evalbudget.report._self_preference import SelfPreferences
+from evalbudget.report._spent import Spent
 from evalbudget.report._study import Study, known_range
 from evalbudget.tables import Tables
 
@@ -34,15 +36,17 @@ log = logging.getLogger(__name__)
 
 SECTIONS: tuple[type[Section], ...] = (
     Leaderboard,
-    Differences,
     Judges,
+    JudgeAgreement,
     Components,
     SelfPreferences,
     Categories,
     Items,
+    LeastKnown,
     AgainstReference,
+    Spent,
 )
-"""Those of evalbudget itself, in order."""
+"""Those of this package, in order; :class:`~evalbudget.comparisons.Verdicts` follows the first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,7 +117,7 @@ def report(
     models: Sequence[str] = (),
     rater: str | None = None,
     rescale: bool = False,
-    sections: Sequence[type[Section]] = SECTIONS,
+    sections: Sequence[type[Section]] | None = None,
 ) -> Report:
     """Say what recorded scores prove: a leaderboard, paired differences, and of panels what judges add.
 
@@ -124,7 +128,7 @@ def report(
         models: only these; empty for all.
         rater: only this one; None for all, which are then a panel of judges.
         rescale: map the range that each rater used to 0..1.
-        sections: what to report.
+        sections: what to report; None for all that are registered (``evalbudget_register_reports``).
 
     Raises:
         UnknownNameError: no such model or rater; suggests the nearest.
@@ -144,6 +148,10 @@ def report(
     study = Study(one, level, against, known_range(one))
     if study.is_panel and not rescale:
         study.require_one_scale()
+    if sections is None:
+        from evalbudget.hooks._plugins import plugins
+
+        sections = list(plugins().reports.values())
     found = [section for cls in sections if (section := _section(cls, study)) is not None]
     return Report(tuple(found), level, one.models, one.raters, len(one.items))
 
@@ -154,7 +162,7 @@ def _section(cls: type[Section], study: Study) -> Section | None:
     except EvalbudgetError:
         raise
     except Exception:
-        if cls in SECTIONS:
+        if cls.__module__.partition(".")[0] == __name__.partition(".")[0]:
             raise
         # a third party's code: whatever it raises must not end the others
         log.exception("section %r failed and is left out of the report", cls.name)

@@ -15,9 +15,16 @@ class Section(ABC):
 
     Attributes:
         name: unique; the key in the JSON.
+        title: heading on a web page; empty for the name in words.
     """
 
     name: ClassVar[str]
+    title: ClassVar[str] = ""
+
+    @property
+    def heading(self) -> str:
+        """The title, or the name in words."""
+        return self.title or self.name.replace("_", " ").capitalize()
 
     @classmethod
     @abstractmethod
@@ -39,6 +46,26 @@ class Section(ABC):
     def charts(self) -> tuple[Chart | Histogram, ...]:
         """What a picture shows of it."""
         return ()
+
+    def about_model(self, model: str) -> tuple[NotedTable, ...]:
+        """What it says of one model, for a page about it; cells below ``model`` and ``judge`` become links.
+
+        Args:
+            model: one of the report's.
+        """
+        return ()
+
+    def about_judge(self, judge: str) -> tuple[NotedTable, ...]:
+        """What it says of one judge, for a page about it.
+
+        Args:
+            judge: one of the report's raters, where they are a panel.
+        """
+        return ()
+
+    def page_tables(self) -> tuple[NotedTable, ...]:
+        """What a web page shows; the same as a terminal, unless there is more to show where there is room."""
+        return self.tables()
 
     def table(self) -> Tables:
         """The tables, one below the other; it also prints itself as text."""

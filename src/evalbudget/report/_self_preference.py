@@ -46,6 +46,7 @@ class SelfPreferences(Section):
     """
 
     name: ClassVar[str] = "self_preference"
+    title: ClassVar[str] = "Self-preference"
 
     rows: tuple[SelfPreferenceRow, ...]
     level: float

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,8 @@ from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean, require_one_scale
 from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
-from evalbudget.report._pairs import Pairs, pairs_by_item, pairs_of_panel
+from evalbudget.report._numbers import NOTHING
+from evalbudget.report._pairs import Pairs, pairs_by_item
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
 
@@ -157,10 +159,71 @@ class Study:
     @cached_property
     def pairs(self) -> Pairs:
         """Paired differences of all models."""
-        if self.is_panel:
-            purchases = [self.purchase(m) for m in range(len(self.models))]
-            return pairs_of_panel([self.scores(m) for m in range(len(self.models))], purchases)
-        return pairs_by_item(np.array([self.item_means(m) for m in range(len(self.models))]))
+        found = pairs_by_item(self.all_item_means, self.judge_errors)
+        if not self.is_panel:
+            return found
+        for a, b in combinations(range(len(self.models)), 2):
+            if (self.scored_by[a] == self.scored_by[b]).all():
+                continue
+            of_two = pairs_by_item(*self.of_both(a, b))
+            for field in fields(Pairs):
+                table, own = getattr(found, field.name), getattr(of_two, field.name)
+                table[a, b], table[b, a] = own[0, 1], own[1, 0]
+        return found
+
+    @cached_property
+    def scored_by(self) -> NDArray[np.bool_]:
+        """Which raters scored which models, shape (models, raters)."""
+        return np.asarray(self.recorded.counts.any(axis=1))
+
+    @cached_property
+    def all_item_means(self) -> FloatArray:
+        """:meth:`item_means` of all models, shape (models, items)."""
+        return np.array([self.item_means(m) for m in range(len(self.models))])
+
+    @cached_property
+    def judge_errors(self) -> tuple[FloatArray, FloatArray]:
+        """Variance that fitting the judges' biases adds to each model's mean, with its degrees of freedom.
+
+        Items' scores less the biases do not show it: an error of a bias is in all of them. None to speak of
+        where judges share the scores evenly; most of the error where one of them has few. Shapes (models,).
+        """
+        added, degrees = np.zeros(len(self.models)), np.ones(len(self.models))
+        for m, means in enumerate(self.all_item_means if self.is_panel else ()):
+            known = means[~np.isnan(means)]
+            if known.size < 2:
+                continue
+            whole = self.mean(m)
+            more = whole.standard_error**2 - float(known.var(ddof=1)) / known.size
+            if more > NOTHING:
+                added[m], degrees[m] = more, max(whole.details["degrees"], 1.0)
+        return added, degrees
+
+    def of_both(self, a: int, b: int) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+        """Item means of two models, shape (2, items), and their :attr:`judge_errors`.
+
+        Of a panel by the judges that scored both, whose leniency cancels only then; nan if there are none.
+        """
+        both = self.scored_by[a] & self.scored_by[b]
+        if (self.scored_by[a] == self.scored_by[b]).all():
+            places = np.array([a, b])
+            added, degrees = self.judge_errors
+            return self.all_item_means[places], (added[places], degrees[places])
+        if (a, b) not in self._by_fewer:
+            found: FloatArray = np.full((2, len(self.recorded.items)), np.nan)
+            errors = np.zeros(2), np.ones(2)
+            if both.any():
+                fewer = self.recorded.part(np.array([a, b]), raters=np.flatnonzero(both))
+                study = Study(fewer, self.level)
+                found, errors = study.all_item_means, study.judge_errors
+            self._by_fewer[a, b] = found, errors
+            self._by_fewer[b, a] = found[::-1], (errors[0][::-1], errors[1][::-1])
+        return self._by_fewer[a, b]
+
+    @cached_property
+    def _by_fewer(self) -> dict[tuple[int, int], tuple[FloatArray, tuple[FloatArray, FloatArray]]]:
+        """What :meth:`of_both` has found."""
+        return {}
 
     def item_means(self, model: int) -> FloatArray:
         """Each item's score by what may count, shape (items,); NaN where nothing does.
@@ -189,6 +252,7 @@ class Study:
             models=("all",),
             items=tuple(map(str, range(models * items))),
             categories=None,
+            texts=None,
             reference=None,
             purchases=None,
             epochs=None,

@@ -27,6 +27,7 @@ from evalbudget_inspect.host.score_values import value_to_number
 from evalbudget_inspect.host.scoring import FAILED, LABEL, METADATA
 
 _SUFFIX = ".eval"
+_TEXT = 1000  # characters; the core keeps fewer
 
 Wanted = Callable[[EvalLog], bool]
 """Whether to read a log, told by its header."""
@@ -54,7 +55,8 @@ def open_scores(
     and model add up; a sample that a retried log took over from an earlier one counts once. Samples without a
     score, and scorers whose values are no numbers, are left out. Which epochs may count for a mean is told by
     ``purchases`` and ``epochs``. A reading costs what its whole sample did (``costs``): by the bill beside
-    the log, or by what providers said, or by its usage at the host's prices.
+    the log, or by what providers said, or by its usage at the host's prices. ``texts`` are the beginnings of
+    the samples' inputs.
 
     Where judges took turns, raters are the judges, and scorers that asked no judge are left out. Of several
     scorers that did, the one that drove the sampler counts, or else the last one: a finished log that was
@@ -78,6 +80,7 @@ def open_scores(
     tasks: set[str] = set()
     names: dict[TaskName, None] = {}
     labels: dict[str, str] = {}
+    texts: dict[str, str] = {}
     purchases: dict[str, dict[str, Bought]] = {}
     kept = []
     others = set()
@@ -95,6 +98,8 @@ def open_scores(
                 before = len(columns.scores)
                 _add(columns, header, summary, file, turns)
                 labels |= _category(summary, category, file)
+                if str(summary.id) not in texts:
+                    texts[str(summary.id)] = _text(summary)
                 if len(columns.scores) > before:
                     columns.costs += [paid.cost(summary, file)] * (len(columns.scores) - before)
     if others and not tasks and task is not None:
@@ -117,7 +122,16 @@ def open_scores(
             one_generation=all(kept),
             task=next(iter(names)) if len(names) == 1 else None,
             categories=tuple(labels[item] for item in recorded.items) if labels else None,
+            texts=tuple(texts[item] for item in recorded.items),
         )
+
+
+def _text(summary: EvalSampleSummary) -> str:
+    """The beginning of what was asked; summaries have about a thousand characters of each message."""
+    if isinstance(summary.input, str):
+        return summary.input[:_TEXT]
+    asked = [message for message in summary.input if message.role == "user"] or summary.input
+    return "\n".join(message.text for message in asked)[:_TEXT]
 
 
 def _category(summary: EvalSampleSummary, category: str | None, file: Path) -> dict[str, str]:

@@ -40,6 +40,7 @@ def open_scores(
     are named ``task/doc_id``, and the tasks are their categories; those of one task have the categories of
     their ``category`` field, if any. Which answers may count for a mean is told by ``purchases`` and
     ``epochs``. Answers of runs in money cost what the bill beside their record says (``costs``).
+    ``texts`` are the ends of the prompts, where the document follows the examples.
 
     Args:
         path: of the folder or the file.
@@ -70,6 +71,7 @@ def open_scores(
     columns, categories = LogColumns(), _Categories(several=several, asked=category)
     bought: dict[str, dict[str, Bought]] = {}
     runs: dict[tuple[str, str], int] = {}  # of each model and task
+    texts: dict[str, str] = {}
     for file, records in loaded:
         with as_written_by("lm-eval", file.path):
             number = runs[file.model, file.task] = runs.get((file.model, file.task), -1) + 1
@@ -78,6 +80,7 @@ def open_scores(
             unscored = _not_averaged(file)
             for record in records:
                 item = categories.item(file, record)
+                texts.setdefault(item, record["text"])
                 read = list(_readings(record) if judged else _metrics(record, filters, unscored))
                 weights = [_weight(record)] * len(read)
                 if judged:  # scores of an answer have its weight together: of several responses, or judges
@@ -102,6 +105,7 @@ def open_scores(
         return replace(
             recorded,
             categories=categories.of(recorded.items),
+            texts=tuple(texts[item] for item in recorded.items),
             task=_task(files),
             one_measure=judged,
             one_generation=all(map(_kept, files)),

@@ -14,6 +14,9 @@ from evalbudget.errors import InvalidInputError
 _NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """Arguments of a model from which the host takes its name."""
 
+_TEXT = 500
+"""Characters of a prompt that are kept."""
+
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
 
 
@@ -65,7 +68,7 @@ class SamplesFile:
     def records(
         self, *, responses: bool = False, prompts: bool = False, category: str = "category"
     ) -> Iterator[dict[str, Any]]:
-        """One entry per document and filter, in the order of the file.
+        """One entry per document and filter, in the order of the file; ``text`` is the end of the prompt.
 
         Args:
             responses: keep them.
@@ -96,11 +99,31 @@ class SamplesFile:
             raise InvalidInputError(
                 f"{self.path}, line {number} has no doc_id, so it is no sample of lm-eval; move the file away"
             )
+        record["text"] = _text(record.get("arguments"))
         for name in ("target", *long):  # logs may be larger than the memory
             record.pop(name, None)
         doc = record.pop("doc", None)
         record["category"] = doc.get(category) if isinstance(doc, dict) else None
         return record
+
+
+def _text(arguments: object) -> str:
+    """The end of a document's first prompt, where it stands after the examples; empty if there is none."""
+    first = next(iter(arguments.values()), None) if isinstance(arguments, dict) else None
+    prompt = first.get("arg_0") if isinstance(first, dict) else None
+    if isinstance(prompt, list) and prompt and isinstance(prompt[0], str):  # a chat: its messages as JSON
+        prompt = _last_message(prompt[0])
+    if not isinstance(prompt, str):
+        return ""
+    return prompt if len(prompt) <= _TEXT else f"…{prompt[1 - _TEXT :]}"
+
+
+def _last_message(chat: str) -> str:
+    try:
+        told = json.loads(chat)[-1]["content"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return chat
+    return told if isinstance(told, str) else chat
 
 
 def samples_files(path: Path) -> list[SamplesFile]:

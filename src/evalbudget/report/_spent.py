@@ -1,0 +1,184 @@
+"""Where the budget went: readings and dollars by model and judge, and what came of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from evalbudget.budget import Unit, shown_amount
+from evalbudget.report._leaderboard import standing
+from evalbudget.report._numbers import MISSING, name_cell, new_table
+from evalbudget.report._section import Section
+from evalbudget.report._study import Study
+from evalbudget.tables import NotedTable
+
+
+@dataclass(frozen=True, slots=True)
+class SpentOnModel:
+    """What one model's scores cost.
+
+    Attributes:
+        model: name.
+        counted: readings behind its estimate.
+        held_out: readings that do not count for it, since they were bought because of earlier scores.
+        failed: paid for, without a score; None where the scores do not say what was paid for.
+        usd: dollars paid; None where unknown.
+    """
+
+    model: str
+    counted: int
+    held_out: int
+    failed: int | None
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpentOnJudge:
+    """What one judge scored.
+
+    Attributes:
+        judge: name.
+        readings: scores of it.
+        share: of all scores.
+        usd: dollars that the answers it scored cost, with its scores; None where unknown, or where judges
+            scored the same answers.
+    """
+
+    judge: str
+    readings: int
+    share: float
+    usd: float | None
+
+
+@dataclass(frozen=True)
+class Spent(Section):
+    """Where the budget went.
+
+    Attributes:
+        models: in the order of the leaderboard.
+        judges: of a panel, in its order.
+    """
+
+    name: ClassVar[str] = "spent"
+    title: ClassVar[str] = "Where the budget went"
+
+    models: tuple[SpentOnModel, ...]
+    judges: tuple[SpentOnJudge, ...]
+
+    @classmethod
+    def of(cls, study: Study) -> Self | None:
+        """None where the scores say nothing of how they were bought."""
+        recorded = study.recorded
+        if recorded.costs is None and all(p.cost is None for p in recorded.purchases or ()):
+            return None
+        return cls(
+            tuple(_model(study, m) for m in study.order),
+            tuple(_judge(study, j) for j in range(len(study.raters))) if study.is_panel else (),
+        )
+
+    @property
+    def label(self) -> str:
+        """What the columns mean."""
+        return (
+            "Counted: readings behind the estimate. Held out: bought because of earlier scores, so they "
+            "would bias the mean. Failed: paid for, without a score."
+        )
+
+    def tables(self) -> tuple[NotedTable, ...]:
+        """By model, with a total, and by judge."""
+        return (self._models(self.models, total=True), *self._judges(self.judges))
+
+    def about_model(self, model: str) -> tuple[NotedTable, ...]:
+        """Its row."""
+        rows = tuple(row for row in self.models if row.model == model)
+        return (self._models(rows, total=False),) if rows else ()
+
+    def about_judge(self, judge: str) -> tuple[NotedTable, ...]:
+        """Its row."""
+        return self._judges(tuple(row for row in self.judges if row.judge == judge))
+
+    def _models(self, rows: tuple[SpentOnModel, ...], *, total: bool) -> NotedTable:
+        dollars = any(row.usd is not None for row in rows)
+        columns = ["model", "counted", "held out", "failed", *(["usd"] if dollars else [])]
+        table = new_table("where the budget went", self.label, columns)
+        for row in rows:
+            table.add_row(
+                name_cell(row.model),
+                f"{row.counted:,}",
+                f"{row.held_out:,}",
+                MISSING if row.failed is None else f"{row.failed:,}",
+                *([_dollars(row.usd)] if dollars else []),
+            )
+        if total and len(rows) > 1:
+            failed = [row.failed for row in rows if row.failed is not None]
+            paid = [row.usd for row in rows if row.usd is not None]
+            table.add_row(
+                "all",
+                f"{sum(row.counted for row in rows):,}",
+                f"{sum(row.held_out for row in rows):,}",
+                f"{sum(failed):,}" if len(failed) == len(rows) else MISSING,
+                *([_dollars(sum(paid) if len(paid) == len(rows) else None)] if dollars else []),
+            )
+        return table
+
+    def _judges(self, rows: tuple[SpentOnJudge, ...]) -> tuple[NotedTable, ...]:
+        if not rows:
+            return ()
+        dollars = any(row.usd is not None for row in rows)
+        note = "Usd: of the answers it scored, with its scores." if dollars else ""
+        columns = ["judge", "scores", "share", *(["usd"] if dollars else [])]
+        table = new_table("where the budget went, by judge", note, columns)
+        for row in rows:
+            table.add_row(
+                name_cell(row.judge),
+                f"{row.readings:,}",
+                f"{row.share:.0%}",
+                *([_dollars(row.usd)] if dollars else []),
+            )
+        return (table,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Label and rows."""
+        return {
+            "label": self.label,
+            "models": [asdict(row) for row in self.models],
+            "judges": [asdict(row) for row in self.judges],
+        }
+
+
+def _model(study: Study, m: int) -> SpentOnModel:
+    row = standing(study, m, study.means[m], 1, (1, 1))
+    there = ~np.isnan(study.recorded.scores[m])
+    paid = study.purchase(m).cost
+    # some hosts pay by the score, others by the answer, whatever scores it
+    brought = [int(there.sum()), int(there.any(axis=1).sum())]
+    failed = None if paid is None else next((round(paid) - n for n in brought if n <= paid), None)
+    usd = study.purchase(m).usd
+    costs = study.recorded.costs
+    if usd is None and costs is not None and not _shared(study):
+        usd = _total(costs[m][there])
+    return SpentOnModel(study.models[m], row.readings, row.readings_recorded - row.readings, failed, usd)
+
+
+def _judge(study: Study, j: int) -> SpentOnJudge:
+    there = ~np.isnan(study.recorded.scores)
+    costs = study.recorded.costs
+    own = there[:, :, j]
+    usd = None if costs is None or _shared(study) else _total(costs[:, :, j][own])
+    return SpentOnJudge(study.raters[j], int(own.sum()), float(own.sum() / there.sum()), usd)
+
+
+def _shared(study: Study) -> bool:
+    """Whether an answer has several scores: logs give each the cost of the whole answer."""
+    return bool(((~np.isnan(study.recorded.scores)).sum(axis=2) > 1).any())
+
+
+def _total(costs: np.ndarray[Any, np.dtype[np.floating[Any]]]) -> float | None:
+    """Of what is known; None if some is not."""
+    return None if not costs.size or np.isnan(costs).any() else float(costs.sum())
+
+
+def _dollars(usd: float | None) -> str:
+    return MISSING if usd is None else shown_amount(usd, Unit.USD).lstrip("$")
