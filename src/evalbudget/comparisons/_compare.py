@@ -359,7 +359,7 @@ def compared_pair(
     outcome = _outcome(low, high, margin)
     needed = _needed(found, alpha, margin) if outcome is Outcome.UNDECIDED else None
     return Comparison(
-        *(models[a], models[b], metric, found.value, found.standard_error, low, high),
+        *(study.models[a], study.models[b], metric, found.value, found.standard_error, low, high),
         *(found.n, found.clusters, outcome, needed),
     )
 
