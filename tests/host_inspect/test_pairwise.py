@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai.log import list_eval_logs
+from inspect_ai.log import list_eval_logs, read_eval_log, write_eval_log
 from inspect_ai.model import ModelAPI, ModelOutput, get_model, modelapi
 from tests.host_inspect.race_tasks import model, quiz, run
 
@@ -23,6 +24,7 @@ import warm
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.pairwise import load_preferences
 from evalbudget_inspect import pairwise
+from evalbudget_inspect.pairwise.answers import read_answers
 from evalbudget_inspect.pairwise.task import take_purchases
 from loopback import GARBLED, Asked, Server
 
@@ -207,6 +209,46 @@ def test_a_dry_run_asks_nothing(logs: list[Path], tmp_path: Path, server: Server
     assert "60 items that all have answered" in result.stdout
     assert result.stdout.rstrip().endswith("No call was made.")
     assert server.calls() == 0
+
+
+def test_a_folder_that_the_run_writes_its_own_log_to_can_be_given_again(
+    logs: list[Path], tmp_path: Path, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    for log in logs[:2]:
+        shutil.copy(log, tmp_path)
+    asked = (str(tmp_path), "--judge", JUDGE, "--log-dir", str(tmp_path), "--budget")
+    assert ran(*asked, "10").returncode == 0
+    assert len(list(tmp_path.glob("*.eval"))) == 3
+    again = ran(*asked, "12")
+    assert (again.returncode, server.billed) == (0, 12), again.stderr
+    (tmp_path / "cut.eval").write_bytes(b"no zip")
+    assert sorted(read_answers([str(tmp_path)]).models) == ["simulated/bad", "simulated/good"]
+    assert caplog.text.count("left out") == 1, "own logs are passed over in silence"
+    assert "cut.eval is not a readable inspect log" in caplog.text
+
+
+def test_of_a_run_that_was_retried_the_newest_log_of_a_folder_counts(
+    logs: list[Path], tmp_path: Path
+) -> None:
+    for log in logs[:2]:
+        shutil.copy(log, tmp_path)
+    newer = read_eval_log(str(logs[0]))
+    newer.eval.created = "2999-01-01T00:00:00+00:00"
+    assert newer.samples is not None
+    newer.samples = newer.samples[:7]
+    write_eval_log(newer, str(tmp_path / "0_newer.eval"))
+    found = read_answers([str(tmp_path)])
+    assert (len(found.models), len(found.items)) == (2, 7)
+
+
+def test_logs_of_one_model_and_one_file_name_are_told_apart_by_folders(
+    logs: list[Path], tmp_path: Path
+) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name / "logs").mkdir(parents=True)
+        shutil.copy(logs[0], tmp_path / name / "logs" / "a.eval")
+    found = read_answers([str(tmp_path / name / "logs" / "a.eval") for name in ("one", "other")])
+    assert found.models == ("simulated/good (one/logs/a)", "simulated/good (other/logs/a)")
 
 
 def test_a_template_of_ones_own(logs: list[Path], tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from evalbudget.errors import InvalidInputError
 
@@ -17,7 +18,7 @@ class ModelAnswers:
 
     Attributes:
         model: name.
-        source: the log, for messages, and to tell two runs of one model apart.
+        source: path of the log, for messages, and to tell two runs of one model apart.
         requests: what was asked, by item.
         answers: what was answered, by item.
     """
@@ -91,10 +92,19 @@ class Answers:
 
 
 def _names(runs: Sequence[ModelAnswers]) -> tuple[str, ...]:
-    """Models by their names; those that stand in several logs by the logs', too."""
-    names = [run.model for run in runs]
-    told = [run.model if names.count(run.model) == 1 else f"{run.model} ({run.source})" for run in runs]
-    for name in told:
-        if told.count(name) > 1:
-            raise InvalidInputError(f"{name} is given twice; a model is not compared with itself")
-    return tuple(told)
+    """Models by their names; those that stand in several logs by the ends of the logs' paths, too."""
+    return tuple(
+        run.model if len(same) == 1 else f"{run.model} ({_told_apart(run, same)})"
+        for run in runs
+        for same in [[other for other in runs if other.model == run.model]]
+    )
+
+
+def _told_apart(run: ModelAnswers, same: Sequence[ModelAnswers]) -> str:
+    """The shortest end of a log's path that no other log of the model has."""
+    paths = [PurePath(other.source).with_suffix("").parts for other in same]
+    own = PurePath(run.source).with_suffix("").parts
+    for length in range(1, len(own) + 1):
+        if sum(path[-length:] == own[-length:] for path in paths) == 1:
+            return "/".join(own[-length:])
+    raise InvalidInputError(f"{run.model} ({run.source}) is given twice; a model is not compared with itself")

@@ -22,7 +22,7 @@ from evalbudget.pairwise import (
 )
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.sent_again import paying
-from evalbudget_inspect.pairwise.answers import read_answers
+from evalbudget_inspect.pairwise.answers import COMPARING, read_answers
 
 _AT_ONCE = 10
 """Calls at once, where nobody says how many connections there are; inspect's own number."""
@@ -109,7 +109,7 @@ def _folder(log: str) -> Path:
     return path if path.is_dir() else path.parent
 
 
-@solver(name="evalbudget_inspect/comparing")
+@solver(name=COMPARING)
 def _comparing(config: PairwiseConfig, answers: Answers, record: Path | None, folder: Path | None) -> Solver:
     async def compare(state: TaskState, generate: Generate) -> TaskState:
         judge = get_model()
