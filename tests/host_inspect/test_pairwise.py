@@ -30,7 +30,7 @@ from loopback import GARBLED, Asked, Server
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 JUDGE = "openai-api/here/judge"
-_ANSWERS = re.compile(r"\[Answer A\]\n(.*?)\n\n\[Answer B\]\n(.*?)\n\n\[End", re.DOTALL)
+_ANSWERS = re.compile(r"\[Answer A.*?\]\n(.*?)\n\n\[Answer B.*?\]\n(.*?)\n\n\[End", re.DOTALL)
 
 
 def verdict(asked: Asked) -> str:
@@ -111,6 +111,19 @@ def test_the_better_model_wins_within_the_budget(logs: list[Path], tmp_path: Pat
     assert (told["calls"], told["judgements"]) == (60, 60)
     asked = [event for event in log.samples[0].events if event.event == "model"]
     assert len(asked) == 60, "the calls are the host's"
+
+
+def test_every_comparison_has_a_mark_of_its_own_and_the_same_one_again(
+    logs: list[Path], tmp_path: Path
+) -> None:
+    marks = []
+    for name in ("one", "again"):
+        _, _, prompts = bought(logs[:2], tmp_path / name, budget=20, record=tmp_path / f"{name}.jsonl")
+        found = [re.findall(r"^\[(?:Answer [AB]|End of the answers) (\w{12})\]$", p, re.M) for p in prompts]
+        assert all(len(each) == 3 and len(set(each)) == 1 for each in found)
+        marks.append(sorted(each[0] for each in found))
+    assert len(set(marks[0])) == 20
+    assert marks[0] == marks[1]
 
 
 def test_three_models_until_proved_stop_early(logs: list[Path], tmp_path: Path) -> None:
@@ -248,7 +261,7 @@ def test_logs_of_one_model_and_one_file_name_are_told_apart_by_folders(
         (tmp_path / name / "logs").mkdir(parents=True)
         shutil.copy(logs[0], tmp_path / name / "logs" / "a.eval")
     found = read_answers([str(tmp_path / name / "logs" / "a.eval") for name in ("one", "other")])
-    assert found.models == ("simulated/good (one/logs/a)", "simulated/good (other/logs/a)")
+    assert found.models == ("simulated/good (one/logs/a.eval)", "simulated/good (other/logs/a.eval)")
 
 
 def test_a_template_of_ones_own(logs: list[Path], tmp_path: Path) -> None:

@@ -184,6 +184,7 @@ async def buy_preferences(
             request=answers.requests[item],
             first=answers.texts[first][item],
             second=answers.texts[second][item],
+            token=_token(config.seed, answers, item, first, second),
         )
         try:
             reply = await ask(prompt)
@@ -217,6 +218,12 @@ def settle_lost(record: Path, sampler: PairSampler) -> None:
         Header.check(file.journal.header or Header.of(sampler, __version__), sampler)
         for request in file.journal.pending:
             file.append(Event(request, Reading(request, None, 1.0, UNANSWERED)))
+
+
+def _token(seed: int, answers: Answers, item: int, first: int, second: int) -> str:
+    """Of one comparison; it hangs on all answers, so that none of them can have it in it."""
+    told = "\0".join((str(seed), answers.fingerprint, answers.items[item], *map(str, (first, second))))
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def _bought(
