@@ -232,6 +232,8 @@ def test_a_folder_that_the_run_writes_its_own_log_to_can_be_given_again(
     asked = (str(tmp_path), "--judge", JUDGE, "--log-dir", str(tmp_path), "--budget")
     assert ran(*asked, "10").returncode == 0
     assert len(list(tmp_path.glob("*.eval"))) == 3
+    foreseen = ran(*asked, "12", "--dry-run").stdout
+    assert "has 10 calls already, which count: at most 2 more would be made." in foreseen
     again = ran(*asked, "12")
     assert (again.returncode, server.billed) == (0, 12), again.stderr
     (tmp_path / "cut.eval").write_bytes(b"no zip")

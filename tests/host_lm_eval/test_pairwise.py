@@ -107,6 +107,20 @@ def test_three_models_until_proved_stop_early(logs: list[Path], server: Server) 
     assert found.calls == server.billed < 0.8 * 6 * 60
 
 
+def test_another_level_and_a_stop_go_on_from_what_was_bought(logs: list[Path], server: Server) -> None:
+    judge = server.judge("judge")
+    pairwise(logs, judge=judge, budget=60)
+    stricter = pairwise(logs, judge=judge, budget=90, level=0.999)
+    assert stricter.calls == server.billed == 90
+    looser = pairwise(logs, judge=judge, budget=120, level=0.6)
+    assert looser.calls == server.billed == 120
+    stopped = pairwise(logs, judge=judge, budget=360, until_proved=True, level=0.9)
+    assert stopped.stopped == "a winner is proved"
+    assert stopped.calls == server.billed < 200
+    assert pairwise(logs, judge=judge, budget=stopped.calls + 20).calls == server.billed == stopped.calls + 20
+    assert len(list(logs[0].glob("pairwise-*.jsonl"))) == 1
+
+
 def test_replies_without_a_verdict_are_failures_that_cost(logs: list[Path], server: Server) -> None:
     server.answer = lambda asked: "Hm." if asked.luck < 0.2 else verdict(asked)
     found = pairwise(logs[:2], judge=server.judge("judge"), budget=60)
@@ -180,7 +194,12 @@ def test_a_dry_run_asks_nothing(logs: list[Path], server: Server) -> None:
     result = ran(str(logs[0]), str(logs[1]), "--judge", server.judge("judge"), "--budget", "50", "--dry_run")
     assert result.returncode == 0, result.stderr
     assert "60 items that all have answered" in result.stdout
+    assert "already" not in result.stdout
     assert server.calls() == 0
+    pairwise(logs[:2], judge=server.judge("judge"), budget=20)
+    result = ran(str(logs[0]), str(logs[1]), "--judge", server.judge("judge"), "--budget", "50", "--dry_run")
+    assert "has 20 calls already, which count: at most 30 more would be made." in result.stdout
+    assert server.billed == 20
 
 
 def test_messages_and_texts_are_the_same_request(tmp_path: Path, server: Server) -> None:

@@ -89,14 +89,24 @@ def pairwise(
     )
     paths = [str(log) for log in logs]
     answers = read_answers(paths)
-    folder = None if record is not None else _folder(paths[0])
+    if record is None:
+        _folder(paths[0])  # refuses what has none
     told = f"Which of {len(answers.models)} models' answers to {len(answers.items):,} items are better?"
     return Task(
         dataset=MemoryDataset([Sample(id="comparisons", input=told)], name="comparisons"),
-        solver=_comparing(config, answers, None if record is None else Path(record), folder),
+        solver=_comparing(config, answers, None if record is None else Path(record), paths[0]),
         name="pairwise",
         metadata={"models": list(answers.models), "items": len(answers.items)},
     )
+
+
+def record_beside(log: str, config: PairwiseConfig, answers: Answers, judge: str) -> Path:
+    """Where what is bought is kept if nobody says where.
+
+    Raises:
+        InvalidInputError: the log is not on this machine.
+    """
+    return _folder(log) / record_name(config, answers, judge)
 
 
 def _folder(log: str) -> Path:
@@ -110,7 +120,7 @@ def _folder(log: str) -> Path:
 
 
 @solver(name=COMPARING)
-def _comparing(config: PairwiseConfig, answers: Answers, record: Path | None, folder: Path | None) -> Solver:
+def _comparing(config: PairwiseConfig, answers: Answers, record: Path | None, log: str) -> Solver:
     async def compare(state: TaskState, generate: Generate) -> TaskState:
         judge = get_model()
         name = str(judge)
@@ -125,7 +135,7 @@ def _comparing(config: PairwiseConfig, answers: Answers, record: Path | None, fo
                 answers,
                 name,
                 ask,
-                record=record or (folder or Path()) / record_name(config, answers, name),
+                record=record or record_beside(log, config, answers, name),
                 concurrency=judge.config.max_connections or _AT_ONCE,
             )
         except EvalbudgetError as ex:
