@@ -17,7 +17,15 @@ from typing import Any
 
 import pytest
 from inspect_ai.log import list_eval_logs, read_eval_log, write_eval_log
-from inspect_ai.model import ModelAPI, ModelOutput, get_model, modelapi
+from inspect_ai.model import (
+    ChatMessageUser,
+    ContentImage,
+    ContentText,
+    ModelAPI,
+    ModelOutput,
+    get_model,
+    modelapi,
+)
 from tests.host_inspect.race_tasks import model, quiz, run
 
 import warm
@@ -313,6 +321,19 @@ def test_logs_that_cannot_be_compared_are_refused(logs: list[Path], tmp_path: Pa
     run(other, model("other", 0.5), tmp_path / "other")
     with pytest.raises(InvalidInputError, match="asks something else"):
         pairwise([logs[0], tmp_path / "other"], budget=40)
+
+
+def test_questions_with_images_are_refused(logs: list[Path], tmp_path: Path) -> None:
+    image = ContentImage(image="data:image/png;base64,iVBORw0KGgo=")
+    shown = read_eval_log(str(logs[0]))
+    assert shown.samples is not None
+    shown.samples[2].input = [ChatMessageUser(content=[ContentText(text="What is this?"), image])]
+    path = tmp_path / "images.eval"
+    write_eval_log(shown, str(path))
+    with pytest.raises(InvalidInputError, match=r"item 'item-\d+' asks with image"):
+        read_answers([str(path), str(logs[1])])
+    with pytest.raises(InvalidInputError, match="asks with image"):
+        read_answers([str(tmp_path), str(logs[1])])
 
 
 def test_a_budget_below_both_orders_is_refused(logs: list[Path], tmp_path: Path, server: Server) -> None:

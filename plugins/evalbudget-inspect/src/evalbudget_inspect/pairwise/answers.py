@@ -10,12 +10,16 @@ from inspect_ai.log import EvalLog, read_eval_log
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.pairwise import Answers, ModelAnswers
-from evalbudget_inspect.host.requests import request_of
+from evalbudget_inspect.host.requests import request_of, unreadable_parts
 
 COMPARING = "evalbudget_inspect/comparing"
 """The solver of comparisons, whose logs hold no answers to compare."""
 
 logger = logging.getLogger(__name__)
+
+
+class _NoAnswersError(InvalidInputError):
+    """A log that is left out of a folder, and refused by itself."""
 
 
 def read_answers(logs: Sequence[str]) -> Answers:
@@ -59,7 +63,7 @@ def _of_folder(folder: Path) -> dict[str, ModelAnswers]:
             if any(step.solver.endswith(COMPARING) for step in header.plan.steps):
                 continue
             answers = _answers(path, _read(path))
-        except InvalidInputError as ex:
+        except _NoAnswersError as ex:
             logger.warning("left out: %s", ex)
             continue
         created, _ = newest.get(header.eval.task_id, ("", None))
@@ -72,7 +76,7 @@ def _read(path: str, *, header_only: bool = False) -> EvalLog:
     try:
         return read_eval_log(path, header_only=header_only)
     except Exception as ex:  # the host raises whatever its zip and JSON readers raise
-        raise InvalidInputError(
+        raise _NoAnswersError(
             f"{path} is not a readable inspect log ({type(ex).__name__}: {ex}); if the run was killed, "
             "finish it with inspect eval-retry"
         ) from ex
@@ -84,9 +88,15 @@ def _answers(path: str, log: EvalLog) -> ModelAnswers:
     for sample in sorted(log.samples or [], key=lambda each: each.epoch):
         item = str(sample.id)
         if sample.error is None and sample.output.choices and item not in answers:
+            unread = unreadable_parts(sample)
+            if unread:
+                raise InvalidInputError(
+                    f"{path}: item {item!r} asks with {' and '.join(unread)}, which the judge would not be "
+                    "shown; give logs of a task that asks with text alone"
+                )
             requests[item], answers[item] = request_of(sample), sample.output.completion
     if not answers:
-        raise InvalidInputError(
+        raise _NoAnswersError(
             f"{path} has no answers (status {log.status}); was it run with --no-log-samples, or did every "
             "sample fail?"
         )
