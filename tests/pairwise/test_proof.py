@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.pairwise import PairEvidence
+from evalbudget.pairwise import PairEvidence, read_preferences
 from evalbudget.pairwise._proof import beats, winner
 from pairwise_sections.worlds import World
 
@@ -131,3 +132,24 @@ def test_a_panel_in_both_orders_is_one_value_per_item() -> None:
     order, value = [True, False, True, False], [1.0, 1.0, 0.5, 0.0]
     assert PairEvidence.of(item, order, value, judge, unordered=True).swapped.total.tolist() == [0.25]
     assert PairEvidence.of(item, order, value, judge).swapped.total.tolist() == [1.0]
+
+
+def test_in_order_a_later_verdict_changes_nothing_that_was_looked_at() -> None:
+    item, order, value = [0, 1, 0, 0, 0], [True, False, True, False, False], [1.0, 1.0, 0.0, 0.5, 0.0]
+    found = PairEvidence.of(item, order, value)
+    assert (found.fresh.total.tolist(), found.swapped.total.tolist()) == ([1.0], [0.5])
+    mean = PairEvidence.of(item, order, value, unordered=True)
+    assert (mean.fresh.total.tolist(), mean.swapped.total.tolist()) == ([0.5], [-0.25])
+
+
+def test_evidence_of_a_pair_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    kept = PairEvidence.of
+
+    def counted(*given: Any, **named: Any) -> PairEvidence:
+        asked.append(1)
+        return kept(*given, **named)
+
+    monkeypatch.setattr(PairEvidence, "of", counted)
+    read_preferences(World((1.0, 0.0, -1.0)).preferences(20, 1))
+    assert len(asked) == 3

@@ -81,8 +81,8 @@ class PairEvidence:
         Args:
             item: of each.
             a_first: whether A was shown first.
-            value: for A, in [0, 1]; several of one item, judge and order count as their mean, at their first
-                place.
+            value: for A, in [0, 1]; of several of one item, judge and order the first one counts, or, if they
+                are unordered, their mean.
             judge: who said so; None for one judge.
             unordered: all were there before the first was looked at.
         """
@@ -90,7 +90,8 @@ class PairEvidence:
         judges = [0] * len(item) if judge is None else judge
         for number, who, order, each in zip(item, judges, a_first, value, strict=True):
             said.setdefault((number, who, order), []).append(each)
-        means = {key: sum(values) / len(values) for key, values in said.items()}
+        # in order, what was looked at already may not change
+        means = {key: sum(each) / len(each) if unordered else each[0] for key, each in said.items()}
         swapped, at_once = _swapped(means, unordered=unordered)
         kind = UnorderedPairs if unordered else PairedDraws
         draws = [

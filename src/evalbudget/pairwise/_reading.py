@@ -147,16 +147,20 @@ def read_preferences(
     """
     check_level(level)
     k = len(preferences.models)
+    fit = bradley_terry(preferences)
+    order = sorted(range(k), key=lambda m: (-fit.strength[m], m))
     rates = {(a, b): win_rate(preferences, a, b) for a, b in preferences.pairs}
     rates |= {(b, a): -rate for (a, b), rate in rates.items()}
-    evidence = {(a, b): _evidence(preferences, a, b, in_order=in_order) for a, b in rates}
+    evidence = {
+        (a, b): _evidence(preferences, a, b, in_order=in_order)
+        for a, b in combinations(order, 2)
+        if (a, b) in rates
+    }
     log = np.zeros((k, k))
     for (a, b), found in evidence.items():
-        log[a, b] = found.log_evidence(for_a=True)
+        log[a, b], log[b, a] = found.both
     proved = beats(log, 1.0 - level)
-    fit = bradley_terry(preferences)
     ranks = fit.ranks(level)
-    order = sorted(range(k), key=lambda m: (-fit.strength[m], m))
     best = winner(proved)
     return PairwiseReading(
         tuple(_model_row(preferences, m, rates, fit, ranks[m], level) for m in order),
