@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import posixpath
 import re
 import sys
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-_LEAVES = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)#]+)[^)]*\)")
+_CLIMBS = re.compile(r"\[([^\]]+)\]\((\.\./[^)#]+)[^)]*\)")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -38,7 +39,12 @@ def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Links to files of the repository that are no pages become their names."""
-    return _LEAVES.sub(lambda found: f"{found[1]} (`{found[2]}`)", markdown)
+
+    def named(found: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page.file.src_uri), found[2]))
+        return found[0] if path.startswith("docs/") else f"{found[1]} (`{path}`)"
+
+    return _CLIMBS.sub(named, markdown)
 
 
 def _of_names() -> Iterator[tuple[str, str]]:
