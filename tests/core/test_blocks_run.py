@@ -29,7 +29,11 @@ _BLOCK = re.compile(
     r"```(?P<kind>\w+)\n(?P<text>.*?)^```",
     re.DOTALL | re.MULTILINE,
 )
-_RUN = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
+_MAIN = {
+    "evalbudget": "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()",
+    "inspect": "import sys; from inspect_ai._cli.main import main; sys.argv[0] = 'inspect'; main()",
+}
+"""What starts a program in an interpreter that has imported its host."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +84,14 @@ def test_its_blocks_run(page: Path, tmp_path: Path) -> None:
         if block.kind == "python":
             pytest.importorskip("pandas")
         for program, *words in block.commands():
-            assert program in ("evalbudget", "python"), f"{page.name}: nobody runs {program} here"
-            given = ["-c", _RUN, *words] if program == "evalbudget" else words
-            host = next((name for name in ("inspect", "lm-eval") if name in words), "inspect")
+            if program == "cp":
+                pattern, name = words
+                (found,) = here.glob(pattern)
+                shutil.copy(found, here / name)
+                continue
+            assert program in ("python", *_MAIN), f"{page.name}: nobody runs {program} here"
+            given = ["-c", _MAIN[program], *words] if program in _MAIN else words
+            host = "lm-eval" if "lm-eval" in words else "inspect"
             done = warm.run([sys.executable, *given], host=host, cwd=here, timeout=120)
             told = f"{program} {shlex.join(words)}\n{done.stdout}\n{done.stderr}"
             assert done.returncode == block.code, told
