@@ -98,6 +98,18 @@ def test_between_one_answer_of_each_and_the_default_every_document_is_read(folde
     assert "exact_match_full_lower,none" not in results["results"]["numbers"]
 
 
+@pytest.mark.parametrize("budget", [90, 100, 110])
+def test_once_all_that_can_be_scored_was_read_no_larger_run_is_spoken_of(folder: Path, budget: int) -> None:
+    # every third document scores 0, and is asked three times
+    with budgeted(budget=budget, score_range="1..2", in_flight=1):
+        results = simple_evaluate(folder, CoinModel(noise=False))
+    assert ("exact_match_full_lower,none" in results["results"]["numbers"]) == (budget < 100)
+    text = " ".join(results["evalbudget"]["summary"]["text"].split())
+    assert ("would have averaged" in text) == ("would halve that interval" in text) == (budget < 100)
+    if budget >= 100:
+        assert "20 items of 60 without a score" in text
+
+
 def test_a_run_that_was_cut_off_goes_on_with_the_same_sample(folder: Path, tmp_path: Path) -> None:
     with budgeted(budget=24, strata="kind", seed=3, journal="none"):
         whole = asked(simple_evaluate(folder, CoinModel(noise=False)))

@@ -217,7 +217,9 @@ class Summary:
                 again = "scored again (only judging random)"
             found += wrapped(f"{which} {again}: {ends}.", width)
         missing = self.items - int(rows["items"])
-        if missing and not self.sample:
+        if self.sample and ("full_lower" in rows or "lower" not in rows):  # most were never asked
+            missing = min(missing, len(self.closed_items))
+        if missing:
             found += wrapped(
                 f"{count(missing, 'item')} of {self.items:,} without a score: not in the estimate.",
                 width,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from evalbudget.repeats.samplers import Sample
 from evalbudget.statistics._bounds import FloatArray
 
 LEVEL = 0.95
+HOW: Any = {"allocation": Allocation.FIXED, "fixed_repeats": 0}
 
 
 def once(items: list[int] | FloatArray, values: FloatArray) -> ItemReadings:
@@ -225,3 +227,29 @@ def test_nothing_is_said_of_repeats_that_nobody_saw() -> None:
     assert (rows["lower"], rows["upper"]) == pytest.approx((interval.low, interval.high))
     assert rows["lower"] < rows["full_lower"]
     assert not [name for name in rows if name.startswith("repeats_")]
+
+
+def test_nothing_is_said_of_a_full_run_once_more_than_one_was_bought() -> None:
+    """The estimate is of all readings, and could lie outside an interval of the first ones."""
+    strata = Strata.of(None, 6)
+    twice = ItemReadings.of([*range(5), *range(4)], [0] * 5 + [1] * 4, [0.0] * 4 + [1] * 5, n_items=6)
+    found = describe_mean(twice, strata=strata, given_up=[5], **HOW)
+    assert found.full is None
+    assert "full_lower" not in found.rows
+    assert found.rows["lower"] <= found.rows["repeats_lower"] < found.rows["estimate"]
+
+
+def test_the_full_run_is_known_once_all_that_can_be_scored_was_read() -> None:
+    values, strata = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0]), Strata.of(["a"] * 3 + ["b"] * 3, 6)
+    readings = once([0, 1, 2, 3, 4], values)
+    open_ = describe_mean(readings, strata=strata, bounds=(0.0, 1.0), given_up=[1], **HOW)
+    assert "full_lower" in open_.rows
+    found = describe_mean(readings, strata=strata, bounds=(0.0, 1.0), given_up=[5], **HOW)
+    assert "full_lower" not in found.rows
+    assert found.full is not None
+    interval = found.full.confidence_interval()
+    assert interval.low == interval.high == pytest.approx(found.rows["estimate"])
+    # a host that only shows what was scored does not know what was given up
+    scored = Strata(strata.of_item[:5], strata.sizes)
+    table = ItemReadings.of(range(5), [0] * 5, values[:5])
+    assert "full_lower" in describe_mean(table, strata=scored, bounds=(0.0, 1.0), **HOW).rows

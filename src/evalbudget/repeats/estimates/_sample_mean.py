@@ -78,7 +78,11 @@ def mean_over_stratified_items(
 
 
 def mean_of_full_run(
-    readings: ItemReadings, strata: Strata, *, bounds: tuple[float, float] | None = None
+    readings: ItemReadings,
+    strata: Strata,
+    *,
+    bounds: tuple[float, float] | None = None,
+    exhausted: bool = False,
 ) -> Estimate:
     r"""What one score of each of the N items would have averaged, of which these are a sample.
 
@@ -104,9 +108,10 @@ def mean_of_full_run(
         readings: of one model's items.
         strata: of these items, and how large they are in the whole benchmark.
         bounds: the smallest and the largest possible score.
+        exhausted: the items without a score can not be scored.
 
     Returns:
-        Estimate, fixed-n, asymptotic; with no error once all N items were read.
+        Estimate, fixed-n, asymptotic; with no error once all N items were read, or all that can be.
 
     Raises:
         InvalidInputError: a score is outside the bounds.
@@ -120,7 +125,7 @@ def mean_of_full_run(
     starts = np.flatnonzero(np.diff(readings.item, prepend=-1))
     first[readings.item[starts]] = readings.value[starts]
     drawn = _Drawn.of(first, strata)
-    left = 1.0 - drawn.n / drawn.sizes
+    left = np.zeros(drawn.n.size) if exhausted else 1.0 - drawn.n / drawn.sizes
 
     def unvaried(level: float) -> ConfidenceInterval:
         if not left.any():
@@ -142,7 +147,7 @@ def mean_of_full_run(
     )
     if bounds is None or not drawn.n.all():
         return found
-    read = float((drawn.sizes / strata.n_items) @ (drawn.mean * drawn.n / drawn.sizes))
+    read = float((drawn.sizes / strata.n_items) @ (drawn.mean * (1.0 - left)))
     unread = float((drawn.sizes / strata.n_items) @ left)
     return found.within(read + unread * bounds[0], read + unread * bounds[1])
 
