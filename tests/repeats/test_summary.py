@@ -205,3 +205,16 @@ def test_a_sample_of_all_that_can_be_scored_is_a_run_like_any_other() -> None:
     assert "would halve that interval" not in text
     assert "of the estimate's variance comes from" in text
     assert "1 item of 6 without a score" in text
+
+
+def test_a_sample_says_of_which_items_it_speaks_where_some_were_given_up() -> None:
+    items = [[0.0], [0.0], [1.0], [1.0], [], [], [], []]
+    mean = describe_mean(
+        of(items), allocation=Allocation.FIXED, fixed_repeats=0, strata=Strata.of(None, 8), given_up=[4, 5]
+    )
+    text = _text(_summary(items, mean=mean, drawn=True, strata="kind", closed=["story-4", "story-5"]))
+    assert "one score of each item that can be scored would have averaged" in text
+    assert "2 items of 8 without a score: not in the estimate; the values of kind weigh as drawn." in text
+    text = _text(_summary(items, mean=mean, drawn=True))
+    assert "one score of each of the 8 items would have averaged" in text
+    assert "without a score" not in text

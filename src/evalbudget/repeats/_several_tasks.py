@@ -89,7 +89,8 @@ class SharedSummary(Summary):
         random = "Items, answers and judging are all" if self.kept else "Items and repeats are both"
         said = f"{random} random; which tasks there are is given."
         if prefix:
-            said = "Intervals are of what one score of each item would have averaged."
+            which = "item that can be scored, kinds weighted as drawn," if self._without_score else "item"
+            said = f"Intervals are of what one score of each {which} would have averaged."
         found += wrapped(said, width)
         if self.sample:
             found = [*wrapped(f"{self.sample}.", width), *found]

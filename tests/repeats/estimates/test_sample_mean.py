@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications
 
-from evalbudget import Allocation, Design
+from evalbudget import Allocation, Design, Reading
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import describe_mean
 from evalbudget.repeats.estimates import (
@@ -215,6 +215,34 @@ def test_the_estimate_covers_items_like_these_in_the_same_proportions() -> None:
     pinned(missed, 19)
     binomial_claim(missed, runs, at_most=0.06)
     assert wider > 0.9 * runs  # what differs between strata adds nothing
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(("lost", "expected", "of_an_epoch"), [(0.0, 11, 11), (0.3, 7, 36), (0.8, 2, 118)])
+def test_with_failures_it_holds_the_mean_of_the_items_that_can_be_scored(
+    lost: float, expected: int, of_an_epoch: int
+) -> None:
+    """Strata weigh as drawn; a plain epoch gives less weight to one of which it scores less."""
+    labels = ["a"] * 150 + ["b"] * 150
+    strata = Strata.of(labels, 300)
+    design = Design(items=tuple(map(str, range(300))), categories=tuple(labels))
+    rng, runs, missed, missed_epoch = np.random.default_rng(3), replications(200, 4000), 0, 0
+    for seed in range(runs):
+        values = rng.normal(strata.of_item.astype(float))
+        can = (strata.of_item == 0) | (rng.random(300) >= lost)
+        sampler, read = Sample(design, seed=seed, max_failures=1), []
+        for _ in range(120):
+            (request,) = sampler.ask(1)
+            item = request.cell.item
+            sampler.tell([Reading(request, float(values[item]) if can[item] else None)])
+            read += [item] if can[item] else []
+        interval = mean_of_full_run(once(read, values), strata).confidence_interval(LEVEL)
+        target = 0.5 * (values[:150].mean() + values[150:][can[150:]].mean())
+        missed += not interval.low <= target <= interval.high
+        missed_epoch += not interval.low <= values[can].mean() <= interval.high
+    pinned(missed, expected)
+    pinned(missed_epoch, of_an_epoch)
+    binomial_claim(missed, runs, at_most=0.06)
 
 
 def test_nothing_is_said_of_repeats_that_nobody_saw() -> None:

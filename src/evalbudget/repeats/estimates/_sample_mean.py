@@ -91,7 +91,10 @@ def mean_of_full_run(
 
     with the first score of each item that was read. A full run holds these scores, and one of every other
     item: random are which items were drawn and what the others would score, and once all N were read nothing
-    is. Items that can not be scored count as the others of their stratum: n_h is of those with a score.
+    is. Of items that can not be scored a full run has no score, and n_h is of those with one: the target is
+    the mean over the items that can be scored, strata weighted by all their items, as drawn. Where the share
+    that can be scored differs between strata, a plain epoch would average something else: it gives them the
+    weights of the items that it scores.
 
     Student's t interval with Satterthwaite's degrees of freedom, of which a stratum has n_h - 1, cut off
     where the items that were read leave the mean no room. Small strata are taken together
