@@ -79,6 +79,13 @@ class Sample(RepeatSampler):
         """One: a sample may be as small as it likes."""
         return 1
 
+    @property
+    def due(self) -> Cell | None:
+        """The next item that was never read: passed over for a cheaper one, it would be less likely drawn."""
+        stratum = self._strata.peek()
+        item = None if stratum is None else self._first_unread(stratum, None)
+        return None if item is None else self._cell(item)
+
     def _spread(self) -> list[int]:
         """All items in the order in which they are asked if none fails."""
         found = [
