@@ -61,6 +61,14 @@ class BenchmarkMean:
     bounds: tuple[float, float] | None = None
     full: Estimate | None = None
 
+    @property
+    def is_full_run(self) -> bool:
+        """Whether the estimate is what one score of each item averaged: no interval is left to be claimed."""
+        if self.full is None or "full_lower" in self.rows:
+            return False
+        least, most = (self.full.details.get(end, float("nan")) for end in ("least", "most"))
+        return abs(most - least) <= _ROUNDING * max(1.0, abs(least))
+
 
 NOTHING_SCORED = BenchmarkMean({"items": 0.0, "readings": 0.0}, "nothing was scored")
 """Of a run without a single score."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -114,7 +114,8 @@ def mean_of_full_run(
         exhausted: the items without a score can not be scored.
 
     Returns:
-        Estimate, fixed-n, asymptotic; with no error once all N items were read, or all that can be.
+        Estimate, fixed-n, asymptotic; with no error once all N items were read, or all that can be. The
+        details ``least`` and ``most`` are what the items that were read leave possible, if that is limited.
 
     Raises:
         InvalidInputError: a score is outside the bounds.
@@ -148,11 +149,13 @@ def mean_of_full_run(
         frozenset({Random.DRAWS, Random.REPEATS}),
         unvaried,
     )
-    if bounds is None or not drawn.n.all():
+    if not drawn.n.all() or (bounds is None and left.any()):
         return found
+    least, most = bounds or (0.0, 0.0)  # of what is unread
     read = float((drawn.sizes / strata.n_items) @ (drawn.mean * (1.0 - left)))
     unread = float((drawn.sizes / strata.n_items) @ left)
-    return found.within(read + unread * bounds[0], read + unread * bounds[1])
+    room = {"least": read + unread * least, "most": read + unread * most}
+    return replace(found.within(*room.values()), details={**found.details, **room})
 
 
 @dataclass(frozen=True, slots=True)
