@@ -98,6 +98,21 @@ def test_between_one_answer_of_each_and_the_default_every_document_is_read(folde
     assert "exact_match_full_lower,none" not in results["results"]["numbers"]
 
 
+@pytest.mark.parametrize("budget", [60, 70, 179])
+def test_where_repeats_would_be_the_same_no_document_is_read_twice(folder: Path, budget: int) -> None:
+    with budgeted(budget=budget):
+        results = simple_evaluate(folder, CoinModel(noise=False), "greedy")
+    assert asked(results, "greedy") == list(range(N))
+    block = results["evalbudget"]
+    assert (block["spent"], block["chosen"]) == (60, "sample")
+    if budget > 60:
+        assert "every item that can be scored was read once" in block["summary"]["text"]
+    with pytest.raises(EvalbudgetError, match="greedily"), budgeted(budget=budget + 1, sampler="sample"):
+        simple_evaluate(folder, CoinModel(), "greedy")
+    with pytest.raises(EvalbudgetError, match="greedily"), budgeted(budget=180):
+        simple_evaluate(folder, CoinModel(), "greedy")
+
+
 @pytest.mark.parametrize("budget", [90, 100, 110])
 def test_once_all_that_can_be_scored_was_read_no_larger_run_is_spoken_of(folder: Path, budget: int) -> None:
     # every third document scores 0, and is asked three times

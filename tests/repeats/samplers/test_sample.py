@@ -165,3 +165,29 @@ def test_what_is_due_is_asked_next() -> None:
         due = one.due
         assert [request.cell for request in one.ask(1)] == [due]
     assert one.due is None
+
+
+def test_once_means_that_nothing_is_asked_again_but_what_failed() -> None:
+    one = Sample(Design(items=tuple(map(str, range(5)))), once=True)
+    assert one.config["once"] is True
+    assert "once" not in sampler().config
+    first, *rest = one.ask(9)
+    assert len(rest) == 4
+    one.tell([Reading(request, 1.0) for request in rest])
+    assert one.ask(9) == ()  # what is under way may fail
+    assert one.stop_reason is None
+    one.tell([Reading(first, None)])
+    (again,) = one.ask(9)
+    assert again.cell.item == first.cell.item
+    one.tell([Reading(again, 1.0)])
+    assert one.ask(9) == ()
+    assert one.stop_reason == "every item that can be scored was read once"
+    lost = Sample(Design.of_items(2), once=True, max_failures=1)
+    lost.tell([Reading(request, None) for request in lost.ask(9)])
+    assert lost.ask(9) == ()
+    assert lost.stop_reason == "every item closed after repeated failures"
+
+
+class TestSampleOnce(TestSampleOfStrata):
+    def make(self, design: Design, seed: int) -> Sampler:
+        return Sample(design, seed=seed, once=True)
