@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import posixpath
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-_LEAVES = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)#]+)[^)]*\)")
+_CLIMBS = re.compile(r"\[([^\]]+)\]\((\.\./[^)#]+)[^)]*\)")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -31,14 +32,34 @@ def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
     """Generated pages, which are nowhere on the disk."""
     from mkdocs.structure.files import File
 
-    for name, text in (*_of_names(), *_of_commands()):
+    names, commands = dict(_of_names()), dict(_of_commands())
+    for name, text in (
+        *names.items(),
+        ("reference/names/index.md", _index("Public names, with their docstrings", names)),
+        *commands.items(),
+        ("reference/commands/index.md", _index("Commands, with their options", commands)),
+    ):
         files.append(File.generated(config, name, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Links to files of the repository that are no pages become their names."""
-    return _LEAVES.sub(lambda found: f"{found[1]} (`{found[2]}`)", markdown)
+
+    def named(found: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page.file.src_uri), found[2]))
+        return found[0] if path.startswith("docs/") else f"{found[1]} (`{path}`)"
+
+    return _CLIMBS.sub(named, markdown)
+
+
+def _index(title: str, pages: Mapping[str, str]) -> str:
+    """A page that leads to each of these, by its title; they are in one folder."""
+    rows = [
+        f"- [{text.partition(chr(10))[0].removeprefix('# ')}]({posixpath.basename(name)})"
+        for name, text in pages.items()
+    ]
+    return f"# {title}\n\n" + "\n".join(rows) + "\n"
 
 
 def _of_names() -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ import pytest
 from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget.backtest import RecordedScores
-from evalbudget.comparisons import Baseline, GateConfig, GateSampler, Verdict, gate_of
+from evalbudget.comparisons import Baseline, GateConfig, GateEvidence, GateSampler, Verdict, gate_of
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import KnownCell, RacePurchase
 
@@ -129,3 +129,19 @@ def test_verdicts_are_seldom_wrong(log: Path, drop: float, wrong: Verdict, count
         failed += race.sampler.evidence(1).verdict is wrong
     binomial_claim(failed, runs, at_most=0.05)
     pinned(failed, count)
+
+
+def test_what_the_baseline_failed_on_proves_nothing() -> None:
+    old, new = np.array([np.nan] * 30 + [1.0] * 30), np.ones(60)
+    for pool in (None, 60):
+        for margin, candidate, proved in ((0.3, new, True), (0.05, 0.9 * new, False)):
+            found = GateEvidence.of(
+                old, candidate, np.arange(60), margin=margin, alpha=0.05, largest=1, pool=pool, span=1.0
+            )
+            assert found.failed == 30
+            assert (found.verdict is Verdict.NOT_WORSE) == proved  # whatever the baseline would have had
+
+
+def test_clusters_of_a_log_and_a_model_that_is_asked(log: Path) -> None:
+    with pytest.raises(InvalidInputError, match="--cluster doc is read from the baseline's log"):
+        config(log, cluster="doc", baseline_model="m")

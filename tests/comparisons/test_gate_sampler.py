@@ -154,7 +154,7 @@ def test_a_baseline_that_is_down_ends_the_gate() -> None:
     table = np.array([np.full(100, np.nan), np.ones(100)])
     sampler = GateSampler(design(100), margin=0.1)
     played(sampler, table)
-    assert sampler.stop_reason == "the baseline was given up after repeated failures"
+    assert sampler.stop_reason == "the baseline can be asked no more"
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.1, 1.0, float("nan")])

@@ -73,6 +73,22 @@ def test_a_wheel_holds_what_the_source_holds(wheels: Mapping[str, Path], name: s
     assert "Typing :: Typed" in told.get_all("Classifier", [])
 
 
+def test_the_package_index_would_take_them(wheels: Mapping[str, Path]) -> None:
+    if find_spec("twine") is None:
+        pytest.skip("twine is not installed; the dev group has it")
+    folder = next(iter(wheels.values())).parent
+    files = sorted(map(str, [*folder.glob("*.whl"), *folder.glob("*.tar.gz")]))
+    assert len(files) == 2 * len(FOLDERS)
+    done = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *files],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("PASSED") == len(files)
+
+
 def test_what_is_installed_from_the_wheels_works(wheels: Mapping[str, Path], tmp_path: Path) -> None:
     options = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check", "--target", str(tmp_path)]
     subprocess.run(

@@ -57,9 +57,9 @@ def _imports(text: str) -> Iterator[tuple[str, str]]:
 
 
 OUTSIDERS = [*(ROOT / "plugins").glob("*/src/**/*.py"), *(ROOT / "examples").rglob("*.py")]
-PAGES = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", *(ROOT / "plugins").glob("*/README.md")]
+PAGES = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", *(ROOT / "plugins").glob("*/README.md")]
 BLOCKS = [
-    (f"{path.name} {number}", block)
+    (f"{path.relative_to(ROOT)} {number}", block)
     for path in PAGES
     for number, block in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL))
 ]

@@ -51,6 +51,17 @@ def test_every_command_has_its_options(site: Path) -> None:
     assert "--label_price" in (pages / "lm-eval-audit" / "index.html").read_text(encoding="utf-8")
 
 
+def test_no_link_is_dead(site: Path) -> None:
+    dead = set()
+    for page in site.rglob("index.html"):
+        for link in re.findall(r'(?:href|src)="([^"#?]+)', page.read_text(encoding="utf-8")):
+            if not re.match(r"[a-z]+:|//", link):
+                target = site / link.lstrip("/") if link.startswith("/") else page.parent / link
+                if not (target / "index.html" if target.is_dir() else target).is_file():
+                    dead.add(f"{page.parent.relative_to(site)}: {link}")
+    assert not dead
+
+
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")

@@ -317,3 +317,56 @@ def test_a_baseline_that_is_not_among_the_models(tmp_path: Path) -> None:
     assert log.status == "error"
     assert log.error is not None
     assert "name it with --model, beside the candidate" in log.error.message
+
+
+def test_scores_of_another_model_are_not_mixed_in(old: Path, tmp_path: Path) -> None:
+    task = gate(
+        quiz(120), baseline=part_of(old, tmp_path, 30), baseline_model="simulated/other", margin=0.1, seed=0
+    )
+    logs = run(task, [model("other", 0.2), model("new", 0.5)], tmp_path / "logs")
+    told = [log.error.message for log in logs if log.error is not None]
+    assert any("of simulated/old and --baseline-model is simulated/other" in text for text in told), told
+
+
+def test_a_scale_without_zero_and_no_log(tmp_path: Path) -> None:
+    take_gates()
+    task = gate(quiz(40), baseline_model="simulated/old", margin=0.5, score_range="1..10", seed=0, budget=20)
+    run(task, [model("old", 1.0), model("new", 1.0)], tmp_path)
+    (found,) = take_gates()
+    assert "outside of 1 to 10" not in str(found)
+
+
+def test_one_candidate_is_judged(tmp_path: Path) -> None:
+    task = gate(quiz(40), baseline_model="simulated/old", margin=0.5, seed=0)
+    logs = run(task, [model("old", 1.0), model("new", 1.0), model("newer", 1.0)], tmp_path)
+    told = [log.error.message for log in logs if log.error is not None]
+    assert any("a gate judges one candidate, and there are 2" in text for text in told), told
+
+
+def test_a_baseline_that_always_fails_is_named(tmp_path: Path) -> None:
+    take_gates()
+    task = gate(quiz(40), baseline_model="simulated/old", margin=0.2, seed=0)
+    run(task, [model("old", 1.0, fail=1.0), model("new", 1.0)], tmp_path)
+    (found,) = take_gates()
+    assert found.exit_code == 4
+    assert found.sentence.startswith("Not evaluated: simulated/old was given up")
+
+
+def test_answers_are_repeated_where_the_baselines_noise_asks_for_it(tmp_path: Path) -> None:
+    (log,) = run(quiz(30), model("old", 0.6), tmp_path / "old", epochs=8)
+    assert log.status == "success"
+    noise = read_baseline(tmp_path / "old").noise
+    assert 0.1 < noise < 0.3
+    take_gates()
+    logs = run(
+        gate(quiz(30), baseline=tmp_path / "old", margin=0.2, seed=0), model("new", 0.6), tmp_path / "new"
+    )
+    (found,) = take_gates()
+    assert found.repeats > 1
+    assert attempts(logs) == found.evidence.items
+    assert f"each answered {found.repeats} times" in str(found)
+    (log,) = logs
+    assert {sample.epoch for sample in log.samples or []} == set(range(1, found.repeats + 1))
+    rows = {row for score in (log.results.scores if log.results else []) for row in score.metrics}
+    assert "difference" in rows
+    assert "lower" not in rows  # answers to one item belong together

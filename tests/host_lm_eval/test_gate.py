@@ -287,3 +287,37 @@ def test_bad_input_ends_with_2(old: Path, tmp_path: Path) -> None:
         done = warm.run([*base, *more], host="lm-eval", env=environment())
         assert done.returncode == 2, done.stderr
         assert told in done.stderr
+
+
+def test_what_an_earlier_gate_bought_of_the_baseline_is_free(tmp_path: Path) -> None:
+    found = []
+    for name, seed in (("a", 2), ("b", 3), ("c", 4)):
+        with fresh_racers():
+            found.append(
+                gate(
+                    racer(0.9, seed),
+                    "numbers",
+                    baseline_model=racer(0.95, 1),
+                    margin=0.01,
+                    budget=40,
+                    seed=0,
+                    name=name,
+                    output_path=tmp_path / "out",
+                    task_manager=manager(tmp_path / "tasks", n=N),
+                ).gate
+            )
+    assert [each.items for each in found if each is not None] == [20, 30, 35]  # 40 + 20 of the baseline, ...
+    assert all(each is not None and "40 evaluations bought" in str(each) for each in found)
+
+
+def test_documents_are_answered_several_times(old: Path, tmp_path: Path) -> None:
+    result = judged(old, racer(0.3, 2), tmp_path, margin=0.1, repeats=3)
+    assert result.gate is not None
+    assert result.gate.exit_code == 1
+    assert len(Racer.asked) == 3 * result.gate.items
+    assert "each answered 3 times" in str(result.gate)
+
+
+def test_a_candidate_cannot_be_called_baseline(tmp_path: Path) -> None:
+    with pytest.raises(EvalbudgetError, match="give the candidate another one"):
+        gate(racer(0.3, 2), "numbers", baseline_model=racer(0.9, 1), margin=0.1, name="baseline")
