@@ -12,6 +12,7 @@ from tests.host_lm_eval.worlds import CoinModel, broken_off, simple_evaluate, wr
 from evalbudget.errors import BudgetError, EvalbudgetError
 from evalbudget.repeats.estimates import ItemReadings, Strata, mean_of_full_run
 from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.repeats.forecast import Foreseen
 
 N = 60
 GREEDY = {"generation_kwargs": {"until": ["\n"], "do_sample": False, "temperature": 0.0}}
@@ -107,6 +108,9 @@ def test_where_repeats_would_be_the_same_no_document_is_read_twice(folder: Path,
     assert (block["spent"], block["chosen"]) == (60, "sample")
     if budget > 60:
         assert "every item that can be scored was read once" in block["summary"]["text"]
+    with pytest.raises(Foreseen) as foreseen, budgeted(budget=budget, dry_run=True):
+        simple_evaluate(folder, CoinModel(), "greedy")
+    assert foreseen.value.forecast.most == 60
     with pytest.raises(EvalbudgetError, match="greedily"), budgeted(budget=budget + 1, sampler="sample"):
         simple_evaluate(folder, CoinModel(), "greedy")
     with pytest.raises(EvalbudgetError, match="greedily"), budgeted(budget=180):

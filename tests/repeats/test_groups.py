@@ -230,6 +230,8 @@ def test_a_task_of_which_all_was_read_is_known() -> None:
     assert "0.25, all read 4 4" in lines["whole"]
     assert " to " in lines["part"]
     assert "- 1 1" in lines["few"]
+    said = "what one score of each item that can be scored, kinds weighted as drawn, would have averaged"
+    assert said in " ".join(str(found).split())  # one of them was given up
     assert [part.known for part in found.parts] == [False, True, False]
     # a run that draws nothing has no such thing
     assert "all read" not in str(shared(outcome("a", passes(1, 4)), outcome("b", passes(2, 4))))
