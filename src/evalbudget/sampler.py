@@ -145,6 +145,11 @@ class Sampler(ABC):
         return 1
 
     @property
+    def due(self) -> Cell | None:
+        """The cell that must be asked before any other, however dear it is; None where another one may be."""
+        return None
+
+    @property
     def closed(self) -> tuple[Cell, ...]:
         """Cells (at epoch 0) given up after repeated failures, in order."""
         return tuple(sorted(self._closed))

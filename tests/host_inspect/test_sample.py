@@ -118,6 +118,19 @@ def test_items_that_fail_are_replaced_by_others_of_their_kind(run: Any) -> None:
     assert ours["failed"] == 90 - len(read)
 
 
+def test_once_all_that_can_be_scored_was_read_no_larger_run_is_spoken_of(run: Any) -> None:
+    def attempt(state: TaskState) -> None:
+        if int(str(state.sample_id)) % 5 == 0:
+            raise RuntimeError("never")
+
+    log = run(budgeted(numbers(solver=solving(attempt)), budget=200), fail_on_error=False)
+    text = " ".join(entry_of(log)["summary"]["text"].split())
+    assert "full_lower" not in rows_of(log, "graded")
+    assert "would have averaged" not in text
+    assert "would halve that interval" not in text
+    assert "20 items of 100 without a score" in text
+
+
 TASK_FILE = """\
 import anyio
 from inspect_ai import Task, task

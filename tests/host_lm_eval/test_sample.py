@@ -12,6 +12,7 @@ from tests.host_lm_eval.worlds import CoinModel, broken_off, simple_evaluate, wr
 from evalbudget.errors import BudgetError, EvalbudgetError
 from evalbudget.repeats.estimates import ItemReadings, Strata, mean_of_full_run
 from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.repeats.forecast import Foreseen
 
 N = 60
 GREEDY = {"generation_kwargs": {"until": ["\n"], "do_sample": False, "temperature": 0.0}}
@@ -96,6 +97,36 @@ def test_between_one_answer_of_each_and_the_default_every_document_is_read(folde
     assert len(docs) == 70
     assert set(docs) == set(range(N))
     assert "exact_match_full_lower,none" not in results["results"]["numbers"]
+
+
+@pytest.mark.parametrize("budget", [60, 70, 179])
+def test_where_repeats_would_be_the_same_no_document_is_read_twice(folder: Path, budget: int) -> None:
+    with budgeted(budget=budget):
+        results = simple_evaluate(folder, CoinModel(noise=False), "greedy")
+    assert asked(results, "greedy") == list(range(N))
+    block = results["evalbudget"]
+    assert (block["spent"], block["chosen"]) == (60, "sample")
+    if budget > 60:
+        assert "every item that can be scored was read once" in block["summary"]["text"]
+    with pytest.raises(Foreseen) as foreseen, budgeted(budget=budget, dry_run=True):
+        simple_evaluate(folder, CoinModel(), "greedy")
+    assert foreseen.value.forecast.most == 60
+    with pytest.raises(EvalbudgetError, match="greedily"), budgeted(budget=budget + 1, sampler="sample"):
+        simple_evaluate(folder, CoinModel(), "greedy")
+    with pytest.raises(EvalbudgetError, match="greedily"), budgeted(budget=180):
+        simple_evaluate(folder, CoinModel(), "greedy")
+
+
+@pytest.mark.parametrize("budget", [90, 100, 110])
+def test_once_all_that_can_be_scored_was_read_no_larger_run_is_spoken_of(folder: Path, budget: int) -> None:
+    # every third document scores 0, and is asked three times
+    with budgeted(budget=budget, score_range="1..2", in_flight=1):
+        results = simple_evaluate(folder, CoinModel(noise=False))
+    assert ("exact_match_full_lower,none" in results["results"]["numbers"]) == (budget < 100)
+    text = " ".join(results["evalbudget"]["summary"]["text"].split())
+    assert ("would have averaged" in text) == ("would halve that interval" in text) == (budget < 100)
+    if budget >= 100:
+        assert "20 items of 60 without a score" in text
 
 
 def test_a_run_that_was_cut_off_goes_on_with_the_same_sample(folder: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from evalbudget.repeats._item_columns import item_columns
 from evalbudget.repeats._mean_rows import BenchmarkMean, describe_mean, whole_counts
 from evalbudget.repeats._several_tasks import SharedSummary, joined, share_budget
 from evalbudget.repeats._summary import Outcome
+from evalbudget.repeats.estimates import Strata
 
 HOW = {"allocation": Allocation.FIXED, "fixed_repeats": 1}
 
@@ -199,3 +201,37 @@ def test_counts_are_whole() -> None:
     rows = whole_counts({"estimate": 0.5, "items": 3.0, "readings": 12.0})
     assert rows == {"estimate": 0.5, "items": 3, "readings": 12}
     assert [type(value) for value in rows.values()] == [float, int, int]
+
+
+def sampled(rows: list[list[float]], bounds: tuple[float, float] | None = (0.0, 1.0)) -> BenchmarkMean:
+    return describe_mean(of(rows), bounds=bounds, strata=Strata.of(None, len(rows)), **HOW)
+
+
+def test_a_group_ends_where_its_unread_items_leave_no_room() -> None:
+    ones, mixed = sampled([[1.0], [0.0], [1.0], [1.0], []]), sampled([[1.0], [0.0], [0.0], [0.0]])
+    found = describe_group({"a": ones, "b": mixed}, {"a": 5, "b": 4})
+    # of nine items one is unread
+    assert found.rows["full_lower"] == pytest.approx(4 / 9)
+    assert found.rows["full_upper"] == pytest.approx(5 / 9)
+    unknown = sampled([[1.0], [0.0], [1.0], [1.0], []], bounds=None)
+    found = describe_group({"a": unknown, "b": mixed}, {"a": 5, "b": 4})
+    assert found.rows["full_lower"] < 4 / 9
+    whole = describe_group({"a": mixed, "b": sampled([[1.0], [0.0]], bounds=None)}, {"a": 4, "b": 2})
+    assert whole.is_full_run
+    assert "full_lower" not in whole.rows
+    assert not found.is_full_run
+
+
+def test_a_task_of_which_all_was_read_is_known() -> None:
+    rows = {"part": [[1.0], [0.0], [1.0], []], "whole": [[1.0], [0.0], [0.0], [0.0]], "few": [[1.0], [], []]}
+    own = [replace(outcome(task, own), mean=sampled(own), drawn=True) for task, own in rows.items()]
+    found = shared(*own)
+    lines = {line.split()[0]: " ".join(line.split()) for line in str(found).splitlines()[:7] if line}
+    assert "0.25, all read 4 4" in lines["whole"]
+    assert " to " in lines["part"]
+    assert "- 1 1" in lines["few"]
+    said = "what one score of each item that can be scored, kinds weighted as drawn, would have averaged"
+    assert said in " ".join(str(found).split())  # one of them was given up
+    assert [part.known for part in found.parts] == [False, True, False]
+    # a run that draws nothing has no such thing
+    assert "all read" not in str(shared(outcome("a", passes(1, 4)), outcome("b", passes(2, 4))))

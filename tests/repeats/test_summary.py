@@ -14,6 +14,7 @@ from evalbudget import Allocation
 from evalbudget.repeats._item_columns import item_columns
 from evalbudget.repeats._mean_rows import describe_mean
 from evalbudget.repeats._summary import Outcome, Summary, summarize
+from evalbudget.repeats.estimates import Strata
 
 FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
 
@@ -190,3 +191,30 @@ def test_as_json() -> None:
     assert told["failures"] == {"Timeout": 2}
     assert told["next_steps"]
     assert told["rows"]["estimate"] == found.rows["estimate"]
+
+
+def test_a_sample_of_all_that_can_be_scored_is_a_run_like_any_other() -> None:
+    items = [[0.0, 1.0], [0.0], [1.0], [1.0, 1.0], [0.0, 1.0], []]
+    drawn: dict[str, Any] = {"drawn": True, "closed": ["story-5"], "bounds": (0.0, 1.0)}
+    strata = {"strata": Strata.of(None, 6), "given_up": [5], "allocation": Allocation.FIXED}
+    mean = describe_mean(of(items), fixed_repeats=0, bounds=(0.0, 1.0), **strata)
+    text = _text(_summary(items, mean=mean, **drawn))
+    rows = mean.rows
+    assert f"Estimate {rows['estimate']:.2f}, 95% interval {rows['lower']:.2f} to {rows['upper']:.2f}" in text
+    assert "would have averaged" not in text
+    assert "would halve that interval" not in text
+    assert "of the estimate's variance comes from" in text
+    assert "1 item of 6 without a score" in text
+
+
+def test_a_sample_says_of_which_items_it_speaks_where_some_were_given_up() -> None:
+    items = [[0.0], [0.0], [1.0], [1.0], [], [], [], []]
+    mean = describe_mean(
+        of(items), allocation=Allocation.FIXED, fixed_repeats=0, strata=Strata.of(None, 8), given_up=[4, 5]
+    )
+    text = _text(_summary(items, mean=mean, drawn=True, strata="kind", closed=["story-4", "story-5"]))
+    assert "one score of each item that can be scored would have averaged" in text
+    assert "2 items of 8 without a score: not in the estimate; the values of kind weigh as drawn." in text
+    text = _text(_summary(items, mean=mean, drawn=True))
+    assert "one score of each of the 8 items would have averaged" in text
+    assert "without a score" not in text

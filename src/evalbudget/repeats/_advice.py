@@ -64,7 +64,8 @@ def next_steps(
     if not scored:
         return steps
     items = int(np.count_nonzero(table.counts))
-    if drawn and items < table.n_items:
+    known = "lower" in mean.rows and "full_lower" not in mean.rows  # every item that can be scored was read
+    if drawn and items < table.n_items and not known:
         more = enough_for_half(items, table.n_items)
         if more is not None and "full_lower" in mean.rows:
             steps.append(f"{more:,} of the {table.n_items:,} items would halve that interval.")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from evalbudget.estimate import Estimate
 from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows
 from evalbudget.repeats.estimates._combined import weighted_mean
 
@@ -40,7 +41,7 @@ def describe_group(
     found = mean_rows(
         total,
         weighted_mean(repeats, own),
-        weighted_mean(fulls, own) if len(fulls) == len(own) else None,
+        _full_run(fulls, own) if len(fulls) == len(own) else None,
         items=int(sum(mean.rows["items"] for mean in scored.values())),
         readings=int(sum(mean.rows["readings"] for mean in scored.values())),
         bounds=_bounds(list(scored.values()), own),
@@ -51,6 +52,19 @@ def describe_group(
     unknown = [task for task, mean in scored.items() if not math.isfinite(mean.total.standard_error)]  # type: ignore[union-attr]
     why = f"too few items were scored in {_named(unknown)} to know an error"
     return replace(found, no_interval=why)
+
+
+def _full_run(fulls: list[Estimate], weights: list[float]) -> Estimate:
+    """Of the group: cut off where what was read leaves it no room."""
+    found = weighted_mean(fulls, weights)
+    if not all("least" in full.details for full in fulls):
+        return found
+    whole = math.fsum(weights)
+    room = {
+        end: math.fsum(w * full.details[end] for w, full in zip(weights, fulls, strict=True)) / whole
+        for end in ("least", "most")
+    }
+    return replace(found.within(*room.values()), details={**found.details, **room})
 
 
 def _bounds(means: list[BenchmarkMean], weights: list[float]) -> tuple[float, float] | None:

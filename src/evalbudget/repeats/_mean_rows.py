@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,7 +48,8 @@ class BenchmarkMean:
         total: the estimate with items and repeats random, its error no smaller than the repeats' alone; None
             if nothing was scored.
         repeats: the same with the items given.
-        full: what one score of each item would have averaged; None where no sample was drawn.
+        full: what one score of each item would have averaged; None where no sample was drawn, or an item was
+            read twice.
         bounds: the smallest and the largest possible score; None if unknown.
     """
 
@@ -59,6 +60,14 @@ class BenchmarkMean:
     repeats: Estimate | None = None
     bounds: tuple[float, float] | None = None
     full: Estimate | None = None
+
+    @property
+    def is_full_run(self) -> bool:
+        """Whether the estimate is what one score of each item averaged: no interval is left to be claimed."""
+        if self.full is None or "full_lower" in self.rows:
+            return False
+        least, most = (self.full.details.get(end, float("nan")) for end in ("least", "most"))
+        return abs(most - least) <= _ROUNDING * max(1.0, abs(least))
 
 
 NOTHING_SCORED = BenchmarkMean({"items": 0.0, "readings": 0.0}, "nothing was scored")
@@ -74,6 +83,7 @@ def describe_mean(
     level: float = LEVEL,
     estimators: Sequence[type[Estimator]] = (),
     strata: Strata | None = None,
+    given_up: Collection[int] = (),
 ) -> BenchmarkMean:
     """The benchmark mean and how sure it is; only what is defined. See :func:`mean_rows` for the rules.
 
@@ -85,6 +95,7 @@ def describe_mean(
         level: of the intervals.
         estimators: further ones, whose rows are added.
         strata: of the items, where sampler ``sample`` drew those that were read; None where all were asked.
+        given_up: items that are never asked again, with or without a score.
     """
     if readings is None:
         return NOTHING_SCORED
@@ -98,7 +109,10 @@ def describe_mean(
         )
     else:
         total = mean_over_stratified_items(readings, strata, bounds=bounds)
-        full = mean_of_full_run(readings, strata, bounds=bounds)
+        if readings.counts.max(initial=0) < 2:  # a second reading is of a run that is larger than a full one
+            unread = set(np.flatnonzero(readings.counts == 0).tolist())
+            exhausted = readings.n_items == strata.n_items and unread <= set(given_up)
+            full = mean_of_full_run(readings, strata, bounds=bounds, exhausted=exhausted)
     found = mean_rows(
         total,
         repeats,

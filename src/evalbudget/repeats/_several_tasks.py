@@ -29,12 +29,14 @@ class Part:
         rows: its mean, as in a host's table.
         no_interval: why it has no interval; None where it has.
         is_group: it is made of tasks.
+        known: every item that can be scored was read, while of others a sample was.
     """
 
     name: str
     rows: Mapping[str, float]
     no_interval: str | None
     is_group: bool
+    known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,7 @@ class SharedSummary(Summary):
         cells = [
             (
                 f"{part.rows['estimate']:.{places}f}" if "estimate" in part.rows else "-",
-                f"{part.rows[f'{prefix}lower']:.{places}f} to {part.rows[f'{prefix}upper']:.{places}f}"
-                if f"{prefix}lower" in part.rows
-                else "-",
+                _interval(part, prefix, places),
                 f"{part.rows['items']:,.0f}",
                 f"{part.rows['readings']:,.0f}",
             )
@@ -89,7 +89,8 @@ class SharedSummary(Summary):
         random = "Items, answers and judging are all" if self.kept else "Items and repeats are both"
         said = f"{random} random; which tasks there are is given."
         if prefix:
-            said = "Intervals are of what one score of each item would have averaged."
+            which = "item that can be scored, kinds weighted as drawn," if self._without_score else "item"
+            said = f"Intervals are of what one score of each {which} would have averaged."
         found += wrapped(said, width)
         if self.sample:
             found = [*wrapped(f"{self.sample}.", width), *found]
@@ -150,10 +151,20 @@ def share_budget(
     return SharedSummary(
         **{field.name: getattr(whole, field.name) for field in fields(whole)},
         parts=(
-            *(Part(name, group.rows, group.no_interval, True) for name, group in groups.items()),
-            *(Part(outcome.task, outcome.mean.rows, outcome.mean.no_interval, False) for outcome in outcomes),
+            *(_part(name, group, is_group=True) for name, group in groups.items()),
+            *(_part(outcome.task, outcome.mean, is_group=False) for outcome in outcomes),
         ),
     )
+
+
+def _part(name: str, mean: BenchmarkMean, *, is_group: bool) -> Part:
+    return Part(name, mean.rows, mean.no_interval, is_group, mean.is_full_run)
+
+
+def _interval(part: Part, prefix: str, places: int) -> str:
+    if f"{prefix}lower" in part.rows:
+        return f"{part.rows[f'{prefix}lower']:.{places}f} to {part.rows[f'{prefix}upper']:.{places}f}"
+    return f"{part.rows['estimate']:.{places}f}, all read" if prefix and part.known else "-"
 
 
 def joined(tables: Sequence[ItemReadings]) -> ItemReadings:

@@ -126,6 +126,7 @@ class Summary:
         plain: what plain epochs would have needed; None if that is unknown, or if this run is plain epochs.
         next_steps: what to do next, a sentence each.
         sample: which items were read, in words; empty where all were asked alike.
+        strata: field in proportion to whose values they were drawn; None for none.
     """
 
     task: str
@@ -151,6 +152,7 @@ class Summary:
     plain: PlainEpochs | None
     next_steps: tuple[str, ...]
     sample: str = ""
+    strata: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; counts are whole numbers."""
@@ -216,23 +218,29 @@ class Summary:
                 which = "The answer to this item" if rows["items"] == 1 else f"The answers to these {items}"
                 again = "scored again (only judging random)"
             found += wrapped(f"{which} {again}: {ends}.", width)
-        missing = self.items - int(rows["items"])
-        if missing and not self.sample:
+        if missing := self._without_score:
+            strata = f"; the values of {self.strata} weigh as drawn" if self.strata else ""
             found += wrapped(
-                f"{count(missing, 'item')} of {self.items:,} without a score: not in the estimate.",
+                f"{count(missing, 'item')} of {self.items:,} without a score: not in the estimate{strata}.",
                 width,
             )
         return found
+
+    @property
+    def _without_score(self) -> int:
+        """Items that were asked in vain."""
+        missing = self.items - int(self.rows.get("items", 0))
+        if self.sample and ("full_lower" in self.rows or "lower" not in self.rows):  # others were never asked
+            return min(missing, len(self.closed_items))
+        return missing
 
     def _of_sample(self, value: str, places: int, width: int) -> list[str]:
         rows = self.rows
         found = wrapped(f"{self.sample}.", width)
         if "full_lower" in rows:
             ends = _span(rows["full_lower"], rows["full_upper"], places)
-            found += wrapped(
-                f"{value}; one score of each of the {self.items:,} items would have averaged {ends} (95%).",
-                width,
-            )
+            which = "item that can be scored" if self._without_score else f"of the {self.items:,} items"
+            found += wrapped(f"{value}; one score of each {which} would have averaged {ends} (95%).", width)
             if "lower" in rows:
                 ends = _span(rows["lower"], rows["upper"], places)
                 found += wrapped(f"Of all items like these (items and repeats both random): {ends}.", width)
@@ -361,6 +369,7 @@ def summarize(outcome: Outcome) -> Summary:
             )
         ),
         sample=sample_in_words(outcome.table.counts, outcome.strata) if outcome.drawn else "",
+        strata=outcome.strata if outcome.drawn else None,
     )
 
 

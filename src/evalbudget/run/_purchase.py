@@ -170,8 +170,11 @@ class Purchase:
         requests = self.ask(max(0, min(n, self.affordable)), eligible=eligible)
         free = self.ledger.free
         if not requests and eligible is None and self._cost_of is not None and not self.affordable and free:
-            # what is cheaper may still fit
-            requests = self.ask(1, eligible=lambda cell: self.cost_of(cell) <= free + 1e-9)
+            due = self.sampler.due
+            if due is None:  # what is cheaper may still fit
+                requests = self.ask(1, eligible=lambda cell: self.cost_of(cell) <= free + 1e-9)
+            elif self.cost_of(due) <= free + 1e-9:
+                requests = self.ask(1)
         for request in requests:
             self.promise(request)
         return requests

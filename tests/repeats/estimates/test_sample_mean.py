@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications
 
-from evalbudget import Allocation, Design
+from evalbudget import Allocation, Design, Reading
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import describe_mean
 from evalbudget.repeats.estimates import (
@@ -24,6 +25,7 @@ from evalbudget.repeats.samplers import Sample
 from evalbudget.statistics._bounds import FloatArray
 
 LEVEL = 0.95
+HOW: Any = {"allocation": Allocation.FIXED, "fixed_repeats": 0}
 
 
 def once(items: list[int] | FloatArray, values: FloatArray) -> ItemReadings:
@@ -215,6 +217,34 @@ def test_the_estimate_covers_items_like_these_in_the_same_proportions() -> None:
     assert wider > 0.9 * runs  # what differs between strata adds nothing
 
 
+@pytest.mark.claim
+@pytest.mark.parametrize(("lost", "expected", "of_an_epoch"), [(0.0, 11, 11), (0.3, 7, 36), (0.8, 2, 118)])
+def test_with_failures_it_holds_the_mean_of_the_items_that_can_be_scored(
+    lost: float, expected: int, of_an_epoch: int
+) -> None:
+    """Strata weigh as drawn; a plain epoch gives less weight to one of which it scores less."""
+    labels = ["a"] * 150 + ["b"] * 150
+    strata = Strata.of(labels, 300)
+    design = Design(items=tuple(map(str, range(300))), categories=tuple(labels))
+    rng, runs, missed, missed_epoch = np.random.default_rng(3), replications(200, 4000), 0, 0
+    for seed in range(runs):
+        values = rng.normal(strata.of_item.astype(float))
+        can = (strata.of_item == 0) | (rng.random(300) >= lost)
+        sampler, read = Sample(design, seed=seed, max_failures=1), []
+        for _ in range(120):
+            (request,) = sampler.ask(1)
+            item = request.cell.item
+            sampler.tell([Reading(request, float(values[item]) if can[item] else None)])
+            read += [item] if can[item] else []
+        interval = mean_of_full_run(once(read, values), strata).confidence_interval(LEVEL)
+        target = 0.5 * (values[:150].mean() + values[150:][can[150:]].mean())
+        missed += not interval.low <= target <= interval.high
+        missed_epoch += not interval.low <= values[can].mean() <= interval.high
+    pinned(missed, expected)
+    pinned(missed_epoch, of_an_epoch)
+    binomial_claim(missed, runs, at_most=0.06)
+
+
 def test_nothing_is_said_of_repeats_that_nobody_saw() -> None:
     values = np.arange(100.0) % 2
     readings, strata = once(list(range(40)), values), Strata.of(None, 100)
@@ -225,3 +255,29 @@ def test_nothing_is_said_of_repeats_that_nobody_saw() -> None:
     assert (rows["lower"], rows["upper"]) == pytest.approx((interval.low, interval.high))
     assert rows["lower"] < rows["full_lower"]
     assert not [name for name in rows if name.startswith("repeats_")]
+
+
+def test_nothing_is_said_of_a_full_run_once_more_than_one_was_bought() -> None:
+    """The estimate is of all readings, and could lie outside an interval of the first ones."""
+    strata = Strata.of(None, 6)
+    twice = ItemReadings.of([*range(5), *range(4)], [0] * 5 + [1] * 4, [0.0] * 4 + [1] * 5, n_items=6)
+    found = describe_mean(twice, strata=strata, given_up=[5], **HOW)
+    assert found.full is None
+    assert "full_lower" not in found.rows
+    assert found.rows["lower"] <= found.rows["repeats_lower"] < found.rows["estimate"]
+
+
+def test_the_full_run_is_known_once_all_that_can_be_scored_was_read() -> None:
+    values, strata = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0]), Strata.of(["a"] * 3 + ["b"] * 3, 6)
+    readings = once([0, 1, 2, 3, 4], values)
+    open_ = describe_mean(readings, strata=strata, bounds=(0.0, 1.0), given_up=[1], **HOW)
+    assert "full_lower" in open_.rows
+    found = describe_mean(readings, strata=strata, bounds=(0.0, 1.0), given_up=[5], **HOW)
+    assert "full_lower" not in found.rows
+    assert found.full is not None
+    interval = found.full.confidence_interval()
+    assert interval.low == interval.high == pytest.approx(found.rows["estimate"])
+    # a host that only shows what was scored does not know what was given up
+    scored = Strata(strata.of_item[:5], strata.sizes)
+    table = ItemReadings.of(range(5), [0] * 5, values[:5])
+    assert "full_lower" in describe_mean(table, strata=scored, bounds=(0.0, 1.0), **HOW).rows

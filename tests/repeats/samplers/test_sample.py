@@ -9,9 +9,11 @@ import pytest
 from scipy.stats import chisquare
 
 from evalbudget import Cell, Design, Journal, Reading, resume
+from evalbudget.budget import Budget
 from evalbudget.errors import JournalError
 from evalbudget.journal import Header
 from evalbudget.repeats.samplers import Sample
+from evalbudget.run import Purchase
 from evalbudget.sampler import Allocation, Sampler
 from evalbudget.testing import SamplerContract
 
@@ -135,3 +137,57 @@ def test_the_second_readings_keep_to_the_items_that_score() -> None:
         (request,) = one.ask(1)
         one.tell([Reading(request, None if request.cell == Cell(item=0) else 1.0)])
     assert max(one.counts()) <= 2
+
+
+def test_a_budget_ends_at_the_first_item_that_it_cannot_pay() -> None:
+    """Else those that cost little would be likelier to be read."""
+    order = [request.cell.item for request in sampler(3).ask(N)]
+    costs = [1.0 if item % 2 else 7.0 for item in range(N)]
+    found = set()
+    for budget in range(100, 130):
+        one = sampler(3)
+        purchase = Purchase(one, Budget(budget), cost=7.0, cost_of=lambda cell: costs[cell.item])
+        read = []
+        while requests := purchase.buy(3):
+            for request in requests:
+                read.append(request.cell.item)
+                purchase.tell(Reading(request, 0.0, costs[request.cell.item]))
+        assert read == order[: len(read)]
+        assert budget - 7.0 <= purchase.ledger.spent <= budget
+        found.add(budget - purchase.ledger.spent)
+    assert max(found) > 0.0  # a cheap one would have fitted
+    assert min(found) == 0.0
+
+
+def test_what_is_due_is_asked_next() -> None:
+    one = sampler(1)
+    for _ in range(N):
+        due = one.due
+        assert [request.cell for request in one.ask(1)] == [due]
+    assert one.due is None
+
+
+def test_once_means_that_nothing_is_asked_again_but_what_failed() -> None:
+    one = Sample(Design(items=tuple(map(str, range(5)))), once=True)
+    assert one.config["once"] is True
+    assert "once" not in sampler().config
+    first, *rest = one.ask(9)
+    assert len(rest) == 4
+    one.tell([Reading(request, 1.0) for request in rest])
+    assert one.ask(9) == ()  # what is under way may fail
+    assert one.stop_reason is None
+    one.tell([Reading(first, None)])
+    (again,) = one.ask(9)
+    assert again.cell.item == first.cell.item
+    one.tell([Reading(again, 1.0)])
+    assert one.ask(9) == ()
+    assert one.stop_reason == "every item that can be scored was read once"
+    lost = Sample(Design.of_items(2), once=True, max_failures=1)
+    lost.tell([Reading(request, None) for request in lost.ask(9)])
+    assert lost.ask(9) == ()
+    assert lost.stop_reason == "every item closed after repeated failures"
+
+
+class TestSampleOnce(TestSampleOfStrata):
+    def make(self, design: Design, seed: int) -> Sampler:
+        return Sample(design, seed=seed, once=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -78,7 +78,11 @@ def mean_over_stratified_items(
 
 
 def mean_of_full_run(
-    readings: ItemReadings, strata: Strata, *, bounds: tuple[float, float] | None = None
+    readings: ItemReadings,
+    strata: Strata,
+    *,
+    bounds: tuple[float, float] | None = None,
+    exhausted: bool = False,
 ) -> Estimate:
     r"""What one score of each of the N items would have averaged, of which these are a sample.
 
@@ -87,7 +91,10 @@ def mean_of_full_run(
 
     with the first score of each item that was read. A full run holds these scores, and one of every other
     item: random are which items were drawn and what the others would score, and once all N were read nothing
-    is. Items that can not be scored count as the others of their stratum: n_h is of those with a score.
+    is. Of items that can not be scored a full run has no score, and n_h is of those with one: the target is
+    the mean over the items that can be scored, strata weighted by all their items, as drawn. Where the share
+    that can be scored differs between strata, a plain epoch would average something else: it gives them the
+    weights of the items that it scores.
 
     Student's t interval with Satterthwaite's degrees of freedom, of which a stratum has n_h - 1, cut off
     where the items that were read leave the mean no room. Small strata are taken together
@@ -104,9 +111,11 @@ def mean_of_full_run(
         readings: of one model's items.
         strata: of these items, and how large they are in the whole benchmark.
         bounds: the smallest and the largest possible score.
+        exhausted: the items without a score can not be scored.
 
     Returns:
-        Estimate, fixed-n, asymptotic; with no error once all N items were read.
+        Estimate, fixed-n, asymptotic; with no error once all N items were read, or all that can be. The
+        details ``least`` and ``most`` are what the items that were read leave possible, if that is limited.
 
     Raises:
         InvalidInputError: a score is outside the bounds.
@@ -120,7 +129,7 @@ def mean_of_full_run(
     starts = np.flatnonzero(np.diff(readings.item, prepend=-1))
     first[readings.item[starts]] = readings.value[starts]
     drawn = _Drawn.of(first, strata)
-    left = 1.0 - drawn.n / drawn.sizes
+    left = np.zeros(drawn.n.size) if exhausted else 1.0 - drawn.n / drawn.sizes
 
     def unvaried(level: float) -> ConfidenceInterval:
         if not left.any():
@@ -140,11 +149,13 @@ def mean_of_full_run(
         frozenset({Random.DRAWS, Random.REPEATS}),
         unvaried,
     )
-    if bounds is None or not drawn.n.all():
+    if not drawn.n.all() or (bounds is None and left.any()):
         return found
-    read = float((drawn.sizes / strata.n_items) @ (drawn.mean * drawn.n / drawn.sizes))
+    least, most = bounds or (0.0, 0.0)  # of what is unread
+    read = float((drawn.sizes / strata.n_items) @ (drawn.mean * (1.0 - left)))
     unread = float((drawn.sizes / strata.n_items) @ left)
-    return found.within(read + unread * bounds[0], read + unread * bounds[1])
+    room = {"least": read + unread * least, "most": read + unread * most}
+    return replace(found.within(*room.values()), details={**found.details, **room})
 
 
 @dataclass(frozen=True, slots=True)

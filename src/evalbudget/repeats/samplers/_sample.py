@@ -40,6 +40,7 @@ class Sample(RepeatSampler):
 
     Args:
         design: one model.
+        once: ask no item a second time, for scores that would be the same again.
         common: see RepeatSampler; the seed is of the order.
 
     References:
@@ -49,11 +50,13 @@ class Sample(RepeatSampler):
     name = "sample"
     allocation = Allocation.FIXED
 
-    def __init__(self, design: Design, **common: Unpack[SamplerOptions]) -> None:
+    def __init__(self, design: Design, *, once: bool = False, **common: Unpack[SamplerOptions]) -> None:
         labels = design.categories or ("",) * design.n_items
         digest = sha256("\0".join(labels).encode()).hexdigest()[:16] if design.categories else None
         super().__init__(design, options={"strata": digest}, **common)
         del self.options["warmup"]  # there is none
+        if once:
+            self.options["once"] = True
         self.fixed_repeats = 0
         names = {label: number for number, label in enumerate(sorted(set(labels)))}
         self._stratum = [names[label] for label in labels]
@@ -79,6 +82,13 @@ class Sample(RepeatSampler):
         """One: a sample may be as small as it likes."""
         return 1
 
+    @property
+    def due(self) -> Cell | None:
+        """The next item that was never read: passed over for a cheaper one, it would be less likely drawn."""
+        stratum = self._strata.peek()
+        item = None if stratum is None else self._first_unread(stratum, None)
+        return None if item is None else self._cell(item)
+
     def _spread(self) -> list[int]:
         """All items in the order in which they are asked if none fails."""
         found = [
@@ -94,6 +104,10 @@ class Sample(RepeatSampler):
             None if eligible is None else lambda number: self._first_unread(number, eligible) is not None
         )
         item = None if stratum is None else self._first_unread(stratum, eligible)
+        if item is None and self.options.get("once") and self._n_open:
+            if not self._pending and self._strata.peek() is None:
+                self.stop_reason = "every item that can be scored was read once"
+            return None
         return super()._next(eligible) if item is None else self._cell(item)
 
     def _first_unread(self, stratum: int, eligible: Eligible | None) -> int | None:

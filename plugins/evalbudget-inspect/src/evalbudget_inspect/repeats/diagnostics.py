@@ -143,6 +143,7 @@ class Diagnosis:
             bounds=self.bounds,
             estimators=self.book.config.further,
             strata=self.book.strata,
+            given_up=[cell.item for cell in self.book.sampler.closed],
             **self._how,
         )
 

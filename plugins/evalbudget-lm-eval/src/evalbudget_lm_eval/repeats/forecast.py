@@ -110,6 +110,8 @@ def foreseen(
         most = len(documents)
     elif config.in_scores:
         most = int(budget.amount * len(documents) / max(calls, 1))
+        if config.draws and config.options.get("once"):
+            most = min(most, len(documents))
     return Forecast(
         task=", ".join(primed.names),
         model=short_name(primed.lm),

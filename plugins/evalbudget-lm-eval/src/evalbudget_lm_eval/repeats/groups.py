@@ -45,4 +45,4 @@ def group_means(
 
 def _size(totals: TaskTotals, results: Mapping[str, Any]) -> float:
     """Documents that a task counts for: all of them where a sample is for all, else those that were read."""
-    return float(len(totals.documents) if totals.mean.full is not None else results["sample_len"])
+    return float(len(totals.documents) if totals.drawn else results["sample_len"])

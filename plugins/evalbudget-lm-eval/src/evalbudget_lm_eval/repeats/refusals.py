@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from lm_eval.api.model import CachingLM
 
@@ -46,6 +47,8 @@ def drawn(config: Config, primed: PrimedTasks) -> Config:
             config.strata,
             len(documents),
         )
+    if found.draws and not config.draws and _same_again(primed) is not None:
+        return replace(found, options={"once": True})
     return found
 
 
@@ -117,12 +120,20 @@ def check_repeats(config: Config, primed: PrimedTasks) -> None:
     if config.repeat is Repeat.JUDGE:
         _check_judging(config, primed)
         return
+    why = _same_again(primed)
+    if why is not None and not (config.draws and config.options.get("once")):
+        raise InvalidInputError(f"{why}; or read every document once: --sampler uniform --budget 1x")
+
+
+def _same_again(primed: PrimedTasks) -> str | None:
+    """Why a repeat would say the same; None if it would not."""
     for name in primed.names:
         if judged_at_random(primed.task(name)):
             continue  # the same answer scored anew
         why = next(_reasons(primed, name), None)
         if why is not None:
-            raise InvalidInputError(f"{why}; or read every document once: --sampler uniform --budget 1x")
+            return why
+    return None
 
 
 def _check_judging(config: Config, primed: PrimedTasks) -> None:

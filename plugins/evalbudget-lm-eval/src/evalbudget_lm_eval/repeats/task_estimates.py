@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypedDict
 from evalbudget import Allocation
 from evalbudget.judges import PanelRows, share_weights
 from evalbudget.repeats import BenchmarkMean, Repeat, describe_mean, item_columns
-from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.repeats.estimates import ItemReadings, Strata
 from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.driving_metric import is_mean
 from evalbudget_lm_eval.judges.readings import Judged
@@ -39,6 +39,11 @@ class _How(TypedDict):
     fixed_repeats: int
 
 
+class _Drawn(TypedDict):
+    strata: Strata | None
+    given_up: Sequence[int]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskTotals:
     """One task of a budgeted run.
@@ -55,6 +60,7 @@ class TaskTotals:
         fixed_repeats: readings every document got whatever its scores were; of judges, if they scored.
         others: the mean by other metrics and filters that the host averages, by its keys.
         panel: what judges said; None where they did not score.
+        drawn: the documents that were read are a random sample.
     """
 
     name: str
@@ -68,6 +74,7 @@ class TaskTotals:
     fixed_repeats: int
     others: Mapping[str, BenchmarkMean] = field(default_factory=dict)
     panel: PanelRows | None = None
+    drawn: bool = False
 
     @property
     def means(self) -> dict[str, BenchmarkMean]:
@@ -109,7 +116,11 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
         # an answer of a task with repeats: is several responses, each judged for itself
         return _judged(book, name, values, bounds, primed.instances(name, documents[0])[0].repeats or 1)
     how: _How = {"allocation": sampler.allocation, "fixed_repeats": fixed}
-    strata = None if book.strata is None else book.strata[name]
+    closed = {book.documents[cell.item] for cell in sampler.closed}
+    drawn: _Drawn = {
+        "strata": None if book.strata is None else book.strata[name],
+        "given_up": [i for i, document in enumerate(documents) if (name, document) in closed],
+    }
     others = {}
     for other, seen in primed.numbers(name).items():
         complete = [
@@ -122,10 +133,21 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
         range_ = known_range(task, other.partition(",")[0], (one.value for one in complete))
         if other in book.beside.get(name, ()):
             range_ = book.config.score_range  # which all that decide share
-        others[other] = describe_mean(readings_of(complete, documents), bounds=range_, strata=strata, **how)
-    mean = describe_mean(table, bounds=bounds, estimators=book.config.further, strata=strata, **how)
+        others[other] = describe_mean(readings_of(complete, documents), bounds=range_, **drawn, **how)
+    mean = describe_mean(table, bounds=bounds, estimators=book.config.further, **drawn, **how)
     columns = item_columns(table, bounds=bounds, **how)
-    return TaskTotals(name, key, documents, table, columns, mean, bounds, **how, others=others)
+    return TaskTotals(
+        name,
+        key,
+        documents,
+        table,
+        columns,
+        mean,
+        bounds,
+        **how,
+        others=others,
+        drawn=book.strata is not None,
+    )
 
 
 def _judged(
