@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,20 +16,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai.log import list_eval_logs
-from inspect_ai.model import ModelAPI, ModelOutput, get_model, modelapi
+from inspect_ai.log import list_eval_logs, read_eval_log, write_eval_log
+from inspect_ai.model import (
+    ChatMessageUser,
+    ContentImage,
+    ContentText,
+    ModelAPI,
+    ModelOutput,
+    get_model,
+    modelapi,
+)
 from tests.host_inspect.race_tasks import model, quiz, run
 
 import warm
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.pairwise import load_preferences
 from evalbudget_inspect import pairwise
+from evalbudget_inspect.pairwise.answers import read_answers
 from evalbudget_inspect.pairwise.task import take_purchases
 from loopback import GARBLED, Asked, Server
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 JUDGE = "openai-api/here/judge"
-_ANSWERS = re.compile(r"\[Answer A\]\n(.*?)\n\n\[Answer B\]\n(.*?)\n\n\[End", re.DOTALL)
+_ANSWERS = re.compile(r"\[Answer A.*?\]\n(.*?)\n\n\[Answer B.*?\]\n(.*?)\n\n\[End", re.DOTALL)
 
 
 def verdict(asked: Asked) -> str:
@@ -109,6 +119,19 @@ def test_the_better_model_wins_within_the_budget(logs: list[Path], tmp_path: Pat
     assert (told["calls"], told["judgements"]) == (60, 60)
     asked = [event for event in log.samples[0].events if event.event == "model"]
     assert len(asked) == 60, "the calls are the host's"
+
+
+def test_every_comparison_has_a_mark_of_its_own_and_the_same_one_again(
+    logs: list[Path], tmp_path: Path
+) -> None:
+    marks = []
+    for name in ("one", "again"):
+        _, _, prompts = bought(logs[:2], tmp_path / name, budget=20, record=tmp_path / f"{name}.jsonl")
+        found = [re.findall(r"^\[(?:Answer [AB]|End of the answers) (\w{12})\]$", p, re.M) for p in prompts]
+        assert all(len(each) == 3 and len(set(each)) == 1 for each in found)
+        marks.append(sorted(each[0] for each in found))
+    assert len(set(marks[0])) == 20
+    assert marks[0] == marks[1]
 
 
 def test_three_models_until_proved_stop_early(logs: list[Path], tmp_path: Path) -> None:
@@ -209,6 +232,48 @@ def test_a_dry_run_asks_nothing(logs: list[Path], tmp_path: Path, server: Server
     assert server.calls() == 0
 
 
+def test_a_folder_that_the_run_writes_its_own_log_to_can_be_given_again(
+    logs: list[Path], tmp_path: Path, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    for log in logs[:2]:
+        shutil.copy(log, tmp_path)
+    asked = (str(tmp_path), "--judge", JUDGE, "--log-dir", str(tmp_path), "--budget")
+    assert ran(*asked, "10").returncode == 0
+    assert len(list(tmp_path.glob("*.eval"))) == 3
+    foreseen = ran(*asked, "12", "--dry-run").stdout
+    assert "has 10 calls already, which count: at most 2 more would be made." in foreseen
+    again = ran(*asked, "12")
+    assert (again.returncode, server.billed) == (0, 12), again.stderr
+    (tmp_path / "cut.eval").write_bytes(b"no zip")
+    assert sorted(read_answers([str(tmp_path)]).models) == ["simulated/bad", "simulated/good"]
+    assert caplog.text.count("left out") == 1, "own logs are passed over in silence"
+    assert "cut.eval is not a readable inspect log" in caplog.text
+
+
+def test_of_a_run_that_was_retried_the_newest_log_of_a_folder_counts(
+    logs: list[Path], tmp_path: Path
+) -> None:
+    for log in logs[:2]:
+        shutil.copy(log, tmp_path)
+    newer = read_eval_log(str(logs[0]))
+    newer.eval.created = "2999-01-01T00:00:00+00:00"
+    assert newer.samples is not None
+    newer.samples = newer.samples[:7]
+    write_eval_log(newer, str(tmp_path / "0_newer.eval"))
+    found = read_answers([str(tmp_path)])
+    assert (len(found.models), len(found.items)) == (2, 7)
+
+
+def test_logs_of_one_model_and_one_file_name_are_told_apart_by_folders(
+    logs: list[Path], tmp_path: Path
+) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name / "logs").mkdir(parents=True)
+        shutil.copy(logs[0], tmp_path / name / "logs" / "a.eval")
+    found = read_answers([str(tmp_path / name / "logs" / "a.eval") for name in ("one", "other")])
+    assert found.models == ("simulated/good (one/logs/a.eval)", "simulated/good (other/logs/a.eval)")
+
+
 def test_a_template_of_ones_own(logs: list[Path], tmp_path: Path) -> None:
     template = tmp_path / "question.txt"
     template.write_text("{input}\n[Answer A]\n{first}\n\n[Answer B]\n{second}\n\n[End] Which one?\n")
@@ -256,6 +321,19 @@ def test_logs_that_cannot_be_compared_are_refused(logs: list[Path], tmp_path: Pa
     run(other, model("other", 0.5), tmp_path / "other")
     with pytest.raises(InvalidInputError, match="asks something else"):
         pairwise([logs[0], tmp_path / "other"], budget=40)
+
+
+def test_questions_with_images_are_refused(logs: list[Path], tmp_path: Path) -> None:
+    image = ContentImage(image="data:image/png;base64,iVBORw0KGgo=")
+    shown = read_eval_log(str(logs[0]))
+    assert shown.samples is not None
+    shown.samples[2].input = [ChatMessageUser(content=[ContentText(text="What is this?"), image])]
+    path = tmp_path / "images.eval"
+    write_eval_log(shown, str(path))
+    with pytest.raises(InvalidInputError, match=r"item 'item-\d+' asks with image"):
+        read_answers([str(path), str(logs[1])])
+    with pytest.raises(InvalidInputError, match="asks with image"):
+        read_answers([str(tmp_path), str(logs[1])])
 
 
 def test_a_budget_below_both_orders_is_refused(logs: list[Path], tmp_path: Path, server: Server) -> None:

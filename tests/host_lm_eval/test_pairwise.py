@@ -19,10 +19,11 @@ import warm
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.pairwise import load_preferences
 from evalbudget_lm_eval import pairwise
+from evalbudget_lm_eval.pairwise.answers import read_answers
 from loopback import GARBLED, Asked, Server
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
-_ANSWERS = re.compile(r"\[Answer A\]\n(.*?)\n\n\[Answer B\]\n(.*?)\n\n\[End", re.DOTALL)
+_ANSWERS = re.compile(r"\[Answer A.*?\]\n(.*?)\n\n\[Answer B.*?\]\n(.*?)\n\n\[End", re.DOTALL)
 _STAMP = "2026-01-31T12-00-00.000000"
 
 
@@ -106,6 +107,20 @@ def test_three_models_until_proved_stop_early(logs: list[Path], server: Server) 
     assert found.calls == server.billed < 0.8 * 6 * 60
 
 
+def test_another_level_and_a_stop_go_on_from_what_was_bought(logs: list[Path], server: Server) -> None:
+    judge = server.judge("judge")
+    pairwise(logs, judge=judge, budget=60)
+    stricter = pairwise(logs, judge=judge, budget=90, level=0.999)
+    assert stricter.calls == server.billed == 90
+    looser = pairwise(logs, judge=judge, budget=120, level=0.6)
+    assert looser.calls == server.billed == 120
+    stopped = pairwise(logs, judge=judge, budget=360, until_proved=True, level=0.9)
+    assert stopped.stopped == "a winner is proved"
+    assert stopped.calls == server.billed < 200
+    assert pairwise(logs, judge=judge, budget=stopped.calls + 20).calls == server.billed == stopped.calls + 20
+    assert len(list(logs[0].glob("pairwise-*.jsonl"))) == 1
+
+
 def test_replies_without_a_verdict_are_failures_that_cost(logs: list[Path], server: Server) -> None:
     server.answer = lambda asked: "Hm." if asked.luck < 0.2 else verdict(asked)
     found = pairwise(logs[:2], judge=server.judge("judge"), budget=60)
@@ -179,7 +194,12 @@ def test_a_dry_run_asks_nothing(logs: list[Path], server: Server) -> None:
     result = ran(str(logs[0]), str(logs[1]), "--judge", server.judge("judge"), "--budget", "50", "--dry_run")
     assert result.returncode == 0, result.stderr
     assert "60 items that all have answered" in result.stdout
+    assert "already" not in result.stdout
     assert server.calls() == 0
+    pairwise(logs[:2], judge=server.judge("judge"), budget=20)
+    result = ran(str(logs[0]), str(logs[1]), "--judge", server.judge("judge"), "--budget", "50", "--dry_run")
+    assert "has 20 calls already, which count: at most 30 more would be made." in result.stdout
+    assert server.billed == 20
 
 
 def test_messages_and_texts_are_the_same_request(tmp_path: Path, server: Server) -> None:
@@ -188,6 +208,47 @@ def test_messages_and_texts_are_the_same_request(tmp_path: Path, server: Server)
     found = pairwise([one, other], judge=server.judge("judge"), budget=8)
     assert found.calls == 8
     assert "[Request]\nEssay " in server.served[0].prompt
+
+
+def changed(folder: Path, **given: Any) -> None:
+    """Have every line say something else; ``{}`` is the number of its document."""
+    path = next(folder.glob("samples_*"))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        told = json.loads(json.dumps(given).replace("{}", str(line["doc_id"])))
+        line.update(told)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_models_with_chat_templates_of_their_own_answer_the_same_documents(tmp_path: Path) -> None:
+    first, second, third = (written(tmp_path, name, [2] * 4) for name in ("one", "other", "last"))
+    changed(first, arguments=[["<|im_start|>user\nEssay {}?<|im_end|>", {}]], doc_hash="hash {}")
+    changed(second, arguments=[["<s>[INST] Essay {}? [/INST]", {}]], doc_hash="hash {}")
+    found = read_answers([str(first), str(second)])
+    assert found.requests[1] == "<|im_start|>user\nEssay 1?<|im_end|>"
+    chat = json.dumps([{"role": "user", "content": "Essay {}?"}])
+    changed(third, arguments={"gen_args_0": {"arg_0": [chat]}}, doc_hash="hash {}")
+    found = read_answers([str(first), str(second), str(third)])
+    assert found.requests[1] == "Essay 1?", "as people read it, where a log has that"
+    changed(second, doc_hash="another {}")
+    with pytest.raises(InvalidInputError, match="asks something else"):
+        read_answers([str(first), str(second)])
+
+
+def test_whether_tasks_are_part_of_items_is_one_decision_for_all_logs(tmp_path: Path) -> None:
+    one = written(tmp_path / "a", "one", [1] * 3)
+    other = written(tmp_path / "b", "other", [2] * 3)
+    more = next(other.glob("samples_*"))
+    more.with_name(f"samples_poems_{_STAMP}.jsonl").write_text(more.read_text())
+    found = read_answers([str(one), str(other)])
+    assert found.items == ("essays/0", "essays/1", "essays/2")
+    assert found.left_out == 3
+
+
+def test_runs_of_one_model_are_told_apart_by_folders(tmp_path: Path) -> None:
+    folders = [written(tmp_path / name / "out", "same", [1] * 3) for name in ("x", "y")]
+    found = read_answers([str(folder) for folder in folders])
+    assert found.models == ("same (x/out/same)", "same (y/out/same)")
 
 
 @pytest.mark.parametrize(

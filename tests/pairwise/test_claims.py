@@ -11,7 +11,16 @@ from scipy.special import expit
 from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget.design import Cell, Reading
-from evalbudget.pairwise import PairEvidence, average_of, bradley_terry, positions, win_rate
+from evalbudget.pairwise import (
+    PairEvidence,
+    Preference,
+    Preferences,
+    average_of,
+    bradley_terry,
+    positions,
+    read_preferences,
+    win_rate,
+)
 from evalbudget.pairwise.samplers import Duel, duels
 from pairwise_sections.worlds import WORLDS, World
 
@@ -119,3 +128,46 @@ def test_an_adaptive_sampler_that_stops_when_it_likes_names_no_wrong_winner(
 def test_a_difference_is_proved_sooner_than_all_comparisons_would_take() -> None:
     asked = [raced(World((0.7, -0.7), 0.6, 0.2), 400, seed).asked for seed in range(20)]
     assert float(np.mean(asked)) < 0.25 * 800
+
+
+def of_two_judges(design: str, n_items: int, seed: int) -> Preferences:
+    """Equal models; judge 0 favours the first by .3, judge 1 does not."""
+    rng = np.random.default_rng([seed, n_items])
+    rows = []
+    for item in range(n_items):
+        if design == "each item by one judge, each in one order":
+            shown = [(item % 2, item % 2 == 0)]
+        elif design == "every item by both, each in one order":
+            shown = [(0, True), (1, False)]
+        elif design == "one judge in one order":
+            shown = [(0, True), (1, item % 2 == 0)]
+        else:
+            shown = [(judge, bool(rng.random() < 0.5)) for judge in (0, 1)]
+        for judge, a_first in shown:
+            pair = ("a", "b") if a_first else ("b", "a")
+            value = float(rng.random() < (0.5 if judge else 0.8))
+            rows.append(Preference(str(item), *pair, value, f"judge {judge}"))
+    return Preferences.of(rows, models=("a", "b"))
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize(
+    ("design", "wrong"),
+    [
+        ("each item by one judge, each in one order", (0, 0)),
+        ("every item by both, each in one order", (0, 0)),
+        ("one judge in one order", (0, 0)),
+        ("both judges in any order", (2, 0)),
+    ],
+)
+def test_judges_with_other_biases_prove_no_winner_among_equals(
+    design: str, wrong: tuple[int, int], *, in_order: bool
+) -> None:
+    runs, delta = replications(60, 1000), 0.1
+    failures = sum(
+        read_preferences(of_two_judges(design, 120, seed), level=1.0 - delta, in_order=in_order).winner
+        is not None
+        for seed in range(runs)
+    )
+    pinned(failures, wrong[not in_order])
+    binomial_claim(failures, runs, at_most=delta)

@@ -83,6 +83,23 @@ def test_a_pair_in_one_order_only_says_so_and_proves_nothing() -> None:
     assert math.isnan(reading.positions[0].bias)
 
 
+def test_judges_who_saw_one_order_each_do_not_cancel_one_another() -> None:
+    rows = [
+        row
+        for n in range(40)
+        for row in (Preference(f"q{n}", "a", "b", 0.9, "x"), Preference(f"q{n}", "b", "a", 0.5, "y"))
+    ]
+    assert not win_rate(Preferences.of(rows), 0, 1).balanced
+    reading = read_preferences(Preferences.of(rows))
+    assert (reading.winner, reading.pairs[0].both_ways) == (None, False)
+    assert "one order by each judge" in reading.notes[0]
+    more = [Preference(f"r{n}", "a", "b", 0.5, "y") for n in range(40)]
+    reading = read_preferences(Preferences.of([*rows, *more]))
+    assert (reading.pairs[0].both_ways, reading.pairs[0].one_order) == (True, ("x",))
+    assert "x saw a and b in one order only" in reading.notes[0]
+    assert reading.pairs[0].win_rate == pytest.approx(0.5)
+
+
 def test_one_item_has_no_interval() -> None:
     reading = read_preferences(Preferences.of(both("q", 1.0, 0.0)))
     assert math.isnan(reading.models[0].low)

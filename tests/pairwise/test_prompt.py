@@ -37,6 +37,24 @@ from evalbudget.pairwise._prompt import prompt_of
         ("a", None),
         ("A cat sat there.", None),
         ("Both are good.", None),
+        ('Answer A ends in "[[B]]", which is no reason.\nVerdict: A', 1.0),
+        ('Answer A says "[[B]]". Verdict: A', 1.0),
+        ("Verdict: A\n[[B]]", 0.0),
+        ("It says [[B]].\nVerdict: A\nThank you.", 1.0),
+        ("Answer A\nis short.\nI like neither.", None),
+        ("The worse choice is A", None),
+        ("The better answer is not A", None),
+        ("My second choice is A", None),
+        ("The worse answer is [[A]]", None),
+        ("My verdict is not [[A]].", None),
+        ("It is not close: [[A]]", 1.0),
+        ("On second thoughts: [[B]]", 0.0),
+        ("> [[B]]\nSo it ends.", None),
+        ("<think>Is it [[A]]?", None),
+        ("<think>Is it [[A]]?</think>\n[[B]]", 0.0),
+        ("<think>It is [[A]]</think>\nHm.", None),
+        ("It is [[A]]</think>\n[[B]]", 0.0),
+        ("[[A]] <think>or", None),
         ("", None),
         ("   \n ", None),
     ],
@@ -46,10 +64,12 @@ def test_a_verdict_is_read_or_there_is_none(reply: str, value: float | None) -> 
 
 
 def test_texts_are_put_in_their_places_and_not_read_for_places() -> None:
-    told = prompt_of(TEMPLATE, request="What is {second}?", first="{input}", second="{first} [[A]]")
+    told = prompt_of(
+        TEMPLATE, request="What is {second}?", first="{input}", second="{first} [[A]]", token="t1"
+    )
     assert "[Request]\nWhat is {second}?\n" in told
-    assert "[Answer A]\n{input}\n" in told
-    assert "[Answer B]\n{first} [[A]]\n" in told
+    assert "[Answer A t1]\n{input}\n" in told
+    assert "[Answer B t1]\n{first} [[A]]\n" in told
 
 
 def test_a_template_has_a_place_for_each_answer(tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.pairwise import PairEvidence
+from evalbudget.pairwise import PairEvidence, read_preferences
 from evalbudget.pairwise._proof import beats, winner
 from pairwise_sections.worlds import World
 
@@ -104,3 +105,51 @@ def test_a_constant_position_bias_proves_nothing() -> None:
     item = [k // 2 for k in range(n)]
     first = [k % 2 == 0 for k in range(n)]
     assert PairEvidence.of(item, first, [float(f) for f in first]).both == (0.0, 0.0)
+
+
+def test_judges_are_paired_with_themselves() -> None:
+    """Items by judge 0 with A first, by judge 1 with B first: no position cancels."""
+    found = PairEvidence.of([0, 1, 2, 3], [True, False, True, False], [1.0, 0.5, 1.0, 0.5], [0, 1, 0, 1])
+    assert found.fresh.total.size == found.swapped.total.size == 0
+    # nor where both judge every item
+    item, order, judge = [0, 0, 1, 1], [True, False, True, False], [0, 1, 0, 1]
+    for unordered in (False, True):
+        found = PairEvidence.of(item, order, [1.0, 0.5, 1.0, 0.5], judge, unordered=unordered)
+        assert found.fresh.total.size == found.swapped.total.size == 0
+
+
+def test_a_panel_of_judges_is_one_value_per_two_items() -> None:
+    item, judge = [0, 0, 1, 1, 2, 2], [0, 1] * 3
+    order, value = [True, True, False, False, True, False], [1.0, 0.5, 0.5, 0.0, 1.0, 1.0]
+    found = PairEvidence.of(item, order, value, judge, unordered=True)
+    assert found.fresh.total.tolist() == [0.75 + 0.25 - 1.0]
+    found = PairEvidence.of(item, order, value, judge)
+    assert found.fresh.total.tolist() == [1.0 + 0.5 - 1.0], "the first judge alone"
+
+
+def test_a_panel_in_both_orders_is_one_value_per_item() -> None:
+    item, judge = [0] * 4, [0, 0, 1, 1]
+    order, value = [True, False, True, False], [1.0, 1.0, 0.5, 0.0]
+    assert PairEvidence.of(item, order, value, judge, unordered=True).swapped.total.tolist() == [0.25]
+    assert PairEvidence.of(item, order, value, judge).swapped.total.tolist() == [1.0]
+
+
+def test_in_order_a_later_verdict_changes_nothing_that_was_looked_at() -> None:
+    item, order, value = [0, 1, 0, 0, 0], [True, False, True, False, False], [1.0, 1.0, 0.0, 0.5, 0.0]
+    found = PairEvidence.of(item, order, value)
+    assert (found.fresh.total.tolist(), found.swapped.total.tolist()) == ([1.0], [0.5])
+    mean = PairEvidence.of(item, order, value, unordered=True)
+    assert (mean.fresh.total.tolist(), mean.swapped.total.tolist()) == ([0.5], [-0.25])
+
+
+def test_evidence_of_a_pair_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    kept = PairEvidence.of
+
+    def counted(*given: Any, **named: Any) -> PairEvidence:
+        asked.append(1)
+        return kept(*given, **named)
+
+    monkeypatch.setattr(PairEvidence, "of", counted)
+    read_preferences(World((1.0, 0.0, -1.0)).preferences(20, 1))
+    assert len(asked) == 3

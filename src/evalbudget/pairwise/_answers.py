@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePath
 
 from evalbudget.errors import InvalidInputError
 
 _LEAST = 2
+_CHAT = re.compile(r"<\|[^|<>\n]+\|>|<｜[^｜\n]+｜>|\[/?INST\]|<(?:start|end)_of_turn>|<s>|<bos>")
+"""What chat templates put around messages."""
 
 
 @dataclass(frozen=True)
@@ -17,15 +22,24 @@ class ModelAnswers:
 
     Attributes:
         model: name.
-        source: the log, for messages, and to tell two runs of one model apart.
+        source: path of the log, for messages, and to tell two runs of one model apart.
         requests: what was asked, by item.
         answers: what was answered, by item.
+        hashes: of what the data set has of an item, where the host tells: they, not the requests, then say
+            whether two items are the same, since each model's chat template is part of its requests.
     """
 
     model: str
     source: str
     requests: Mapping[str, str]
     answers: Mapping[str, str]
+    hashes: Mapping[str, str] = field(default_factory=dict)
+
+    def is_same(self, other: ModelAnswers, item: str) -> bool:
+        """Whether both were asked the same."""
+        if item in self.hashes and item in other.hashes:
+            return self.hashes[item] == other.hashes[item]
+        return self.requests[item] == other.requests[item]
 
 
 @dataclass(frozen=True)
@@ -67,7 +81,7 @@ class Answers:
             )
         for run in runs[1:]:
             for item in shared:
-                if run.requests[item] != runs[0].requests[item]:
+                if not run.is_same(runs[0], item):
                     raise InvalidInputError(
                         f"item {item!r} asks something else in {run.source} than in {runs[0].source}, so "
                         "that the answers cannot be compared; give logs of the same task on the same data"
@@ -75,12 +89,12 @@ class Answers:
         return cls(
             _names(runs),
             tuple(shared),
-            tuple(runs[0].requests[item] for item in shared),
+            tuple(_readable([run.requests[item] for run in runs]) for item in shared),
             tuple(tuple(run.answers[item] for item in shared) for run in runs),
             len(every) - len(shared),
         )
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Short hash of everything that a judge is shown."""
         digest = hashlib.sha256()
@@ -90,11 +104,25 @@ class Answers:
         return digest.hexdigest()[:16]
 
 
+def _readable(requests: Sequence[str]) -> str:
+    """The first one without the marks of a chat template; the first if all have some."""
+    return next((request for request in requests if not _CHAT.search(request)), requests[0])
+
+
 def _names(runs: Sequence[ModelAnswers]) -> tuple[str, ...]:
-    """Models by their names; those that stand in several logs by the logs', too."""
-    names = [run.model for run in runs]
-    told = [run.model if names.count(run.model) == 1 else f"{run.model} ({run.source})" for run in runs]
-    for name in told:
-        if told.count(name) > 1:
-            raise InvalidInputError(f"{name} is given twice; a model is not compared with itself")
-    return tuple(told)
+    """Models by their names; those that stand in several logs by the ends of the logs' paths, too."""
+    return tuple(
+        run.model if len(same) == 1 else f"{run.model} ({_told_apart(run, same)})"
+        for run in runs
+        for same in [[other for other in runs if other.model == run.model]]
+    )
+
+
+def _told_apart(run: ModelAnswers, same: Sequence[ModelAnswers]) -> str:
+    """The shortest end of a log's path that no other log of the model has."""
+    paths = [PurePath(other.source).parts for other in same]
+    own = PurePath(run.source).parts
+    for length in range(1, len(own) + 1):
+        if sum(path[-length:] == own[-length:] for path in paths) == 1:
+            return "/".join(own[-length:])
+    raise InvalidInputError(f"{run.model} ({run.source}) is given twice; a model is not compared with itself")

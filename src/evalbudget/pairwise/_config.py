@@ -52,7 +52,7 @@ class PairwiseConfig:
                 "give --budget, the number of comparisons to buy, for example --budget 400, or --until-proved"
             )
         if self.budget is not None:
-            self.resolve_budget(1, 1)
+            self.resolve_budget(1_000_000, 1_000)
         check_level(self.level)
         check_template(self.template)
         cls = plugins().sampler(self.sampler, Kind.PAIRS)

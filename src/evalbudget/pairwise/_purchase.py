@@ -12,7 +12,7 @@ from evalbudget._version import __version__
 from evalbudget.budget import Budget
 from evalbudget.design import Reading, Request
 from evalbudget.errors import BudgetError
-from evalbudget.journal import Event, Header, Journal
+from evalbudget.journal import Event, Header, Journal, resume
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.pairwise._answers import Answers
 from evalbudget.pairwise._config import PairwiseConfig
@@ -20,7 +20,7 @@ from evalbudget.pairwise._preferences import Preference, Preferences
 from evalbudget.pairwise._prompt import parse_verdict, prompt_of
 from evalbudget.pairwise._reading import PairwiseReading, read_preferences
 from evalbudget.pairwise.samplers import PairSampler, duels
-from evalbudget.run import UNANSWERED, JournalFile, Tally, drive
+from evalbudget.run import UNANSWERED, JournalFile, Tally, drive, read_journal
 from evalbudget.statistics._bounds import check_level
 
 Ask = Callable[[str], Awaitable[str]]
@@ -100,11 +100,18 @@ def record_name(config: PairwiseConfig, answers: Answers, judge: str) -> str:
     return f"pairwise-{hashlib.sha256(told.encode()).hexdigest()[:12]}.jsonl"
 
 
-def foreseen(config: PairwiseConfig, answers: Answers, judge: str) -> str:
+def foreseen(config: PairwiseConfig, answers: Answers, judge: str, record: Path) -> str:
     """What would be bought, for a dry run.
+
+    Args:
+        config: what was asked for.
+        answers: to compare.
+        judge: its name.
+        record: where what is bought is kept; what it has counts, if it exists.
 
     Raises:
         BudgetError: the budget is below one comparison of every pair in both orders.
+        JournalError: the record is of another purchase, or cannot be read.
     """
     sampler = sampler_of(config, answers, judge)
     budget = config.resolve_budget(len(answers.items), len(answers.models))
@@ -116,9 +123,21 @@ def foreseen(config: PairwiseConfig, answers: Answers, judge: str) -> str:
         "comparisons of every pair in both orders.",
         f"{least}{min(every, int(budget.amount)):,} calls of {judge}, and two more at most if one fails, "
         f"never more than {budget.amount:,.0f} in all.",
-        "No call was made.",
     ]
-    return "\n".join(told)
+    if record.exists():
+        had = _paid(record, sampler)
+        told.append(
+            f"{record} has {had:,} calls already, which count: at most {max(int(budget.amount) - had, 0):,} "
+            "more would be made."
+        )
+    return "\n".join([*told, "No call was made."])
+
+
+def _paid(record: Path, sampler: PairSampler) -> int:
+    """Calls that a record has, those that were cut off included."""
+    journal = read_journal(record)
+    Header.check(journal.header or Header.of(sampler, __version__), sampler)
+    return round(journal.spent) + len(journal.pending)
 
 
 def check_least(sampler: PairSampler, budget: Budget) -> None:
@@ -164,7 +183,6 @@ async def buy_preferences(
     sampler = sampler_of(config, answers, judge)
     budget = config.resolve_budget(len(answers.items), len(answers.models))
     check_least(sampler, budget)
-    settle_lost(record, sampler)
 
     in_vain = 0  # calls in a row
 
@@ -184,6 +202,7 @@ async def buy_preferences(
             request=answers.requests[item],
             first=answers.texts[first][item],
             second=answers.texts[second][item],
+            token=_token(config.seed, answers, item, first, second),
         )
         try:
             reply = await ask(prompt)
@@ -197,26 +216,34 @@ async def buy_preferences(
         ends = " ".join(reply.split())[-_SHOWN:]
         return Reading(request, None, 1.0, f"no verdict in the reply: {ends!r}")
 
-    journal = await drive(sampler, answer, budget=budget.amount, concurrency=concurrency, journal=record)
+    if record.exists():
+        with JournalFile.open(record) as file:
+            _go_on(file, sampler, record)
+            journal = await drive(
+                sampler, answer, budget=budget.amount, concurrency=concurrency, journal=file
+            )
+    else:
+        journal = await drive(sampler, answer, budget=budget.amount, concurrency=concurrency, journal=record)
     return _bought(config, answers, judge, sampler, journal, budget)
 
 
-def settle_lost(record: Path, sampler: PairSampler) -> None:
-    """Count the calls that a killed process had under way: they may be billed, and their replies are gone.
+def _go_on(file: JournalFile, sampler: PairSampler, record: Path) -> None:
+    """Bring a sampler that was not asked yet to where its record ends; whether to stop is decided afterwards.
 
-    Args:
-        record: of the purchase; nothing happens if there is none yet.
-        sampler: as the purchase has it, not asked yet.
-
-    Raises:
-        JournalError: the record is of another purchase, or cannot be read or written.
+    Calls that a killed process had under way count: they may be billed, and their replies are gone.
     """
-    if not record.exists():
-        return
-    with JournalFile.open(record) as file:
-        Header.check(file.journal.header or Header.of(sampler, __version__), sampler)
-        for request in file.journal.pending:
-            file.append(Event(request, Reading(request, None, 1.0, UNANSWERED)))
+    Header.check(file.journal.header or Header.of(sampler, __version__), sampler)
+    for request in file.journal.pending:
+        file.append(Event(request, Reading(request, None, 1.0, UNANSWERED)))
+    stops, sampler.until_proved = sampler.until_proved, False
+    resume(sampler, file.journal, path=record)
+    sampler.until_proved = stops
+
+
+def _token(seed: int, answers: Answers, item: int, first: int, second: int) -> str:
+    """Of one comparison; it hangs on all answers, so that none of them can have it in it."""
+    told = "\0".join((str(seed), answers.fingerprint, answers.items[item], *map(str, (first, second))))
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def _bought(

@@ -19,7 +19,7 @@ from evalbudget.pairwise._rows import ModelRow, PairRow, PositionRow
 from evalbudget.pairwise._tables import tables
 from evalbudget.pairwise._win_rates import WinRate, average_of, win_rate
 from evalbudget.replay._rows import defined
-from evalbudget.statistics._bounds import FloatArray, check_level
+from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
 from evalbudget.tables import Tables
 
 
@@ -75,10 +75,17 @@ class PairwiseReading:
     def notes(self) -> tuple[str, ...]:
         """What to know before reading the tables."""
         found = [
-            f"{row.first} and {row.second} were only ever shown in one order: a judge's position bias is "
+            f"{row.first} and {row.second} were only ever shown in one order"
+            f"{' by each judge' if len(row.one_order) > 1 else ''}: a judge's position bias is "
             "part of their win rate, and nothing is proved. Show them the other way round, too."
             for row in self.pairs
             if row.judgements and not row.both_ways
+        ]
+        found += [
+            f"{', '.join(row.one_order)} saw {row.first} and {row.second} in one order only, which says "
+            "nothing of who wins. Show them the other way round, too."
+            for row in self.pairs
+            if row.both_ways and row.one_order
         ]
         if self.items < 2:
             found.append("One item shows no spread: there are no intervals. Compare on more items.")
@@ -140,16 +147,20 @@ def read_preferences(
     """
     check_level(level)
     k = len(preferences.models)
+    fit = bradley_terry(preferences)
+    order = sorted(range(k), key=lambda m: (-fit.strength[m], m))
     rates = {(a, b): win_rate(preferences, a, b) for a, b in preferences.pairs}
     rates |= {(b, a): -rate for (a, b), rate in rates.items()}
-    evidence = {(a, b): _evidence(preferences, a, b, in_order=in_order) for a, b in rates}
+    evidence = {
+        (a, b): _evidence(preferences, a, b, in_order=in_order)
+        for a, b in combinations(order, 2)
+        if (a, b) in rates
+    }
     log = np.zeros((k, k))
     for (a, b), found in evidence.items():
-        log[a, b] = found.log_evidence(for_a=True)
+        log[a, b], log[b, a] = found.both
     proved = beats(log, 1.0 - level)
-    fit = bradley_terry(preferences)
     ranks = fit.ranks(level)
-    order = sorted(range(k), key=lambda m: (-fit.strength[m], m))
     best = winner(proved)
     return PairwiseReading(
         tuple(_model_row(preferences, m, rates, fit, ranks[m], level) for m in order),
@@ -205,12 +216,14 @@ def _pair_row(
 ) -> PairRow:
     a, b = pair
     judgements, both_ways = 0, False
+    one_order: tuple[str, ...] = ()
     span = anytime = (math.nan, math.nan)
     if rate is not None and evidence is not None:
         rows = preferences.of_pair(a, b)
         span = rate.interval(level)
         anytime = evidence.interval(level) if in_order else anytime
-        judgements, both_ways = int(rows.size), np.unique(preferences.sign_for(a, rows)).size > 1
+        judgements, one_order = int(rows.size), _in_one_order(preferences, a, rows)
+        both_ways = len(one_order) < np.unique(preferences.judge[rows]).size
     return PairRow(
         preferences.models[a],
         preferences.models[b],
@@ -223,8 +236,18 @@ def _pair_row(
         items=0 if rate is None else rate.items,
         judgements=judgements,
         both_ways=both_ways,
+        one_order=one_order,
         proved=bool(proved[a, b]),
         disproved=bool(proved[b, a]),
+    )
+
+
+def _in_one_order(preferences: Preferences, a: int, rows: IntArray) -> tuple[str, ...]:
+    judge, sign = preferences.judge[rows], preferences.sign_for(a, rows)
+    return tuple(
+        preferences.judges[each]
+        for each in np.unique(judge).tolist()
+        if np.unique(sign[judge == each]).size == 1
     )
 
 
@@ -234,6 +257,7 @@ def _evidence(preferences: Preferences, a: int, b: int, *, in_order: bool) -> Pa
         preferences.item[rows].tolist(),
         (preferences.first[rows] == a).tolist(),
         preferences.value_for(a, rows).tolist(),
+        preferences.judge[rows].tolist(),
         unordered=not in_order,
     )
 

@@ -54,7 +54,8 @@ class PairRow:
         anytime_high: of it.
         items: they met on.
         judgements: of them.
-        both_ways: whether either was ever shown first; else a judge's position bias is part of the rate.
+        both_ways: whether a judge saw either of them first; else position bias is part of the rate.
+        one_order: judges who saw them in one order only; their verdicts prove nothing.
         proved: whether ``first`` is proved to beat ``second``.
         disproved: whether ``second`` is proved to beat ``first``.
     """
@@ -70,6 +71,7 @@ class PairRow:
     items: int
     judgements: int
     both_ways: bool
+    one_order: tuple[str, ...]
     proved: bool
     disproved: bool
 

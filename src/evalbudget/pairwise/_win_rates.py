@@ -90,7 +90,8 @@ def win_rate(preferences: Preferences, a: int, b: int) -> WinRate:
             columns = more
         else:
             balanced = False
-    complete = bool(np.all(np.bincount(item, weights=weight * sign)[item] == 0.0))
+    cell = item * len(preferences.judges) + preferences.judge[rows]
+    complete = bool(np.all(np.bincount(cell, weights=sign)[cell] == 0.0))
     if complete:  # position is orthogonal: it costs no degree of freedom
         columns, balanced = columns[:1], True
     n_items = len(preferences.items)

@@ -22,6 +22,8 @@ _BOTH_EVERY = 10
 """One item in so many is shown in both orders at once, which tells how often verdicts flip."""
 _SHARE = 8
 """A pair is given one comparison in so many of those it had, if that is more than a batch."""
+_SETTLED = 0.05
+"""Error at which a pair counts as settled when the next one is planned."""
 _LEAST_MODELS = 2
 
 
@@ -104,8 +106,7 @@ class PairSampler(Sampler):
         options: Mapping[str, Option] = MappingProxyType({}),
         **common: Unpack[SamplerOptions],
     ) -> None:
-        own: dict[str, Option] = {"orders": orders, "delta": delta, "batch": batch}
-        own["until_proved"] = until_proved
+        own: dict[str, Option] = {"orders": orders, "batch": batch}
         super().__init__(design, options={**options, **own}, **common)
         self.orders = Orders.named(orders)
         self.delta = check_delta(delta)
@@ -143,9 +144,7 @@ class PairSampler(Sampler):
     @property
     def proved(self) -> FloatArray:
         """1 where the row's model is proved to beat the column's, shape (n_models, n_models)."""
-        for pair in range(len(self.pairs)):
-            self._look(pair)
-        return beats(self._log, self.delta)
+        return self._beats(self.delta)
 
     @property
     def winner(self) -> int | None:
@@ -175,6 +174,15 @@ class PairSampler(Sampler):
     def _open(self) -> list[int]:
         """Pairs that have comparisons left."""
         return [pair for pair, begun in enumerate(self._begun) if begun < self._length]
+
+    def _settled(self) -> FloatArray:
+        """As :attr:`proved`, always at the same error: what is asked next does not depend on ``delta``."""
+        return self._beats(_SETTLED)
+
+    def _beats(self, delta: float) -> FloatArray:
+        for pair in range(len(self.pairs)):
+            self._look(pair)
+        return beats(self._log, delta)
 
     def _portion(self, pair: int) -> int:
         return max(self.batch, self._begun[pair] // _SHARE)

@@ -46,7 +46,7 @@ class Duel(PairSampler):
 
     def _deciding(self, left: set[int]) -> int | None:
         """The leader against its strongest challenger; None if that is settled."""
-        proved = self.proved
+        proved = self._settled()
         rate, error = self._rates()
         contenders = np.flatnonzero(proved.sum(axis=0) == 0.0)
         if not contenders.size:

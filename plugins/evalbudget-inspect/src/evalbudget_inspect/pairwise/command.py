@@ -16,7 +16,7 @@ from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import argument, parse, without_tasks
 from evalbudget_inspect.host.run_host import run_host
 from evalbudget_inspect.pairwise.answers import read_answers
-from evalbudget_inspect.pairwise.task import take_purchases
+from evalbudget_inspect.pairwise.task import record_beside, take_purchases
 
 ENTRY = "evalbudget_inspect/pairwise"
 _REFUSED = ("limit", "sample_id", "epochs", "detach")
@@ -66,7 +66,10 @@ def run_pairwise(
     )
     answers = read_answers(logs)
     if dry_run:
-        click.echo(foreseen(config, answers, judge))
+        record = (
+            Path(given["record"]) if "record" in given else record_beside(logs[0], config, answers, judge)
+        )
+        click.echo(foreseen(config, answers, judge, record))
         return 0
     if template is not None:
         given["template"] = str(Path(template).resolve())

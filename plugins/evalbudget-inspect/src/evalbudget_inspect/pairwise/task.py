@@ -22,7 +22,7 @@ from evalbudget.pairwise import (
 )
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.sent_again import paying
-from evalbudget_inspect.pairwise.answers import read_answers
+from evalbudget_inspect.pairwise.answers import COMPARING, read_answers
 
 _AT_ONCE = 10
 """Calls at once, where nobody says how many connections there are; inspect's own number."""
@@ -89,14 +89,24 @@ def pairwise(
     )
     paths = [str(log) for log in logs]
     answers = read_answers(paths)
-    folder = None if record is not None else _folder(paths[0])
+    if record is None:
+        _folder(paths[0])  # refuses what has none
     told = f"Which of {len(answers.models)} models' answers to {len(answers.items):,} items are better?"
     return Task(
         dataset=MemoryDataset([Sample(id="comparisons", input=told)], name="comparisons"),
-        solver=_comparing(config, answers, None if record is None else Path(record), folder),
+        solver=_comparing(config, answers, None if record is None else Path(record), paths[0]),
         name="pairwise",
         metadata={"models": list(answers.models), "items": len(answers.items)},
     )
+
+
+def record_beside(log: str, config: PairwiseConfig, answers: Answers, judge: str) -> Path:
+    """Where what is bought is kept if nobody says where.
+
+    Raises:
+        InvalidInputError: the log is not on this machine.
+    """
+    return _folder(log) / record_name(config, answers, judge)
 
 
 def _folder(log: str) -> Path:
@@ -109,8 +119,8 @@ def _folder(log: str) -> Path:
     return path if path.is_dir() else path.parent
 
 
-@solver(name="evalbudget_inspect/comparing")
-def _comparing(config: PairwiseConfig, answers: Answers, record: Path | None, folder: Path | None) -> Solver:
+@solver(name=COMPARING)
+def _comparing(config: PairwiseConfig, answers: Answers, record: Path | None, log: str) -> Solver:
     async def compare(state: TaskState, generate: Generate) -> TaskState:
         judge = get_model()
         name = str(judge)
@@ -125,7 +135,7 @@ def _comparing(config: PairwiseConfig, answers: Answers, record: Path | None, fo
                 answers,
                 name,
                 ask,
-                record=record or (folder or Path()) / record_name(config, answers, name),
+                record=record or record_beside(log, config, answers, name),
                 concurrency=judge.config.max_connections or _AT_ONCE,
             )
         except EvalbudgetError as ex:

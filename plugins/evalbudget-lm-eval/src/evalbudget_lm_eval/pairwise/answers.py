@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +24,19 @@ def read_answers(logs: Sequence[str]) -> Answers:
         InvalidInputError: one cannot be read or has no answers, there are fewer than two models, or they
             share no document.
     """
-    runs: list[ModelAnswers] = []
-    for log in dict.fromkeys(logs):
-        runs += _runs(log)
-    return Answers.of(runs)
+    files = {log: _newest(log) for log in dict.fromkeys(logs)}
+    several = len({file.task for each in files.values() for file in each}) > 1
+    found: dict[tuple[str, str], ModelAnswers] = {}
+    for log, each in files.items():
+        for file in each:
+            run = _of_file(file, log, several=several)
+            earlier = found.get((log, run.model))
+            found[log, run.model] = run if earlier is None else _both(earlier, run)
+    return Answers.of(list(found.values()))
 
 
-def _runs(log: str) -> list[ModelAnswers]:
+def _newest(log: str) -> list[SamplesFile]:
+    """Of every model and task in a log."""
     if not Path(log).exists():
         raise InvalidInputError(
             f"{log} does not exist (looked from {Path.cwd()}); give what lm-eval wrote with --log_samples, a "
@@ -40,26 +48,30 @@ def _runs(log: str) -> list[ModelAnswers]:
             f"{log} has no samples_*.jsonl of lm-eval; run it with --log_samples --output_path, and name "
             "that folder"
         )
-    newest = {(file.model, file.task): file for file in files}  # they come by date
-    several = len({task for _, task in newest}) > 1
-    found: dict[str, ModelAnswers] = {}
-    for (model, _), file in newest.items():
-        requests, answers = _of_file(file, several=several)
-        earlier = found.get(model)
-        if earlier is not None:
-            requests, answers = {**earlier.requests, **requests}, {**earlier.answers, **answers}
-        found[model] = ModelAnswers(model, log, requests, answers)
-    return list(found.values())
+    return list({(file.model, file.task): file for file in files}.values())  # they come by date
 
 
-def _of_file(file: SamplesFile, *, several: bool) -> tuple[dict[str, str], dict[str, str]]:
+def _both(one: ModelAnswers, other: ModelAnswers) -> ModelAnswers:
+    """Of two tasks."""
+    return replace(
+        one,
+        requests={**one.requests, **other.requests},
+        answers={**one.answers, **other.answers},
+        hashes={**one.hashes, **other.hashes},
+    )
+
+
+def _of_file(file: SamplesFile, log: str, *, several: bool) -> ModelAnswers:
     requests: dict[str, str] = {}
     answers: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for record in file.records(responses=True, prompts=True):
         item = f"{file.task}/{record['doc_id']}" if several else str(record["doc_id"])
         if item not in answers:
             requests[item], answers[item] = _request(record), _response(record, file)
-    return requests, answers
+            if isinstance(record.get("doc_hash"), str):
+                hashes[item] = record["doc_hash"]
+    return ModelAnswers(file.model, str(Path(log).resolve()), requests, answers, hashes)
 
 
 def _response(record: Mapping[str, Any], file: SamplesFile) -> str:
@@ -83,6 +95,16 @@ def _request(record: Mapping[str, Any]) -> str:
             first = next(iter(first.values()), "")
         elif isinstance(first, list | tuple):
             first = first[0] if first else ""
+    if isinstance(first, list | tuple) and len(first) == 1:  # a chat: its messages as JSON
+        first = _messages(first[0]) or first
     if isinstance(first, list | tuple):  # of messages
         first = "\n\n".join(str(m.get("content", "")) if isinstance(m, Mapping) else str(m) for m in first)
     return str(first)
+
+
+def _messages(chat: object) -> list[Any] | None:
+    try:
+        told = json.loads(chat) if isinstance(chat, str) else None
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, list) and all(isinstance(m, Mapping) for m in told) else None

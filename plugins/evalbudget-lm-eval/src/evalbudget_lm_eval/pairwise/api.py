@@ -106,8 +106,6 @@ def buy(
     """
     lm = spec.load()
     api = is_api(lm)
-    first = Path(logs[0])
-    folder = first if first.is_dir() else first.parent
 
     def reply(prompt: str) -> str:
         (said,) = replies_to(lm, [context_for(spec, lm, prompt)], options_of_call(spec, lm, 0))
@@ -124,10 +122,16 @@ def buy(
             answers,
             spec.name,
             ask,
-            record=record or folder / record_name(config, answers, spec.name),
+            record=record or record_beside(logs[0], config, answers, spec.name),
             concurrency=max(int(lm._concurrent), 1) if api else 1,
         )
 
     # what may be billed and brought nothing is a call that failed, not one that is sent again
     with counted([lm] if api else [], lambda calls: not calls), quiet():
         return anyio.run(bought)
+
+
+def record_beside(log: str, config: PairwiseConfig, answers: Answers, judge: str) -> Path:
+    """Where what is bought is kept if nobody says where."""
+    path = Path(log)
+    return (path if path.is_dir() else path.parent) / record_name(config, answers, judge)

@@ -73,10 +73,11 @@ def pairwise_command(
     )
     answers = read_answers(logs)
     (spec,) = read_judges([judge])
-    if dry_run:
-        click.echo(foreseen(config, answers, spec.name))
-        return
-    from evalbudget_lm_eval.pairwise.api import buy
+    from evalbudget_lm_eval.pairwise.api import buy, record_beside
 
-    found = buy(config, answers, spec, record=None if record is None else Path(record), logs=logs)
+    kept = record_beside(logs[0], config, answers, spec.name) if record is None else Path(record)
+    if dry_run:
+        click.echo(foreseen(config, answers, spec.name, kept))
+        return
+    found = buy(config, answers, spec, record=kept, logs=logs)
     ctx.exit(show_pairwise(found, **outputs))
