@@ -152,7 +152,7 @@ def test_the_readings_an_item_will_need() -> None:
 
 @pytest.mark.claim
 def test_the_estimate_of_a_run_that_ends_early_is_unbiased_and_nearly_as_good_as_plain_epochs() -> None:
-    R, K = replications(60, 1000), 10
+    R, K = replications(30, 1000), 10
     chance = np.random.default_rng(5).beta(2.0, 1.0, K)
     errors, calls = [], []
     for seed in range(R):
