@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.claims import is_full
 
 import warm
 
@@ -72,8 +73,14 @@ def test_no_mark_is_mistyped() -> None:
         assert len(marks) == len(blocks(page)), page
 
 
+SLOW = {"start-lm-eval", "comparisons", "audits", "races", "judges/in-a-task", "howto/labelling-with-a-team"}
+"""Pages whose blocks take seconds, and show commands that the hosts' tests run: with full claims only."""
+QUICK = [page for page in RUN if is_full() or str(page.relative_to(DOCS).with_suffix("")) not in SLOW]
+
+
 @pytest.mark.host
-@pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.claim
+@pytest.mark.parametrize("page", QUICK, ids=lambda page: str(page.relative_to(DOCS)))
 def test_its_blocks_run(page: Path, tmp_path: Path) -> None:
     here = tmp_path / "examples"
     shutil.copytree(ROOT / "examples", here)
