@@ -22,7 +22,7 @@ from evalbudget import Design
 from evalbudget.comparisons import Baseline, GateConfig, GateSampler, as_csv, read_baseline
 from evalbudget.hooks._plugins import plugins
 from evalbudget_inspect import gate
-from evalbudget_inspect.races.coordinator import take_gates
+from evalbudget_inspect.races.all_races import take_gates
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"

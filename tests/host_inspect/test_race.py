@@ -19,7 +19,7 @@ from tests.host_inspect.worlds import scoring, told_by
 from evalbudget.errors import InvalidInputError
 from evalbudget.races._verdict import Status
 from evalbudget_inspect import race
-from evalbudget_inspect.races.coordinator import take_boards
+from evalbudget_inspect.races.all_races import take_boards
 
 ROWS = {"estimate", "lower", "upper", "all_lower", "all_upper", "rank", "rank_best", "rank_worst", "readings"}
 

@@ -44,6 +44,7 @@ class PairwisePurchase:
         failures: how often each reason occurred to pay a call and get no verdict.
         stopped: why nothing more was asked.
         left_out: items that some model has no answer to.
+        until_proved: the purchase was to end once a winner is proved.
     """
 
     rows: tuple[Preference, ...]
@@ -53,6 +54,7 @@ class PairwisePurchase:
     failures: dict[str, int]
     stopped: str
     left_out: int
+    until_proved: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -77,6 +79,11 @@ class PairwisePurchase:
             told.append(f"{failed:,} of them brought no verdict; most often ({times:,} times): {reason}")
         if self.left_out:
             told.append(f"{self.left_out:,} items that not every model answered were left out.")
+        if self.until_proved:
+            told.append(
+                "It was to stop once a winner is proved. What is proved holds whenever one looks; intervals "
+                "of win rates and strengths are for a fixed number of calls, and somewhat too narrow then."
+            )
         if self.reading is None:
             told.insert(0, "No verdict: there is nothing to read.")
         return told
@@ -276,6 +283,7 @@ def _bought(
         tally.failures,
         sampler.stop_reason or "the budget is used up",
         answers.left_out,
+        config.until_proved,
     )
 
 

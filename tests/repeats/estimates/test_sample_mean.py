@@ -53,6 +53,13 @@ def test_two_strata_by_hand() -> None:
     assert total.standard_error == pytest.approx(full.standard_error * np.sqrt(2))
 
 
+def test_strata_of_which_nothing_was_read_are_one_of_their_own() -> None:
+    strata = Strata.of_read([7, 2, 2], {7: 4, 2: 3}, 12)
+    assert strata.of_item.tolist() == [1, 0, 0]
+    assert strata.sizes.tolist() == [3, 4, 5]
+    assert Strata.of_read([7, 2, 2], {7: 4, 2: 3}, 7).sizes.tolist() == [3, 4]
+
+
 def test_with_one_stratum_the_estimate_is_that_of_any_run() -> None:
     values = np.random.default_rng(0).normal(size=30)
     readings = once(list(range(12)), values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -56,6 +56,20 @@ class Strata:
             return cls(np.zeros(n_items, dtype=np.int64), np.array([n_items]))
         codes = np.unique(np.asarray(labels, dtype=object).astype(str), return_inverse=True)[1]
         return cls(codes, np.bincount(codes))
+
+    @classmethod
+    def of_read(cls, strata: Sequence[int], sizes: Mapping[int, int], n_items: int) -> Self:
+        """Of the items that were read; those of strata without any are a stratum of their own.
+
+        Args:
+            strata: of each item of the readings, by any numbers.
+            sizes: of these strata, in the whole benchmark.
+            n_items: of the benchmark.
+        """
+        number = {stratum: place for place, stratum in enumerate(sorted(sizes))}
+        known = [sizes[stratum] for stratum in number]
+        unread = [n_items - sum(known)] if n_items > sum(known) else []
+        return cls(np.array([number[each] for each in strata], dtype=np.int64), np.array(known + unread))
 
     @property
     def n_items(self) -> int:

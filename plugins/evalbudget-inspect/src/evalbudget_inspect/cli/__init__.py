@@ -97,7 +97,7 @@ def _pass_through(name: str, command: click.Command) -> click.Command:
             join_earlier(command, args)
         code = run_host([name, *args])
         if name == "eval-retry":
-            from evalbudget_inspect.races.coordinator import take_gates
+            from evalbudget_inspect.races.all_races import take_gates
 
             for found in take_gates():  # of a gate that goes on
                 code = show_gate(found)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from inspect_ai.scorer import SampleScore
 
 from evalbudget import Allocation
@@ -89,12 +88,7 @@ def strata_of(scores: Sequence[SampleScore], bounds: tuple[float, float] | None)
             whole = int(ours[ALL_ITEMS])
         elif _counts(sample, ours, bounds):
             return None
-    if not items:
-        return None
-    numbers = {stratum: number for number, stratum in enumerate(sorted(sizes))}
-    known = [sizes[stratum] for stratum in numbers]
-    unread = [whole - sum(known)] if whole > sum(known) else []
-    return Strata(np.array([numbers[stratum] for stratum in items.values()]), np.array(known + unread))
+    return Strata.of_read(list(items.values()), sizes, whole) if items else None
 
 
 def _counts(sample: SampleScore, ours: Mapping[str, Any], bounds: tuple[float, float] | None) -> bool:

@@ -19,7 +19,7 @@ from evalbudget.run import shown
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
 from evalbudget_inspect.host.run_host import run_host
-from evalbudget_inspect.races.coordinator import report_to, take_boards
+from evalbudget_inspect.races.all_races import report_to, take_boards
 from evalbudget_inspect.races.dry_run import foreseen
 from evalbudget_inspect.races.registry_entry import check_arms, entry_of_arm
 

@@ -16,24 +16,24 @@ import anyio
 from inspect_ai import enqueue_sample
 from inspect_ai.dataset import Sample
 
-from evalbudget.comparisons import Gate, GateConfig, GateProgress, gate_of
+from evalbudget.comparisons import Gate, GateConfig, gate_of
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.races import (
     KnownCell,
     Leaderboard,
     RaceConfig,
-    RaceProgress,
     RacePurchase,
-    Standing,
     leaderboard_of,
 )
 from evalbudget.races.prediction import FactorModel
 from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.bill import host_price
-from evalbudget_inspect.host.current_run import Run, is_cancelled, watch
+from evalbudget_inspect.host.current_run import Run, is_cancelled
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import effective_max_tasks, get_eval_state, task_dispatcher_stats
 from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.races.all_races import all_races
+from evalbudget_inspect.races.arm_names import alone, check_gate, check_items, name_of, names_of_arms
 from evalbudget_inspect.races.baseline import BASELINE, read_baseline
 from evalbudget_inspect.races.history import Asking, load_history
 from evalbudget_inspect.races.money import RaceMoney, open_money
@@ -168,7 +168,7 @@ class Coordinator:
             if before is not None and not before.is_over:
                 raise self.refuse(
                     InvalidInputError(
-                        f"{_name(arm.identity)} is in this race twice; list every model once, or give "
+                        f"{name_of(arm.identity)} is in this race twice; list every model once, or give "
                         "settings that differ names of their own: --arm, or race({name: task, ...})"
                     )
                 )
@@ -193,7 +193,7 @@ class Coordinator:
         assert self.race is not None
         if arm.identity not in self._in_order:
             raise self.refuse(
-                InvalidInputError(f"{_name(arm.identity)} joined a race that had begun without it")
+                InvalidInputError(f"{name_of(arm.identity)} joined a race that had begun without it")
             )
         # what its first task bought stays in the log of its second; nothing more can be asked of it
         arm.index = self._in_order.index(arm.identity)
@@ -230,8 +230,8 @@ class Coordinator:
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         self.race = race
-        if _races.progress is not None:
-            _races.progress.begins(race)
+        if all_races.progress is not None:
+            all_races.progress.begins(race)
         for arm in self.arms.values():
             self._hand_back(arm)
         self.pump()
@@ -240,7 +240,7 @@ class Coordinator:
         first = next(iter(self.arms.values()))
         items = list(first.pool)
         for arm in self.arms.values():
-            _check_items(first, arm)
+            check_items(first, arm)
         config = self.group.config
         spec = first.run.spec
         absent: dict[tuple[str, str], Finished] = {}
@@ -265,9 +265,9 @@ class Coordinator:
         self._in_order = sorted([*self.arms, *absent], key=lambda each: (not self._is_baseline(each), each))
         names = names_of_arms(self._in_order)
         if isinstance(config, GateConfig):
-            _check_gate(config, names, asked=self._is_baseline(self._in_order[0]), resumed=bool(first.known))
+            check_gate(config, names, asked=self._is_baseline(self._in_order[0]), resumed=bool(first.known))
         if len(names) < 2 and not config.takes_one:
-            raise InvalidInputError(_alone(names[0], resumed=bool(first.known)))
+            raise InvalidInputError(alone(names[0], resumed=bool(first.known)))
         predictor: FactorModel | None = None
         if config.history is not None:
             predictor, note = await load_history(
@@ -379,8 +379,8 @@ class Coordinator:
         by_index = {arm.index: arm for arm in self.arms.values()}
         for asked in self.race.wanted():
             by_index[asked.arm].give(asked.key)
-        if _races.progress is not None:
-            _races.progress(self.race)
+        if all_races.progress is not None:
+            all_races.progress(self.race)
         if self.race.finished:
             self._close()
 
@@ -481,102 +481,10 @@ def _nobody_else_comes() -> bool:
         return False
     if stats.pending and stats.in_flight < effective_max_tasks(stats.launch):
         return False  # about to be started
-    waiting = sum(arm.waiting for coordinator in _races.running.values() for arm in coordinator.arms.values())
-    return stats.in_flight <= waiting
-
-
-def _check_items(first: Arm, other: Arm) -> None:
-    if first.pool.keys() == other.pool.keys():
-        return
-    only = sorted(first.pool.keys() ^ other.pool.keys())
-    raise InvalidInputError(
-        f"{_name(first.identity)} and {_name(other.identity)} do not have the same items: "
-        f"{len(only)} ids are in one and not in the other, for example {only[0]!r}. A race compares models "
-        "on the same items: give the samples of all arms the same ids, in a dataset that does not "
-        "depend on the model"
+    waiting = sum(
+        arm.waiting for coordinator in all_races.running.values() for arm in coordinator.arms.values()
     )
-
-
-def names_of_arms(identities: Sequence[tuple[str, str]]) -> list[str]:
-    """As short as they can be told apart."""
-    labels = {label for label, _ in identities}
-    models = {model for _, model in identities}
-    if len(models) == 1 and len(labels) == len(identities):
-        return [label or model for label, model in identities]
-    if len(labels) == 1:
-        return [model for _, model in identities]
-    return [_name(identity) for identity in identities]
-
-
-def _check_gate(config: GateConfig, names: Sequence[str], *, asked: bool, resumed: bool) -> None:
-    """Refuse a gate without its baseline, or of more than one candidate."""
-    if not asked and resumed:
-        raise InvalidInputError(
-            f"this log holds one side of a gate that asks {config.baseline_model}, too, and inspect "
-            "eval-retry goes "
-            "on with one log at a time. Run the gate again with --baseline and the baseline's log, which has "
-            "what it answered; begun as inspect eval-set, the same command goes on with both"
-        )
-    if not asked:
-        raise InvalidInputError(
-            f"--baseline-model {config.baseline_model} is not among the models of this run "
-            f"({', '.join(names)}); name it with --model, beside the candidate"
-        )
-    if len(names) != 2:
-        raise InvalidInputError(
-            f"a gate judges one candidate, and there are {len(names) - 1}: {', '.join(names[1:])}; run "
-            "one gate "
-            "for each"
-        )
-
-
-def _name(identity: tuple[str, str]) -> str:
-    label, model = identity
-    return f"{label} {model}".strip()
-
-
-def _alone(name: str, *, resumed: bool) -> str:
-    if resumed:
-        return (
-            f"this log holds one arm of a race, {name}, and a race goes on with all of its arms. Run the "
-            "command that began it again, as eval-set, with the same log folder: nothing is evaluated twice "
-            "(inspect eval-retry resumes one log at a time)"
-        )
-    return f"a race needs two models or more, and there is only {name}; name them with --model a,b,c"
-
-
-class _Races:
-    """All races of this process, by run and group."""
-
-    def __init__(self) -> None:
-        self.running: dict[tuple[str, str], Coordinator] = {}
-        self.task_names: dict[str, Counter[str]] = {}
-        self.finished: list[Leaderboard] = []
-        self.gates: list[Gate] = []
-        self.progress: RaceProgress | GateProgress | None = None
-
-    def run_starts(self, run_id: str, task_names: Sequence[str]) -> None:
-        """Remember how many tasks of each name the run has."""
-        self.task_names[run_id] = Counter(task_names)
-
-    def run_ends(self, run_id: str) -> None:
-        """Forget the run's races, keep their results."""
-        self.task_names.pop(run_id, None)
-        for key in [key for key in self.running if key[0] == run_id]:
-            coordinator = self.running.pop(key)
-            if coordinator.refusal is not None:
-                continue
-            gate = coordinator.gate()
-            if gate is not None:
-                self.gates.append(gate)
-                continue
-            board = coordinator.board()
-            if board is not None:
-                self.finished.append(board)
-
-
-_races = _Races()
-watch(_races)
+    return stats.in_flight <= waiting
 
 
 def coordinator_of(run: Run, group: Group) -> Coordinator:
@@ -585,8 +493,8 @@ def coordinator_of(run: Run, group: Group) -> Coordinator:
     Raises:
         InvalidInputError: another race of this run has a task of the same name.
     """
-    names = _races.task_names.get(run.spec.run_id, Counter({run.spec.task: 1}))
-    for (run_id, key), other in _races.running.items():
+    names = all_races.task_names.get(run.spec.run_id, Counter({run.spec.task: 1}))
+    for (run_id, key), other in all_races.running.items():
         if run_id == run.spec.run_id and key != group.key and set(other.group.names) & set(group.names):
             raise other.refuse(
                 InvalidInputError(
@@ -595,43 +503,6 @@ def coordinator_of(run: Run, group: Group) -> Coordinator:
                 )
             )
     place = (run.spec.run_id, group.key)
-    if place not in _races.running:
-        _races.running[place] = Coordinator(group, sum(names[name] for name in group.names))
-    return _races.running[place]
-
-
-def standing_of(run: Run) -> Standing | None:
-    """Where the arm of a run stands; None if it is in no race, or that has not begun."""
-    for coordinator in _races.running.values():
-        for arm in coordinator.arms.values():
-            if arm.run.spec.eval_id == run.spec.eval_id and arm.index >= 0:
-                board = coordinator.board()
-                return None if board is None else board.of(coordinator.names[arm.index])
-    return None
-
-
-def gate_of_run(run: Run) -> Gate | None:
-    """The verdict as it stands, where the run is the candidate of a gate that has begun."""
-    for coordinator in _races.running.values():
-        if any(arm.run.spec.eval_id == run.spec.eval_id for arm in coordinator.arms.values()):
-            return coordinator.gate()
-    return None
-
-
-def report_to(progress: RaceProgress | GateProgress | None) -> None:
-    """Have every race of this process tell how it goes, after each reading; None to stop that."""
-    _races.progress = progress
-
-
-def take_gates() -> list[Gate]:
-    """Verdicts of the gates that ended since the last call."""
-    taken = list(_races.gates)
-    _races.gates.clear()
-    return taken
-
-
-def take_boards() -> list[Leaderboard]:
-    """Results of the races that ended since the last call."""
-    taken = list(_races.finished)
-    _races.finished.clear()
-    return taken
+    if place not in all_races.running:
+        all_races.running[place] = Coordinator(group, sum(names[name] for name in group.names))
+    return all_races.running[place]

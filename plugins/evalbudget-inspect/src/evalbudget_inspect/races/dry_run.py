@@ -11,7 +11,7 @@ from evalbudget.run import Forecast
 from evalbudget_inspect.host.bill import host_price
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.tasks import load_alone
-from evalbudget_inspect.races.coordinator import names_of_arms
+from evalbudget_inspect.races.arm_names import names_of_arms
 from evalbudget_inspect.races.registry_entry import parse_arm
 from evalbudget_inspect.races.task import name_of_arm, one_arm
 from evalbudget_inspect.repeats.dry_run import call_at_most, models_with_roles

@@ -12,7 +12,7 @@ from evalbudget.statistics import known_mean
 from evalbudget_inspect.host.current_run import current_run
 from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import RACE_METRIC
-from evalbudget_inspect.races.coordinator import gate_of_run, standing_of
+from evalbudget_inspect.races.all_races import gate_of_run, standing_of
 
 _OF_ONE = ("estimate", "stderr", "lower", "upper", "readings")
 _OF_CLUSTERS = ("estimate", "readings")
