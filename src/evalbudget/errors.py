@@ -64,7 +64,15 @@ class ReplayError(JournalError):
     """Feeding a journal again gave another answer than the one recorded."""
 
 
-class AuditStoreError(EvalbudgetError):
+class StoreError(EvalbudgetError):
+    """A store that cannot be read, written or reached, or that holds something else."""
+
+
+class StoreDownError(StoreError):
+    """The database of a store cannot be reached; whether what was being written is in it is not known."""
+
+
+class AuditStoreError(StoreError):
     """A store of audits that cannot be read or written, or that belongs to another audit."""
 
 

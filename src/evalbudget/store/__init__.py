@@ -1,0 +1,7 @@
+"""Records that several processes share: an SQLite file, or a schema of a PostgreSQL database."""
+
+from evalbudget.store._address import Address
+from evalbudget.store._database import Database
+from evalbudget.store._layout import Layout
+
+__all__ = ["Address", "Database", "Layout"]
