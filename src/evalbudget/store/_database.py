@@ -80,10 +80,8 @@ class Database:
                 connection.exec_driver_sql(
                     f"COMMENT ON SCHEMA {address.name} IS 'evalbudget {layout.kind} {layout.version}'"
                 )
-        except BaseException as ex:
+        except BaseException:
             db.close()
-            if isinstance(ex, ProgrammingError) and "already exists" in str(ex):
-                raise FileExistsError(str(address)) from None
             raise
         return db
 
@@ -254,8 +252,8 @@ class Database:
                 if _is_gone(ex):
                     self._drop()
                     raise StoreDownError(f"{where} cannot be reached: {_first_line(text_)}") from ex
-                if isinstance(ex, ProgrammingError):
-                    raise
+                if isinstance(ex, ProgrammingError) and "already exists" in text_:
+                    raise FileExistsError(str(where)) from None
                 raise error(f"{where}: {_first_line(text_)}") from ex
             if "not a database" in text_ or "malformed" in text_:
                 raise error(f"{where} is no {self.layout.kind}, or damaged: {text_}") from ex
