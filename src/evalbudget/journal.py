@@ -150,7 +150,7 @@ def _repeat(sampler: Sampler, journal: Journal | Iterable[Event]) -> None:
         journal.header.check(sampler)
     for number, event in enumerate(journal):
         try:
-            given = _again(sampler, event)
+            given = repeat(sampler, event)
         except (SamplerError, InvalidInputError) as ex:
             raise ReplayError(f"event {number} of the journal cannot be repeated: {ex}") from ex
         if given != (event.request,):
@@ -161,7 +161,15 @@ def _repeat(sampler: Sampler, journal: Journal | Iterable[Event]) -> None:
             )
 
 
-def _again(sampler: Sampler, event: Event) -> tuple[Request, ...]:
+def repeat(sampler: Sampler, event: Event) -> tuple[Request, ...]:
+    """Have a sampler go through an event again.
+
+    Returns:
+        Its answer: the event's request, if it is the sampler that gave it then.
+
+    Raises:
+        SamplerError, InvalidInputError: it cannot.
+    """
     if event.reading is not None:
         sampler.tell([event.reading])
         return (event.request,)

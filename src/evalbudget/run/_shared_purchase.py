@@ -1,0 +1,357 @@
+"""One purchase by several processes or machines: every worker repeats what all of them did, in one order.
+
+The store holds the steps; a worker that wants something takes the store's lock, repeats the steps that it has
+missed on a sampler and a ledger of its own, adds its own steps, and lets go. So all workers decide as one
+process would have that saw the same order of completion, and the budget holds over all of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from evalbudget._version import __version__
+from evalbudget.budget import Budget, Unit
+from evalbudget.design import Cell, Reading, Request
+from evalbudget.errors import EvalbudgetError, InvalidInputError, ReplayError, SamplerError, StoreDownError
+from evalbudget.journal import Event, Header, repeat
+from evalbudget.run._purchase import RUN_AGAIN, UNANSWERED, Flight, Purchase
+from evalbudget.run._shared_log import Kind, Step
+from evalbudget.run._shared_store import SharedStore, Terms
+from evalbudget.sampler import Eligible, Sampler
+from evalbudget.store import Address
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+class SharedPurchase(Purchase):
+    """A purchase of which this process is one worker.
+
+    :attr:`ledger`, :attr:`tally`, :attr:`journal` and :attr:`flights` are of all workers together, as of the
+    last time that this one looked. If the store cannot be reached, methods wait for up to a minute. What
+    came back meanwhile is told as soon as possible.
+
+    Args:
+        sampler: fresh; every worker gives one like it.
+        budget: what may be spent by all workers.
+        store: a path, or ``postgresql://user@host/database#name``; begun if nothing is there.
+        cost: the highest cost of one request.
+        cost_of: the highest cost of a given cell, where they differ; at most ``cost``.
+        worker: name of this worker; an earlier one of the same name is taken to be dead. None: a new one.
+        lease: seconds without a sign of life after which others take over what a worker has under way; its
+            highest cost counts as spent then.
+        clock: seconds since 1970; of use for files only, a server has its own.
+
+    Raises:
+        StoreError: the store holds something else, or belongs to a purchase with another sampler, seed,
+            design, budget or version.
+        StoreDownError: it cannot be reached.
+        InvalidInputError: the address cannot be read, or the lease is not above 0.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        budget: Budget,
+        store: str | Path,
+        *,
+        cost: float = 1.0,
+        cost_of: Callable[[Cell], float] | None = None,
+        worker: str | None = None,
+        lease: float = 60.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if not lease > 0.0:
+            raise InvalidInputError(f"the lease is {lease:g} s; give more than 0")
+        self._fresh = deepcopy(sampler)
+        self._terms = cost, cost_of
+        name = worker or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
+        terms = Terms(Header.of(sampler, __version__), budget)
+        self._shared = SharedStore(Address.parse(store), terms, name, lease, clock)
+        self._connection: Connection | None = None
+        self._untold: list[Reading] = []
+        self._held: set[int] = set()  # requests that the caller has
+        self._begin(sampler, budget)
+        self._turn(lambda: None)
+
+    def _begin(self, sampler: Sampler, budget: Budget) -> None:
+        """As before the first step."""
+        cost, cost_of = self._terms
+        super().__init__(sampler, budget, cost=cost, cost_of=cost_of)
+        self._seen = 0  # steps that were repeated
+        self._new: list[Step] = []
+        self._owner: dict[int, int] = {}  # worker that has a request
+        self._waiting: dict[int, Request] = {}  # asked, and with nobody
+        self._lost: dict[tuple[int, int], float] = {}  # what a request counts for that a worker had
+        self._told: set[int] = set()
+        self._requests: dict[int, Request] = {}
+        self._stale = False
+
+    # what the caller does
+
+    def buy(self, n: int = 1, *, eligible: Eligible | None = None) -> Sequence[Request]:
+        """Up to n requests, as many as can be paid; those first that another worker had and lost.
+
+        Empty with :attr:`outstanding` requests means wait, also for what other workers have under way.
+        """
+        return self.trade((), n, eligible=eligible)
+
+    def tell(self, reading: Reading) -> None:
+        """A request came back, with or without a score; it is in the store when this returns."""
+        self.trade((reading,), 0)
+
+    def trade(
+        self, readings: Sequence[Reading], n: int, *, eligible: Eligible | None = None
+    ) -> Sequence[Request]:
+        """:meth:`tell` these and :meth:`buy` as many at one go, which is quicker.
+
+        Raises:
+            StoreDownError: the store could not be reached; what was told is kept for the next call.
+            ReplayError: this sampler would have decided otherwise than another worker's.
+        """
+        self._untold.extend(readings)
+        requests = self._turn(lambda: self._buy(n, eligible))
+        self._held.update(request.id for request in requests)
+        return requests
+
+    def withdraw(self, request: Request) -> None:
+        """It was not sent: another worker, or a later run, may."""
+        self._turn(lambda: self._step(Step(self.worker, Kind.WITHDRAW, request.id)))
+        self._held.discard(request.id)
+
+    def pay(self, cost: float, reason: str = UNANSWERED, *, calls: float | None = None) -> None:
+        """Calls were paid for beside those of the readings, and teach nothing."""
+        self._turn(lambda: self._step(self._paid(None, cost, reason, calls)))
+
+    def stop(self, reason: str) -> None:
+        """Ask nothing more, by whichever worker; what is under way may still come back."""
+        self._turn(lambda: self._step(Step(self.worker, Kind.STOP, body={"reason": reason})))
+
+    def look(self) -> None:
+        """Take in what other workers did."""
+        self._turn(lambda: None)
+
+    def close(self) -> None:
+        """Leave the purchase; what this worker has under way counts as spent and goes to others."""
+        try:
+            if self._untold:
+                self.look()
+        finally:
+            self._shared.close()
+
+    @property
+    def worker(self) -> int:
+        """Number of this worker, from 0."""
+        return self._shared.worker
+
+    @property
+    def untold(self) -> tuple[Reading, ...]:
+        """Readings that the store does not have yet, since it could not be reached."""
+        return tuple(self._untold)
+
+    @property
+    def outstanding(self) -> int:
+        """Requests under way, at all workers, and those that wait for one that takes them."""
+        payable = sum(
+            self.cost_of(request.cell) <= self.ledger.free + 1e-9 for request in self._waiting.values()
+        )
+        return len(self.flights) + payable
+
+    @property
+    def finished(self) -> bool:
+        """Nothing is under way, and nothing more will be asked."""
+        return not self.outstanding and super().finished
+
+    # a turn
+
+    def _turn(self, act: Callable[[], T]) -> T:
+        while True:
+            entered = False
+            try:
+                if self._stale:
+                    self._begin(deepcopy(self._fresh), self.ledger.budget)
+                with self._shared.turn() as connection:
+                    entered, self._connection = True, connection
+                    self._catch_up(connection)
+                    for reading in tuple(self._untold):
+                        self._take_in(reading)
+                    found = act()
+                    if self._new:
+                        self._shared.append(connection, self._new, self._seen - len(self._new))
+                self._new.clear()
+                self._untold.clear()
+                return found
+            except StoreDownError:
+                # what was under way may be in the store or not: begin anew and look
+                self._stale = True
+                if not entered:
+                    raise
+            except BaseException:
+                self._stale = True
+                raise
+
+    def _catch_up(self, connection: Connection) -> None:
+        for step in self._shared.missed(connection, self._seen):
+            self._apply(step, again=True)
+        if others := {worker for worker in self._owner.values() if worker != self.worker}:
+            for worker in others.intersection(self._shared.silent(connection)):
+                self._lose(worker)
+
+    def _lose(self, worker: int) -> None:
+        lost = [request for request, owner in self._owner.items() if owner == worker]
+        log.warning(
+            "worker %d gave no sign of life; %d requests that it had are asked again", worker, len(lost)
+        )
+        for request in lost:
+            self._step(Step(worker, Kind.LOSE, request, self.flights[request].promised))
+
+    def _take_in(self, reading: Reading) -> None:
+        request = reading.request.id
+        if self._requests.get(request) != reading.request:
+            self._untold.remove(reading)
+            raise SamplerError(
+                f"a reading of request {request} ({reading.request.cell}), which was never asked; tell what buy() "
+                "returned"
+            )
+        owned = self._owner.get(request) == self.worker or (request, self.worker) in self._lost
+        if request not in self._told:
+            try:
+                self._step(Step.told(self.worker, reading))
+            except EvalbudgetError:  # the sampler's: it cannot be told at any other time either
+                self._untold.remove(reading)
+                raise
+        elif owned:
+            self._step(self._paid(request, reading.cost, RUN_AGAIN, self._calls(1.0)))
+        self._held.discard(request)
+
+    def _paid(self, request: int | None, cost: float, reason: str, calls: float | None) -> Step:
+        return Step(self.worker, Kind.PAY, request, cost, {"reason": reason, "calls": calls})
+
+    def _buy(self, n: int, eligible: Eligible | None) -> list[Request]:
+        if not n:
+            return []
+        found = [  # handed out in a turn whose end was not known
+            self._requests[request]
+            for request, owner in self._owner.items()
+            if owner == self.worker and request not in self._held
+        ][:n]
+        for request in [each for each in self._waiting.values() if each.id not in self._held]:
+            if len(found) == n or self.stopped is not None:
+                break
+            cost = self.cost_of(request.cell)
+            if cost <= self.ledger.free + 1e-9 and (eligible is None or eligible(request.cell)):
+                self._step(Step(self.worker, Kind.TAKE, request.id, cost))
+                found.append(request)
+        for request in super().buy(n - len(found), eligible=eligible):
+            flight = self.flights[request.id]
+            step = Step.asked(
+                self.worker, request, flight.promised, adopted=False, restricted=eligible is not None
+            )
+            self._note(step, request)
+            found.append(request)
+        return found
+
+    # steps
+
+    def _step(self, step: Step) -> None:
+        """Do something of one's own."""
+        self._apply(step, again=False)
+        self._new.append(step)
+
+    def _note(self, step: Step, request: Request) -> None:
+        """An ask that the sampler has answered already."""
+        self._requests[request.id] = request
+        self._owner[request.id] = step.worker
+        self._seen += 1
+        self._new.append(step)
+
+    def _apply(self, step: Step, *, again: bool) -> None:
+        """What a step changes, whoever made it."""
+        if step.kind is Kind.ASK:
+            self._ask_again(step)
+        elif step.kind is Kind.TELL:
+            self._tell_again(step)
+        elif step.kind is Kind.LOSE:
+            flight = self._land(step)
+            self.ledger.settle(flight.promised, step.cost)
+            self.tally.lose(step.cost, calls=self._calls(1.0))
+            self._waiting[flight.request.id] = flight.request
+            self._lost[flight.request.id, step.worker] = step.cost
+        elif step.kind is Kind.TAKE:
+            assert step.request is not None
+            request = self._waiting.pop(step.request)
+            self._fly(request, step)
+        elif step.kind is Kind.WITHDRAW:
+            flight = self._land(step)
+            self.ledger.settle(flight.promised, 0.0)
+            self._waiting[flight.request.id] = flight.request
+        elif step.kind is Kind.PAY:
+            if step.request is not None:
+                self._give_back(step)
+                if self._owner.get(step.request) == step.worker:
+                    self.ledger.settle(self._land(step).promised, 0.0)
+            super().pay(step.cost, step.body["reason"], calls=step.body["calls"])
+        else:
+            super().stop(step.body["reason"])
+        self._seen += 1
+
+    def _ask_again(self, step: Step) -> None:
+        request = step.asked_request()
+        body = step.body
+        event = Event(request, adopted=body.get("adopted", False), restricted=body.get("restricted", False))
+        given = repeat(self.sampler, event)
+        if given != (request,):
+            raise ReplayError(
+                f"{self._shared.address}: another worker was given {request}, and this sampler answers "
+                f"{given[0] if given else 'nothing'}; run the same code everywhere"
+            )
+        self.journal.append(event)
+        self._requests[request.id] = request
+        self._fly(request, step)
+
+    def _tell_again(self, step: Step) -> None:
+        assert step.request is not None
+        reading = step.reading_of(self._requests[step.request])
+        self._give_back(step)
+        owner = self._owner.get(step.request)
+        if owner == step.worker:
+            self.ledger.settle(self._land(step).promised, 0.0)
+        elif owner is None:  # it came after all, before anybody else took it
+            self._waiting.pop(step.request, None)
+        self._told.add(step.request)
+        self.ledger.settle(0.0, reading.cost)
+        self.journal.append(Event(reading.request, reading))
+        self._count(reading)
+        self.sampler.tell([reading])
+
+    def _fly(self, request: Request, step: Step) -> None:
+        self.ledger.promised += step.cost
+        self.flights[request.id] = Flight(request, step.cost)
+        self._owner[request.id] = step.worker
+
+    def _land(self, step: Step) -> Flight:
+        assert step.request is not None
+        del self._owner[step.request]
+        return self.flights.pop(step.request)
+
+    def _give_back(self, step: Step) -> None:
+        """What was taken for lost came back: what it really cost counts instead."""
+        assert step.request is not None
+        lost = self._lost.pop((step.request, step.worker), None)
+        if lost is not None:
+            self.ledger.spent -= lost
+            self.tally.lose(-lost, calls=self._calls(-1.0))
+
+    def _calls(self, calls: float) -> float | None:
+        return None if self.ledger.budget.unit is Unit.SCORES else calls
