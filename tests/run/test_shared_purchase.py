@@ -1,8 +1,9 @@
-"""Several workers of one purchase: they decide as one process, and nothing is lost, bought twice or overspent."""
+"""Several workers of one purchase decide as one process; nothing is lost, bought twice or overspent."""
 
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from tests.postgresql import Server
 
 from evalbudget import Budget, Cell, Design, Reading, Request, Sampler
-from evalbudget.errors import InvalidInputError, ReplayError, StoreDownError, StoreError
+from evalbudget.errors import InvalidInputError, ReplayError, SamplerError, StoreDownError, StoreError
 from evalbudget.races.samplers import LUCB
 from evalbudget.repeats.samplers import EBBernstein, RobinHood, Uniform
 from evalbudget.run import Purchase
@@ -41,10 +42,9 @@ def workers(
 
 
 def score(request: Request) -> Reading:
-    value = gaussian(request.cell)
-    return Reading(
-        request, None if request.id % 11 == 7 else value, 1.0, "down" if request.id % 11 == 7 else None
-    )
+    if request.id % 11 == 7:
+        return Reading(request, None, 1.0, "down")
+    return Reading(request, min(1.0, max(0.0, gaussian(request.cell))))
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -88,7 +88,7 @@ def test_what_a_worker_had_when_it_left_counts_and_is_asked_again(store: str) ->
         one.tell(score(first))
         one.close()
         again = two.buy(10)
-        assert list(again)[0] == second
+        assert again[0] == second
         assert len(again) == 8  # 10, less one score and one call that nobody heard of
         for request in again:
             two.tell(Reading(request, 1.0))
@@ -109,10 +109,8 @@ def test_what_came_back_too_late_is_used_and_paid_once(store: str) -> None:
         assert two.journal.readings[-1].value == 0.25
         assert again.id in two.flights  # the second call is still under way, and counts until it is back
         two.tell(Reading(again, 0.75, 1.0))
-        assert (two.ledger.spent, two.ledger.promised) == (
-            1.5,
-            0.0 + sum(f.promised for f in two.flights.values()),
-        )
+        assert two.ledger.spent == 1.5
+        assert two.ledger.promised == sum(flight.promised for flight in two.flights.values())
         assert [reading.value for reading in two.journal.readings if reading.request == late] == [0.25]
         one.look()
         assert one.ledger.spent == 1.5
@@ -140,7 +138,7 @@ def test_a_worker_that_gives_signs_of_life_keeps_what_it_has(store: str) -> None
     with workers(2, store, budget=20, lease=0.3) as (one, two):
         (held,) = one.buy(1)
         for _ in range(12):
-            pause(0.1)
+            time.sleep(0.1)
             assert held not in two.buy(1)
 
 
@@ -212,13 +210,10 @@ def test_a_sampler_that_decides_otherwise_is_found_out(store: str, monkeypatch: 
 
 
 def test_a_reading_of_nothing_that_was_asked_is_refused_and_harms_nobody(store: str) -> None:
-    from evalbudget.errors import SamplerError
-
     with workers(2, store) as (one, two):
         (request,) = one.buy(1)
-        with pytest.raises(SamplerError, match="not pending"):
+        with pytest.raises(SamplerError, match="never asked"):
             one.tell(Reading(Request(17, Cell(item=1)), 1.0))
-        one._untold.clear()
         one.tell(score(request))
         two.look()
         assert two.ledger.spent == 1.0
@@ -286,11 +281,5 @@ def until(found: Callable[[], object]) -> list[Request]:
     for _ in range(100):
         if result := found():
             return result  # type: ignore[return-value]
-        pause(0.05)
+        time.sleep(0.05)
     raise AssertionError("it never came")
-
-
-def pause(seconds: float) -> None:
-    import time
-
-    time.sleep(seconds)

@@ -221,8 +221,8 @@ class SharedPurchase(Purchase):
         if self._requests.get(request) != reading.request:
             self._untold.remove(reading)
             raise SamplerError(
-                f"a reading of request {request} ({reading.request.cell}), which was never asked; tell what buy() "
-                "returned"
+                f"a reading of request {request} ({reading.request.cell}), which was never asked; tell what "
+                "buy() returned"
             )
         owned = self._owner.get(request) == self.worker or (request, self.worker) in self._lost
         if request not in self._told:
