@@ -39,6 +39,8 @@ class Kind(Choice):
     """It was not sent after all, and waits."""
     PAY = "pay"
     """A call was paid that brought nothing that is read."""
+    DECIDE = "decide"
+    """The sampler was asked and stopped instead."""
     STOP = "stop"
     """Nothing more is asked."""
 
@@ -65,7 +67,7 @@ STEPS = Table(
     Column("cost", Float, nullable=False),
     Column("body", Text, nullable=False),
     CheckConstraint("kind IN ({})".format(", ".join(f"'{kind}'" for kind in Kind)), name="known_kind"),
-    CheckConstraint("request IS NOT NULL OR kind IN ('pay', 'stop')", name="of_a_request"),
+    CheckConstraint("request IS NOT NULL OR kind IN ('pay', 'decide', 'stop')", name="of_a_request"),
 )
 for _kind in (Kind.ASK, Kind.TELL):
     _only = STEPS.c.kind == _kind.value

@@ -203,7 +203,7 @@ class SharedPurchase(Purchase):
 
     def _catch_up(self, connection: Connection) -> None:
         for step in self._shared.missed(connection, self._seen):
-            self._apply(step, again=True)
+            self._apply(step)
         if others := {worker for worker in self._owner.values() if worker != self.worker}:
             for worker in others.intersection(self._shared.silent(connection)):
                 self._lose(worker)
@@ -253,30 +253,34 @@ class SharedPurchase(Purchase):
             if cost <= self.ledger.free + 1e-9 and (eligible is None or eligible(request.cell)):
                 self._step(Step(self.worker, Kind.TAKE, request.id, cost))
                 found.append(request)
+        stopped = self.sampler.stop_reason
         for request in super().buy(n - len(found), eligible=eligible):
             flight = self.flights[request.id]
             step = Step.asked(
                 self.worker, request, flight.promised, adopted=False, restricted=eligible is not None
             )
-            self._note(step, request)
+            self._requests[request.id] = request
+            self._owner[request.id] = self.worker
+            self._note(step)
             found.append(request)
+        if stopped != self.sampler.stop_reason:
+            body = {"reason": self.sampler.stop_reason}
+            self._note(Step(self.worker, Kind.DECIDE, body=body))
         return found
 
     # steps
 
     def _step(self, step: Step) -> None:
         """Do something of one's own."""
-        self._apply(step, again=False)
+        self._apply(step)
         self._new.append(step)
 
-    def _note(self, step: Step, request: Request) -> None:
-        """An ask that the sampler has answered already."""
-        self._requests[request.id] = request
-        self._owner[request.id] = step.worker
+    def _note(self, step: Step) -> None:
+        """Something of one's own that is done already."""
         self._seen += 1
         self._new.append(step)
 
-    def _apply(self, step: Step, *, again: bool) -> None:
+    def _apply(self, step: Step) -> None:
         """What a step changes, whoever made it."""
         if step.kind is Kind.ASK:
             self._ask_again(step)
@@ -302,6 +306,8 @@ class SharedPurchase(Purchase):
                 if self._owner.get(step.request) == step.worker:
                     self.ledger.settle(self._land(step).promised, 0.0)
             super().pay(step.cost, step.body["reason"], calls=step.body["calls"])
+        elif step.kind is Kind.DECIDE:
+            self._decide_again(step)
         else:
             super().stop(step.body["reason"])
         self._seen += 1
@@ -312,13 +318,21 @@ class SharedPurchase(Purchase):
         event = Event(request, adopted=body.get("adopted", False), restricted=body.get("restricted", False))
         given = repeat(self.sampler, event)
         if given != (request,):
-            raise ReplayError(
-                f"{self._shared.address}: another worker was given {request}, and this sampler answers "
-                f"{given[0] if given else 'nothing'}; run the same code everywhere"
-            )
+            raise self._disagrees(str(request), str(given[0]) if given else "nothing")
         self.journal.append(event)
         self._requests[request.id] = request
         self._fly(request, step)
+
+    def _decide_again(self, step: Step) -> None:
+        given = self.sampler.ask(1, eligible=lambda cell: False)
+        if given or self.sampler.stop_reason != step.body["reason"]:
+            raise self._disagrees(step.body["reason"], self.sampler.stop_reason or "nothing")
+
+    def _disagrees(self, theirs: str, ours: str) -> ReplayError:
+        return ReplayError(
+            f"{self._shared.address}: another worker's sampler answered {theirs}, and this one answers {ours}; "
+            "run the same code everywhere"
+        )
 
     def _tell_again(self, step: Step) -> None:
         assert step.request is not None
