@@ -330,8 +330,8 @@ class SharedPurchase(Purchase):
 
     def _disagrees(self, theirs: str, ours: str) -> ReplayError:
         return ReplayError(
-            f"{self._shared.address}: another worker's sampler answered {theirs}, and this one answers {ours}; "
-            "run the same code everywhere"
+            f"{self._shared.address}: another worker's sampler answered {theirs}, and this one "
+            f"answers {ours}; run the same code everywhere"
         )
 
     def _tell_again(self, step: Step) -> None:

@@ -122,7 +122,7 @@ class SharedStore:
         except BaseException:
             self._db.close()
             raise
-        self._watched_since: float | None = None
+        self._watched = 0, 0.0  # this connection, since when
         self._look_again = 0.0
         self._over = threading.Event()
         self._heart = threading.Thread(target=self._beat, name="evalbudget lease", daemon=True)
@@ -136,12 +136,8 @@ class SharedStore:
     @contextmanager
     def turn(self) -> Iterator[Connection]:
         """Nobody else reads or writes steps meanwhile."""
-        try:
-            with self._db.write() as connection:
-                yield connection
-        except BaseException:
-            self._watched_since = None
-            raise
+        with self._db.write() as connection:
+            yield connection
 
     def missed(self, connection: Connection, after: int) -> list[Step]:
         """Steps from this number on."""
@@ -160,9 +156,9 @@ class SharedStore:
             return []
         self._look_again = time.monotonic() + min(1.0, self._lease / 6.0)
         now = self._db.now(connection)
-        if self._watched_since is None:  # while the server was away nobody could give one
-            self._watched_since = now
-        limit = now if now - self._watched_since > self._lease else 1.0
+        if self._watched[0] != self._db.connections:  # while the server was away nobody could give one
+            self._watched = self._db.connections, now
+        limit = now if now - self._watched[1] > self._lease else 1.0
         return [int(worker) for (worker,) in connection.execute(_SILENT, {"now": limit})]
 
     def close(self) -> None:

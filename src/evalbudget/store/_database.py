@@ -40,9 +40,11 @@ class Database:
         layout: of its tables.
         clock: seconds since 1970, of this process.
         patience: seconds to wait for a server that cannot be reached.
+        connections: how often it was connected to.
     """
 
     patience = 60.0
+    connections = 0
 
     def __init__(self, address: Address, layout: Layout, engine: Engine, clock: Callable[[], float]) -> None:
         self.address = address
@@ -74,7 +76,7 @@ class Database:
             return cls.open(address, layout, clock)
         db = cls(address, layout, _engine(address), clock)
         try:
-            with db._transaction(writes=True, inside=False) as connection:
+            with db.write() as connection:
                 connection.exec_driver_sql(f"CREATE SCHEMA {address.name}")
                 db._fill(connection, meta)
                 connection.exec_driver_sql(
@@ -171,6 +173,7 @@ class Database:
             try:
                 if self._connection is None:
                     self._connection = self._engine.connect()
+                    self.connections += 1
                 # a snapshot needs no lock, and on PostgreSQL all its queries must be of one moment
                 level = {} if self.address.url is None else {"isolation_level": _LEVEL[writes]}
                 connection = self._connection.execution_options(**{_WRITES: writes}, **level)
@@ -200,8 +203,6 @@ class Database:
         )
 
     def _fill(self, connection: Connection, meta: Mapping[str, str]) -> None:
-        if self.address.url is not None:
-            self._enter(connection, writes=True)
         self.layout.make(connection)
         rows = [{"key": key, "value": value} for key, value in meta.items()]
         connection.execute(insert(self.layout.tables.tables["meta"]), rows)
