@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 from evalbudget.design import Cell, Design, Reading, Request
-from evalbudget.errors import InvalidInputError, JournalError, ReplayError, SamplerError
+from evalbudget.errors import InvalidInputError, JournalError, ReplayError, SamplerError, differences
 from evalbudget.sampler import Allocation, Sampler
 
 FORMAT = 1
@@ -182,12 +182,6 @@ def repeat(sampler: Sampler, event: Event) -> tuple[Request, ...]:
     # which cells were eligible is not known any more; that this one was is
     wanted = event.request.cell._replace(epoch=0)
     return sampler.ask(1, eligible=lambda cell: cell._replace(epoch=0) == wanted)
-
-
-def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    """Field by field, what a file was written with and what it is not the same as; empty if nothing is."""
-    differing = sorted(k for k in there.keys() | here.keys() if there.get(k) != here.get(k))
-    return ", ".join(f"{k} = {there.get(k)!r} there, {here.get(k)!r} here" for k in differing)
 
 
 def _jsonable(config: dict[str, Any]) -> dict[str, Any]:

@@ -187,7 +187,7 @@ def test_a_worker_with_another_task_or_seed_is_refused(
 def test_another_budget_is_refused(store: str) -> None:
     with (
         workers(1, store),
-        pytest.raises(StoreError, match="share a budget of 60 scores, and this one was given 61"),
+        pytest.raises(StoreError, match="budget = '60 scores' there, '61 scores' here"),
     ):
         SharedPurchase(SAMPLERS["uniform"](), Budget(61), store)
 

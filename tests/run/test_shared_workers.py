@@ -40,7 +40,7 @@ async def answer(request):
     return gaussian(request.cell)
 
 sampler = EBBernstein(Design.of_items(20), seed=4)
-anyio.run(lambda: drive(sampler, answer, budget=budget, concurrency=4, store=store, lease=1.0))
+anyio.run(lambda: drive(sampler, answer, budget=budget, concurrency=4, store=store, lease=3.0))
 """
 DESIGN = Design.of_items(20)
 

@@ -23,12 +23,11 @@ from evalbudget._version import __version__
 from evalbudget.budget import Budget, Unit
 from evalbudget.design import Cell, Reading, Request
 from evalbudget.errors import EvalbudgetError, InvalidInputError, ReplayError, SamplerError, StoreDownError
-from evalbudget.journal import Event, Header, repeat
+from evalbudget.journal import Event, repeat
 from evalbudget.run._purchase import RUN_AGAIN, UNANSWERED, Flight, Purchase
-from evalbudget.run._shared_log import Kind, Step
-from evalbudget.run._shared_store import SharedStore, Terms
+from evalbudget.run._shared_steps import Kind, asked, asked_request, reading_of, told
 from evalbudget.sampler import Eligible, Sampler
-from evalbudget.store import Address
+from evalbudget.store import Address, Step, StepLog, Terms
 
 T = TypeVar("T")
 
@@ -77,8 +76,9 @@ class SharedPurchase(Purchase):
         self._fresh = deepcopy(sampler)
         self._terms = cost, cost_of
         name = worker or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
-        terms = Terms(Header.of(sampler, __version__), budget)
-        self._shared = SharedStore(Address.parse(store), terms, name, lease, clock)
+        settings = {**sampler.config, "budget": str(budget)}
+        terms = Terms(__version__, sampler.design.fingerprint, settings)
+        self._shared = StepLog(Address.parse(store), terms, name, lease, clock)
         self._connection: Connection | None = None
         self._untold: list[Reading] = []
         self._held: set[int] = set()  # requests that the caller has
@@ -227,7 +227,7 @@ class SharedPurchase(Purchase):
         owned = self._owner.get(request) == self.worker or (request, self.worker) in self._lost
         if request not in self._told:
             try:
-                self._step(Step.told(self.worker, reading))
+                self._step(told(self.worker, reading))
             except EvalbudgetError:  # the sampler's: it cannot be told at any other time either
                 self._untold.remove(reading)
                 raise
@@ -256,9 +256,7 @@ class SharedPurchase(Purchase):
         stopped = self.sampler.stop_reason
         for request in super().buy(n - len(found), eligible=eligible):
             flight = self.flights[request.id]
-            step = Step.asked(
-                self.worker, request, flight.promised, adopted=False, restricted=eligible is not None
-            )
+            step = asked(self.worker, request, flight.promised, restricted=eligible is not None)
             self._requests[request.id] = request
             self._owner[request.id] = self.worker
             self._note(step)
@@ -282,40 +280,39 @@ class SharedPurchase(Purchase):
 
     def _apply(self, step: Step) -> None:
         """What a step changes, whoever made it."""
-        if step.kind is Kind.ASK:
+        if step.kind == Kind.ASK:
             self._ask_again(step)
-        elif step.kind is Kind.TELL:
+        elif step.kind == Kind.TELL:
             self._tell_again(step)
-        elif step.kind is Kind.LOSE:
+        elif step.kind == Kind.LOSE:
             flight = self._land(step)
             self.ledger.settle(flight.promised, step.cost)
             self.tally.lose(step.cost, calls=self._calls(1.0))
             self._waiting[flight.request.id] = flight.request
             self._lost[flight.request.id, step.worker] = step.cost
-        elif step.kind is Kind.TAKE:
+        elif step.kind == Kind.TAKE:
             assert step.request is not None
             request = self._waiting.pop(step.request)
             self._fly(request, step)
-        elif step.kind is Kind.WITHDRAW:
+        elif step.kind == Kind.WITHDRAW:
             flight = self._land(step)
             self.ledger.settle(flight.promised, 0.0)
             self._waiting[flight.request.id] = flight.request
-        elif step.kind is Kind.PAY:
+        elif step.kind == Kind.PAY:
             if step.request is not None:
                 self._give_back(step)
                 if self._owner.get(step.request) == step.worker:
                     self.ledger.settle(self._land(step).promised, 0.0)
             super().pay(step.cost, step.body["reason"], calls=step.body["calls"])
-        elif step.kind is Kind.DECIDE:
+        elif step.kind == Kind.DECIDE:
             self._decide_again(step)
         else:
             super().stop(step.body["reason"])
         self._seen += 1
 
     def _ask_again(self, step: Step) -> None:
-        request = step.asked_request()
-        body = step.body
-        event = Event(request, adopted=body.get("adopted", False), restricted=body.get("restricted", False))
+        request = asked_request(step)
+        event = Event(request, restricted=step.body.get("restricted", False))
         given = repeat(self.sampler, event)
         if given != (request,):
             raise self._disagrees(str(request), str(given[0]) if given else "nothing")
@@ -336,7 +333,7 @@ class SharedPurchase(Purchase):
 
     def _tell_again(self, step: Step) -> None:
         assert step.request is not None
-        reading = step.reading_of(self._requests[step.request])
+        reading = reading_of(step, self._requests[step.request])
         self._give_back(step)
         owner = self._owner.get(step.request)
         if owner == step.worker:

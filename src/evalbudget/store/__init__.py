@@ -3,5 +3,7 @@
 from evalbudget.store._address import Address
 from evalbudget.store._database import Database
 from evalbudget.store._layout import Layout
+from evalbudget.store._step_log import Step, StepLog
+from evalbudget.store._terms import Terms
 
-__all__ = ["Address", "Database", "Layout"]
+__all__ = ["Address", "Database", "Layout", "Step", "StepLog", "Terms"]

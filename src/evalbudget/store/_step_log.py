@@ -1,4 +1,4 @@
-"""The store of a shared purchase: who takes part, what they did, and who gave no sign of life."""
+"""What workers did, one step after the other: all of them repeat the steps in this order."""
 
 from __future__ import annotations
 
@@ -8,85 +8,113 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Row,
+    Table,
+    Text,
+    bindparam,
+    func,
+    insert,
+    select,
+    update,
+)
 
-from evalbudget.budget import Budget, Unit
-from evalbudget.errors import EvalbudgetError, StoreError
-from evalbudget.journal import Header, differences
-from evalbudget.run._shared_log import LAYOUT, META, STEPS, WORKERS, Step
-from evalbudget.store import Address, Database
+from evalbudget.errors import EvalbudgetError
+from evalbudget.store._address import Address
+from evalbudget.store._database import Database
+from evalbudget.store._layout import Layout
+from evalbudget.store._terms import Terms
 
 log = logging.getLogger(__name__)
 
-_MISSED = select(STEPS).where(STEPS.c.step >= bindparam("after")).order_by(STEPS.c.step)
-_APPEND = insert(STEPS)
-_SILENT = select(WORKERS.c.worker).where(WORKERS.c.until < bindparam("now"))
-_SIGN = update(WORKERS).where(WORKERS.c.worker == bindparam("me")).values(until=bindparam("then"))
+_TABLES = MetaData()
+
+_META = Table("meta", _TABLES, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
+
+_WORKERS = Table(
+    "workers",
+    _TABLES,
+    Column("worker", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("until", Float, nullable=False),
+)
+
+_STEPS = Table(
+    "steps",
+    _TABLES,
+    Column("step", Integer, CheckConstraint("step >= 0"), primary_key=True, autoincrement=False),
+    Column("worker", Integer, ForeignKey(_WORKERS.c.worker), nullable=False),
+    Column("kind", Text, CheckConstraint("kind <> ''"), nullable=False),
+    Column("request", Integer),
+    Column("cost", Float, nullable=False),
+    Column("body", Text, nullable=False),
+)
+for _kind in ("ask", "tell"):
+    _only = _STEPS.c.kind == _kind
+    Index(f"one_{_kind}", _STEPS.c.request, unique=True, postgresql_where=_only, sqlite_where=_only)
+
+_LAYOUT = Layout("shared run", _TABLES, 1, 0x65766273, grows_only=("meta", "steps"))
+
+_MISSED = select(_STEPS).where(_STEPS.c.step >= bindparam("after")).order_by(_STEPS.c.step)
+_APPEND = insert(_STEPS)
+_SILENT = select(_WORKERS.c.worker).where(_WORKERS.c.until < bindparam("now"))
+_SIGN = update(_WORKERS).where(_WORKERS.c.worker == bindparam("me")).values(until=bindparam("then"))
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What all workers of a shared purchase have in common.
+class Step:
+    """One thing that a worker did.
 
     Attributes:
-        header: sampler, seed and design.
-        budget: for all of them together.
+        worker: its number.
+        kind: of step; of one request there is at most one ``ask`` and one ``tell``.
+        request: number of the request; None where it is about none.
+        cost: that goes with it.
+        body: what else there is to say; JSON values.
     """
 
-    header: Header
-    budget: Budget
+    worker: int
+    kind: str
+    request: int | None = None
+    cost: float = 0.0
+    body: dict[str, Any] = field(default_factory=dict)
 
-    def as_json(self) -> str:
-        """To keep in the store."""
-        budget = {"amount": self.budget.amount, "unit": self.budget.unit.value}
-        return json.dumps({"header": asdict(self.header), "budget": budget}, default=list)
+    @classmethod
+    def of_row(cls, row: Row[Any]) -> Step:
+        """As it stands in the store."""
+        return cls(row.worker, row.kind, row.request, row.cost, json.loads(row.body))
 
-    def check(self, there: str, where: Address) -> None:
-        """Refuse to join a purchase of other terms.
-
-        Raises:
-            StoreError: says what differs.
-        """
-        kept = json.loads(there)
-        begun = Header(**kept["header"])
-        if begun.version != self.header.version:
-            raise StoreError(
-                f"{where} was begun by evalbudget {begun.version}, and this is {self.header.version}: "
-                "workers of "
-                "two versions might decide differently. Install the version that began it, or begin a "
-                "new store"
-            )
-        if begun.design != self.header.design:
-            raise StoreError(
-                f"{where} belongs to another design (other models, items or judges); give every worker "
-                "the same "
-                "task and data, or begin a new store"
-            )
-        config = json.loads(json.dumps(self.header.config, default=list))
-        if shown := differences(begun.config, config):
-            raise StoreError(
-                f"{where} was begun with other settings ({shown}); give every worker the same, or "
-                "begin a new store"
-            )
-        budget = Budget(kept["budget"]["amount"], Unit(kept["budget"]["unit"]))
-        if budget != self.budget:
-            raise StoreError(
-                f"the workers of {where} share a budget of {budget}, and this one was given "
-                f"{self.budget}; give "
-                "the same, or begin a new store"
-            )
+    def as_row(self, number: int) -> dict[str, Any]:
+        """As it stands in the store."""
+        return {
+            "step": number,
+            "worker": self.worker,
+            "kind": str(self.kind),
+            "request": self.request,
+            "cost": float(self.cost),
+            "body": json.dumps(self.body, default=_plain, allow_nan=False),
+        }
 
 
-class SharedStore:
-    """One worker's way to the store of a shared purchase.
+class StepLog:
+    """One worker's way to the steps that it shares with others.
 
     A background thread renews the worker's lease, so that a long call is not taken for a dead worker.
 
     Args:
         where: the store; begun if nothing is there.
-        terms: of the purchase.
+        terms: that all workers have in common.
         name: of the worker; an earlier one of the same name is taken to be dead.
         lease: seconds without a sign of life after which others take over what a worker has under way.
         clock: seconds since 1970; of use for files only, a server has its own.
@@ -95,7 +123,7 @@ class SharedStore:
         worker: number of this worker.
 
     Raises:
-        StoreError: the store holds something else, or belongs to a purchase of other terms.
+        StoreError: the store holds something else, or belongs to workers on other terms.
         StoreDownError: it cannot be reached.
     """
 
@@ -106,18 +134,20 @@ class SharedStore:
         self._where = where
         self._clock = clock
         try:
-            self._db = Database.create(where, LAYOUT, {"terms": terms.as_json()}, clock)
+            self._db = Database.create(where, _LAYOUT, {"terms": terms.as_json()}, clock)
         except FileExistsError:
-            self._db = Database.open(where, LAYOUT, clock)
+            self._db = Database.open(where, _LAYOUT, clock)
         try:
             with self._db.write() as connection:
-                terms.check(connection.scalar(select(META.c.value).where(META.c.key == "terms")) or "", where)
+                terms.check(
+                    connection.scalar(select(_META.c.value).where(_META.c.key == "terms")) or "", where
+                )
                 now = self._db.now(connection)
-                connection.execute(update(WORKERS).where(WORKERS.c.name == name).values(until=0.0))
-                last = connection.scalar(select(func.max(WORKERS.c.worker)))
+                connection.execute(update(_WORKERS).where(_WORKERS.c.name == name).values(until=0.0))
+                last = connection.scalar(select(func.max(_WORKERS.c.worker)))
                 self.worker = 0 if last is None else last + 1
                 connection.execute(
-                    insert(WORKERS), {"worker": self.worker, "name": name, "until": now + lease}
+                    insert(_WORKERS), {"worker": self.worker, "name": name, "until": now + lease}
                 )
         except BaseException:
             self._db.close()
@@ -178,7 +208,7 @@ class SharedStore:
         while not self._over.wait(self._lease / 3.0):
             try:
                 if db is None:
-                    db = Database.open(self._where, LAYOUT, self._clock)
+                    db = Database.open(self._where, _LAYOUT, self._clock)
                     db.patience = 0.0
                 with db.write() as connection:
                     connection.execute(_SIGN, {"me": self.worker, "then": db.now(connection) + self._lease})
@@ -186,3 +216,7 @@ class SharedStore:
                 log.info("no sign of life could be given: %s", ex)
         if db is not None:
             db.close()
+
+
+def _plain(value: Any) -> Any:
+    return value.item()  # NumPy's scalars
