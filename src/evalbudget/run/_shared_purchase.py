@@ -148,7 +148,7 @@ class SharedPurchase(Purchase):
             if self._untold:
                 self.look()
         finally:
-            self._shared.close()
+            self._shared.close(signs_off=True)
 
     @property
     def worker(self) -> int:
@@ -205,7 +205,8 @@ class SharedPurchase(Purchase):
         for step in self._shared.missed(connection, self._seen):
             self._apply(step)
         if others := {worker for worker in self._owner.values() if worker != self.worker}:
-            for worker in others.intersection(self._shared.silent(connection)):
+            silent = self._shared.replaced.union(self._shared.silent(connection))
+            for worker in others & silent:
                 self._lose(worker)
 
     def _lose(self, worker: int) -> None:

@@ -121,6 +121,7 @@ class StepLog:
 
     Attributes:
         worker: number of this worker.
+        replaced: numbers of earlier workers of the same name.
 
     Raises:
         StoreError: the store holds something else, or belongs to workers on other terms.
@@ -143,7 +144,8 @@ class StepLog:
                     connection.scalar(select(_META.c.value).where(_META.c.key == "terms")) or "", where
                 )
                 now = self._db.now(connection)
-                connection.execute(update(_WORKERS).where(_WORKERS.c.name == name).values(until=0.0))
+                before = select(_WORKERS.c.worker).where(_WORKERS.c.name == name)
+                self.replaced = frozenset(connection.scalars(before))
                 last = connection.scalar(select(func.max(_WORKERS.c.worker)))
                 self.worker = 0 if last is None else last + 1
                 connection.execute(
@@ -191,13 +193,18 @@ class StepLog:
         limit = now if now - self._watched[1] > self._lease else 1.0
         return [int(worker) for (worker,) in connection.execute(_SILENT, {"now": limit})]
 
-    def close(self) -> None:
-        """Leave; what is still under way goes to others at once."""
+    def close(self, *, signs_off: bool) -> None:
+        """Let the store go.
+
+        Args:
+            signs_off: whether others are to know at once that this worker is gone, not when its lease ends.
+        """
         self._over.set()
         self._heart.join()
         try:
-            with self._db.write() as connection:
-                connection.execute(_SIGN, {"me": self.worker, "then": 0.0})
+            if signs_off:
+                with self._db.write() as connection:
+                    connection.execute(_SIGN, {"me": self.worker, "then": 0.0})
         except EvalbudgetError as ex:  # the lease runs out
             log.warning("worker %d could not sign off: %s", self.worker, ex)
         finally:

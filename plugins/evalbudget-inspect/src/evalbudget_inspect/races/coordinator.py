@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import anyio
 from inspect_ai import enqueue_sample
 from inspect_ai.dataset import Sample
 
 from evalbudget.comparisons import Gate, GateConfig, gate_of
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
 from evalbudget.races import (
     KnownCell,
     Leaderboard,
@@ -38,7 +40,11 @@ from evalbudget_inspect.races.baseline import BASELINE, read_baseline
 from evalbudget_inspect.races.history import Asking, load_history
 from evalbudget_inspect.races.money import RaceMoney, open_money
 from evalbudget_inspect.races.resume import Finished, finished_elsewhere
+from evalbudget_inspect.races.shared import shared_race
 from evalbudget_inspect.repeats.resume import Key
+
+if TYPE_CHECKING:  # it brings SQLAlchemy
+    from evalbudget.races._shared_race import SharedRace
 
 logger = logging.getLogger(__name__)
 
@@ -157,6 +163,7 @@ class Coordinator:
         self._board: _Board | None = None
         self._cancelled = False
         self._overdue = 0
+        self._shared: SharedRace | None = None  # with other processes; begins when their arms are there
 
     # arrival
 
@@ -196,7 +203,8 @@ class Coordinator:
                 InvalidInputError(f"{name_of(arm.identity)} joined a race that had begun without it")
             )
         # what its first task bought stays in the log of its second; nothing more can be asked of it
-        arm.index = self._in_order.index(arm.identity)
+        known = self._in_order if self._shared is None else self._shared.names
+        arm.index = known.index(arm.identity if self._shared is None else name_of(arm.identity))
         self.race.leave(arm.index, "its task ended early")
         if self.money is not None:
             self.money.pays_for(arm.run)
@@ -205,6 +213,9 @@ class Coordinator:
 
     async def _begin(self) -> None:
         """Take in earlier attempts and start asking."""
+        if self.group.config.store is not None:
+            self._join_others()
+            return
         try:
             race, absent = await self._make()
         except EvalbudgetError as ex:
@@ -229,12 +240,37 @@ class Coordinator:
             )
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
+        self._started(race)
+
+    def _started(self, race: RacePurchase) -> None:
         self.race = race
         if all_races.progress is not None:
             all_races.progress.begins(race)
         for arm in self.arms.values():
             self._hand_back(arm)
         self.pump()
+
+    def _join_others(self) -> None:
+        """Have the arms of this process take part in a race with those of others."""
+        self._in_order = sorted(self.arms)
+        first = self.arms[self._in_order[0]]
+        try:
+            for arm in self.arms.values():
+                check_items(first, arm)
+            self._shared = shared_race(self.group.config, [self.arms[each] for each in self._in_order])
+        except EvalbudgetError as ex:
+            raise self.refuse(ex) from None
+        self._begin_with_others()
+
+    def _begin_with_others(self) -> None:
+        assert self._shared is not None
+        self._shared.look()
+        if not self._shared.begun:
+            return
+        for arm in self.arms.values():
+            arm.index = self._shared.names.index(name_of(arm.identity))
+        self._left_out = self._shared.left_out
+        self._started(self._shared)
 
     async def _make(self) -> tuple[RacePurchase, dict[tuple[str, str], Finished]]:
         first = next(iter(self.arms.values()))
@@ -373,12 +409,17 @@ class Coordinator:
             await self._look_around()
 
     def pump(self) -> None:
-        """Give every arm what the sampler wants of it next; close the race when that is nothing."""
+        """Give every arm what the sampler wants of it next; close the race when that is nothing.
+
+        Raises:
+            StoreError: the store of a race with other processes cannot be used any more.
+        """
         if self.race is None or self.closed.is_set() or interrupts.came:
             return
         by_index = {arm.index: arm for arm in self.arms.values()}
-        for asked in self.race.wanted():
-            by_index[asked.arm].give(asked.key)
+        with self.refusing():
+            for asked in self.race.wanted():
+                by_index[asked.arm].give(asked.key)
         if all_races.progress is not None:
             all_races.progress(self.race)
         if self.race.finished:
@@ -389,6 +430,14 @@ class Coordinator:
         if self.race is not None and arm.index >= 0 and self.arms.get(arm.identity) is arm:
             self.race.leave(arm.index, reason)
             self.pump()
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """End all tasks here if the store that processes share cannot be used any more; logs are kept."""
+        try:
+            yield
+        except StoreError as ex:
+            raise self.refuse(ex) from None
 
     def refuse(self, error: EvalbudgetError) -> EvalbudgetError:
         """End all tasks of the race with this error."""
@@ -404,6 +453,8 @@ class Coordinator:
 
     def _close(self) -> None:
         self.closed.set()
+        if self._shared is not None:
+            self._shared.close()
         for arm in self.arms.values():
             arm.wake.set()
 
@@ -412,7 +463,13 @@ class Coordinator:
         for arm in list(self.arms.values()):
             if arm.is_over and not self.closed.is_set():
                 self.leave(arm, "its task ended early")
-        if self.race is not None or self.closed.is_set():
+        if self.closed.is_set():
+            return
+        if self._shared is not None:
+            with self.refusing():
+                self._begin_with_others() if self.race is None else self.pump()
+            return
+        if self.race is not None:
             return
         async with self._lock:
             if self._is_settled():
@@ -438,7 +495,7 @@ class Coordinator:
     @property
     def names(self) -> list[str]:
         """Of the arms, in the order of the sampler's models."""
-        return names_of_arms(self._in_order)
+        return names_of_arms(self._in_order) if self._shared is None else self._shared.names
 
     @property
     def race_id(self) -> str:
