@@ -33,7 +33,8 @@ def processes() -> Iterator[list[subprocess.Popen[Any]]]:
     for process in found:
         if process.poll() is None:
             process.kill()
-        process.communicate()
+        process.wait()
+        process.stdout.close()
 
 
 def started(folder: Path, store: str, name: str, *more: str) -> subprocess.Popen[Any]:
