@@ -20,9 +20,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import hypothesis  # noqa: E402, F401  # loaded by its plugin otherwise, and refuses what is frozen below
 import numpy as np  # noqa: E402
-from tests.postgresql import Server, server, why_not  # noqa: E402
 
 from evalbudget.backtest import RecordedScores  # noqa: E402
+from postgresql_server import Server, server, why_not  # noqa: E402
 
 DATA_VARIABLE = "EVALBUDGET_DATA"
 

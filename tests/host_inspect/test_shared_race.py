@@ -17,10 +17,10 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 from tests.host_inspect.race_tasks import attempts, model, quiz, run
 from tests.host_inspect.test_race_resume import TASK_FILE
 from tests.host_inspect.worlds import COMMAND
-from tests.postgresql import Server
 
 import warm
 from evalbudget_inspect import race
+from postgresql_server import Server
 
 BUDGET = 40
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kill -9")

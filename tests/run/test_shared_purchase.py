@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.postgresql import Server
 
 from evalbudget import Budget, Cell, Design, Reading, Request, Sampler
 from evalbudget.errors import InvalidInputError, ReplayError, SamplerError, StoreDownError, StoreError
@@ -18,6 +17,7 @@ from evalbudget.repeats.samplers import EBBernstein, RobinHood, Uniform
 from evalbudget.run import Purchase
 from evalbudget.run._shared_purchase import SharedPurchase
 from evalbudget.testing import gaussian
+from postgresql_server import Server
 
 DESIGN = Design.of_items(6)
 SAMPLERS: dict[str, Callable[[], Sampler]] = {

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.postgresql import Server
 
 import warm
 from evalbudget import Budget, Design, Request
@@ -20,6 +19,7 @@ from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats.samplers import EBBernstein
 from evalbudget.run import drive
 from evalbudget.run._shared_purchase import SharedPurchase
+from postgresql_server import Server
 
 WORKER = """
 import os, random, sys

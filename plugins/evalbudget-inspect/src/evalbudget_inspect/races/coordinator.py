@@ -203,8 +203,9 @@ class Coordinator:
                 InvalidInputError(f"{name_of(arm.identity)} joined a race that had begun without it")
             )
         # what its first task bought stays in the log of its second; nothing more can be asked of it
-        known = self._in_order if self._shared is None else self._shared.names
-        arm.index = known.index(arm.identity if self._shared is None else name_of(arm.identity))
+        arm.index = self._in_order.index(arm.identity)
+        if self._shared is not None:
+            arm.index = self._shared.names.index(name_of(arm.identity))
         self.race.leave(arm.index, "its task ended early")
         if self.money is not None:
             self.money.pays_for(arm.run)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own for tests: in a folder, on a socket there, gone afterwards."""
+"""A PostgreSQL server of one's own, for tests and benchmarks: in a folder, gone afterwards."""
 
 from __future__ import annotations
 
