@@ -229,7 +229,7 @@ def test_a_server_that_is_away_is_waited_for_and_what_came_back_is_told_later(po
     store = f"{postgresql.url}#away"
     with workers(2, store) as (one, two):
         requests = one.buy(4)
-        one._shared._db.patience = two._shared._db.patience = 0.2
+        one._log._db.patience = two._log._db.patience = 0.2
         postgresql.stop()
         try:
             with pytest.raises(StoreDownError, match="cannot be reached"):
@@ -251,7 +251,7 @@ def test_a_server_that_goes_in_the_middle_of_a_turn(
     store = f"{postgresql.url}#middle{int(committed)}"
     with workers(2, store) as (one, two):
         requests = one.buy(3)
-        shared = one._shared
+        shared = one._log
         real, times = shared.append, []
 
         def append(connection: object, steps: object, first: int) -> None:
@@ -273,8 +273,8 @@ def test_a_server_that_goes_in_the_middle_of_a_turn(
 
 def silence(worker: SharedPurchase) -> None:
     """No sign of life any more."""
-    worker._shared._over.set()
-    worker._shared._heart.join()
+    worker._log._over.set()
+    worker._log._heart.join()
 
 
 def until(found: Callable[[], object]) -> list[Request]:

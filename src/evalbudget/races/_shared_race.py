@@ -10,19 +10,17 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection
 
 from evalbudget import Design, Request
 from evalbudget._version import __version__
-from evalbudget.errors import InvalidInputError, StoreDownError, StoreError
+from evalbudget.errors import InvalidInputError, StoreError
 from evalbudget.races._config import RaceConfig
 from evalbudget.races._purchase import Asked, Key, KnownCell, RacePurchase
 from evalbudget.run import UNANSWERED
-from evalbudget.store import Address, Step, StepLog, Terms
-
-T = TypeVar("T")
+from evalbudget.store import Address, Replica, Step, StepLog, Terms
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +60,7 @@ class Entry:
         return cls(body["arm"], body["width"], known, body["unread"])
 
 
-class SharedRace(RacePurchase):
+class SharedRace(Replica, RacePurchase):
     """A race of which this process runs some arms.
 
     It is a :class:`RacePurchase` once all arms have joined (:attr:`begun`); :meth:`wanted` then gives the
@@ -107,8 +105,7 @@ class SharedRace(RacePurchase):
         settings["attempts"] = str(attempts)
         terms = Terms(__version__, Design(items=tuple(items)).fingerprint, settings)
         name = ", ".join(sorted(entry.arm for entry in entries))
-        self._log = StepLog(Address.parse(config.store), terms, name, lease, clock)
-        self._connection: Connection | None = None
+        Replica.__init__(self, StepLog(Address.parse(config.store), terms, name, lease, clock))
         self._own = {entry.arm for entry in entries}
         self._with_host: set[tuple[str, Key]] = set()
         self._calls = 0
@@ -122,14 +119,10 @@ class SharedRace(RacePurchase):
             raise
 
     def _restart(self) -> None:
-        """As before the first step."""
-        self._seen = 0
-        self._new: list[Step] = []
         self._joined: dict[str, Entry] = {}
         self._worker_of: dict[str, int] = {}
         self._repeated: dict[int, Any] = {}  # own calls that are in the store, and what they gave
         self._since_wanted = True
-        self._stale = False
         self.names: list[str] = []
         self.left_out: set[tuple[int, Key]] = set()
 
@@ -151,7 +144,7 @@ class SharedRace(RacePurchase):
 
     def wanted(self) -> list[Asked]:
         """Cells of the own arms to run next; those of others' go to them."""
-        if self._connection is not None:
+        if self._repeats:
             return super().wanted()
         self._turn(self._ask)
         found = []
@@ -165,14 +158,14 @@ class SharedRace(RacePurchase):
 
     def started(self, arm: int, key: Key) -> None:
         """Every cell counts as running once it was handed out: nobody else sees when a call is made."""
-        if self._connection is not None:
+        if self._repeats:
             super().started(arm, key)
 
     def completed(
         self, arm: int, key: Key, value: float | None, *, attempts: int = 1, error: str | None = None
     ) -> None:
         """The host is done with this cell, after so many paid attempts in this and earlier runs."""
-        if self._connection is not None:
+        if self._repeats:
             super().completed(arm, key, value, attempts=attempts, error=error)
             return
         self._call("completed", arm, key, value=value, attempts=attempts, error=error)
@@ -180,20 +173,20 @@ class SharedRace(RacePurchase):
 
     def pay(self, arm: int, evaluations: float, reason: str = UNANSWERED) -> None:
         """Evaluations were paid for beside those of the readings, and teach nothing."""
-        if self._connection is not None:
+        if self._repeats:
             super().pay(arm, evaluations, reason)
             return
         self._call("pay", arm, evaluations=evaluations, reason=reason)
 
     def pays(self, arm: int, evaluations: float) -> bool:
         """Pay for what brought nothing; False, and nothing paid, if it exceeds what is left."""
-        if self._connection is not None:
+        if self._repeats:
             return super().pays(arm, evaluations)
         return bool(self._call("pays", arm, evaluations=evaluations))
 
     def abandoned(self, arm: int, key: Key) -> None:
         """The host was told not to run this cell, before it did."""
-        if self._connection is not None:
+        if self._repeats:
             super().abandoned(arm, key)
             return
         self._call("abandoned", arm, key)
@@ -201,7 +194,7 @@ class SharedRace(RacePurchase):
 
     def leave(self, arm: int, reason: str) -> None:
         """Ask an arm nothing more: its task has ended. What it was running counts as paid."""
-        if self._connection is not None:
+        if self._repeats:
             super().leave(arm, reason)
             return
         self._call("leave", arm, reason=reason)
@@ -231,39 +224,11 @@ class SharedRace(RacePurchase):
     def _once(self, what: str, body: dict[str, Any], number: int) -> Any:
         if number in self._repeated:  # a turn whose end was not known
             return self._repeated[number]
-        step = Step(self._log.worker, what, body=body | {"call": number})
-        found = self._apply(step)
-        self._new.append(step)
-        return found
+        return self._step(Step(self._log.worker, what, body=body | {"call": number}))
 
-    def _turn(self, act: Callable[[], T]) -> T:
-        if self._connection is not None:
-            return act()
-        while True:
-            entered = False
-            try:
-                if self._stale:
-                    self._restart()
-                with self._log.turn() as connection:
-                    entered, self._connection = True, connection
-                    for step in self._log.missed(connection, self._seen):
-                        self._apply(step)
-                    self._check_own()
-                    self._part_from_silent(connection)
-                    found = act()
-                    if self._new:
-                        self._log.append(connection, self._new, self._seen - len(self._new))
-                self._new.clear()
-                return found
-            except StoreDownError:
-                self._stale = True
-                if not entered:
-                    raise
-            except BaseException:
-                self._stale = True
-                raise
-            finally:
-                self._connection = None
+    def _before_turn(self, connection: Connection) -> None:
+        self._check_own()
+        self._part_from_silent(connection)
 
     def _part_from_silent(self, connection: Connection) -> None:
         if self.begun and self.finished:
@@ -272,9 +237,7 @@ class SharedRace(RacePurchase):
         for name, worker in list(self._worker_of.items()):
             if worker in away and not self._has_left(name):
                 log.warning("%s: %s", name, SILENT)
-                step = Step(worker, "part", body={"arm": name})
-                self._apply(step)
-                self._new.append(step)
+                self._step(Step(worker, "part", body={"arm": name}))
 
     def _check_own(self) -> None:
         """Another process that runs the same arms may have taken them for its own."""
@@ -322,7 +285,6 @@ class SharedRace(RacePurchase):
         self._since_wanted = step.kind != "wanted"
         if step.worker == self._log.worker and "call" in body:
             self._repeated[body["call"]] = found
-        self._seen += 1
         return found
 
     def _join(self, entry: Entry, worker: int, over: Sequence[int]) -> None:
@@ -342,7 +304,7 @@ class SharedRace(RacePurchase):
         self.names = sorted(self._joined)
         entries = [self._joined[name] for name in self.names]
         widths = [entry.width for entry in entries]
-        super().__init__(config, self.names, items, attempts=attempts, widths=widths)
+        RacePurchase.__init__(self, config, self.names, items, attempts=attempts, widths=widths)
         self.left_out = super().replay(
             {arm: entry.known for arm, entry in enumerate(entries)},
             {arm: entry.unread for arm, entry in enumerate(entries)},

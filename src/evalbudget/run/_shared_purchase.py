@@ -22,19 +22,19 @@ from sqlalchemy import Connection
 from evalbudget._version import __version__
 from evalbudget.budget import Budget, Unit
 from evalbudget.design import Cell, Reading, Request
-from evalbudget.errors import EvalbudgetError, InvalidInputError, ReplayError, SamplerError, StoreDownError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, ReplayError, SamplerError
 from evalbudget.journal import Event, repeat
 from evalbudget.run._purchase import RUN_AGAIN, UNANSWERED, Flight, Purchase
 from evalbudget.run._shared_steps import Kind, asked, asked_request, reading_of, told
 from evalbudget.sampler import Eligible, Sampler
-from evalbudget.store import Address, Step, StepLog, Terms
+from evalbudget.store import Address, Replica, Step, StepLog, Terms
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 
-class SharedPurchase(Purchase):
+class SharedPurchase(Replica, Purchase):
     """A purchase of which this process is one worker.
 
     :attr:`ledger`, :attr:`tally`, :attr:`journal` and :attr:`flights` are of all workers together, as of the
@@ -78,25 +78,21 @@ class SharedPurchase(Purchase):
         name = worker or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
         settings = {**sampler.config, "budget": str(budget)}
         terms = Terms(__version__, sampler.design.fingerprint, settings)
-        self._shared = StepLog(Address.parse(store), terms, name, lease, clock)
-        self._connection: Connection | None = None
+        Replica.__init__(self, StepLog(Address.parse(store), terms, name, lease, clock))
         self._untold: list[Reading] = []
         self._held: set[int] = set()  # requests that the caller has
-        self._begin(sampler, budget)
-        self._turn(lambda: None)
+        self._budget = budget
+        self._restart()
+        self.look()
 
-    def _begin(self, sampler: Sampler, budget: Budget) -> None:
-        """As before the first step."""
+    def _restart(self) -> None:
         cost, cost_of = self._terms
-        super().__init__(sampler, budget, cost=cost, cost_of=cost_of)
-        self._seen = 0  # steps that were repeated
-        self._new: list[Step] = []
+        Purchase.__init__(self, deepcopy(self._fresh), self._budget, cost=cost, cost_of=cost_of)
         self._owner: dict[int, int] = {}  # worker that has a request
         self._waiting: dict[int, Request] = {}  # asked, and with nobody
         self._lost: dict[tuple[int, int], float] = {}  # what a request counts for that a worker had
         self._told: set[int] = set()
         self._requests: dict[int, Request] = {}
-        self._stale = False
 
     # what the caller does
 
@@ -148,12 +144,12 @@ class SharedPurchase(Purchase):
             if self._untold:
                 self.look()
         finally:
-            self._shared.close(signs_off=True)
+            self._log.close(signs_off=True)
 
     @property
     def worker(self) -> int:
         """Number of this worker, from 0."""
-        return self._shared.worker
+        return self._log.worker
 
     @property
     def untold(self) -> tuple[Reading, ...]:
@@ -176,36 +172,18 @@ class SharedPurchase(Purchase):
     # a turn
 
     def _turn(self, act: Callable[[], T]) -> T:
-        while True:
-            entered = False
-            try:
-                if self._stale:
-                    self._begin(deepcopy(self._fresh), self.ledger.budget)
-                with self._shared.turn() as connection:
-                    entered, self._connection = True, connection
-                    self._catch_up(connection)
-                    for reading in tuple(self._untold):
-                        self._take_in(reading)
-                    found = act()
-                    if self._new:
-                        self._shared.append(connection, self._new, self._seen - len(self._new))
-                self._new.clear()
-                self._untold.clear()
-                return found
-            except StoreDownError:
-                # what was under way may be in the store or not: begin anew and look
-                self._stale = True
-                if not entered:
-                    raise
-            except BaseException:
-                self._stale = True
-                raise
+        def whole() -> T:
+            for reading in tuple(self._untold):
+                self._take_in(reading)
+            return act()
 
-    def _catch_up(self, connection: Connection) -> None:
-        for step in self._shared.missed(connection, self._seen):
-            self._apply(step)
+        found = super()._turn(whole)
+        self._untold.clear()
+        return found
+
+    def _before_turn(self, connection: Connection) -> None:
         if others := {worker for worker in self._owner.values() if worker != self.worker}:
-            silent = self._shared.replaced.union(self._shared.silent(connection))
+            silent = self._log.replaced.union(self._log.silent(connection))
             for worker in others & silent:
                 self._lose(worker)
 
@@ -269,18 +247,12 @@ class SharedPurchase(Purchase):
 
     # steps
 
-    def _step(self, step: Step) -> None:
-        """Do something of one's own."""
-        self._apply(step)
-        self._new.append(step)
-
     def _note(self, step: Step) -> None:
         """Something of one's own that is done already."""
         self._seen += 1
         self._new.append(step)
 
     def _apply(self, step: Step) -> None:
-        """What a step changes, whoever made it."""
         if step.kind == Kind.ASK:
             self._ask_again(step)
         elif step.kind == Kind.TELL:
@@ -309,7 +281,6 @@ class SharedPurchase(Purchase):
             self._decide_again(step)
         else:
             super().stop(step.body["reason"])
-        self._seen += 1
 
     def _ask_again(self, step: Step) -> None:
         request = asked_request(step)
@@ -328,7 +299,7 @@ class SharedPurchase(Purchase):
 
     def _disagrees(self, theirs: str, ours: str) -> ReplayError:
         return ReplayError(
-            f"{self._shared.address}: another worker's sampler answered {theirs}, and this one "
+            f"{self._log.address}: another worker's sampler answered {theirs}, and this one "
             f"answers {ours}; run the same code everywhere"
         )
 

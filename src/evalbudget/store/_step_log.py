@@ -171,6 +171,11 @@ class StepLog:
         with self._db.write() as connection:
             yield connection
 
+    def peek(self, after: int) -> list[Step]:
+        """Steps from this number on, while others may add more."""
+        with self._db.read() as connection:
+            return self.missed(connection, after)
+
     def missed(self, connection: Connection, after: int) -> list[Step]:
         """Steps from this number on."""
         return [Step.of_row(row) for row in connection.execute(_MISSED, {"after": after})]
