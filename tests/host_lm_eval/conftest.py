@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+import lm_eval.utils
 import pytest
+import requests.sessions
 from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.race_worlds import fresh_racers
 
@@ -23,6 +26,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.host)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_is_found_out_again() -> Iterator[None]:
+    # the host compiles a task's templates for every document, a sixth of all its time here, and reads the whole
+    # environment for proxies before every call
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lm_eval.utils.env, "from_string", cache(lm_eval.utils.env.from_string))
+        patch.setattr(requests.sessions, "get_environ_proxies", lambda url, no_proxy=None: {})
+        yield
 
 
 @pytest.fixture(autouse=True)
