@@ -28,8 +28,8 @@ DATA_VARIABLE = "EVALBUDGET_DATA"
 
 
 def pytest_collection_finish() -> None:
-    # the hosts' modules and the collected tests stay to the end: a full collection would look at all of them.
-    # What a run of a host makes goes when it ends: looked through every 700 objects it takes a tenth of the time
+    # the hosts' modules and the collected tests stay to the end: a full collection looks at all of them.
+    # What a run of a host makes goes when it ends: a look every 700 objects takes a tenth of the time
     gc.enable()
     gc.collect()
     gc.freeze()
@@ -55,7 +55,7 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _data_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    # killed runs of inspect leave their buffers in the user's folder for days, and every run looks through all
+    # killed runs of inspect leave their buffers in the user's folder for days, and each run looks at them all
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         yield

@@ -30,8 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _nothing_is_found_out_again() -> Iterator[None]:
-    # the host compiles a task's templates for every document, a sixth of all its time here, and reads the whole
-    # environment for proxies before every call
+    # the host compiles a task's templates for every document, which takes a sixth of its time here, and reads
+    # the whole environment for proxies before every call
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lm_eval.utils.env, "from_string", cache(lm_eval.utils.env.from_string))
         patch.setattr(requests.sessions, "get_environ_proxies", lambda url, no_proxy=None: {})
