@@ -8,9 +8,11 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+import lm_eval.models.api_models
 import lm_eval.utils
 import pytest
 import requests.sessions
+import tenacity
 from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.race_worlds import fresh_racers
 
@@ -29,12 +31,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _nothing_is_found_out_again() -> Iterator[None]:
+def _nothing_is_found_out_again_or_waited_for() -> Iterator[None]:
     # the host compiles a task's templates for every document, which takes a sixth of its time here, and reads
-    # the whole environment for proxies before every call
+    # the whole environment for proxies before every call; and it waits a second before it sends one again
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lm_eval.utils.env, "from_string", cache(lm_eval.utils.env.from_string))
         patch.setattr(requests.sessions, "get_environ_proxies", lambda url, no_proxy=None: {})
+        patch.setattr(lm_eval.models.api_models, "wait_exponential", lambda **_: tenacity.wait_none())
         yield
 
 
