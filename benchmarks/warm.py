@@ -139,8 +139,12 @@ def begin(number: int, host: str) -> str:
             import_module(name)
     if host == "inspect":
         sys.modules["inspect_ai.model"].get_model_info("openai/gpt-4o")  # the host reads what is known of all
+        with suppress(ImportError, AttributeError):
+            # otherwise it starts twelve threads to compress each sample
+            import_module("inspect_ai._util.zipfile")._ZSTD_THREADS = 0  # type: ignore[attr-defined]
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 100)  # the default takes a tenth of a host's time
     channel = socket.socket(fileno=number)
     while True:
         request, files, *_ = socket.recv_fds(channel, _LARGEST, 3)

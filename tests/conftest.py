@@ -15,6 +15,8 @@ import pytest
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
+gc.disable()  # until all tests are collected: what is imported stays
+
 # a shell's background jobs ignore it, and so would every process that tests start and interrupt
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -28,9 +30,12 @@ DATA_VARIABLE = "EVALBUDGET_DATA"
 
 
 def pytest_collection_finish() -> None:
-    # the hosts' modules and the collected tests stay to the end: a full collection would look at all of them
+    # the hosts' modules and the collected tests stay to the end: a full collection looks at all of them.
+    # What a run of a host makes goes when it ends: a look every 700 objects takes a tenth of the time
+    gc.enable()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
 
 
 @pytest.hookimpl(trylast=True)
@@ -48,6 +53,14 @@ def pytest_configure() -> None:
             unraisable.exc_value.__traceback__ = None
 
     sys.unraisablehook = without_frames
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _data_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    # killed runs of inspect leave their buffers in the user's folder for days, and each run looks at them all
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
 
 
 @pytest.fixture

@@ -84,9 +84,10 @@ def _nothing_is_drawn() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def _nothing_is_done_for_nobody() -> Iterator[None]:
     # for every task of an installed package the host lists the files of all installed packages (half a
-    # second), it turns every event of a sample into a message for clients, of which there are none, and looks
-    # whether one of its values is nested a hundredfold; pytest keeps every step that it traces
-    from inspect_ai._util import package, trace
+    # second), it turns every event of a sample into a message for clients, of which there are none, looks
+    # whether one of its values is nested a hundredfold, and starts twelve threads to compress it; pytest
+    # keeps every step that it traces
+    from inspect_ai._util import package, trace, zipfile
     from inspect_ai.agent._acp import event_mapping
     from inspect_ai.log import _condense
 
@@ -96,6 +97,7 @@ def _nothing_is_done_for_nobody() -> Iterator[None]:
         patch.setattr(event_mapping, "_AcpEventRouter", _NoRouter, raising=False)
         patch.setattr(_condense, "exceeds_max_depth", lambda value, max_depth: False, raising=False)
         patch.setattr(trace, "TRACE", 1, raising=False)
+        patch.setattr(zipfile, "_ZSTD_THREADS", 0, raising=False)
         yield
 
 

@@ -1,14 +1,17 @@
 import json
 import re
 import subprocess
-import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from inspect_ai.log import read_eval_log
 
+import warm
 from evalbudget import Allocation
+from evalbudget.cli.main import cli
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
 
 pytestmark = pytest.mark.host
@@ -16,16 +19,14 @@ pytestmark = pytest.mark.host
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
-def test_demo_spends_the_same_calls_and_cuts_the_expected_worst_item_error(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "evalbudget", "demo", "--json", "--keep", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    plain, budgeted = json.loads(done.stdout)
+def test_demo_spends_the_same_calls_and_cuts_the_expected_worst_item_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started = SimpleNamespace(Popen=partial(warm.Popen, host="inspect"), STDOUT=subprocess.STDOUT)
+    monkeypatch.setattr("evalbudget_inspect.demo.command.subprocess", started)
+    cli.main(["demo", "--json", "--keep", str(tmp_path)], standalone_mode=False)
+    said = capsys.readouterr()
+    plain, budgeted = json.loads(said.out)
     assert plain["sampler"] == "uniform"
     assert (budgeted["sampler"], budgeted["chosen"]) == ("auto", "eb-bernstein")
     assert plain["calls"] == budgeted["calls"] == 800
@@ -34,7 +35,7 @@ def test_demo_spends_the_same_calls_and_cuts_the_expected_worst_item_error(tmp_p
     assert budgeted["widest_half_width"] < plain["widest_half_width"]
     # "plain epochs would need" is about plain epochs themselves where plain epochs ran
     assert plain["uniform_calls_for_same_error"] == pytest.approx(800, rel=0.1)
-    assert "$ evalbudget inspect eval story_rating.py" in done.stderr
+    assert "$ evalbudget inspect eval story_rating.py" in said.err
 
     # the estimate that the host prints is the demo's, and its errors are no larger than those of plain epochs
     logs = {

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+import lm_eval.models.api_models
+import lm_eval.utils
 import pytest
+import requests.sessions
+import tenacity
 from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.race_worlds import fresh_racers
 
@@ -23,6 +28,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.host)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_is_found_out_again_or_waited_for() -> Iterator[None]:
+    # the host compiles a task's templates for every document, which takes a sixth of its time here, and reads
+    # the whole environment for proxies before every call; and it waits a second before it sends one again
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lm_eval.utils.env, "from_string", cache(lm_eval.utils.env.from_string))
+        patch.setattr(requests.sessions, "get_environ_proxies", lambda url, no_proxy=None: {})
+        patch.setattr(lm_eval.models.api_models, "wait_exponential", lambda **_: tenacity.wait_none())
+        yield
 
 
 @pytest.fixture(autouse=True)

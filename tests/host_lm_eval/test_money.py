@@ -10,9 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import lm_eval.models.api_models
 import pytest
-import tenacity
 from lm_eval.models.openai_completions import LocalCompletionsAPI
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import GENERATION, PaidServer, luck, price_file, run
@@ -24,12 +22,6 @@ from evalbudget_lm_eval.host import paid_calls
 from loopback import DROPPED, GARBLED, rating
 
 N = 12
-
-
-@pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host waits a second and more before it sends a request again."""
-    monkeypatch.setattr(lm_eval.models.api_models, "wait_exponential", lambda **_: tenacity.wait_none())
 
 
 @pytest.fixture

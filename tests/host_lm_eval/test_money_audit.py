@@ -14,10 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import lm_eval.models.api_models
 import lm_eval.tasks
 import pytest
-import tenacity
 from click.testing import CliRunner, Result
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
@@ -48,7 +46,6 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     few = functools.partial(lm_eval.tasks.TaskManager, include_defaults=False)
     monkeypatch.setattr(lm_eval.tasks, "TaskManager", few)
-    monkeypatch.setattr(lm_eval.models.api_models, "wait_exponential", lambda **_: tenacity.wait_none())
     price_file(tmp_path)
 
 

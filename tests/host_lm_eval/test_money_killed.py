@@ -13,9 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import lm_eval.models.api_models
 import pytest
-import tenacity
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, luck, price_file, run
 from tests.host_lm_eval.worlds import journal_of, write_task
@@ -24,12 +22,6 @@ from loopback import DROPPED, GARBLED, Fault, rating
 
 N = 12
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host waits a second and more before it sends a request again."""
-    monkeypatch.setattr(lm_eval.models.api_models, "wait_exponential", lambda **_: tenacity.wait_none())
 
 
 @pytest.fixture

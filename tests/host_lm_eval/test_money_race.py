@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import lm_eval.models.api_models
 import pytest
-import tenacity
 from click.testing import CliRunner
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
 from tests.host_lm_eval.race_worlds import manager
@@ -38,7 +36,6 @@ def server() -> Iterator[PaidServer]:
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(lm_eval.models.api_models, "wait_exponential", lambda **_: tenacity.wait_none())
     price_file(tmp_path)
 
 
