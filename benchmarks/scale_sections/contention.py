@@ -148,8 +148,8 @@ def contention(quick: bool) -> Found:
     assert hundred is not None
     join = 2 * _READINGS * constants.repeat
     return Found(
-        "What one turn at the store takes here, and a simulation of workers with 10 calls at a time each that "
-        "share it. One worker has the store at a time; what others did it repeats before.",
+        "What one turn at the store takes here, and a simulation of workers with 10 calls at a time each "
+        "that share it. One worker has the store at a time; what others did it repeats before.",
         (
             *("workers", "seconds a call", "readings a second wanted", "had"),
             *("store in use", "hands idle for the store", "of a processor, each worker"),

@@ -151,9 +151,9 @@ def workers(quick: bool) -> Found:
         )
     return Found(
         "Processes that share a budget: each tells what it was given and asks for as many again, without "
-        f"waiting for any model. {worker.ITEMS:,} items, sampler {worker.sampler().name}; workers are killed at "
-        f"random and others started, and a lease is {worker.LEASE:g} s. Workers and server share the processors "
-        "of this machine.",
+        f"waiting for any model. {worker.ITEMS:,} items, sampler {worker.sampler().name}; workers are killed "
+        f"at random and others started, and a lease is {worker.LEASE:g} s. Workers and server share the "
+        "processors of this machine.",
         (
             *("store", "workers", "requests at a time", "asks and tells a second", "turns a second"),
             *("scores spent", "lost with killed workers", "kills", "cells read twice"),

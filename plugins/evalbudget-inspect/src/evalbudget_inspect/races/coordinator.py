@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
-from inspect_ai import enqueue_sample
-from inspect_ai.dataset import Sample
 
 from evalbudget.comparisons import Gate, GateConfig, gate_of
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
 from evalbudget.races import (
     KnownCell,
     Leaderboard,
-    RaceConfig,
     RacePurchase,
     leaderboard_of,
 )
@@ -32,9 +28,10 @@ from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.bill import host_price
 from evalbudget_inspect.host.current_run import Run, is_cancelled
 from evalbudget_inspect.host.interrupts import interrupts
-from evalbudget_inspect.host.private import effective_max_tasks, get_eval_state, task_dispatcher_stats
+from evalbudget_inspect.host.private import effective_max_tasks, task_dispatcher_stats
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.races.all_races import all_races
+from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.arm_names import alone, check_gate, check_items, name_of, names_of_arms
 from evalbudget_inspect.races.baseline import BASELINE, read_baseline
 from evalbudget_inspect.races.history import Asking, load_history
@@ -49,94 +46,6 @@ if TYPE_CHECKING:  # it brings SQLAlchemy
 logger = logging.getLogger(__name__)
 
 _LOOK = 0.25  # seconds between looks for arms whose task has ended without a word
-
-
-@dataclass(frozen=True)
-class Group:
-    """Tasks that race each other when one run has them.
-
-    Attributes:
-        task: name of the task that all of them are versions of.
-        labels: of each task of the group, by task name; empty where models alone race.
-        config: what the user asked for.
-        score: the scorer that decides, and its key if its scores are dicts.
-        arguments: whatever else must be the same, for example the task's file.
-    """
-
-    task: str
-    labels: Mapping[str, str]
-    config: RaceConfig
-    score: tuple[str, str | None]
-    arguments: str = ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Task names of the group."""
-        return tuple(self.labels)
-
-    @property
-    def series(self) -> str:
-        """The score that decides, as readers of logs name it."""
-        name, key = self.score
-        return name if key is None else f"{name}.{key}"
-
-    @property
-    def key(self) -> str:
-        """What two tasks must share to be of one group."""
-        return repr((sorted(self.labels.items()), self.config, self.score, self.arguments))
-
-
-@dataclass
-class Arm:
-    """One task of the race, running with one model.
-
-    Attributes:
-        run: of inspect.
-        label: of the setting; empty where models alone race.
-        pool: the samples it may be asked, by id.
-        known: what earlier attempts of its task answered.
-        unread: what these paid for that is in no log.
-        models: that its calls are known to ask.
-        context: the task's, in which samples can be added to it.
-        wake: set when there is something to do for its feeder.
-        index: among the race's arms; -1 before it begins.
-        waiting: its feeder waits, so that nothing of it is running.
-        replayed: known cells that the host has not handed over yet.
-    """
-
-    run: Run
-    label: str
-    pool: Mapping[str, Sample]
-    known: list[KnownCell]
-    unread: Note = field(default_factory=Note)
-    models: Sequence[str] = ()
-    context: Context = field(default_factory=copy_context)
-    wake: anyio.Event = field(default_factory=anyio.Event)
-    index: int = -1
-    waiting: bool = False
-    given: bool = False
-    replayed: set[Key] = field(default_factory=set)
-
-    @property
-    def identity(self) -> tuple[str, str]:
-        """Setting and model."""
-        return self.label, self.run.spec.model
-
-    def give(self, key: Key) -> None:
-        """Have the host run a cell."""
-        self.context.run(enqueue_sample, self.pool[key[0]].model_copy(deep=True), epoch=key[1])
-        self.given = True
-        self.wake.set()
-
-    def failed_before(self, key: Key) -> bool:
-        """Whether a known cell has no score."""
-        return any(cell.key == key and cell.value is None for cell in self.known)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether its task has ended."""
-        state = get_eval_state(self.run.spec.eval_id)
-        return state is None or state.completed_at is not None
 
 
 class Coordinator:
@@ -561,6 +470,7 @@ def coordinator_of(run: Run, group: Group) -> Coordinator:
                 )
             )
     place = (run.spec.run_id, group.key)
-    if place not in all_races.running:
-        all_races.running[place] = Coordinator(group, sum(names[name] for name in group.names))
-    return all_races.running[place]
+    running = all_races.running.get(place)
+    if not isinstance(running, Coordinator):
+        all_races.running[place] = running = Coordinator(group, sum(names[name] for name in group.names))
+    return running

@@ -24,7 +24,8 @@ from evalbudget_inspect.host.models_asked import models_asked
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float
 from evalbudget_inspect.host.sent_again import UNPAID, pay_by, was_unpaid
-from evalbudget_inspect.races.coordinator import Arm, Coordinator, Group, coordinator_of
+from evalbudget_inspect.races.arm import Arm, Group
+from evalbudget_inspect.races.coordinator import Coordinator, coordinator_of
 from evalbudget_inspect.races.media import with_media
 from evalbudget_inspect.races.resume import known_cells
 from evalbudget_inspect.repeats.earlier_log import is_refused, paid_attempts, refuse

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evalbudget.races import RaceConfig
+from evalbudget_inspect.races.arm import Arm
 from evalbudget_inspect.races.arm_names import name_of
 
 if TYPE_CHECKING:
     from evalbudget.races import SharedRace
-    from evalbudget_inspect.races.coordinator import Arm
 
 _WIDTH = 10
 """Samples of an arm at once, as inspect's connections, where nobody gave a number."""

@@ -17,7 +17,7 @@ from evalbudget_inspect.host.chosen_samples import emptied, number_samples
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
-from evalbudget_inspect.races.coordinator import Group
+from evalbudget_inspect.races.arm import Group
 from evalbudget_inspect.races.metrics import race_estimates
 from evalbudget_inspect.races.sample_source import RaceSource
 from evalbudget_inspect.repeats.task import check_task, driving_score, setup_of, solvers_of
