@@ -17,7 +17,7 @@ from evalbudget.design import Reading, Request
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, SamplerError
 from evalbudget.journal import Header, Journal, resume
 from evalbudget.run._journal_file import JournalFile
-from evalbudget.run._purchase import Purchase
+from evalbudget.run._purchase import Purchase, check_promise
 from evalbudget.run._secrets import said_by
 from evalbudget.sampler import Sampler
 
@@ -242,20 +242,6 @@ def _check_least(sampler: Sampler, budget: Budget) -> None:
         raise BudgetError(
             f"budget of {budget} is below the {least} that {sampler.name} needs before it can choose; give "
             f"{least} or more"
-        )
-
-
-def check_promise(reading: Reading, promised: float) -> None:
-    """Refuse a reading that cost more than was promised for it, which no budget survives.
-
-    Raises:
-        BudgetError: it did.
-    """
-    if reading.cost > promised + 1e-9:
-        raise BudgetError(
-            f"request {reading.request.id} cost {reading.cost:g}, but at most {promised:g} was "
-            "promised for it; "
-            "give drive() the highest cost of one request"
         )
 
 

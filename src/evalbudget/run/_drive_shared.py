@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from evalbudget.design import Reading, Request
 from evalbudget.journal import Journal
-from evalbudget.run._drive import check_promise
+from evalbudget.run._purchase import check_promise
 from evalbudget.run._shared_purchase import SharedPurchase
 
 _LOOK = 0.1

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from evalbudget._version import __version__
 from evalbudget.budget import Budget, Ledger, Unit
 from evalbudget.design import Cell, Reading, Request
+from evalbudget.errors import BudgetError
 from evalbudget.journal import Event, Header, Journal
 from evalbudget.run._journal_file import JournalFile
 from evalbudget.sampler import Eligible, Sampler
@@ -279,3 +280,17 @@ class Purchase:
         """Why nothing more is asked."""
         reason = self.stopped or self.sampler.stop_reason
         return reason or ("budget used up" if self.finished else "not finished")
+
+
+def check_promise(reading: Reading, promised: float) -> None:
+    """Refuse a reading that cost more than was promised for it, which no budget survives.
+
+    Raises:
+        BudgetError: it did.
+    """
+    if reading.cost > promised + 1e-9:
+        raise BudgetError(
+            f"request {reading.request.id} cost {reading.cost:g}, but at most {promised:g} was "
+            "promised for it; "
+            "give drive() the highest cost of one request"
+        )
