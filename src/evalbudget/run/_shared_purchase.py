@@ -87,7 +87,9 @@ class SharedPurchase(Replica, Purchase):
 
     def _restart(self) -> None:
         cost, cost_of = self._terms
+        watch = getattr(self, "_watch", None)
         Purchase.__init__(self, deepcopy(self._fresh), self._budget, cost=cost, cost_of=cost_of)
+        self._watch = watch or self._watch
         self._owner: dict[int, int] = {}  # worker that has a request
         self._waiting: dict[int, Request] = {}  # asked, and with nobody
         self._lost: dict[tuple[int, int], float] = {}  # what a request counts for that a worker had
@@ -124,11 +126,15 @@ class SharedPurchase(Replica, Purchase):
     def withdraw(self, request: Request) -> None:
         """It was not sent: another worker, or a later run, may."""
         self._turn(lambda: self._step(Step(self.worker, Kind.WITHDRAW, request.id)))
+        if self._watch is not None:
+            self._watch.gave_up(request)
         self._held.discard(request.id)
 
     def pay(self, cost: float, reason: str = UNANSWERED, *, calls: float | None = None) -> None:
         """Calls were paid for beside those of the readings, and teach nothing."""
         self._turn(lambda: self._step(self._paid(None, cost, reason, calls)))
+        if self._watch is not None:
+            self._watch.paid(cost)
 
     def stop(self, reason: str) -> None:
         """Ask nothing more, by whichever worker; what is under way may still come back."""
@@ -178,6 +184,9 @@ class SharedPurchase(Replica, Purchase):
             return act()
 
         found = super()._turn(whole)
+        if self._watch is not None:
+            for reading in self._untold:
+                self._watch.came_back(reading)
         self._untold.clear()
         return found
 
@@ -231,6 +240,8 @@ class SharedPurchase(Replica, Purchase):
             cost = self.cost_of(request.cell)
             if cost <= self.ledger.free + 1e-9 and (eligible is None or eligible(request.cell)):
                 self._step(Step(self.worker, Kind.TAKE, request.id, cost))
+                if self._watch is not None:
+                    self._watch.sent(request, cost)
                 found.append(request)
         stopped = self.sampler.stop_reason
         for request in super().buy(n - len(found), eligible=eligible):
@@ -276,7 +287,8 @@ class SharedPurchase(Replica, Purchase):
                 self._give_back(step)
                 if self._owner.get(step.request) == step.worker:
                     self.ledger.settle(self._land(step).promised, 0.0)
-            super().pay(step.cost, step.body["reason"], calls=step.body["calls"])
+            self.ledger.settle(0.0, step.cost)
+            self.tally.lose(step.cost, step.body["reason"], calls=step.body["calls"])
         elif step.kind == Kind.DECIDE:
             self._decide_again(step)
         else:
