@@ -130,9 +130,8 @@ def backtest_race(
         for text, amount in zip(texts, amounts, strict=True)
         for c, contestant in enumerate(entrants)
     ]
-    missing = int((grid.counts == 0).sum())
     reason = "" if match is None else match.reason
-    return RaceResult(tuple(rows), len(grid.models), len(grid.items), missing, reason)
+    return RaceResult(tuple(rows), len(grid.models), len(grid.items), grid.n_missing, reason)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
