@@ -10,6 +10,7 @@ Usage::
 from __future__ import annotations
 
 from scale_sections.engines import engines
+from scale_sections.large import parquet, races
 from scale_sections.processes import processes
 from sections import Page, command
 
@@ -17,7 +18,7 @@ PAGE = Page(
     script="scale",
     name="scale",
     title="Scale: beyond one process, and inputs beyond memory",
-    sections={"processes": processes, "engines": engines},
+    sections={"processes": processes, "engines": engines, "races": races, "parquet": parquet},
 )
 
 main = command(PAGE)

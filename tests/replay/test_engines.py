@@ -176,6 +176,19 @@ def test_a_cluster_of_ray_that_does_not_answer(small: Any) -> None:
         backtest(small, ["uniform"], ["5x"], 2, parallel="ray", cluster="ray://127.0.0.1:9")
 
 
+def test_a_crew_goes_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://one:1")
+    monkeypatch.setenv("RAY_ADDRESS", "two:2")
+    assert [Crew.of(None, name, None).cluster for name in ("loky", "dask", "ray")] == [
+        None,
+        "tcp://one:1",
+        "two:2",
+    ]
+    assert Crew.of(None, "dask", "tcp://three:3").cluster == "tcp://three:3"
+    with pytest.raises(InvalidInputError, match="cluster two:2: a cluster that runs already has its workers"):
+        Crew.of(2, "ray", None)
+
+
 def test_what_a_crew_cannot_be() -> None:
     with pytest.raises(UnknownNameError, match=r"unknown engine 'daks'.*dask"):
         Crew.of(None, "daks", None)

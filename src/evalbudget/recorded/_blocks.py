@@ -20,7 +20,7 @@ def blocks(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
 
 def first_where(wrong: Any, array: NDArray[Any]) -> tuple[int, ...] | None:
     """Place of the first entry for which ``wrong`` (arrays in, truth out) holds; None if there is none."""
-    for first, block in blocks(array):
+    for first, block in blocks(np.atleast_1d(array)):
         found = wrong(block)
         if found.any():
             row, *rest = (int(at) for at in np.unravel_index(int(np.argmax(found)), found.shape))

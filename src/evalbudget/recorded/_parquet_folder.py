@@ -152,7 +152,9 @@ class _Streamed:
     def _batches(self, columns: Sequence[str], *, grow: bool = False) -> Iterator[_Rows]:
         wanted = {name: self._columns[name] for name in columns if name in self._columns}
         first = 0
-        for batch in self._table.to_batches(columns=list(wanted.values()), batch_size=_BATCH):
+        for batch in self._table.to_batches(
+            columns=list(wanted.values()), batch_size=_BATCH, batch_readahead=1, fragment_readahead=1
+        ):
             if not batch.num_rows:
                 continue
             codes, numbers = {}, {}

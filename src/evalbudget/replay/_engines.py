@@ -33,6 +33,9 @@ class Engine(Choice):
     RAY = "ray"
 
 
+_VARIABLES = {Engine.DASK: "DASK_SCHEDULER_ADDRESS", Engine.RAY: "RAY_ADDRESS"}
+
+
 @dataclass(frozen=True, slots=True)
 class Crew:
     """Who does the replays.
@@ -40,8 +43,8 @@ class Crew:
     Attributes:
         workers: processes on this machine; None to choose. Must be None with a cluster that runs already.
         engine: what starts them or knows the cluster.
-        cluster: address of a cluster that runs already; None for one of this machine's own, unless the
-            environment names one (``DASK_SCHEDULER_ADDRESS``, ``RAY_ADDRESS``) or this process is connected.
+        cluster: address of a cluster that runs already; None for the one that this process is connected to,
+            or one of its own on this machine.
     """
 
     workers: int | None = None
@@ -50,7 +53,7 @@ class Crew:
 
     @classmethod
     def of(cls, workers: int | None, parallel: str, cluster: str | None) -> Crew:
-        """As asked for.
+        """As asked for; ``DASK_SCHEDULER_ADDRESS`` and ``RAY_ADDRESS`` name a cluster if nothing else does.
 
         Raises:
             UnknownNameError: no such engine; suggests the nearest.
@@ -64,6 +67,7 @@ class Crew:
                 f"a cluster ({cluster}) is for dask and ray, and loky runs on this machine: add --parallel "
                 "dask or --parallel ray (parallel= in Python)"
             )
+        cluster = cluster or os.environ.get(_VARIABLES.get(engine, ""))
         if workers is not None and cluster is not None:
             raise InvalidInputError(
                 f"workers is {workers} and cluster {cluster}: a cluster that runs already has its workers, "
@@ -110,9 +114,8 @@ def _loky(stage: object, _: str | None, workers: int) -> Iterator[Callable[[], A
 
 
 @contextmanager
-def _dask(stage: object, cluster: str | None, workers: int) -> Iterator[Callable[[], Any]]:
+def _dask(stage: object, address: str | None, workers: int) -> Iterator[Callable[[], Any]]:
     distributed = _installed("distributed", "dask")
-    address = cluster or os.environ.get("DASK_SCHEDULER_ADDRESS")
     share = _Whole(stage)
     with ExitStack() as opened:
         try:
@@ -137,10 +140,9 @@ def _dask(stage: object, cluster: str | None, workers: int) -> Iterator[Callable
 
 
 @contextmanager
-def _ray(stage: object, cluster: str | None, workers: int) -> Iterator[Callable[[], Any]]:
+def _ray(stage: object, address: str | None, workers: int) -> Iterator[Callable[[], Any]]:
     ray = _installed("ray", "ray")
     _installed("ray.util.joblib", "ray").register_ray()
-    address = cluster or os.environ.get("RAY_ADDRESS")
     with ExitStack() as opened:
         if not ray.is_initialized():
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody asked for reports to its makers
