@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
 
@@ -125,6 +126,21 @@ def test_streamed_in_batches_is_what_one_table_says(
     assert len(list(tmp_path.glob("evalbudget-*"))) == 1
     del found
     assert not list(tmp_path.glob("evalbudget-*"))  # gone with what used it
+
+
+def test_folders_may_say_the_model(
+    small: RecordedScores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = table(small, repeat=True)
+    for name in small.models:
+        (tmp_path / "parts" / f"model={name}").mkdir(parents=True)
+        of_model = rows.filter(pa.compute.equal(rows["Model"], name)).drop_columns("Model")
+        pq.write_table(of_model, tmp_path / "parts" / f"model={name}" / "0.parquet", row_group_size=50)
+    whole = plugins().open_scores(tmp_path / "parts")
+    assert whole.models == small.models
+    np.testing.assert_array_equal(whole.scores, small.scores)
+    monkeypatch.setattr(_parquet_folder, "STREAMED", 0)
+    same(plugins().open_scores(tmp_path / "parts"), whole)
 
 
 @pytest.mark.usefixtures("mapping_all")

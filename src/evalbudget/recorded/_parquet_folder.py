@@ -152,9 +152,7 @@ class _Streamed:
     def _batches(self, columns: Sequence[str], *, grow: bool = False) -> Iterator[_Rows]:
         wanted = {name: self._columns[name] for name in columns if name in self._columns}
         first = 0
-        for batch in self._table.to_batches(
-            columns=list(wanted.values()), batch_size=_BATCH, batch_readahead=1, fragment_readahead=1
-        ):
+        for batch in self._read(list(wanted.values())):
             if not batch.num_rows:
                 continue
             codes, numbers = {}, {}
@@ -166,6 +164,13 @@ class _Streamed:
                     numbers[name] = values.cast("float64").to_numpy(zero_copy_only=False)
             yield _Rows(codes, numbers, first)
             first += batch.num_rows
+
+    def _read(self, columns: list[str]) -> Iterator[Any]:
+        for fragment in self._table.get_fragments():
+            for group in fragment.split_by_row_group():  # all of them at once would be read far ahead
+                yield from group.to_batches(
+                    schema=self._table.schema, columns=columns, batch_size=_BATCH, use_threads=False
+                )
 
     def _coded(self, name: str, values: Any, first: int, grow: bool) -> IntArray:
         empty = values.is_null().to_numpy(zero_copy_only=False)
