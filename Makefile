@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test tests lint docs claims floors next benchmarks chaos format clean help
+.PHONY: demo test tests lint docs claims floors next engines benchmarks chaos format clean help
 
 help:
 	@echo "make demo        budgeted against plain epochs, a real inspect run, offline"
@@ -14,6 +14,7 @@ help:
 	@echo "make claims      the statistical claims at full replication (an hour on two cores)"
 	@echo "make floors      the host tests on the oldest hosts that are supported"
 	@echo "make next        the host tests on the newest hosts, lm-eval's pre-release among them"
+	@echo "make engines     the tests of backtests on clusters of Dask and Ray"
 	@echo "make benchmarks  every figure in docs/benchmarks/, measured again"
 	@echo "make chaos       real runs killed and disturbed, and the server's bill against what they kept (hours)"
 
@@ -78,6 +79,18 @@ next:
 	.venv-next/bin/python -m pip list | grep -i -E "^(inspect.ai|lm.eval) "
 	.venv-next/bin/python -m pytest --numprocesses 2 tests/host_inspect tests/host_lm_eval
 
+# backtests on clusters of Dask and Ray, which are large and so in no other environment
+ENGINES := .venv-engines/.ready
+
+$(ENGINES): pyproject.toml
+	$(PYTHON) -m venv .venv-engines
+	.venv-engines/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	.venv-engines/bin/python -m pip install --quiet --editable ".[dask,ray]" pytest hypothesis
+	touch $(ENGINES)
+
+engines: $(ENGINES)
+	.venv-engines/bin/python -m pytest tests/replay
+
 benchmarks: $(READY)
 	$(BIN)/python benchmarks/repeats.py all --write-docs
 	$(BIN)/python benchmarks/judges.py all --write-docs
@@ -88,6 +101,7 @@ benchmarks: $(READY)
 	$(BIN)/python benchmarks/costs.py all --write-docs
 	$(BIN)/python benchmarks/comparisons.py all --write-docs
 	$(BIN)/python benchmarks/pairwise.py all --write-docs
+	$(BIN)/python benchmarks/scale.py all --write-docs
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/lm_eval_overhead.py
 
@@ -100,4 +114,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) site .venv-floors .venv-next .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) site .venv-floors .venv-next .venv-engines .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -31,6 +31,7 @@ NAMES = {
     "costs": "costs",
     "comparisons": "comparisons",
     "pairwise": "pairwise",
+    "scale": "scale",
 }
 
 

@@ -270,3 +270,23 @@ def test_refusals() -> None:
         BestProof(2, 0).update(np.zeros(2))
     with pytest.raises(InvalidInputError, match="do not belong together"):
         pairwise_evidence(np.zeros((2, 5)), np.array([5, 6]), 10)
+
+
+def test_rows_of_pairs_a_few_at_a_time_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(8)
+    scores = (rng.random((7, 200)) < np.linspace(0.2, 0.9, 7)[:, None]).astype(float)
+    scores[rng.random(scores.shape) < 0.05] = np.nan
+
+    def played() -> list[object]:
+        proof = BestProof(7, 195, known=scores[:, :5])
+        told: list[object] = []
+        while not proof.decided:
+            proof.update(scores[:, 5 + proof.read])
+            told += [proof.contenders.tolist(), proof._log_capital.tolist()]
+        return told
+
+    whole = played()
+    assert len(whole) > 20
+    for pairs in (1, 15):
+        monkeypatch.setattr("evalbudget.statistics._best_proof._PAIRS", pairs)
+        assert played() == whole

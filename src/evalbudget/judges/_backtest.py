@@ -24,11 +24,15 @@ from evalbudget.judges.schedules import JudgeSchedule
 from evalbudget.judges.schedules._panel import check_panel, per_judge
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.replay._engines import Crew
 from evalbudget.replay._rows import rows_to_json
-from evalbudget.replay._workers import Progress
+from evalbudget.replay._workers import Job, Progress, run_all
 from evalbudget.tables import PrintableTable
 
 ROTATIONS = ("all", "random", "cyclic", "priced", "single")
+
+_CALLS_AT_ONCE = 20
+"""A replay's calls are drawn together, in the time that others take to decide on this many times fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,9 @@ def backtest_rotation(
     prices: Mapping[str, float] | Sequence[float] | None = None,
     level: float = 0.95,
     rescale: bool = False,
+    workers: int | None = None,
+    parallel: str = "loky",
+    cluster: str | None = None,
     progress: Progress | None = None,
 ) -> RotationResult:
     """Replay recorded scores under several rotations with the same number of judge calls.
@@ -150,15 +157,22 @@ def backtest_rotation(
         level: of the intervals.
         rescale: map each judge's observed range to 0..1 first; otherwise judges that seem to be on different
             scales are refused.
+        workers: processes; 1 for this one. None for one per processor, or this one if the work is small.
+        parallel: what spreads replays over processes: ``loky``, or ``dask`` or ``ray``, whose extra must be
+            installed. Where these start a cluster of their own, a script needs ``if __name__ == "__main__"``.
+        cluster: address of a cluster of Dask or Ray; None for what ``DASK_SCHEDULER_ADDRESS`` or
+            ``RAY_ADDRESS`` names, or this process is connected to, or else one of ``workers`` processes.
         progress: called with (replays finished, replays in all).
 
     Raises:
-        UnknownNameError: no such rotation, model or judge.
+        UnknownNameError: no such rotation, model, judge or engine.
         BudgetError: a budget below two calls per judge, or in money or tokens.
         InvalidInferenceError: the judges seem to score on different scales.
         InvalidInputError: one judge only, nothing to compare, or an argument out of range.
+        EvalbudgetError: a worker died.
     """
     check_level(level)
+    crew = Crew.of(workers, parallel, cluster)
     entrants = _entrants(rotations)
     judges = check_panel(recorded.as_panel().raters, needed_by="a backtest of rotation")
     recorded = recorded.select(model=model)
@@ -176,20 +190,22 @@ def backtest_rotation(
         raise BudgetError("no budgets; give at least one, for example 2x")
     pools = [_Pool.of(recorded, m) for m in range(len(recorded.models))]
     amounts = [[_amount(text, pool, judges) for pool in pools] for text in texts]
-    total, done = len(texts) * len(entrants) * len(pools) * len(seed_list), 0
-    rows = []
-    for text, of_text in zip(texts, amounts, strict=True):
-        for cls in entrants:
-            per_pool = []
-            for pool, budget in zip(pools, of_text, strict=True):
-                replays = []
-                for seed in seed_list:
-                    replays.append(_replay(pool, cls, budget, seed, judges, price, level))
-                    done += 1
-                    if progress is not None:
-                        progress(done, total)
-                per_pool.append(np.array(replays))
-            rows.append(_row(cls.name, text, of_text, per_pool, len(seed_list), level, judges))
+    jobs = [
+        Job(p, c, seed, (budget,))
+        for of_text in amounts
+        for c in range(len(entrants))
+        for p, budget in enumerate(of_text)
+        for seed in seed_list
+    ]
+    stage = _Stage(tuple(pools), tuple(entrants), judges, price, level)
+    calls = sum(job.budgets[0] for job in jobs) // _CALLS_AT_ONCE
+    replays = np.array(run_all(stage, jobs, crew=crew, progress=progress, readings=calls))
+    grid = replays.reshape(len(texts), len(entrants), len(pools), len(seed_list), -1)
+    rows = [
+        _row(cls.name, text, amounts[t], list(grid[t, c]), len(seed_list), level, judges)
+        for t, text in enumerate(texts)
+        for c, cls in enumerate(entrants)
+    ]
     return RotationResult(tuple(rows), {pool.model: pool.truth for pool in pools})
 
 
@@ -222,34 +238,47 @@ class _Pool:
         return cls(recorded.models[model], scores, counts[keep], categories, truth)
 
 
-def _replay(
-    pool: _Pool,
-    cls: type[JudgeSchedule],
-    budget: int,
-    seed: int,
-    judges: tuple[str, ...],
-    price: NDArray[np.float64],
-    level: float,
-) -> tuple[float, float, float, float, float]:
-    """Error, whether the interval covers, half-width, cost, calls."""
-    draws = np.random.default_rng([seed, budget])
-    items = draws.integers(len(pool.scores), size=budget)
-    luck = draws.random((budget, len(judges)))
-    probe = build_schedule(cls, ("0",), judges, seed=seed, prices=price.tolist())
-    n = budget // probe.calls_per_generation
-    items = items[:n]
-    categories = None if pool.categories is None else [pool.categories[i] for i in items.tolist()]
-    schedule = build_schedule(cls, [""] * n, judges, categories=categories, seed=seed, prices=price.tolist())
-    asked = schedule.assign()
-    cell = items[asked.item]
-    count = pool.counts[cell, asked.judge]
-    value = pool.scores[cell, asked.judge, (luck[asked.item, asked.judge] * count).astype(np.int64)]
-    cost = float(price[asked.judge].sum())
-    scores = JudgeScores.of(asked.item, asked.epoch, asked.judge, value, judges=judges, n_items=n, cost=cost)
-    estimate = panel_mean(scores) if cls.weighs_judges else judge_mean_over_sampled_items(scores)
-    interval = estimate.confidence_interval(level)
-    covers = float(interval.low <= pool.truth <= interval.high)
-    return estimate.value - pool.truth, covers, interval.half_width, cost, float(asked.item.size)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stage:
+    """What all jobs share."""
+
+    pools: tuple[_Pool, ...]
+    rotations: tuple[type[JudgeSchedule], ...]
+    judges: tuple[str, ...]
+    price: NDArray[np.float64]
+    level: float
+
+    def run(self, job: Job) -> tuple[float, float, float, float, float]:
+        """Error, whether the interval covers, half-width, cost, calls."""
+        pool, cls, (budget,), seed = (
+            self.pools[job.pool],
+            self.rotations[job.contestant],
+            job.budgets,
+            job.seed,
+        )
+        judges, price, level = self.judges, self.price, self.level
+        draws = np.random.default_rng([seed, budget])
+        items = draws.integers(len(pool.scores), size=budget)
+        luck = draws.random((budget, len(judges)))
+        probe = build_schedule(cls, ("0",), judges, seed=seed, prices=price.tolist())
+        n = budget // probe.calls_per_generation
+        items = items[:n]
+        categories = None if pool.categories is None else [pool.categories[i] for i in items.tolist()]
+        schedule = build_schedule(
+            cls, [""] * n, judges, categories=categories, seed=seed, prices=price.tolist()
+        )
+        asked = schedule.assign()
+        cell = items[asked.item]
+        count = pool.counts[cell, asked.judge]
+        value = pool.scores[cell, asked.judge, (luck[asked.item, asked.judge] * count).astype(np.int64)]
+        cost = float(price[asked.judge].sum())
+        scores = JudgeScores.of(
+            asked.item, asked.epoch, asked.judge, value, judges=judges, n_items=n, cost=cost
+        )
+        estimate = panel_mean(scores) if cls.weighs_judges else judge_mean_over_sampled_items(scores)
+        interval = estimate.confidence_interval(level)
+        covers = float(interval.low <= pool.truth <= interval.high)
+        return estimate.value - pool.truth, covers, interval.half_width, cost, float(asked.item.size)
 
 
 def _row(

@@ -6,27 +6,34 @@ from pathlib import Path
 
 from evalbudget.recorded import _npz
 from evalbudget.recorded._csv_table import read_csv
+from evalbudget.recorded._folder import is_folder
 from evalbudget.recorded._frame_table import read_parquet
 from evalbudget.recorded._json_table import read_jsonl
+from evalbudget.recorded._parquet_folder import is_parquet_folder, read_parquet_folder
 from evalbudget.recorded._scores import RecordedScores
 
 
 def open_scores(path: str | Path, category: str | None = None) -> RecordedScores | None:
     """Read ``.npz`` in the recorded-scores layout (known by its suffix or its content), or a long table.
 
-    Long tables are ``.csv``, ``.jsonl`` and ``.parquet``, one reading per row.
+    Long tables are ``.csv``, ``.jsonl`` and ``.parquet``, one reading per row; a folder of ``.parquet`` files
+    is one of them. A folder of recorded scores is mapped.
 
     Args:
         path: of the file.
         category: what says which category an item belongs to: a column; ``.npz`` files have one for all.
 
     Returns:
-        The scores; None for folders and files of other formats.
+        The scores; None for other folders, and files of other formats.
 
     Raises:
         InvalidInputError: the file is of a known format but broken, with file and remedy.
     """
     path = Path(path)
+    if is_folder(path):
+        return RecordedScores.load(path)
+    if is_parquet_folder(path):
+        return read_parquet_folder(path, category=category)
     if not path.is_file():
         return None
     suffix = path.suffix.lower()

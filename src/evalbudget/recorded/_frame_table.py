@@ -14,7 +14,7 @@ from evalbudget.recorded._scores import RecordedScores
 
 EXTRA = "pip install 'evalbudget[frames]'"
 
-_LAYOUT = "a column item and a column score, optionally model, rater, repeat, cost, and one reading per row"
+LAYOUT = "a column item and a column score, optionally model, rater, repeat, cost, and one reading per row"
 _REMEDY = "leave it missing (null, None or NaN) where there is none"
 _READERS = ("pyarrow", "polars")
 
@@ -56,7 +56,7 @@ def read_frame(frame: object, *, category: str | None = None, source: str = "the
     except nw.exceptions.DuplicateError as ex:
         raise InvalidInputError(f"{source} has two columns of one name; keep one ({ex})") from ex
     header = table.columns
-    columns = columns_in(source, header, category, _LAYOUT)
+    columns = columns_in(source, header, category, LAYOUT)
     if not len(table):
         raise InvalidInputError(f"{source} has no rows; give one per reading")
     found = {name: _values(nw, table[header[at]]) for name, at in columns.items()}

@@ -240,7 +240,7 @@ def long_table(
     Raises:
         InvalidInputError: a value that is no number where one is needed, with its row and column.
     """
-    texts = {name: _texts(values) for name, values in columns.items() if name in TEXTS}
+    texts = {name: texts_of(values) for name, values in columns.items() if name in TEXTS}
 
     def named(row: int) -> str:
         return f"{source}, {where(row)}"
@@ -251,7 +251,8 @@ def long_table(
     return LongTable(texts, numbers, where)
 
 
-def _texts(values: Sequence[object] | NDArray[Any]) -> list[str]:
+def texts_of(values: Sequence[object] | NDArray[Any]) -> list[str]:
+    """Values as words; empty where missing."""
     listed = values.tolist() if isinstance(values, np.ndarray) else values
     return [value if isinstance(value, str) else _text(value) for value in listed]
 

@@ -63,7 +63,7 @@ class Places:
         answered = item + len(item_names) * model
         cell = rater + len(rater_names) * answered
         if repeats is None:
-            repeat = _counted(cell)
+            repeat = counted(cell)
         else:
             label, labels = _labels(repeats)
             twice = _second(label + len(labels) * cell)
@@ -109,13 +109,17 @@ def _labels(repeats: Sequence[object]) -> tuple[IntArray, list[object]]:
     code: dict[object, int] = {}
     found = np.array([code.setdefault(label, len(code)) for label in repeats], dtype=np.int64)
     labels = list(code)
+    return ranked(labels)[found], labels
+
+
+def ranked(labels: Sequence[object]) -> IntArray:
+    """Place of each label: in their order if all are whole numbers, else in that of appearance."""
     numbers = [_whole(label) for label in labels]
+    rank: IntArray = np.arange(len(labels))
     if all(number is not None for number in numbers):
         order = np.argsort(np.array(numbers, dtype=np.int64), kind="stable")
-        rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
-        found = rank[found]
-    return found, labels
+    return rank
 
 
 def _whole(label: object) -> int | None:
@@ -133,7 +137,7 @@ def _second(keys: IntArray) -> tuple[int, int] | None:
     return int(first[code[again]]), again
 
 
-def _counted(groups: IntArray) -> IntArray:
+def counted(groups: IntArray) -> IntArray:
     """How many rows of the same group stand before each."""
     order = np.argsort(groups, kind="stable")
     ordered = groups[order]
@@ -147,7 +151,7 @@ def _counted(groups: IntArray) -> IntArray:
 def _aligned(answered: IntArray, label: IntArray, n_labels: int) -> IntArray:
     """The place of each label: one for all raters of an answer, and one in the whole table if that fits."""
     pairs, code = np.unique(label + n_labels * answered, return_inverse=True)
-    place = _counted(pairs // n_labels)
+    place = counted(pairs // n_labels)
     if n_labels <= _SPARSE * (int(place.max(initial=0)) + 1):
         return label
     return place[code]

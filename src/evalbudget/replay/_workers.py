@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from joblib import Parallel, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from evalbudget.errors import EvalbudgetError
+from evalbudget.replay._engines import Crew, Engine, spread
 
 Progress = Callable[[int, int], None]
 """Called with (replays finished, replays in all)."""
 
+_CHOSEN = Crew()
 _WORTH_A_PROCESS = 200_000
 """Below this many readings a replay is over before a worker process would have started."""
 
@@ -50,22 +50,30 @@ class Stage(Protocol[Found_co]):
 
 
 def run_all(
-    stage: Stage[Found], jobs: Sequence[Job], *, workers: int | None, progress: Progress | None
+    stage: Stage[Found],
+    jobs: Sequence[Job],
+    *,
+    crew: Crew = _CHOSEN,
+    progress: Progress | None = None,
+    readings: int | None = None,
 ) -> list[Found]:
-    """Do all jobs; the answer does not depend on the number of workers.
+    """Do all jobs; the answer does not depend on who does them.
 
     Args:
         stage: what the jobs share.
         jobs: what to do.
-        workers: processes; 1 for this one. None for one per processor, or this one if the work is small.
+        crew: who does it. On loky, one worker is this process, and no number is one per processor, or this
+            process if the work is small.
         progress: called after each job.
+        readings: of all jobs, about; None for their budgets.
 
     Raises:
+        InvalidInputError: an engine that is not installed, or a cluster that cannot be reached.
         EvalbudgetError: a worker died.
     """
-    n = _number_of_workers(jobs, workers)
-    if n > 1:
-        return _in_processes(stage, jobs, n, progress)
+    n = _number_of_workers(jobs, crew, readings)
+    if n > 1 or crew.engine is not Engine.LOKY:
+        return _in_processes(stage, jobs, crew, n, progress)
     results = []
     for done, job in enumerate(jobs, 1):
         results.append(stage.run(job))
@@ -75,31 +83,42 @@ def run_all(
 
 
 def _in_processes(
-    stage: Stage[Found], jobs: Sequence[Job], workers: int, progress: Progress | None
+    stage: Stage[Found], jobs: Sequence[Job], crew: Crew, workers: int, progress: Progress | None
 ) -> list[Found]:
     results: dict[int, Found] = {}
-    replays = Parallel(workers, return_as="generator_unordered")(
-        delayed(_numbered)(stage, index, job) for index, job in enumerate(jobs)
-    )
-    try:
-        for index, found in replays:
+    with spread(stage, crew, workers) as share:
+        tasks = (delayed(_numbered)(share, index, job) for index, job in enumerate(jobs))
+        if crew.engine is Engine.RAY:  # its backend gives results only when all are there
+            return [found for _, found in _Told(progress, len(jobs))(tasks)]
+        for index, found in Parallel(return_as="generator_unordered")(tasks):
             results[index] = found
             if progress is not None:
                 progress(len(results), len(jobs))
-    except TerminatedWorkerError as ex:
-        raise EvalbudgetError(
-            f"a worker process of the backtest died ({ex}); it may have run out of memory: use fewer "
-            "workers, or workers=1 to run in this process"
-        ) from ex
     return [results[index] for index in range(len(jobs))]
 
 
-def _numbered(stage: Stage[Found], index: int, job: Job) -> tuple[int, Found]:
-    return index, stage.run(job)
+class _Told(Parallel):  # type: ignore[misc]  # joblib ships no types
+    """Tells of each batch that is done, from the thread that receives it."""
+
+    def __init__(self, progress: Progress | None, jobs: int) -> None:
+        super().__init__()
+        self._told, self._total = progress, jobs
+
+    def print_progress(self) -> None:
+        """Called by joblib."""
+        if self._told is not None:
+            self._told(self.n_completed_tasks, self._total)
 
 
-def _number_of_workers(jobs: Sequence[Job], workers: int | None) -> int:
+def _numbered(share: Callable[[], Any], index: int, job: Job) -> tuple[int, Any]:
+    return index, share().run(job)
+
+
+def _number_of_workers(jobs: Sequence[Job], crew: Crew, readings: int | None) -> int:
+    workers = crew.workers
     if workers is None:
-        small = sum(job.budgets[-1] for job in jobs) < _WORTH_A_PROCESS
+        if readings is None:
+            readings = sum(job.budgets[-1] for job in jobs)
+        small = crew.engine is Engine.LOKY and readings < _WORTH_A_PROCESS
         workers = 1 if small else os.cpu_count() or 1
     return min(workers, len(jobs))

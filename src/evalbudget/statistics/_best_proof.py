@@ -50,7 +50,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,8 @@ _MOST = 0.9
 """Share of the capital that one item may cost."""
 _EXACT = 1e-9
 """Sums of the same scores in another order differ by less."""
+_PAIRS = 1 << 20
+"""Worked on at once."""
 
 
 class BestProof:
@@ -121,8 +123,9 @@ class BestProof:
             if known.ndim != 2 or known.shape[0] != n_models:
                 raise InvalidInputError(f"known scores have shape {known.shape}; give ({n_models}, items)")
             known = known[self._in]
-            read, scores = (~np.isnan(known)).astype(np.float64), np.nan_to_num(known)
-            self._known = (read @ scores.T - scores @ read.T) / 2.0
+            if known.shape[1]:
+                read, scores = (~np.isnan(known)).astype(np.float64), np.nan_to_num(known)
+                self._known = (read @ scores.T - scores @ read.T) / 2.0
         self._sum = np.zeros((m, m))  # of d over the pool, [i, j]
         self._squares = np.zeros((m, m))  # of d about its running mean
         self._drop(self._impossible())
@@ -178,29 +181,34 @@ class BestProof:
         x = scores[self._in]
         if ((x < 0.0) | (x > 1.0)).any():
             raise InvalidInputError("a score is outside 0 to 1; scale scores by their declared range first")
-        d = _differences(x)
-        if self._in.size > 1:
-            self._bet(d)
-        before = self._sum / (self.read + 1.0)
-        self._sum += d
+        for rows in _row_blocks(self._in.size):
+            d = _differences(x, rows)
+            if self._in.size > 1:
+                self._bet(rows, d)
+            total, squares = self._sum[rows], self._squares[rows]
+            before = total / (self.read + 1.0)
+            total += d
+            squares += (d - before) * (d - total / (self.read + 2.0))
         self.read += 1
-        self._squares += (d - before) * (d - self._sum / (self.read + 1.0))
         log = np.logaddexp.reduce(self._log_capital, axis=0)
         self._drop((log >= self._threshold) | self._impossible())
 
-    def _bet(self, d: FloatArray) -> None:
-        spread = (_SPREAD + self._squares) / (self.read + 1.0)
-        lead = (self._sum + self._known) / np.sqrt(spread)
-        np.fill_diagonal(lead, -np.inf)
-        row = np.arange(self._in.size)
+    def _bet(self, rows: slice, d: FloatArray) -> None:
+        total, known = self._sum[rows], self._known[rows]
+        spread = (_SPREAD + self._squares[rows]) / (self.read + 1.0)
+        lead = (total + known) / np.sqrt(spread)
+        row = np.arange(len(lead))
+        lead[row, rows.start + row] = -np.inf  # nobody leads himself
         against = (row, lead.argmax(axis=1))
-        mean = -(self._sum[against] + self._known[against]) / (self.pool - self.read)
-        stakes = _stakes(self._sum[against], spread[against], mean, self.read, self.pool)
-        self._log_capital += np.log1p(stakes * (d[against] - np.clip(mean, -0.5, 0.5)))
+        mean = -(total[against] + known[against]) / (self.pool - self.read)
+        stakes = _stakes(total[against], spread[against], mean, self.read, self.pool)
+        self._log_capital[:, rows] += np.log1p(stakes * (d[against] - np.clip(mean, -0.5, 0.5)))
 
     def _impossible(self) -> NDArray[np.bool_]:
         """Who cannot be the best however the items left turn out; at the end, everybody behind."""
-        ahead = (self._sum + self._known).max(axis=1, initial=-np.inf)
+        ahead = np.full(self._in.size, -np.inf)
+        for rows in _row_blocks(self._in.size):
+            ahead[rows] = (self._sum[rows] + self._known[rows]).max(axis=1, initial=-np.inf)
         return np.asarray(ahead > 0.5 * (self.pool - self.read) + _EXACT)
 
     def _drop(self, which: NDArray[np.bool_]) -> None:
@@ -213,9 +221,10 @@ class BestProof:
         keep = ~which
         self._in = self._in[keep]
         self._log_capital = self._log_capital[:, keep]
-        self._sum, self._squares, self._known = (
-            each[np.ix_(keep, keep)] for each in (self._sum, self._squares, self._known)
-        )
+        both = np.ix_(keep, keep)
+        self._sum = self._sum[both]
+        self._squares = self._squares[both]
+        self._known = self._known[both]
 
 
 def pairwise_evidence(
@@ -298,9 +307,15 @@ def _stakes(
     return np.asarray(np.minimum(gap / (spread + gap * gap), _MOST / room))
 
 
-def _differences(x: FloatArray) -> FloatArray:
-    """d[i, j] = (x_j - x_i) / 2; 0 where either failed."""
-    return np.nan_to_num((x[None, :] - x[:, None]) / 2.0)
+def _differences(x: FloatArray, rows: slice) -> FloatArray:
+    """d[i, j] = (x_j - x_i) / 2 of the rows i; 0 where either failed."""
+    return np.nan_to_num((x[None, :] - x[rows, None]) / 2.0)
+
+
+def _row_blocks(m: int) -> Iterator[slice]:
+    """Rows of pairs of m models, a few at a time: what is computed on the way needs little memory."""
+    size = max(1, _PAIRS // max(m, 1))
+    return (slice(first, min(first + size, m)) for first in range(0, m, size))
 
 
 def check_delta(delta: float) -> float:

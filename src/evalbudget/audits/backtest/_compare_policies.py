@@ -18,7 +18,8 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._contestant import checked_seeds, require_entrants, require_options
-from evalbudget.replay._workers import Progress
+from evalbudget.replay._engines import Crew
+from evalbudget.replay._workers import Job, Progress, run_all
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._means import mean_of_known
 
@@ -123,6 +124,9 @@ def backtest_audits(
     margin: float = 0.0,
     top: float = 0.01,
     sampler_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    workers: int | None = None,
+    parallel: str = "loky",
+    cluster: str | None = None,
     progress: Progress | None = None,
 ) -> AuditResult:
     """Compare the recorded systems by the recorded judge and few of the recorded labels.
@@ -143,12 +147,19 @@ def backtest_audits(
         margin: share of the range; within it of the best a system is good enough.
         top: how far below the best still counts as top, as a share of the range.
         sampler_options: further settings by policy.
+        workers: processes; 1 for this one. None for one per processor, or this one if the work is small.
+        parallel: what spreads replays over processes: ``loky``, or ``dask`` or ``ray``, whose extra must be
+            installed. Where these start a cluster of their own, a script needs ``if __name__ == "__main__"``.
+        cluster: address of a cluster of Dask or Ray; None for what ``DASK_SCHEDULER_ADDRESS`` or
+            ``RAY_ADDRESS`` names, or this process is connected to, or else one of ``workers`` processes.
         progress: called with (replays finished, replays in all).
 
     Raises:
-        UnknownNameError: no such sampler, rater or allocator; suggests the nearest.
+        UnknownNameError: no such sampler, rater, allocator or engine; suggests the nearest.
         InvalidInputError: one system, no reference, scores outside the range, or an argument out of range.
+        EvalbudgetError: a worker died.
     """
+    crew = Crew.of(workers, parallel, cluster)
     data = Judged.of(recorded, rater, score_range, judge_range)
     if len(data.models) < 2:
         raise InvalidInputError("one system has nothing to be compared with; record two or more")
@@ -160,24 +171,25 @@ def backtest_audits(
     span = data.score_range[1] - data.score_range[0]
     ours = {"n_models": len(data.models), "n_items": len(data.items), "segments": data.segments}
     known = {"judge_price": prices[0], "label_price": prices[1], "delta": delta, "margin": margin}
-    jobs: list[tuple[type[AuditPolicy], str, dict[str, Any]]] = []
+    entrants: list[tuple[type[AuditPolicy], str, dict[str, Any]]] = []
     for policy in policies:
         options, accepts = sampler_options.get(policy.name, {}), policy.options()
         require_options(policy.name, options, accepts, {*ours, "seed"})
         common = {name: value for name, value in known.items() if name in accepts}
         for allocator in allocators if "allocator" in accepts else ["-"]:
             more = {"allocator": allocator} if "allocator" in accepts else {}
-            jobs.append((policy, allocator, {**common, **more, **options, **ours}))
-    rows = []
-    for number, (policy, allocator, settings) in enumerate(jobs):
+            entrants.append((policy, allocator, {**common, **more, **options, **ours}))
+    for _, _, settings in entrants:
         if settings.get("allocator") == "oracle":
             settings.setdefault("truth", residuals(data).tolist())
-        found = []
-        for at, seed in enumerate(seed_list):
-            found.append(_replay(data, policy.of({**settings, "seed": seed})))
-            if progress is not None:
-                progress(number * len(seed_list) + at + 1, len(jobs) * len(seed_list))
-        rows.append(_row(policy.name, allocator, found, data, top * span, margin * span, delta))
+    jobs = [Job(0, c, seed, ()) for c in range(len(entrants)) for seed in seed_list]
+    stage = _Stage(data, tuple((policy, settings) for policy, _, settings in entrants))
+    found = run_all(stage, jobs, crew=crew, progress=progress, readings=len(jobs) * data.judge.size)
+    n = len(seed_list)
+    rows = [
+        _row(policy.name, allocator, found[c * n : (c + 1) * n], data, top * span, margin * span, delta)
+        for c, (policy, allocator, _) in enumerate(entrants)
+    ]
     means, judges = data.means, np.nanmean(data.judge, axis=1)
     first = int(np.argmax(judges))
     return AuditResult(
@@ -190,6 +202,18 @@ def backtest_audits(
         behind=float(means.max() - means[first]),
         prices=prices,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stage:
+    """What all jobs share."""
+
+    data: Judged
+    entrants: tuple[tuple[type[AuditPolicy], dict[str, Any]], ...]
+
+    def run(self, job: Job) -> tuple[Verdict, int]:
+        policy, settings = self.entrants[job.contestant]
+        return _replay(self.data, policy.of({**settings, "seed": job.seed}))
 
 
 def _replay(data: Judged, policy: AuditPolicy) -> tuple[Verdict, int]:

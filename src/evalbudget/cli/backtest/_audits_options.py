@@ -19,6 +19,7 @@ from evalbudget.cli.backtest._shared import (
     listed,
     names_option,
     progress,
+    run_on,
 )
 from evalbudget.cli.flags import option_of, options_of
 from evalbudget.hooks._plugins import plugins
@@ -62,6 +63,7 @@ Examples:
 @RATER
 @TASK
 @SEEDS
+@run_on
 @JSON
 def audits(
     path: Path,

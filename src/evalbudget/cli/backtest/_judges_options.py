@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from evalbudget.cli._output import publish
 from evalbudget.cli._shared_options import TASK, panel_prices
-from evalbudget.cli.backtest._shared import FILE, JSON, MODEL, SEEDS, listed, names_option, progress
+from evalbudget.cli.backtest._shared import FILE, JSON, MODEL, SEEDS, listed, names_option, progress, run_on
 from evalbudget.hooks._plugins import plugins
 
 EXAMPLES = """\b
@@ -32,6 +33,7 @@ Examples:
 @MODEL
 @TASK
 @SEEDS
+@run_on
 @JSON
 def judges(
     path: Path,
@@ -43,6 +45,7 @@ def judges(
     task: str | None,
     seeds: int,
     json_path: Path | None,
+    **where: Any,
 ) -> None:
     """Which rotation of judges comes closest to their common mean?
 
@@ -63,5 +66,6 @@ def judges(
             prices=prices,
             rescale=rescale,
             progress=report,
+            **where,
         )
     publish(result.to_json(), json_path, result.table())

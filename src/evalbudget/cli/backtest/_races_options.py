@@ -16,10 +16,10 @@ from evalbudget.cli.backtest._shared import (
     RATER,
     SEEDS,
     TOP,
-    WORKERS,
     listed,
     names_option,
     progress,
+    run_on,
 )
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
@@ -64,7 +64,7 @@ Examples:
 @RATER
 @TASK
 @SEEDS
-@WORKERS
+@run_on
 @JSON
 def races(
     path: Path,

@@ -14,6 +14,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.races.estimates import model_means
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
+from evalbudget.recorded._blocks import blocks, first_where
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._contestant import Contestant
 from evalbudget.replay._money import Purse
@@ -54,7 +55,7 @@ class Grid:
         models: names.
         items: names.
         scores: recorded repeats moved to the front, shape (models, items, repeats); NaN beyond.
-        counts: how many there are, shape (models, items).
+        counts: how many there are, shape (models, items); None where there is one at most.
         bounds: the smallest and the largest possible score.
         costs: of the repeats in dollars, shape of ``scores``; None where none is known.
     """
@@ -62,7 +63,7 @@ class Grid:
     models: tuple[str, ...]
     items: tuple[str, ...]
     scores: NDArray[np.floating]
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int64] | None
     bounds: tuple[float, float]
     costs: NDArray[np.floating] | None = None
 
@@ -85,25 +86,32 @@ class Grid:
             )
         scores = recorded.scores[:, :, 0, :]
         low, high = (0.0, 1.0) if bounds is None else bounds
-        outside = np.argwhere((scores < low) | (scores > high))
-        if outside.size:
-            m, i, r = outside[0].tolist()
+        outside = first_where(lambda block: (block < low) | (block > high), scores)
+        if outside is not None:
+            m, i, r = outside
             raise InvalidInputError(
                 f"model {recorded.models[m]!r} has the score {scores[m, i, r]:g} on item "
                 f"{recorded.items[i]!r}, outside {low:g} to {high:g}; declare the smallest and the largest "
                 "possible score with --score-range LOW..HIGH (score_range= in Python)"
             )
         costs = None if recorded.costs is None else recorded.costs[:, :, 0, :]
+        counts = None
         if scores.shape[2] > 1:
+            counts = recorded.counts[:, :, 0]
             front = np.argsort(np.isnan(scores), axis=2, kind="stable")
             scores = np.take_along_axis(scores, front, axis=2)
             costs = None if costs is None else np.take_along_axis(costs, front, axis=2)
-        return cls(recorded.models, recorded.items, scores, recorded.counts[:, :, 0], (low, high), costs)
+        return cls(recorded.models, recorded.items, scores, counts, (low, high), costs)
 
     @property
     def n_cells(self) -> int:
         """Models x items."""
         return len(self.models) * len(self.items)
+
+    @property
+    def n_missing(self) -> int:
+        """Cells without a score."""
+        return sum(int(np.isnan(block).all(axis=2).sum()) for _, block in blocks(self.scores))
 
     @property
     def design(self) -> Design:
@@ -117,11 +125,11 @@ class Grid:
     def draw_costs(self, seed: int) -> NDArray[np.float64]:
         """What the same repeats cost in dollars, shape (models, items); 0 where that is not known."""
         if self.costs is None:
-            return np.zeros(self.counts.shape)
+            return np.zeros(self.scores.shape[:2])
         return np.nan_to_num(np.asarray(self._drawn(self.costs, seed), dtype=np.float64))
 
     def _drawn(self, table: NDArray[np.floating], seed: int) -> NDArray[np.floating]:
-        if table.shape[2] == 1:
+        if self.counts is None:
             return np.asarray(table[:, :, 0])
         luck = np.random.default_rng([seed, 5]).random(self.counts.shape)
         which = (luck * self.counts).astype(np.int64)

@@ -16,6 +16,7 @@ from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.races._draws import ModelDraws
+from evalbudget.races.samplers._cell_table import cell_table
 from evalbudget.races.samplers._step_order import Passes
 from evalbudget.sampler import Eligible, Kind, Option, Sampler, SamplerOptions
 from evalbudget.statistics._bounds import FloatArray, IntArray
@@ -133,9 +134,11 @@ class RacingSampler(Sampler):
         self._shared = np.random.default_rng([self.seed, 1]).permutation(n) if paired else None
         self._orders = None if paired else np.empty((m, n), dtype=np.int32)
         self._ordered = [paired] * m
-        self._status = np.zeros((m, n), dtype=np.int8)
-        self._value = np.zeros((m, n))
-        self._batch_of = np.zeros((m, n), dtype=np.int32)  # by position in the model's order
+        # items in the order in which they are read, so that large tables are written side by side
+        self._place = None if self._shared is None else np.argsort(self._shared)
+        self._status = cell_table(m, n, np.int8, self._place)
+        self._value = cell_table(m, n, np.float64, self._place)
+        self._batch_of = cell_table(m, n, np.int32)  # by position in the model's order
         self._requests_of = np.zeros(m, dtype=np.int64)
         self._failed_epochs: dict[tuple[int, int], int] = {}
         # what finished steps taught
@@ -146,7 +149,7 @@ class RacingSampler(Sampler):
         self._steps = 0
         # the step that is under way
         self._step: Step | None = None
-        self._in_step = np.zeros((m, n), dtype=bool)
+        self._in_step = cell_table(m, n, np.bool_, self._place)
         self._unsettled = 0
         self._passes: Passes | None = None
         self._in_flight = [0] * m
@@ -154,8 +157,8 @@ class RacingSampler(Sampler):
         self._step_closed = [0] * m
         self._given_up: set[int] = set()
         # once costs are weighed: of every cell its mean cost, over how many attempts that cost anything
-        self._cost: FloatArray | None = None
-        self._n_paid = np.zeros((0, 0), dtype=np.int32)
+        self._cost: Any = None
+        self._n_paid: Any = None
 
     # what hosts and backtests may look at
 
@@ -203,7 +206,7 @@ class RacingSampler(Sampler):
 
     def scores_of(self, model: int) -> FloatArray:
         """Everything read of the model, shape (n_items,), in [0, 1]; nan where not read."""
-        return np.where(self._status[model] == _READ, self._value[model], np.nan)
+        return self._scores_at(model, np.arange(self._n_items))
 
     def draws(self, model: int) -> ModelDraws:
         """The model's cells in draw order, for estimators."""
@@ -359,9 +362,14 @@ class RacingSampler(Sampler):
         settled: BoolArray = self._status[np.ix_(models, items)] >= _READ
         return settled
 
+    def _scores_at(self, model: int, item: IntArray) -> FloatArray:
+        """Scores of the model on items, in [0, 1], shape as ``item``; nan where not read."""
+        return np.where(self._status[model, item] == _READ, self._value[model, item], np.nan)
+
     def _scores_on(self, item: int) -> FloatArray:
         """Scores of all models on an item, in [0, 1], shape (n_models,); nan where not read."""
-        return np.where(self._status[:, item] == _READ, self._value[:, item], np.nan)
+        everyone = np.arange(self._n_models)
+        return np.where(self._status[everyone, item] == _READ, self._value[everyone, item], np.nan)
 
     def _remaining(self) -> IntArray:
         """Models in the race."""
@@ -586,14 +594,14 @@ class RacingSampler(Sampler):
         """Go by what the readings of each model cost, where the policy knows how; see Sampler."""
         super().weigh_costs(budget)
         if self._cost is None:
-            self._cost = np.zeros((self._n_models, self._n_items))
-            self._n_paid = np.zeros((self._n_models, self._n_items), dtype=np.int32)
+            self._cost = cell_table(self._n_models, self._n_items, np.float64, self._place)
+            self._n_paid = cell_table(self._n_models, self._n_items, np.int32, self._place)
 
     def _paid(self, cell: Cell, cost: float) -> None:
         if self._cost is not None:
             self._count_cost(self._cost, np.array([cell.model]), np.array([cell.item]), np.array([cost]))
 
-    def _count_cost(self, mean: FloatArray, model: IntArray, item: IntArray, cost: FloatArray) -> None:
+    def _count_cost(self, mean: Any, model: IntArray, item: IntArray, cost: FloatArray) -> None:
         model, item, cost = model[cost > 0.0], item[cost > 0.0], cost[cost > 0.0]
         self._n_paid[model, item] += 1
         # so that the mean of equal costs is exactly that cost

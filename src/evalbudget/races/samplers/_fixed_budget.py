@@ -84,7 +84,7 @@ class FixedBudgetSampler(RacingSampler):
         if (self._n_read[models] == self._drawn[models]).all():
             return self._means()[models]
         item = self._order(int(models[0]))[: int(self._drawn[models].max())]
-        return additive_means(np.stack([self.scores_of(int(model))[item] for model in models]))
+        return additive_means(np.stack([self._scores_at(int(model), item) for model in models]))
 
 
 def additive_means(scores: FloatArray) -> FloatArray:

@@ -142,7 +142,7 @@ class ProvingSampler(RacingSampler):
         if self._proof is None:
             if (~self._settled(self._remaining(), order[:k])).any():
                 return None
-            known = np.stack([self.scores_of(model)[order[:k]] for model in range(self._n_models)])
+            known = np.stack([self._scores_at(model, order[:k]) for model in range(self._n_models)])
             among = set(range(self._n_models)) - self._lost
             pool = self._n_items - k
             self._proof = BestProof(self._n_models, pool, delta=self.delta, known=known, among=among)

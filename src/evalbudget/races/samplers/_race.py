@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel, choose_anchors, match_items
 from evalbudget.races.samplers._additive import AdditiveEffects
 from evalbudget.races.samplers._base import BoolArray, Step
+from evalbudget.races.samplers._cell_table import cell_table
 from evalbudget.races.samplers._forecast import Forecast, losses
 from evalbudget.races.samplers._pooling import content_hash
 from evalbudget.races.samplers._proof_base import LEAST, ProofOptions, ProvingSampler
@@ -269,16 +269,15 @@ class Race(ProvingSampler):
             self._log_cost = model_effects(model, item, cost, self._n_models)
             self._costs_at = _GROWTH * total
 
-    def _no_effects(self) -> tuple[AdditiveEffects, NDArray[np.float32], FloatArray]:
+    def _no_effects(self) -> tuple[AdditiveEffects, Any, FloatArray]:
         m, pool = self._n_models, self._n_items - self._skipped
-        residual = np.empty((m, pool), dtype=np.float32)
-        return AdditiveEffects(m, pool), residual, np.full(m, _UNPREDICTED * pool)
+        return AdditiveEffects(m, pool), cell_table(m, pool, np.float32), np.full(m, _UNPREDICTED * pool)
 
     def _start(self, predictor: FactorModel) -> None:
         """Predict once all have answered the first items, unless history does it worse than a constant."""
         n_read = int(self._drawn.max())
         item = self._order(0)[:n_read].astype(np.int64)
-        scores = np.stack([self.scores_of(model)[item] for model in range(self._n_models)])
+        scores = np.stack([self._scores_at(model, item) for model in range(self._n_models)])
         of_history, of_constant = losses(predictor, item, scores)
         if of_history >= of_constant:
             self._drop_history(item, of_history, of_constant)
@@ -309,11 +308,11 @@ class Race(ProvingSampler):
         item = order[k + begin : end]
         if self._forecast is None:
             self._predicted_unread[model] -= _UNPREDICTED * item.size
-            self._extend(model, begin, self.scores_of(model)[item] - _UNPREDICTED)
+            self._extend(model, begin, self._scores_at(model, item) - _UNPREDICTED)
         elif begin and end < _GROWTH * self._fitted_at[model]:
             f = self._forecast.row(model)
             self._predicted_unread[model] = f[order[end:]].sum()
-            self._extend(model, begin, self.scores_of(model)[item] - f[item])
+            self._extend(model, begin, self._scores_at(model, item) - f[item])
         else:
             given = order[:end].astype(np.int64)
             read = self.is_read(model, given)

@@ -1,0 +1,27 @@
+"""Beyond one process: what spreading work buys, and what large inputs take; renders docs/benchmarks/scale.md.
+
+Usage::
+
+    python benchmarks/scale.py processes
+    python benchmarks/scale.py all --write-docs
+    python benchmarks/scale.py all --quick
+"""
+
+from __future__ import annotations
+
+from scale_sections.engines import engines
+from scale_sections.large import parquet, races
+from scale_sections.processes import processes
+from sections import Page, command
+
+PAGE = Page(
+    script="scale",
+    name="scale",
+    title="Scale: beyond one process, and inputs beyond memory",
+    sections={"processes": processes, "engines": engines, "races": races, "parquet": parquet},
+)
+
+main = command(PAGE)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""Every section of benchmarks/scale.py runs at a tiny size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.benchmarks.quick import check_table, written
+
+SECTIONS = ["processes", "engines", "races", "parquet"]
+
+
+def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
+    kept, page, _ = written("scale", "all", docs=tmp_path)
+    assert list(kept) == SECTIONS
+    for entry in kept.values():
+        check_table(entry, page)
+        assert entry["targets"]
+    assert kept["processes"]["targets"][2]["reached"]
+    assert kept["engines"]["targets"][0]["reached"]
