@@ -16,3 +16,15 @@ KEEP = Flag(
     "N",
     int,
 )
+ARMS_AT_ONCE = Flag(
+    "arms_at_once",
+    "Arms that are asked side by side; each has --batch_size and num_concurrent of its own. The race decides "
+    "the same.  [default: one for each of --devices, else 1]",
+    "N",
+    int,
+)
+DEVICES = Flag(
+    "devices",
+    "Devices of arms whose models are loaded here, one for each arm at a time: cuda:0,cuda:1.",
+    "NAME,NAME",
+)
