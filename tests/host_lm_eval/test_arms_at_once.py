@@ -17,6 +17,8 @@ import pytest
 import tenacity
 from click.testing import CliRunner
 from lm_eval.api.registry import register_model
+from lm_eval.tasks import TaskManager
+from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
 from tests.host_lm_eval.race_worlds import Racer, is_right, manager, racer
 from tqdm.std import tqdm  # type: ignore[import-untyped]
@@ -24,9 +26,10 @@ from tqdm.std import tqdm  # type: ignore[import-untyped]
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 from evalbudget.races._verdict import Status
+from evalbudget.run import spent_on
 from evalbudget_lm_eval.races.api import gate, race
 from evalbudget_lm_eval.races.output import RaceResult
-from loopback import Asked, Fault, Server
+from loopback import Asked, Fault, Server, rating
 
 N = 40
 SKILLS = {"a": 0.9, "b": 0.8, "c": 0.6, "d": 0.5}
@@ -61,7 +64,7 @@ def run(
 
 
 def decisions(result: RaceResult) -> dict[str, Any]:
-    return {key: value for key, value in result.leaderboard.as_json.items() if key != "notes"}
+    return {key: value for key, value in result.leaderboard.as_json.items() if key not in ("notes", "paid")}
 
 
 def answers(result: RaceResult) -> dict[str, Any]:
@@ -274,6 +277,40 @@ def test_one_bill_for_arms_at_once_is_never_exceeded(
         more = race(arms, "numbers", budget="$0.2", sampler="uniform", arms_at_once=3, journal="j", **options)
         assert server.bill <= 0.2
         assert more.leaderboard.spent == server.calls()
+
+
+def test_arms_at_once_share_judges_and_their_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    price_file(tmp_path)
+    kind, found = "local-chat-completions", []
+    with PaidServer(latency=0.005, answers={"j1": rating(), "j2": rating()}) as server:
+        judges = [server.judge(name, num_concurrent=4, max_gen_toks=20) for name in ("j1", "j2")]
+        write_judged(tmp_path / "judged", judges, n=24, scale=[1, 5], rotation="all")
+        arms = {f"m{seed}": (kind, server.args_of("m", seed=seed)) for seed in (1, 2, 3)}
+        for at_once in (1, 3):
+            server.dollars.clear()
+            server.served.clear()
+            result = race(
+                arms,
+                "essays",
+                budget="$20",
+                prices="prices.yaml",
+                sampler="uniform",
+                score="judged",
+                score_range="1..5",
+                task_manager=TaskManager(include_path=str(tmp_path / "judged"), include_defaults=False),
+                apply_chat_template=True,
+                gen_kwargs={"max_gen_toks": 20},
+                journal=f"j{at_once}",
+                arms_at_once=at_once,
+            )
+            _, costs = spent_on(tmp_path / f"j{at_once}.bill.jsonl")
+            assert sum(costs.values()) == pytest.approx(server.bill)
+            assert server.calls() == 3 * 24 * (1 + len(judges))
+            found.append(result)
+        assert server.most_at_once > 4
+    assert decisions(found[0]) == decisions(found[1])
+    assert {(s.name, s.readings) for s in found[0].leaderboard.standings} == {(name, 24) for name in arms}
 
 
 @register_model("evalbudget-test-placed")
