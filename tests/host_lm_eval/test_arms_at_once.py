@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -27,6 +28,8 @@ from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 from evalbudget.races._verdict import Status
 from evalbudget.run import spent_on
+from evalbudget_lm_eval.host.halt import Halt, halt_of_all
+from evalbudget_lm_eval.host.wire import Wire, wired
 from evalbudget_lm_eval.races.api import gate, race
 from evalbudget_lm_eval.races.output import RaceResult
 from loopback import Asked, Fault, Server, rating
@@ -92,6 +95,7 @@ def test_it_is_the_race_of_one_after_the_other(
     server: Server, tasks: Any, tmp_path: Path, disturb: Callable[[Any], Any]
 ) -> None:
     server.answer, server.disturb = skilled, disturb
+    level = logging.getLogger("lm_eval.evaluator").level
     found, lines, calls, most, stock = {}, {}, {}, {}, vars(tqdm)["__init__"]
     for at_once in (1, 2, 4):
         server.latency = 0.0 if at_once == 1 else 0.02
@@ -108,6 +112,7 @@ def test_it_is_the_race_of_one_after_the_other(
         assert lines[at_once] == lines[1]
         assert calls[at_once] == calls[1]
     assert vars(tqdm)["__init__"] is stock  # the host is as it was
+    assert logging.getLogger("lm_eval.evaluator").level == level
     board = found[4].leaderboard
     assert (board.of("d").status is Status.LOST) == (disturb is unlucky)
     assert board.of("a").readings >= 30
@@ -193,6 +198,29 @@ def test_ctrl_c_stops_local_models_at_their_next_answer(tasks: Any, tmp_path: Pa
     live["c"].stops_at = 0
     assert decisions(race(live, "numbers", **options)) == decisions(whole)
     assert max(Counter(Racer.asked).values()) == 1
+
+
+def test_a_local_model_sends_nothing_after_its_next_answer() -> None:
+    halt = Halt()
+    before = halt_of_all.set(halt)
+    try:
+        wire = Wire(Racer(), _Purse())
+        wire.heard()
+        halt.error = KeyboardInterrupt()
+        with pytest.raises(KeyboardInterrupt):
+            wire.heard()
+        with pytest.raises(KeyboardInterrupt), wired(Racer(), _Purse()):
+            pytest.fail("a round begins")
+    finally:
+        halt_of_all.reset(before)
+
+
+class _Purse:
+    def pays(self, calls: int) -> bool:
+        return True
+
+    def owes(self, calls: int) -> None:
+        pass
 
 
 def test_a_second_ctrl_c_waits_for_nobody(server: Server, tasks: Any, tmp_path: Path) -> None:

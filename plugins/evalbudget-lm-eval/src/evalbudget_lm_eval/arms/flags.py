@@ -12,7 +12,8 @@ ARM = replace(
 )
 KEEP = Flag(
     "keep",
-    "Models that stay loaded; switching loads weights anew.  [default: all if all are APIs, else 1]",
+    "Models that stay loaded; switching loads weights anew.  [default: all if all are APIs, else "
+    "as many as are asked at once]",
     "N",
     int,
 )
