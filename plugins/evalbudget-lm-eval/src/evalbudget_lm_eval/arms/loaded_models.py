@@ -233,8 +233,9 @@ class Stable:
 
     def _begin(self, entrant: Entrant, twin: Any) -> None:
         """Open an arm for the first time."""
-        self._open(entrant, entrant.arm if twin is None else replace(entrant.arm, model=twin))
-        if twin is not None and not entrant.arm.is_live and entrant.frame is not None:
+        stands_in = self._elsewhere(entrant) if twin is None else twin
+        self._open(entrant, entrant.arm if stands_in is None else replace(entrant.arm, model=stands_in))
+        if stands_in is not None and not entrant.arm.is_live and entrant.frame is not None:
             entrant.frame["config"]["model"] = entrant.arm.model  # the host knows its class only
             entrant.tracker.general_config_tracker.model_source = entrant.arm.model
 
@@ -322,14 +323,25 @@ class Stable:
         ours = entrant.place in self._places.free_to_use and "device" not in entrant.arm.args
         return {"device": entrant.place.device} if ours and entrant.place is not None else {}
 
+    def _elsewhere(self, entrant: Entrant) -> Any:
+        """The model, loaded by the engine that arms run on; None if this one is not."""
+        if self._places.engine is None or is_api_arm(entrant.arm):
+            return None
+        return self._places.engine.load(entrant.arm, self._more(entrant))
+
     def _model(self, entrant: Entrant) -> Any:
         """The model alone, as ``simple_evaluate`` makes it."""
         arm = entrant.arm
         if arm.is_live:
             return self._cached(arm.model)
+        loaded = self._elsewhere(entrant)
+        if loaded is None:
+            loaded = get_model(arm.model).create_from_arg_obj(dict(arm.args), self._more(entrant))
+        return self._cached(loaded)
+
+    def _more(self, entrant: Entrant) -> dict[str, Any]:
         options = {**self._options, **self._device(entrant)}
-        more = {name: options.get(name) for name in ("batch_size", "max_batch_size", "device")}
-        return self._cached(get_model(arm.model).create_from_arg_obj(dict(arm.args), more))
+        return {name: options.get(name) for name in ("batch_size", "max_batch_size", "device")}
 
     def _cached(self, lm: Any) -> Any:
         cache = self._options.get("use_cache")

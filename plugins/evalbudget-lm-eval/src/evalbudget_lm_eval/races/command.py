@@ -16,7 +16,7 @@ from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere, refuse_r
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
-from evalbudget_lm_eval.arms.flags import ARM, ARMS_AT_ONCE, DEVICES, KEEP
+from evalbudget_lm_eval.arms.flags import ARM, AT_ONCE, KEEP
 from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
 from evalbudget_lm_eval.host.flag_spelling import spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
@@ -61,7 +61,7 @@ _ARM = replace(
     metavar="NAME=MODEL:ARGS|KEY=VALUE",
 )
 _OF_HOST = {ARM.name: _ARM, SCORE.name: _SCORE}
-FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), ARMS_AT_ONCE, DEVICES, KEEP, JOURNAL, DRY_RUN)
+FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), *AT_ONCE, KEEP, JOURNAL, DRY_RUN)
 
 
 @click.command(
@@ -90,6 +90,7 @@ def _run(
     keep: int | None,
     arms_at_once: int | None,
     devices: str | None,
+    arms_on: str | None,
     json_path: str | None,
     journal: str | None,
     sampler_options: tuple[str, ...],
@@ -128,6 +129,7 @@ def _run(
         *(racing, flags.task, config, keep, journal, flags.options, flags.tracker, bool(dry_run)),
         arms_at_once=arms_at_once,
         devices=devices,
+        arms_on=arms_on,
     )
     result = run_at_the_prompt(order, flags.manager, RaceProgress(Console(stderr=True), monotonic))
     if isinstance(result, int):

@@ -17,7 +17,7 @@ from evalbudget.comparisons.flags import OUTPUT
 from evalbudget.flags import DRY_RUN, refuse_elsewhere
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
-from evalbudget_lm_eval.arms.flags import ARMS_AT_ONCE, DEVICES
+from evalbudget_lm_eval.arms.flags import ARMS_AT_ONCE, AT_ONCE
 from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
 from evalbudget_lm_eval.host.flag_spelling import spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
@@ -40,7 +40,7 @@ Exit codes: 0 not worse, 1 worse, 3 undecided, 4 the candidate could not be eval
 _SCORE = replace(SCORE, help="Score that decides; needed if the task has several.", metavar="METRIC[,FILTER]")
 _AT_ONCE = (
     replace(ARMS_AT_ONCE, help="2 asks --model and --baseline_model side by side.  [default: 1]"),
-    DEVICES,
+    *AT_ONCE[1:],
 )
 FLAGS = (*(_SCORE if flag.name == SCORE.name else flag for flag in OF_GATES), *_AT_ONCE, JOURNAL, DRY_RUN)
 
@@ -70,6 +70,7 @@ def _run(
     args: tuple[str, ...],
     arms_at_once: int | None,
     devices: str | None,
+    arms_on: str | None,
     dry_run: bool = False,
     **given: Any,
 ) -> int:
@@ -100,6 +101,7 @@ def _run(
         *(arms, flags.task, config, None, journal, flags.options, flags.tracker, bool(dry_run)),
         arms_at_once=arms_at_once,
         devices=devices,
+        arms_on=arms_on,
     )
     result = run_at_the_prompt(order, flags.manager, GateProgress(Console(stderr=True), monotonic))
     if isinstance(result, int):
