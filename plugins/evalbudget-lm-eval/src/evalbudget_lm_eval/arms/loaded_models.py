@@ -22,7 +22,7 @@ from lm_eval.loggers import EvaluationTracker
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.run import cleaned
-from evalbudget_lm_eval.arms.arm import Arm, is_api_arm
+from evalbudget_lm_eval.arms.arm import Arm, folder_of, is_api_arm
 from evalbudget_lm_eval.arms.places import Place, Places
 from evalbudget_lm_eval.arms.settings import with_setting
 from evalbudget_lm_eval.host.fingerprint import fingerprint_of
@@ -228,7 +228,7 @@ class Stable:
                 facts = asdict(each.tracker.general_config_tracker)
                 each.kept.open(each.arm.description, {"frame": each.frame, "tracker": facts})
         else:
-            entrant.primed.lm = self._model(entrant) if twin is None else self._cached(twin)
+            entrant.primed.lm = self._model(entrant) if twin is None else self._cached(entrant, twin)
         entrant.loads += twin is None
 
     def _begin(self, entrant: Entrant, twin: Any) -> None:
@@ -302,7 +302,7 @@ class Stable:
                 model_args=dict(arm.args),
                 tasks=[entrant.spec],
                 evaluation_tracker=entrant.tracker,
-                **{**with_setting(self._options, entrant.arm.settings), **self._device(entrant)},
+                **with_setting(self._options_of(entrant), entrant.arm.settings),
             )
         if frame is None:
             raise InvalidInputError("arms run in one process; start it without accelerate or torchrun")
@@ -318,10 +318,15 @@ class Stable:
         entrant.primed, entrant.frame = primed[0], cleaned(frame)  # it has the model's arguments
         self._prompts.setdefault(asked, entrant.primed)
 
-    def _device(self, entrant: Entrant) -> dict[str, Any]:
-        """The host's option, where we choose the device."""
-        ours = entrant.place in self._places.free_to_use and "device" not in entrant.arm.args
-        return {"device": entrant.place.device} if ours and entrant.place is not None else {}
+    def _options_of(self, entrant: Entrant) -> dict[str, Any]:
+        """The host's, with the device that we choose, and a cache for each model: the host's names none."""
+        options, place = dict(self._options), entrant.place
+        if place is not None and "device" not in entrant.arm.args:
+            options["device"] = place.device
+        same = [each for each in self.entrants if _differ_in_settings_only(each.arm, entrant.arm)]
+        if options.get("use_cache") is not None and len(same) < len(self.entrants):
+            options["use_cache"] = f"{options['use_cache']}_{folder_of(same[0].arm.name)}"
+        return options
 
     def _elsewhere(self, entrant: Entrant) -> Any:
         """The model, loaded by the engine that arms run on; None if this one is not."""
@@ -333,18 +338,18 @@ class Stable:
         """The model alone, as ``simple_evaluate`` makes it."""
         arm = entrant.arm
         if arm.is_live:
-            return self._cached(arm.model)
+            return self._cached(entrant, arm.model)
         loaded = self._elsewhere(entrant)
         if loaded is None:
             loaded = get_model(arm.model).create_from_arg_obj(dict(arm.args), self._more(entrant))
-        return self._cached(loaded)
+        return self._cached(entrant, loaded)
 
     def _more(self, entrant: Entrant) -> dict[str, Any]:
-        options = {**self._options, **self._device(entrant)}
+        options = self._options_of(entrant)
         return {name: options.get(name) for name in ("batch_size", "max_batch_size", "device")}
 
-    def _cached(self, lm: Any) -> Any:
-        cache = self._options.get("use_cache")
+    def _cached(self, entrant: Entrant, lm: Any) -> Any:
+        cache = self._options_of(entrant).get("use_cache")
         return lm if cache is None else CachingLM(lm, f"{cache}_rank{lm.rank}.db")
 
     def _drop(self, entrant: Entrant) -> None:

@@ -113,9 +113,9 @@ class RayModel(LM):  # type: ignore[misc]  # the host is untyped
         self._seed_of_round: int | None = None
         _ray().get(actor.begin.remote(), timeout=_PATIENCE)
         facts = self._get("facts")
-        vars(self).update(facts["told"])
+        self.__dict__.update(facts["told"])
         for name in facts["has"]:  # whoever looks whether there is one finds none, where there is none
-            vars(self)[name] = lambda *given, name=name, **named: self._get("call", name, given, named)
+            setattr(self, name, lambda *given, name=name, **named: self._get("call", name, given, named))
 
     def take_seed(self, number: int) -> None:
         """Of the next round."""

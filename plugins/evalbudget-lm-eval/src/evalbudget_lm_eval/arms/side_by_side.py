@@ -86,8 +86,9 @@ class SideBySide(Generic[T]):
             self.running.append(who)
             self._inbox.put(_Ended(who, None))
             return
+        run = copy_context().run
+        Thread(target=run, name="evalbudget arm", args=(self._work, who, job), daemon=True).start()
         self.running.append(who)
-        Thread(target=copy_context().run, args=(self._work, who, job), daemon=True).start()
 
     def wait(self) -> T:
         """Do what jobs want done here until one ends, and say whose.
