@@ -205,6 +205,32 @@ def test_ctrl_c_stops_local_models_at_their_next_answer(tasks: Any, tmp_path: Pa
     assert max(Counter(Racer.asked).values()) == 1
 
 
+def test_ctrl_c_while_judges_are_asked_loses_none_of_their_replies(server: Server, tmp_path: Path) -> None:
+    server.answers = {"j1": rating(), "j2": rating()}
+    judges = [server.judge(name, num_concurrent=2, max_retries=1) for name in ("j1", "j2")]
+    write_judged(tmp_path / "judged", judges, n=12, scale=[1, 5], rotation="all")
+    options: dict[str, Any] = {"score": "judged", "score_range": "1..5", "sampler": "uniform", "budget": 48}
+    tasks = TaskManager(include_path=str(tmp_path / "judged"), include_defaults=False)
+    kind = "local-chat-completions"
+    arms = {name: (kind, server.args_of(name, num_concurrent=4)) for name in SKILLS}
+    options |= {"task_manager": tasks, "apply_chat_template": True, "journal": tmp_path / "j"}
+    pressed = False
+
+    def press(body: Any) -> None:
+        nonlocal pressed
+        if not pressed and body["model"] == "j2" and server.calls("j1") >= 3:
+            pressed = True
+            os.kill(os.getpid(), signal.SIGINT)
+
+    server.latency, server.disturb = 0.02, press
+    with pytest.raises(KeyboardInterrupt):
+        race(arms, "essays", arms_at_once=4, **options)
+    assert server.calls("j1") < 4 * 12
+    done = race(arms, "essays", arms_at_once=4, **options)
+    assert {standing.readings for standing in done.leaderboard.standings} == {12}
+    assert server.count() == Counter(dict.fromkeys(SKILLS, 12) | {"j1": 48, "j2": 48})
+
+
 @register_model("evalbudget-test-pressing")
 class Pressing(Racer):
     """The user presses Ctrl-C while it is loaded."""

@@ -93,6 +93,12 @@ def test_models_must_fit_on_the_cluster(tasks: Any) -> None:
         race(arms(), "numbers", arms_on="ray:num_gpus=2", arms_at_once=3, **options)
 
 
+@pytest.mark.usefixtures("cluster")
+def test_no_more_are_kept_than_fit(tasks: Any) -> None:
+    with pytest.raises(InvalidInputError, match="--keep is 2, and Ray's cluster has room for 1"):
+        race(arms(), "numbers", budget=100, batch=16, arms_on="ray:num_gpus=2", keep=2, task_manager=tasks)
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -109,6 +109,11 @@ class Stable:
                 f"--keep is {keep}, and {at_once} arms are asked at once; give --keep {at_once} or more, or "
                 "leave it out"
             )
+        if keep is not None and places.room is not None and keep > places.room:
+            raise InvalidInputError(
+                f"--keep is {keep}, and Ray's cluster has room for {places.room}; give no more than that, or "
+                "leave it out"
+            )
         self.documents = documents
         self.record = record
         self.entrants = [

@@ -33,11 +33,13 @@ class Places:
         at_once: arms.
         free_to_use: places of arms that name no device; empty to leave that to the host.
         engine: that loads them elsewhere; None to load them here.
+        room: how many models fit there; None for any number.
     """
 
     at_once: int = 1
     free_to_use: tuple[Place, ...] = ()
     engine: OnRay | None = None
+    room: int | None = None
 
     @classmethod
     def of(
@@ -103,7 +105,7 @@ class Places:
                 f"--arms_at_once is {arms_at_once}, and Ray's cluster has room for {fit}; ask {fit} at once, "
                 "or leave it out"
             )
-        return cls(fit if arms_at_once is None else arms_at_once, engine=engine)
+        return cls(fit if arms_at_once is None else arms_at_once, engine=engine, room=room)
 
     def of_arm(self, arm: Arm) -> tuple[Place, ...]:
         """Where an arm may be; nowhere in particular if that is empty."""
