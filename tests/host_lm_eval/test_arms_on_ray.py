@@ -18,6 +18,9 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.races._verdict import Status
 from evalbudget_lm_eval.races.api import race
 
+# Ray leaves its own processes to the garbage collector
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 N = 40
 
 

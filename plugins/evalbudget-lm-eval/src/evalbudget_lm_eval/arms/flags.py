@@ -31,8 +31,8 @@ DEVICES = Flag(
 )
 ARMS_ON = Flag(
     "arms_on",
-    "ray loads arms' models as actors of Ray, each in a process of its own; with what each needs of the "
-    "cluster: ray:num_gpus=1.",
+    "ray loads arms' models as actors of Ray, each in a process of its own, as many at once as there is room "
+    "for; with what each needs of the cluster: ray:num_gpus=1.",
     "ray[:NEEDS]",
 )
 AT_ONCE = (ARMS_AT_ONCE, DEVICES, ARMS_ON)
