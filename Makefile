@@ -52,14 +52,14 @@ docs: $(READY)
 claims: $(READY)
 	EVALBUDGET_CLAIMS=full $(BIN)/python -m pytest --numprocesses 2 -m claim
 
-# the oldest hosts that the plugins declare
+# the oldest hosts that the plugins declare; Ray, too, which nothing else here installs
 FLOORS := .venv-floors/.ready
 
 $(FLOORS): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-lm-eval/pyproject.toml plugins/evalbudget-example/pyproject.toml
 	$(PYTHON) -m venv .venv-floors
 	.venv-floors/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	.venv-floors/bin/python -m pip install --quiet "inspect-ai==0.3.277" "lm_eval[api]==0.4.12" --editable . \
-		--editable plugins/evalbudget-inspect --editable plugins/evalbudget-lm-eval \
+		--editable plugins/evalbudget-inspect --editable 'plugins/evalbudget-lm-eval[ray]' \
 		--editable plugins/evalbudget-example --group dev
 	touch $(FLOORS)
 

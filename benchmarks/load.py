@@ -9,14 +9,14 @@ Usage::
 
 from __future__ import annotations
 
-from load_sections.sizes import concurrent, items, journal, race
+from load_sections.sizes import arms, concurrent, items, journal, race
 from sections import Page, command
 
 PAGE = Page(
     script="load",
     name="load",
     title="Load: time and memory at large sizes",
-    sections={"journal": journal, "concurrent": concurrent, "items": items, "race": race},
+    sections={"journal": journal, "concurrent": concurrent, "items": items, "race": race, "arms": arms},
 )
 
 main = command(PAGE)

@@ -139,11 +139,19 @@ def concurrent(sampler: str, at_once: int, items: int, readings: int, latency: f
     return found | {"most": float(most), "spent": record.spent}
 
 
+def arms(**sizes: Any) -> dict[str, float]:
+    """A race on lm-eval with several arms at once."""
+    from load_sections.arms_at_once import arms_at_once  # takes seconds
+
+    return arms_at_once(**sizes)
+
+
 MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
     "journal": journal,
     "items": items,
     "race": race,
     "concurrent": concurrent,
+    "arms": arms,
 }
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ _REPEATS = ("auto", "uniform")
 _JOURNAL = 50e-6
 _DECISION = 5e-3
 """What a host itself takes for a call."""
+_FASTER = 3.0
 
 
 def measure(name: str, **sizes: object) -> dict[str, float]:
@@ -110,6 +111,42 @@ def race(quick: bool) -> Found:
         ("sampler", *_COLUMNS),
         tuple(_row(name, found) for name, found in rows.items()),
         (_decides(rows),),
+    )
+
+
+def arms(quick: bool) -> Found:
+    """Arms of a race on lm-eval that are asked at once."""
+    documents, latency = (12, 0.01) if quick else (200, 0.1)
+    at_once, concurrent = (1, 2, 4), (1, 8)
+    found = measure("arms", at_once=at_once, concurrent=concurrent, documents=documents, latency=latency)
+    same = bool(found.pop("same"))
+    times_as_fast = {
+        (requests, arms): found[f"{requests} x 1"] / found[f"{requests} x {arms}"]
+        for requests in concurrent
+        for arms in at_once
+    }
+    return Found(
+        f"A race of 4 models on {documents:,} documents on lm-eval, all of them asked, on a server that "
+        f"takes {latency:g} seconds for a reply; with the record, and all that comes before and after.",
+        ("num_concurrent", "arms at once", "calls", "seconds", "times as fast"),
+        tuple(
+            (
+                str(requests),
+                str(arms),
+                f"{4 * documents:,}",
+                f"{found[f'{requests} x {arms}']:.1f}",
+                f"{times:.2f}",
+            )
+            for (requests, arms), times in times_as_fast.items()
+        ),
+        (
+            Target(
+                "4 arms at once take a third of the time of one after the other",
+                f"{times_as_fast[1, 4]:.2f} times as fast",
+                times_as_fast[1, 4] >= _FASTER,
+            ),
+            Target("they decide the same", "the same leaderboards" if same else "different ones", same),
+        ),
     )
 
 

@@ -154,6 +154,19 @@ def test_a_model_behind_a_cache_is_given_back_before_the_next_is_loaded(numbers:
     assert Racer.most_alive == 1
 
 
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_models_do_not_answer_from_one_anothers_cache(tmp_path: Path, at_once: int) -> None:
+    greedy = manager(tmp_path / "tasks", n=40, generation_kwargs={"until": ["\n"], "do_sample": False})
+    live = {name: Racer(*skill) for name, skill in SKILLS.items()}
+    options: dict[str, Any] = {"budget": 120, "sampler": "uniform", "task_manager": greedy}
+    cache = str(tmp_path / "cache")
+    for _ in range(2):  # the second time without a call
+        board = race(live, "numbers", use_cache=cache, arms_at_once=at_once, **options).leaderboard
+        for name, (skill, seed) in SKILLS.items():
+            assert board.of(name).estimate == pytest.approx(truth(seed, skill, 40))
+        assert len(Racer.asked) == 120
+
+
 def test_one_bad_document_costs_no_arm_and_a_dead_one_leaves(numbers: Any) -> None:
     order = race(arms(), "numbers", budget=30, task_manager=numbers, seed=1)
     poison = next(iter(answered(order)["poor"]))  # among the first that everybody is asked

@@ -9,7 +9,8 @@ from typing import Any
 
 import lm_eval.models  # noqa: F401  (the host's models register themselves)
 from lm_eval.api.model import LM
-from lm_eval.api.registry import model_registry
+from lm_eval.api.registry import get_model, model_registry
+from lm_eval.models.api_models import TemplateAPI
 from lm_eval.utils import sanitize_model_name, simple_parse_args_string
 
 from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
@@ -166,3 +167,13 @@ def check_known(arms: Sequence[Arm], record: Record, anew: str = "another --jour
                 f"arm {arm.name} was {before} when {record.path} was begun, and is {arm.description} now; "
                 f"give it a name of its own, or begin anew with {anew}"
             )
+
+
+def is_api_arm(arm: Arm) -> bool:
+    """Whether nothing is loaded here for it: it asks a server, or the caller keeps its model."""
+    if arm.is_live:
+        return True
+    try:
+        return issubclass(get_model(arm.model), TemplateAPI)
+    except Exception:  # of a package that is missing: loading the model will say so
+        return False

@@ -12,7 +12,27 @@ ARM = replace(
 )
 KEEP = Flag(
     "keep",
-    "Models that stay loaded; switching loads weights anew.  [default: all if all are APIs, else 1]",
+    "Models that stay loaded; switching loads weights anew.  [default: all if all are APIs, else "
+    "as many as are asked at once]",
     "N",
     int,
 )
+ARMS_AT_ONCE = Flag(
+    "arms_at_once",
+    "Arms that are asked side by side; each has --batch_size and num_concurrent of its own. The race decides "
+    "the same.  [default: one for each of --devices, else 1]",
+    "N",
+    int,
+)
+DEVICES = Flag(
+    "devices",
+    "Devices of arms whose models are loaded here, one for each arm at a time: cuda:0,cuda:1.",
+    "NAME,NAME",
+)
+ARMS_ON = Flag(
+    "arms_on",
+    "ray loads arms' models as actors of Ray, each in a process of its own, as many at once as there is room "
+    "for; with what each needs of the cluster: ray:num_gpus=1.",
+    "ray[:NEEDS]",
+)
+AT_ONCE = (ARMS_AT_ONCE, DEVICES, ARMS_ON)

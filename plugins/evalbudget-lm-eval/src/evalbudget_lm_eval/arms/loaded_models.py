@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import logging
@@ -16,12 +17,13 @@ from typing import Any
 import lm_eval.evaluator
 from lm_eval.api.model import CachingLM
 from lm_eval.api.registry import get_model
+from lm_eval.api.task import Task
 from lm_eval.loggers import EvaluationTracker
-from lm_eval.models.api_models import TemplateAPI
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.run import cleaned
-from evalbudget_lm_eval.arms.arm import Arm
+from evalbudget_lm_eval.arms.arm import Arm, folder_of, is_api_arm
+from evalbudget_lm_eval.arms.places import Place, Places
 from evalbudget_lm_eval.arms.settings import with_setting
 from evalbudget_lm_eval.host.fingerprint import fingerprint_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
@@ -30,6 +32,8 @@ from evalbudget_lm_eval.run.record import Kept, Record
 from evalbudget_lm_eval.run.resume import take_over_answers
 
 log = logging.getLogger(__name__)
+
+_ONE = Places()
 
 
 @dataclass
@@ -45,6 +49,7 @@ class Entrant:
         primed: its tasks; None before it was opened.
         frame: what the host adds to the results of ``evaluate``; None before it was opened.
         loads: how often its model was loaded.
+        place: where its model is; None for nowhere in particular.
     """
 
     arm: Arm
@@ -55,6 +60,7 @@ class Entrant:
     primed: PrimedTasks | None = None
     frame: dict[str, Any] | None = None
     loads: int = 0
+    place: Place | None = None
 
     @property
     def is_alive(self) -> bool:
@@ -73,11 +79,13 @@ class Stable:
         options: of the host's ``simple_evaluate``, without models and tasks.
         tracker: arguments of the host's ``EvaluationTracker``.
         record: of the race or the audit.
-        keep: models alive at once; None: all of them if all are APIs, otherwise one.
+        keep: models alive at once; None: all of them if all are APIs, otherwise as many as are asked at once,
+            or one for each device.
         own: name and specification of the task of arms that have one of their own, by arm.
+        places: how many arms are asked at once, and where they may be.
 
     Raises:
-        InvalidInputError: ``keep`` is below 1.
+        InvalidInputError: ``keep`` is below 1, or below what is asked at once.
     """
 
     def __init__(
@@ -91,16 +99,33 @@ class Stable:
         record: Record,
         keep: int | None,
         own: Mapping[str, tuple[str, Any]] = MappingProxyType({}),
+        places: Places = _ONE,
     ) -> None:
         if keep is not None and keep < 1:
             raise InvalidInputError(f"--keep is {keep}; at least 1 model must be loaded to be asked")
+        at_once = min(places.at_once, len(arms))
+        if keep is not None and keep < at_once:
+            raise InvalidInputError(
+                f"--keep is {keep}, and {at_once} arms are asked at once; give --keep {at_once} or more, or "
+                "leave it out"
+            )
+        if keep is not None and places.room is not None and keep > places.room:
+            raise InvalidInputError(
+                f"--keep is {keep}, and Ray's cluster has room for {places.room}; give no more than that, or "
+                "leave it out"
+            )
         self.documents = documents
         self.record = record
         self.entrants = [
-            Entrant(arm, *own.get(arm.name, (task, spec)), EvaluationTracker(**tracker), record.of(arm.name))
+            Entrant(arm, *named, EvaluationTracker(**tracker), record.of(arm.name))
             for arm in arms
+            # a task object that the user gave serves one round at a time
+            for named in [own.get(arm.name, (task, copy.copy(spec) if isinstance(spec, Task) else spec))]
         ]
-        self.keep = keep if keep is not None else len(arms) if all(map(_is_api, arms)) else 1
+        several = max(at_once, len(places.free_to_use))
+        self.keep = keep if keep is not None else len(arms) if all(map(is_api_arm, arms)) else several
+        self._places = places
+        self._in_use: list[Entrant] = []
         self._options = dict(options)
         self._prompts: dict[str, PrimedTasks] = {}  # by setting
         self._alive: list[Entrant] = []  # the one asked last comes last
@@ -116,12 +141,28 @@ class Stable:
             self._alive.remove(entrant)
         else:
             twin = self._twin(entrant.arm)
-            while twin is None and len({id(_bare(each)) for each in self._alive}) >= self.keep:
-                self._drop(self._alive[0])
-            self._load(entrant, twin)
+            if twin is None:
+                self._make_room(entrant)
+            else:
+                entrant.place = twin.place
+            self._load(entrant, None if twin is None else _bare(twin))
         self._alive.append(entrant)
         assert entrant.primed is not None
         return entrant.primed
+
+    def hold(self, entrant: Entrant) -> None:
+        """It is being asked: its model stays, and its place is taken, until :meth:`release`."""
+        self._in_use.append(entrant)
+
+    def release(self, entrant: Entrant) -> None:
+        """It was asked."""
+        self._in_use.remove(entrant)
+
+    def may_begin(self, entrant: Entrant) -> bool:
+        """Whether it can be asked beside those that are: its model and a place for it are free."""
+        if any(self._shares_model(each.arm, entrant.arm) for each in self._in_use):
+            return False
+        return not self._places.of_arm(entrant.arm) or bool(self._free_places(entrant))
 
     def is_loaded(self, entrant: Entrant) -> bool:
         """Whether its model is, for itself or for an arm that differs in settings only."""
@@ -146,12 +187,42 @@ class Stable:
             if entrant.primed is not None:
                 entrant.primed.restore()
 
-    def _twin(self, arm: Arm) -> Any:
-        """The loaded model of an arm that differs in settings only; None if there is none."""
+    def _twin(self, arm: Arm) -> Entrant | None:
+        """One whose loaded model is this arm's, too; None if there is none."""
         for each in self._alive:
-            if not arm.is_live and _differ_in_settings_only(each.arm, arm):
-                return _bare(each)
+            if not arm.is_live and self._shares_model(each.arm, arm):
+                return each
         return None
+
+    def _shares_model(self, arm: Arm, other: Arm) -> bool:
+        """Whether they differ in settings only; asked at once, each has an object of its own for a server."""
+        if self._places.at_once > 1 and not arm.is_live and is_api_arm(arm):
+            return arm is other
+        return _differ_in_settings_only(arm, other)
+
+    def _free_places(self, entrant: Entrant) -> list[Place]:
+        """Where it may be asked now: where its model is, or else where there is most room."""
+        taken = {each.place for each in self._in_use}
+        loaded = entrant if entrant.is_alive else self._twin(entrant.arm)
+        places = self._places.of_arm(entrant.arm) if loaded is None else (loaded.place,)
+        used = [each.place for each in self._alive]  # the last one most recently
+
+        def crowd(place: Place) -> tuple[int, int]:
+            return used.count(place), used.index(place) if place in used else -1
+
+        return sorted((place for place in places if place is not None and place not in taken), key=crowd)
+
+    def _make_room(self, entrant: Entrant) -> None:
+        """Choose a place for a model that will be loaded, and drop those that were asked longest ago."""
+        entrant.place = next(iter(self._free_places(entrant)), None)
+        at_one = max(1, self.keep // max(1, len(self._places.free_to_use)))
+        in_use = {id(_bare(each)) for each in self._in_use}
+        idle = [each for each in self._alive if id(_bare(each)) not in in_use]
+        for each in sorted(idle, key=lambda each: each.place != entrant.place):
+            alive = {id(_bare(other)): other.place for other in self._alive}
+            crowded = entrant.place is not None and [*alive.values()].count(entrant.place) >= at_one
+            if each.is_alive and (len(alive) >= self.keep or (crowded and each.place == entrant.place)):
+                self._drop(each)
 
     def _load(self, entrant: Entrant, twin: Any) -> None:
         if entrant.primed is None:
@@ -162,13 +233,14 @@ class Stable:
                 facts = asdict(each.tracker.general_config_tracker)
                 each.kept.open(each.arm.description, {"frame": each.frame, "tracker": facts})
         else:
-            entrant.primed.lm = self._model(entrant.arm) if twin is None else self._cached(twin)
+            entrant.primed.lm = self._model(entrant) if twin is None else self._cached(entrant, twin)
         entrant.loads += twin is None
 
     def _begin(self, entrant: Entrant, twin: Any) -> None:
         """Open an arm for the first time."""
-        self._open(entrant, entrant.arm if twin is None else replace(entrant.arm, model=twin))
-        if twin is not None and not entrant.arm.is_live and entrant.frame is not None:
+        stands_in = self._elsewhere(entrant) if twin is None else twin
+        self._open(entrant, entrant.arm if stands_in is None else replace(entrant.arm, model=stands_in))
+        if stands_in is not None and not entrant.arm.is_live and entrant.frame is not None:
             entrant.frame["config"]["model"] = entrant.arm.model  # the host knows its class only
             entrant.tracker.general_config_tracker.model_source = entrant.arm.model
 
@@ -235,7 +307,7 @@ class Stable:
                 model_args=dict(arm.args),
                 tasks=[entrant.spec],
                 evaluation_tracker=entrant.tracker,
-                **with_setting(self._options, entrant.arm.settings),
+                **with_setting(self._options_of(entrant), entrant.arm.settings),
             )
         if frame is None:
             raise InvalidInputError("arms run in one process; start it without accelerate or torchrun")
@@ -251,15 +323,38 @@ class Stable:
         entrant.primed, entrant.frame = primed[0], cleaned(frame)  # it has the model's arguments
         self._prompts.setdefault(asked, entrant.primed)
 
-    def _model(self, arm: Arm) -> Any:
-        """The model alone, as ``simple_evaluate`` makes it."""
-        if arm.is_live:
-            return self._cached(arm.model)
-        more = {name: self._options.get(name) for name in ("batch_size", "max_batch_size", "device")}
-        return self._cached(get_model(arm.model).create_from_arg_obj(dict(arm.args), more))
+    def _options_of(self, entrant: Entrant) -> dict[str, Any]:
+        """The host's, with the device that we choose, and a cache for each model: the host's names none."""
+        options, place = dict(self._options), entrant.place
+        if place is not None and "device" not in entrant.arm.args:
+            options["device"] = place.device
+        same = [each for each in self.entrants if _differ_in_settings_only(each.arm, entrant.arm)]
+        if options.get("use_cache") is not None and len(same) < len(self.entrants):
+            options["use_cache"] = f"{options['use_cache']}_{folder_of(same[0].arm.name)}"
+        return options
 
-    def _cached(self, lm: Any) -> Any:
-        cache = self._options.get("use_cache")
+    def _elsewhere(self, entrant: Entrant) -> Any:
+        """The model, loaded by the engine that arms run on; None if this one is not."""
+        if self._places.engine is None or is_api_arm(entrant.arm):
+            return None
+        return self._places.engine.load(entrant.arm, self._more(entrant))
+
+    def _model(self, entrant: Entrant) -> Any:
+        """The model alone, as ``simple_evaluate`` makes it."""
+        arm = entrant.arm
+        if arm.is_live:
+            return self._cached(entrant, arm.model)
+        loaded = self._elsewhere(entrant)
+        if loaded is None:
+            loaded = get_model(arm.model).create_from_arg_obj(dict(arm.args), self._more(entrant))
+        return self._cached(entrant, loaded)
+
+    def _more(self, entrant: Entrant) -> dict[str, Any]:
+        options = self._options_of(entrant)
+        return {name: options.get(name) for name in ("batch_size", "max_batch_size", "device")}
+
+    def _cached(self, entrant: Entrant, lm: Any) -> Any:
+        cache = self._options_of(entrant).get("use_cache")
         return lm if cache is None else CachingLM(lm, f"{cache}_rank{lm.rank}.db")
 
     def _drop(self, entrant: Entrant) -> None:
@@ -299,12 +394,3 @@ def _instead_of_evaluate(function: Any) -> Iterator[None]:
         yield
     finally:
         lm_eval.evaluator.evaluate = before
-
-
-def _is_api(arm: Arm) -> bool:
-    if arm.is_live:
-        return True
-    try:
-        return issubclass(get_model(arm.model), TemplateAPI)
-    except Exception:  # of a package that is missing: loading the model will say so
-        return False

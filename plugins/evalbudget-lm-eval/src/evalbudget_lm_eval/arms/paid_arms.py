@@ -15,6 +15,7 @@ from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api, short_name
+from evalbudget_lm_eval.host.local_usage import check_local
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
 from evalbudget_lm_eval.judges.filter import judges_of, panel_of
 from evalbudget_lm_eval.run.rounds import Rounds
@@ -62,7 +63,9 @@ class PaidArms:
         paid, left = self.paid[arm], list(cells)
         if arm not in self._dearest:
             self._dearest[arm] = self._checked(paid, primed)
-        with paid.before([primed.lm, *judges_of(primed)]):
+        # other arms ask the same judges: nobody stands before them but while its own answers are judged
+        primed.judging = lambda: paid.before(judges_of(primed))
+        with paid.before([primed.lm]):
             if is_api(primed.lm):
                 rounds.ask(left)
                 return []
@@ -76,6 +79,9 @@ class PaidArms:
 
     def _checked(self, paid: PaidCalls, primed: PrimedTasks) -> float:
         """What one answer costs at most, without judges."""
+        for judge in judges_of(primed):
+            if not is_api(judge):
+                check_local(judge)
         call = answer = 0.0
         for task in primed.names:
             for document in primed.documents(task):

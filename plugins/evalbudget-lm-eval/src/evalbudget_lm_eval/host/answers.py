@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -73,6 +74,7 @@ class RunningTask:
         known: what filters were told of these repeats in an attempt that broke off; not to be paid for again.
         keep: to be called with everything that a filter pays for, as text.
         bill: who pays for judges' calls that bring nothing; None if nobody counts them.
+        judging: entered while the filters run.
     """
 
     docs: Mapping[int, Any]
@@ -80,6 +82,7 @@ class RunningTask:
     known: Mapping[Asked, Sequence[str]] = field(default_factory=dict)
     keep: Callable[[Asked, str], object] = lambda asked, text: None
     bill: JudgesBill | None = None
+    judging: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 task_now: ContextVar[RunningTask | None] = ContextVar("task_now", default=None)

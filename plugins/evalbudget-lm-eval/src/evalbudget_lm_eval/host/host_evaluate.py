@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
@@ -34,6 +34,7 @@ from evalbudget_lm_eval.host.answers import (
 )
 from evalbudget_lm_eval.host.driving_metric import scores_per_answer
 from evalbudget_lm_eval.host.owners import Owners
+from evalbudget_lm_eval.host.patched import WhileAnyone
 from evalbudget_lm_eval.host.private import (
     _handle_back_comp,
     _process_results,
@@ -95,6 +96,8 @@ class PrimedTasks:
         """Told whom the requests of a round are for; None where nobody asks."""
         self.hides_bars = False
         """Whether even large rounds draw none of the host's bars: somebody else shows how far they are."""
+        self.judging: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Entered while filters run, who may ask judges: stands before their calls."""
         self._ran = False
         samples = self._host.get("samples")
         if samples is not None:
@@ -328,7 +331,7 @@ class PrimedTasks:
             running = self._served[name].running
             running.known = {one: tuple(said.get(one, {}).get(SCORED, ())) for one in own}
             running.keep = lambda one, text: received(one, SCORED, text)
-            running.bill = bill
+            running.bill, running.judging = bill, self.judging
         try:
             sent: list[Sent] = []
             for name, own in rounds.items():
@@ -347,7 +350,7 @@ class PrimedTasks:
         return [next(answers[one.task]) for one in asked]
 
     def _ask_host(self, lm: Any, rounds: Mapping[str, Sequence[Asked]]) -> Mapping[str, Any]:
-        with _quiet(enabled=self._ran):
+        with _said_once if self._ran else nullcontext():
             return dict(
                 _evaluate(
                     lm=lm,
@@ -436,14 +439,16 @@ def _check_samples(samples: Mapping[str, Sequence[int]], tasks: Mapping[str, Any
 
 
 @contextmanager
-def _quiet(*, enabled: bool) -> Iterator[None]:
-    """The host says what it runs: once is enough."""
+def _quiet() -> Iterator[None]:
     before = [log.level for log in _HOST_LOGS]
-    if enabled:
-        for log in _HOST_LOGS:
-            log.setLevel(logging.WARNING)
+    for log in _HOST_LOGS:
+        log.setLevel(logging.WARNING)
     try:
         yield
     finally:
         for log, level in zip(_HOST_LOGS, before, strict=True):
             log.setLevel(level)
+
+
+_said_once = WhileAnyone(_quiet)
+"""The host says what it runs: once is enough."""

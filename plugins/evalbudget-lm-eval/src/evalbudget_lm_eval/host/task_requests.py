@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import Task
 
 from evalbudget_lm_eval.host.answers import Answered, Asked, RunningTask, asked_now, task_now
+from evalbudget_lm_eval.host.home import call_at_home
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +85,7 @@ class ServedTask:
         instances = [one.instance for one in sent]
         owners = tuple(one.asked for one in sent)
         documents = [self.docs[one.doc_id] for one in asked]
-        filters = task.apply_filters
+        filters, process_results = task.apply_filters, task.process_results
 
         def build_all_requests(**_: object) -> None:
             task._instances = instances
@@ -91,10 +93,11 @@ class ServedTask:
         def doc_iterator(**_: object) -> Iterator[tuple[int, Any]]:
             return iter(enumerate(documents))
 
-        def apply_filters() -> Any:
+        def filtered() -> Any:
             owner, running = asked_now.set(owners), task_now.set(self.running)
             try:
-                return filters()
+                with self.running.judging():
+                    return filters()
             finally:
                 task_now.reset(running)
                 asked_now.reset(owner)
@@ -103,7 +106,8 @@ class ServedTask:
             "build_all_requests": build_all_requests,
             "doc_iterator": doc_iterator,
             "aggregation": _NoAggregation,
-            "apply_filters": apply_filters,
+            "apply_filters": partial(call_at_home, filtered),
+            "process_results": partial(call_at_home, process_results),
             "dump_config": dict,
             # the host asks for the number of documents each time, which may process the data set anew
             "has_test_docs": lambda: True,

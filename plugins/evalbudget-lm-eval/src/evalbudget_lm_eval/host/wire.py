@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from evalbudget.errors import EvalbudgetError
 from evalbudget.outage import is_down
 from evalbudget_lm_eval.host.billing import may_be_billed
+from evalbudget_lm_eval.host.halt import Halt, halt_of_all
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.used_up import UsedUpError
 
@@ -50,6 +51,7 @@ def wired(lm: Any, payer: Payer, *, alone: bool = False) -> Iterator[Wire]:
     """
     lm = getattr(lm, "lm", lm)  # behind the host's cache
     wire = Wire(lm, payer, alone=alone)
+    wire.check()
     if not is_api(lm):
         yield wire
         return
@@ -93,12 +95,13 @@ class Wire:
         self._lm = lm
         self._payer = payer
         self._alone = alone
+        self._is_api = is_api(lm)
         self._send = getattr(lm, "model_call", None)
         self._asend = getattr(lm, "amodel_call", None)
         self._parse = getattr(lm, "parse_generations", None)
         self._times: dict[int, int] = {}
         """How often requests were sent; by identity, since the host sends the same object again."""
-        self._interrupt: BaseException | None = None
+        self._halt = halt_of_all.get() or Halt()
         self._down: Exception | None = None
         self._failures = 0  # for good, one after the other
         self._open: set[int] = set()
@@ -113,18 +116,20 @@ class Wire:
         """The host has read an answer.
 
         Raises:
-            KeyboardInterrupt: it was the last that was on its way.
+            KeyboardInterrupt: it was the last that was on its way, and an interrupt came.
         """
         if self._unread:
             self._unread -= 1
-            if not self._unread:
-                self.check()
+        elif self._is_api:
+            return  # it was one of several requests, which wait for one another
+        if not self._unread:
+            self.check()
 
     def stop(self, number: int) -> None:
         """A signal came: send nothing more, and wait for what is on its way; at the second, do not wait."""
-        again, self._interrupt = self._interrupt, interrupted(number)
+        again, self._halt.error = self._halt.error, interrupted(number)
         if again is not None or not (self._under_way or self._unread):
-            raise self._interrupt
+            raise self._halt.error
         log.warning(
             "evalbudget: %d calls are on their way, and are waited for since they are paid; Ctrl-C again to "
             "give them up",
@@ -133,8 +138,7 @@ class Wire:
 
     def check(self) -> None:
         """Raise the interrupt that came, if one did."""
-        if self._interrupt is not None:
-            raise self._interrupt
+        self._halt.check()
 
     def settle(self) -> None:
         """The round broke off: what was cut off or never read is paid for.
@@ -192,7 +196,7 @@ class Wire:
                     answers = await self._asend(noticed, _Free(), messages, **more)  # type: ignore[misc]
                 except Exception as ex:
                     error = ex
-                    if not self._failed(messages, ex, sent=noticed.sent) and self._interrupt is None:
+                    if not self._failed(messages, ex, sent=noticed.sent) and self._halt.error is None:
                         raise
                 except BaseException:
                     self._cut += len(messages)
@@ -201,7 +205,7 @@ class Wire:
                     self._failures = 0
                     self._open.discard(id(messages))
                     del self._times[id(messages)]
-                    if self._interrupt is None:
+                    if self._halt.error is None:
                         return answers
                 finally:
                     self._under_way -= len(messages)
@@ -221,7 +225,7 @@ class Wire:
     @property
     def stopped(self) -> bool:
         """Nothing more is sent."""
-        return self._interrupt is not None or self._down is not None
+        return self._halt.error is not None or self._down is not None
 
     def _failed(self, messages: Any, error: Exception, *, sent: bool) -> bool:
         """Pay for what may be billed; whether the request is not to be sent again."""

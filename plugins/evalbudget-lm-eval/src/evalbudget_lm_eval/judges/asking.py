@@ -20,6 +20,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.judges.schedules import Dealer
 from evalbudget.run import said_by
+from evalbudget_lm_eval.host.halt import halt_of_all
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.judge_calls import counted
 from evalbudget_lm_eval.host.used_up import UsedUpError
@@ -115,6 +116,8 @@ class Asking:
             KeyboardInterrupt: Ctrl-C was pressed; calls under way have been waited for, and told.
             SystemExit: the same, for SIGTERM.
         """
+        if (halt := halt_of_all.get()) is not None:
+            halt.check()
         self._load()
         running: _Running = {}
         apis = {id(lm): lm for lm in self._models.values() if is_api(lm)}

@@ -19,6 +19,7 @@ from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Stable
 from evalbudget_lm_eval.arms.metric import choose_metric
 from evalbudget_lm_eval.arms.one_task import own_tasks, settings_of
+from evalbudget_lm_eval.arms.places import Places
 from evalbudget_lm_eval.arms.settings import TASK, checked, every_pair
 from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.races.baseline import BaselineArm, baseline_of
@@ -61,6 +62,9 @@ class Order:
         host: options of ``simple_evaluate``.
         tracker: arguments of the host's ``EvaluationTracker``.
         dry_run: say what would be bought, and ask nobody.
+        arms_at_once: arms asked side by side; None for as many as there are devices, or one.
+        devices: of arms whose models are loaded here.
+        arms_on: ``ray``, with what each arm needs of its cluster.
     """
 
     arms: Sequence[Arm]
@@ -71,6 +75,9 @@ class Order:
     host: Mapping[str, Any] = field(default_factory=dict)
     tracker: Mapping[str, Any] = field(default_factory=dict)
     dry_run: bool = False
+    arms_at_once: int | None = None
+    devices: str | Sequence[str] | None = None
+    arms_on: str | None = None
 
 
 def race(
@@ -92,6 +99,9 @@ def race(
     margin: float | None = None,
     sampler_options: Mapping[str, Any] | None = None,
     keep: int | None = None,
+    arms_at_once: int | None = None,
+    devices: str | Sequence[str] | None = None,
+    arms_on: str | None = None,
     output_path: str | Path | None = None,
     journal: str | Path | None = None,
     include_path: str | Path | None = None,
@@ -125,7 +135,13 @@ def race(
         batch: documents a model is given at a time; large for local models, which are loaded anew each time.
         margin: with ``lucb``, models this close count as equivalent.
         sampler_options: further options of the sampler, for example ``{"delta": .01}``.
-        keep: models loaded at once; default all if all are APIs or objects, otherwise one.
+        keep: models loaded at once; default all if all are APIs or objects, otherwise ``arms_at_once``.
+        arms_at_once: arms that are asked side by side, with the decisions of one after the other; default one
+            for each of ``devices``, else 1. Arms that share a model object are asked one after the other.
+        devices: of arms whose models are loaded here, one for each arm at a time: ``"cuda:0,cuda:1"`` or a
+            list; an arm with a ``device`` among its arguments keeps that.
+        arms_on: ``"ray"`` has arms' models loaded by actors of Ray, as many at once as there is room for;
+            ``"ray:num_gpus=1"`` says what each needs of the cluster.
         output_path: folder for each arm's ``results_*.json`` and ``samples_*.jsonl``.
         journal: file that records every answer, by which a race goes on; default one in
             ``output_path``, if that is given; ``"none"`` for none.
@@ -166,7 +182,8 @@ def race(
         [(name, checked(given, f"setting {name!r}")) for name, given in (settings or {}).items()],
     )
     order = _order(racing, task, config, host, output_path, journal)
-    return run_order(replace(order, keep=keep), task_manager or _manager(include_path, host), progress)
+    order = replace(order, keep=keep, arms_at_once=arms_at_once, devices=devices, arms_on=arms_on)
+    return run_order(order, task_manager or _manager(include_path, host), progress)
 
 
 def gate(
@@ -188,6 +205,9 @@ def gate(
     score_range: str | Sequence[float] | None = None,
     batch: int | None = None,
     name: str = "candidate",
+    arms_at_once: int | None = None,
+    devices: str | Sequence[str] | None = None,
+    arms_on: str | None = None,
     output_path: str | Path | None = None,
     journal: str | Path | None = None,
     include_path: str | Path | None = None,
@@ -216,6 +236,9 @@ def gate(
         score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
         batch: documents at a time.
         name: of the model.
+        arms_at_once: 2 asks it and ``baseline_model`` side by side; see :func:`race`.
+        devices: as in :func:`race`.
+        arms_on: as in :func:`race`.
         output_path: as in :func:`race`.
         journal: as in :func:`race`.
         include_path: as in :func:`race`.
@@ -255,6 +278,7 @@ def gate(
         )
     arms = {name: model} if baseline_model is None else {BASELINE: baseline_model, name: model}
     order = _order(arms_of(arms), task, config, host, output_path, journal)
+    order = replace(order, arms_at_once=arms_at_once, devices=devices, arms_on=arms_on)
     return run_order(order, task_manager or _manager(include_path, host), progress)
 
 
@@ -288,6 +312,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         EvalbudgetError: as :func:`race`.
         Foreseen: it was only to be foreseen.
     """
+    device = order.host.get("device")
+    places = Places.of(order.arms_at_once, order.devices, order.arms, device, order.arms_on)
     compared = Compared.of(task_manager, order.spec, order.config.score, order.host)
     name, metric = compared.name, next(iter(compared.metrics.values()))
     baseline: BaselineArm | None = None
@@ -341,10 +367,16 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             record,
             order.keep,
             {arm: (its_name, spec) for arm, (its_name, spec, _) in own.items()},
+            places,
         )
         with_own = {arm: (its_name, decides) for arm, (its_name, _, decides) in own.items()}
         known_of = [] if baseline is None else baseline.known
-        run = RaceRun(race, stable, compared, with_own, progress, money, known_of, absent=absent, free=free)
+        run = RaceRun(
+            *(race, stable, compared, with_own, progress, money, known_of),
+            absent=absent,
+            free=free,
+            at_once=places.at_once,
+        )
         if race.evaluations:
             known = f"{race.evaluations:,} evaluations were known"
             notes.append(f"{known} from {record.path}; delete it to ask anew.")

@@ -16,7 +16,7 @@ from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere, refuse_r
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
-from evalbudget_lm_eval.arms.flags import ARM, KEEP
+from evalbudget_lm_eval.arms.flags import ARM, AT_ONCE, KEEP
 from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
 from evalbudget_lm_eval.host.flag_spelling import spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
@@ -30,6 +30,9 @@ Examples:
       --apply_chat_template --score exact_match,strict-match
   evalbudget lm-eval race --tasks arc_easy --score acc --budget 20% --batch 256 \\
       --arm small=hf:pretrained=gpt2 --arm large=hf:pretrained=gpt2-large --device cuda:0
+  evalbudget lm-eval race --tasks arc_easy --score acc --budget 20% --batch 256 --devices cuda:0,cuda:1 \\
+      --arm small=hf:pretrained=gpt2 --arm large=hf:pretrained=gpt2-large
+  evalbudget lm-eval race --tasks gsm8k --budget 2000 --arms_at_once 4 --arm ... --arm ... --arm ... --arm ...
   evalbudget lm-eval race --tasks arc_easy --score acc --until_proved --arm ... --arm ...
   evalbudget lm-eval race --tasks gsm8k --budget 2000 --model hf --model_args pretrained=gpt2 \\
       --arm num_fewshot=0 --arm num_fewshot=5 --arm num_fewshot=5,gen_kwargs.temperature=0.7
@@ -58,7 +61,7 @@ _ARM = replace(
     metavar="NAME=MODEL:ARGS|KEY=VALUE",
 )
 _OF_HOST = {ARM.name: _ARM, SCORE.name: _SCORE}
-FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), KEEP, JOURNAL, DRY_RUN)
+FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), *AT_ONCE, KEEP, JOURNAL, DRY_RUN)
 
 
 @click.command(
@@ -85,6 +88,9 @@ def _run(
     *,
     arms: tuple[str, ...],
     keep: int | None,
+    arms_at_once: int | None,
+    devices: str | None,
+    arms_on: str | None,
     json_path: str | None,
     journal: str | None,
     sampler_options: tuple[str, ...],
@@ -119,7 +125,12 @@ def _run(
     flags = read_flags(args, models, settings, one_model=alone)
     racing = [replace(arm, name=name_of(arm)) for arm in flags.arms] if alone else flags.arms
     check_arms(racing, least)
-    order = Order(racing, flags.task, config, keep, journal, flags.options, flags.tracker, bool(dry_run))
+    order = Order(
+        *(racing, flags.task, config, keep, journal, flags.options, flags.tracker, bool(dry_run)),
+        arms_at_once=arms_at_once,
+        devices=devices,
+        arms_on=arms_on,
+    )
     result = run_at_the_prompt(order, flags.manager, RaceProgress(Console(stderr=True), monotonic))
     if isinstance(result, int):
         return result

@@ -17,6 +17,7 @@ from evalbudget.comparisons.flags import OUTPUT
 from evalbudget.flags import DRY_RUN, refuse_elsewhere
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
+from evalbudget_lm_eval.arms.flags import ARMS_AT_ONCE, AT_ONCE
 from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
 from evalbudget_lm_eval.host.flag_spelling import spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
@@ -37,7 +38,11 @@ Exit codes: 0 not worse, 1 worse, 3 undecided, 4 the candidate could not be eval
 """
 
 _SCORE = replace(SCORE, help="Score that decides; needed if the task has several.", metavar="METRIC[,FILTER]")
-FLAGS = (*(_SCORE if flag.name == SCORE.name else flag for flag in OF_GATES), JOURNAL, DRY_RUN)
+_AT_ONCE = (
+    replace(ARMS_AT_ONCE, help="2 asks --model and --baseline_model side by side.  [default: 1]"),
+    *AT_ONCE[1:],
+)
+FLAGS = (*(_SCORE if flag.name == SCORE.name else flag for flag in OF_GATES), *_AT_ONCE, JOURNAL, DRY_RUN)
 
 
 @click.command(
@@ -59,7 +64,16 @@ def gate_command(ctx: click.Context, /, **given: Any) -> None:
     ctx.exit(guarded(lambda: _run(**given)))
 
 
-def _run(*, journal: str | None, args: tuple[str, ...], dry_run: bool = False, **given: Any) -> int:
+def _run(
+    *,
+    journal: str | None,
+    args: tuple[str, ...],
+    arms_at_once: int | None,
+    devices: str | None,
+    arms_on: str | None,
+    dry_run: bool = False,
+    **given: Any,
+) -> int:
     outputs = {flag.name: given.pop(flag.name) for flag in OUTPUT}
     for flag in OUTPUT:
         if outputs[flag.name] not in (None, "-"):
@@ -83,7 +97,12 @@ def _run(*, journal: str | None, args: tuple[str, ...], dry_run: bool = False, *
     flags = read_flags(args, asked, one_model=True)
     arms = [*flags.arms[:-1], replace(flags.arms[-1], name=name_of(flags.arms[-1]))]
     check_arms(arms, 1)
-    order = Order(arms, flags.task, config, None, journal, flags.options, flags.tracker, bool(dry_run))
+    order = Order(
+        *(arms, flags.task, config, None, journal, flags.options, flags.tracker, bool(dry_run)),
+        arms_at_once=arms_at_once,
+        devices=devices,
+        arms_on=arms_on,
+    )
     result = run_at_the_prompt(order, flags.manager, GateProgress(Console(stderr=True), monotonic))
     if isinstance(result, int):
         return result

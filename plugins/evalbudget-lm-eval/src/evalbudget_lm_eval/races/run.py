@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial, wraps
+from threading import RLock
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
@@ -15,7 +16,9 @@ from evalbudget.races import Key, KnownCell, RacePurchase
 from evalbudget.run import without_secrets
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable
+from evalbudget_lm_eval.arms.side_by_side import SideBySide
 from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.races.money import RaceMoney
 from evalbudget_lm_eval.run.record import RACE
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off
@@ -49,6 +52,8 @@ class RaceRun:
         baseline: scores of the first arm of the race that are there.
         absent: that arm is not asked.
         free: of its answers in the record, the first that an earlier gate paid for.
+        at_once: arms that are asked side by side; the step is joined before the sampler is asked for the next
+            one, so that it decides the same.
 
     Raises:
         InvalidInputError: a recorded score is outside the range.
@@ -66,13 +71,16 @@ class RaceRun:
         *,
         absent: bool = False,
         free: int = 0,
+        at_once: int = 1,
     ) -> None:
         self.race = race
+        self._at_once = at_once
+        self._turn = RLock()
         self._money = money
         self.stable = stable
         self._progress = progress
         self._arms = [
-            _Arm(race, number, entrant, compared, own.get(entrant.arm.name), money)
+            _Arm(race, number, entrant, compared, own.get(entrant.arm.name), money, self._turn)
             for number, entrant in enumerate(stable.entrants, start=int(absent))
         ]
         self._of_lane = {arm.number: arm for arm in self._arms}
@@ -92,16 +100,31 @@ class RaceRun:
         """
         if self._progress is not None:
             self._progress.begins(self.race)
-        while wanted := self.race.wanted():
-            by_arm: dict[int, list[Asked]] = {}
-            for one in wanted:
-                by_arm.setdefault(one.arm, []).append(self._of_lane[one.arm].asked(one.key))
-            while by_arm:
-                # those whose model is loaded come first: a step then loads every other model once
-                arm = min(by_arm, key=lambda arm: not self.stable.is_loaded(self._of_lane[arm].entrant))
-                self._ask(self._of_lane[arm], by_arm.pop(arm))
-                if self._progress is not None:
-                    self._progress(self.race)
+        with SideBySide[_Arm](self._at_once) as arms:
+            while wanted := self.race.wanted():
+                cells: dict[int, list[Asked]] = {}
+                for one in wanted:
+                    cells.setdefault(one.arm, []).append(self._of_lane[one.arm].asked(one.key))
+                while cells or arms.running:
+                    arm = None if arms.is_full else self._next(cells)
+                    if arm is None:
+                        self.stable.release(arms.wait().entrant)
+                        self._show()
+                    else:
+                        self._begin(arms, arm, cells.pop(arm.number))
+
+    def _next(self, cells: Mapping[int, object]) -> _Arm | None:
+        """An arm that can be asked now; none if all have to wait for others.
+
+        Those whose model is loaded come first: a step then loads every other model once.
+        """
+        ready = [arm for arm in map(self._of_lane.__getitem__, cells) if self.stable.may_begin(arm.entrant)]
+        return min(ready, key=lambda arm: not self.stable.is_loaded(arm.entrant), default=None)
+
+    def _show(self) -> None:
+        if self._progress is not None:
+            with self._turn:
+                self._progress(self.race)
 
     @property
     def answers(self) -> int:
@@ -113,27 +136,50 @@ class RaceRun:
         """Of the models, for these."""
         return sum(arm.calls for arm in self._arms)
 
-    def _ask(self, arm: _Arm, cells: Sequence[Asked]) -> None:
+    def _begin(self, arms: SideBySide[_Arm], arm: _Arm, cells: Sequence[Asked]) -> None:
+        """Load an arm's model, if it is not, and have it asked."""
         try:
-            primed = self.stable.ready(arm.entrant)
+            with arms.breakable():
+                primed = self.stable.ready(arm.entrant)
         except EvalbudgetError:
             raise
         except Exception as ex:  # the host's: whatever it is, the race goes on
             log.info("arm %s could not be loaded", arm.entrant.arm.name, exc_info=True)
-            self.race.leave(arm.number, f"it could not be loaded ({_brief(ex)})")
+            with self._turn:
+                self.race.leave(arm.number, f"it could not be loaded ({_brief(ex)})")
+            self._show()
             return
         if arm.rounds is None:
             name = arm.entrant.arm.name
             seed = f"{self.race.config.seed} {name}"
             paid = None if self._money is None else self._money.paid[name]
             arm.rounds = Rounds(primed, arm.entrant.kept, arm, arm=name, seed=seed, paid=paid)
+        primed.hides_bars = self._at_once > 1
+        self.stable.hold(arm.entrant)
+        arms.start(arm, partial(self._ask, arm, primed, arm.rounds, cells))
+
+    def _ask(self, arm: _Arm, primed: PrimedTasks, rounds: Rounds, cells: Sequence[Asked]) -> None:
         if self._money is None:
-            arm.rounds.ask(cells)
+            rounds.ask(cells)
         else:
             lane = self.race.lanes[arm.number]
-            name, rounds = arm.entrant.arm.name, arm.rounds
-            left = self._money.ask(name, primed, rounds, cells, lambda: lane.left is None)
-            arm.unaffordable(left)
+            name = arm.entrant.arm.name
+            arm.unaffordable(self._money.ask(name, primed, rounds, cells, lambda: lane.left is None))
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _in_turn(method: Callable[Concatenate[_Arm, P], T]) -> Callable[Concatenate[_Arm, P], T]:
+    """Arms that are asked at once change their race one after the other."""
+
+    @wraps(method)
+    def locked(self: _Arm, /, *given: P.args, **named: P.kwargs) -> T:
+        with self.turn:
+            return method(self, *given, **named)
+
+    return locked
 
 
 @dataclass(slots=True, eq=False)
@@ -146,6 +192,7 @@ class _Arm:
     compared: Compared
     own: tuple[str, str] | None
     money: RaceMoney | None = None
+    turn: RLock = field(default_factory=RLock)
     rounds: Rounds | None = None
     answers: int = 0
     calls: int = 0
@@ -173,14 +220,17 @@ class _Arm:
             found.append(KnownCell(self._key(one.asked), value, cost, error=error))
         return found
 
+    @_in_turn
     def answered(self, answers: Sequence[Answered]) -> None:
         for answer in answers:
             value, error = self._value(answer)
             self.race.completed(self.number, self._key(answer.asked), value, error=error)
 
+    @_in_turn
     def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:
         self._fail(asked, _brief(error), alone=not paid)  # cut off or asked by itself: it is an attempt
 
+    @_in_turn
     def pays(self, calls: int) -> bool:
         if self.money is not None:
             return True  # the bill has them
@@ -189,6 +239,7 @@ class _Arm:
         self.race.pay(self.number, calls)
         return True
 
+    @_in_turn
     def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:
         left = list(cells)
         while left and calls > self.race.purchase.ledger.free:
@@ -196,10 +247,12 @@ class _Arm:
         self.race.pay(self.number, calls)
         return left
 
+    @_in_turn
     def unaffordable(self, cells: Sequence[Asked]) -> None:
         for asked in cells:
             self.race.unaffordable(self.number, self._key(asked))
 
+    @_in_turn
     def down(self, rest: Sequence[Asked], error: Exception) -> None:
         tally = self.race.lanes[self.number].tally
         if is_down(tally.failed, successes=tally.readings):

@@ -35,6 +35,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from lm_eval.utils import handle_non_serializable
@@ -255,6 +256,7 @@ class Record:
         self._reader = None if header is None else JournalReader(header)
         self._kept: dict[str, Kept] = {}
         self._lines: LinesFile | None = None
+        self._lock = Lock()
 
     @classmethod
     def open(
@@ -361,9 +363,10 @@ class Record:
             self.of(entry.get("arm", "")).take(entry)
 
     def _append(self, arm: str, entry: dict[str, Any]) -> None:
-        self.finished = "finished" in entry
-        if self._lines is not None:
-            self._lines.append({"arm": arm, **entry} if arm else entry, handle_non_serializable)
+        with self._lock:  # arms that are asked at once write from threads of their own
+            self.finished = "finished" in entry
+            if self._lines is not None:
+                self._lines.append({"arm": arm, **entry} if arm else entry, handle_non_serializable)
 
 
 def _parse(data: bytes, path: Path, kind: str) -> tuple[Record, int]:
