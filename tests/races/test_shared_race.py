@@ -29,6 +29,16 @@ def shared(config: RaceConfig, store: str, arms: int = 4) -> RaceConfig:
     return replace(config, store=store, all_arms=arms)
 
 
+def worker(config: RaceConfig, items: list[str], entries: list[Entry], **more: Any) -> SharedRace:
+    race = SharedRace(config, items, [entry.arm for entry in entries], **more)
+    try:
+        race.join(entries)
+    except BaseException:
+        race.close()
+        raise
+    return race
+
+
 @contextmanager
 def crew(
     store: str, *entries: Entry, config: RaceConfig = CONFIG, arms: int = 4, **more: Any
@@ -36,7 +46,7 @@ def crew(
     """A worker for each entry."""
     found: list[SharedRace] = []
     try:
-        found += [SharedRace(shared(config, store, arms), ITEMS, [entry], **more) for entry in entries]
+        found += [worker(shared(config, store, arms), ITEMS, [entry], **more) for entry in entries]
         yield found
     finally:
         for each in found:
@@ -105,7 +115,7 @@ def test_a_worker_that_is_started_again_goes_on(store: str) -> None:
         workers[0].close()
         kept, lost = had[0], had[1:]
         entry = Entry("a", 3, [KnownCell(kept.key, 0.5, 1)])
-        again = SharedRace(shared(CONFIG, store, 4), ITEMS, [entry])
+        again = worker(shared(CONFIG, store, 4), ITEMS, [entry])
         assert again.lanes[0].tally.readings == 1
         assert again.lanes[0].tally.errors == {CUT_OFF: len(lost)}
         assert again.evaluations == len(had)
@@ -127,13 +137,13 @@ def test_a_worker_that_gives_no_sign_of_life_leaves_the_race(store: str) -> None
         assert workers[1].lanes[0].left == SILENT
         assert workers[1].lanes[0].evaluations == len(had)
         with pytest.raises(StoreError, match="the race has gone on without a"):
-            SharedRace(shared(CONFIG, store, 4), ITEMS, [Entry("a", 3)])
+            worker(shared(CONFIG, store, 4), ITEMS, [Entry("a", 3)])
 
 
 def test_an_arm_runs_in_one_place_only(store: str) -> None:
     message = "a is in this race already, run by another worker"
     with crew(store, *four()[:2]), pytest.raises(InvalidInputError, match=message):
-        SharedRace(shared(CONFIG, store, 4), ITEMS, [Entry("a", 3), Entry("c", 3)])
+        worker(shared(CONFIG, store, 4), ITEMS, [Entry("a", 3), Entry("c", 3)])
 
 
 def test_who_is_replaced_by_a_living_process_ends(store: str) -> None:
@@ -155,7 +165,7 @@ def test_a_worker_of_another_race_is_refused(
     store: str, config: RaceConfig, items: list[str], arms: int, message: str
 ) -> None:
     with crew(store, four()[0]), pytest.raises(StoreError, match=message):
-        SharedRace(shared(config, store, arms), items, [Entry("b", 3)])
+        worker(shared(config, store, arms), items, [Entry("b", 3)])
 
 
 @pytest.mark.parametrize(
@@ -175,9 +185,9 @@ def test_what_cannot_be_shared(settings: dict[str, Any], message: str) -> None:
 
 def test_more_arms_than_race(store: str) -> None:
     with pytest.raises(InvalidInputError, match="3 arms run here, and the race has 2 in all"):
-        SharedRace(shared(CONFIG, store, 2), ITEMS, four()[:3])
+        worker(shared(CONFIG, store, 2), ITEMS, four()[:3])
     with crew(store, *four()), pytest.raises(InvalidInputError, match="has begun with a, b, c, d"):
-        SharedRace(shared(CONFIG, store), ITEMS, [Entry("e", 3)])
+        worker(shared(CONFIG, store), ITEMS, [Entry("e", 3)])
 
 
 @pytest.mark.parametrize("committed", [True, False])

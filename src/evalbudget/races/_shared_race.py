@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
@@ -70,7 +70,7 @@ class SharedRace(Replica, RacePurchase):
         config: what the user asked for, the same for all workers, with the address of a store; the store is
             begun if nothing is there.
         items: sample ids, in order.
-        entries: arms that run here.
+        own: names of the arms that run here, each the same wherever it runs.
         attempts: how often a host runs one cell at most (1 + its retries on error): all of them cost.
         lease: seconds without a sign of life after which the arms of a worker leave the race.
         clock: seconds since 1970; of use for files only, a server has its own.
@@ -80,16 +80,16 @@ class SharedRace(Replica, RacePurchase):
         left_out: arms and keys of cells that were cut off and are not paid for again.
 
     Raises:
-        StoreError: the store belongs to another race, or the race has gone on without an arm.
+        StoreError: the store belongs to another race.
         StoreDownError: it cannot be reached.
-        InvalidInputError: more arms run here than race, or none, or another worker runs one of them.
+        InvalidInputError: more arms run here than race, or none.
     """
 
     def __init__(
         self,
         config: RaceConfig,
         items: Sequence[str],
-        entries: Sequence[Entry],
+        own: Sequence[str],
         *,
         attempts: int = 1,
         lease: float = 60.0,
@@ -98,25 +98,31 @@ class SharedRace(Replica, RacePurchase):
         assert config.store is not None
         assert config.all_arms is not None
         arms = config.all_arms
-        if not 0 < len(entries) <= arms:
-            raise InvalidInputError(f"{len(entries)} arms run here, and the race has {arms} in all")
+        if not 0 < len(own) <= arms:
+            raise InvalidInputError(f"{len(own)} arms run here, and the race has {arms} in all")
+        self.config = config
         self._fresh = config, tuple(items), attempts, arms
         settings = {name: str(value) for name, value in asdict(config).items() if name != "store"}
         settings["attempts"] = str(attempts)
         terms = Terms(__version__, Design(items=tuple(items)).fingerprint, settings)
-        name = ", ".join(sorted(entry.arm for entry in entries))
+        name = ", ".join(sorted(own))
         Replica.__init__(self, StepLog(Address.parse(config.store), terms, name, lease, clock))
-        self._own = {entry.arm for entry in entries}
+        self._own = set(own)
         self._with_host: set[tuple[str, Key]] = set()
         self._calls = 0
         self._restart()
-        try:
-            for entry in entries:
-                self._do("join", entry.as_body() | {"over": sorted(self._log.replaced)})
-                self._check_joined(entry.arm)
-        except BaseException:
-            self.close()
-            raise
+
+    def join(self, entries: Iterable[Entry]) -> None:
+        """Have the own arms take part.
+
+        Raises:
+            StoreError: the race has gone on without one of them.
+            StoreDownError: the store cannot be reached.
+            InvalidInputError: another worker runs one of them.
+        """
+        for entry in entries:
+            self._do("join", entry.as_body() | {"over": sorted(self._log.replaced)})
+            self._check_joined(entry.arm)
 
     def _restart(self) -> None:
         self._joined: dict[str, Entry] = {}
@@ -125,6 +131,11 @@ class SharedRace(Replica, RacePurchase):
         self._since_wanted = True
         self.names: list[str] = []
         self.left_out: set[tuple[int, Key]] = set()
+
+    @property
+    def address(self) -> Address:
+        """Of the store."""
+        return self._log.address
 
     @property
     def begun(self) -> bool:

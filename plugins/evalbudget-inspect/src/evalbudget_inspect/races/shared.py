@@ -37,4 +37,10 @@ def shared_race(config: RaceConfig, arms: Sequence[Arm]) -> SharedRace:
         )
         for arm in arms
     ]
-    return SharedRace(config, list(arms[0].pool), entries, attempts=attempts)
+    race = SharedRace(config, list(arms[0].pool), [entry.arm for entry in entries], attempts=attempts)
+    try:
+        race.join(entries)
+    except BaseException:
+        race.close()
+        raise
+    return race
