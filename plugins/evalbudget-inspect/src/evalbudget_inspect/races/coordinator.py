@@ -41,7 +41,7 @@ from evalbudget_inspect.races.shared import shared_race
 from evalbudget_inspect.repeats.resume import Key
 
 if TYPE_CHECKING:  # it brings SQLAlchemy
-    from evalbudget.races._shared_race import SharedRace
+    from evalbudget.races import SharedRace
 
 logger = logging.getLogger(__name__)
 
