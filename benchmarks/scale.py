@@ -9,16 +9,25 @@ Usage::
 
 from __future__ import annotations
 
+from scale_sections.contention import contention
 from scale_sections.engines import engines
 from scale_sections.large import parquet, races
 from scale_sections.processes import processes
+from scale_sections.workers import workers
 from sections import Page, command
 
 PAGE = Page(
     script="scale",
     name="scale",
     title="Scale: beyond one process, and inputs beyond memory",
-    sections={"processes": processes, "engines": engines, "races": races, "parquet": parquet},
+    sections={
+        "processes": processes,
+        "engines": engines,
+        "workers": workers,
+        "contention": contention,
+        "races": races,
+        "parquet": parquet,
+    },
 )
 
 main = command(PAGE)

@@ -34,6 +34,11 @@ IMPORTED = {  # what a command would import bit by bit
         *("evalbudget.cli.main", "evalbudget.report", "scipy.special", "joblib"),
     ),
     "none": (),
+    "core": (
+        *("evalbudget.run._drive_shared", "evalbudget.repeats.samplers", "evalbudget.testing"),
+        *("sqlalchemy.dialects.sqlite.pysqlite", "sqlalchemy.dialects.postgresql.psycopg"),
+        "anyio._backends._asyncio",
+    ),
     "lm-eval": (
         *("lm_eval._cli.harness", "lm_eval.evaluator", "lm_eval.models.openai_completions", "transformers"),
         *(

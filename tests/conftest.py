@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import os
+import secrets
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ import hypothesis  # noqa: E402, F401  # loaded by its plugin otherwise, and ref
 import numpy as np  # noqa: E402
 
 from evalbudget.backtest import RecordedScores  # noqa: E402
+from postgresql_server import Server, server, why_not  # noqa: E402
 
 DATA_VARIABLE = "EVALBUDGET_DATA"
 
@@ -106,3 +108,21 @@ def small() -> RecordedScores:
     scores[1, 3, 1, [0, 2]] = np.nan
     items = tuple(f"item {i}" for i in range(12))
     return RecordedScores(scores, ("a", "b"), items, ("r", "s"), categories=tuple("xxxxxxyyyyyy"))
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """A PostgreSQL server; tests that ask for it are skipped where there is none."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with server() as there:
+        yield there
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a store that does not exist yet, in both kinds of database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    return f"{request.getfixturevalue('postgresql').url}#s{secrets.token_hex(6)}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
 
 class EvalbudgetError(Exception):
@@ -64,7 +64,15 @@ class ReplayError(JournalError):
     """Feeding a journal again gave another answer than the one recorded."""
 
 
-class AuditStoreError(EvalbudgetError):
+class StoreError(EvalbudgetError):
+    """A store that cannot be read, written or reached, or that holds something else."""
+
+
+class StoreDownError(StoreError):
+    """The database of a store cannot be reached; whether what was being written is in it is not known."""
+
+
+class AuditStoreError(StoreError):
     """A store of audits that cannot be read or written, or that belongs to another audit."""
 
 
@@ -98,3 +106,9 @@ _AS_NEAR = 0.3  # names this much less like what was written are not meant
 
 def _likeness(name: str, other: str) -> float:
     return difflib.SequenceMatcher(None, name.lower(), other).ratio()
+
+
+def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    """Field by field, what a file was written with and what it is not the same as; empty if nothing is."""
+    differing = sorted(k for k in there.keys() | here.keys() if there.get(k) != here.get(k))
+    return ", ".join(f"{k} = {there.get(k)!r} there, {here.get(k)!r} here" for k in differing)

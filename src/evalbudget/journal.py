@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 from evalbudget.design import Cell, Design, Reading, Request
-from evalbudget.errors import InvalidInputError, JournalError, ReplayError, SamplerError
+from evalbudget.errors import InvalidInputError, JournalError, ReplayError, SamplerError, differences
 from evalbudget.sampler import Allocation, Sampler
 
 FORMAT = 1
@@ -150,7 +150,7 @@ def _repeat(sampler: Sampler, journal: Journal | Iterable[Event]) -> None:
         journal.header.check(sampler)
     for number, event in enumerate(journal):
         try:
-            given = _again(sampler, event)
+            given = repeat(sampler, event)
         except (SamplerError, InvalidInputError) as ex:
             raise ReplayError(f"event {number} of the journal cannot be repeated: {ex}") from ex
         if given != (event.request,):
@@ -161,7 +161,15 @@ def _repeat(sampler: Sampler, journal: Journal | Iterable[Event]) -> None:
             )
 
 
-def _again(sampler: Sampler, event: Event) -> tuple[Request, ...]:
+def repeat(sampler: Sampler, event: Event) -> tuple[Request, ...]:
+    """Have a sampler go through an event again.
+
+    Returns:
+        Its answer: the event's request, if it is the sampler that gave it then.
+
+    Raises:
+        SamplerError, InvalidInputError: it cannot.
+    """
     if event.reading is not None:
         sampler.tell([event.reading])
         return (event.request,)
@@ -174,12 +182,6 @@ def _again(sampler: Sampler, event: Event) -> tuple[Request, ...]:
     # which cells were eligible is not known any more; that this one was is
     wanted = event.request.cell._replace(epoch=0)
     return sampler.ask(1, eligible=lambda cell: cell._replace(epoch=0) == wanted)
-
-
-def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    """Field by field, what a file was written with and what it is not the same as; empty if nothing is."""
-    differing = sorted(k for k in there.keys() | here.keys() if there.get(k) != here.get(k))
-    return ", ".join(f"{k} = {there.get(k)!r} there, {here.get(k)!r} here" for k in differing)
 
 
 def _jsonable(config: dict[str, Any]) -> dict[str, Any]:

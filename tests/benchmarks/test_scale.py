@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.benchmarks.quick import check_table, written
 
-SECTIONS = ["processes", "engines", "races", "parquet"]
+SECTIONS = ["processes", "engines", "workers", "contention", "races", "parquet"]
 
 
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
@@ -15,5 +15,6 @@ def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
     for entry in kept.values():
         check_table(entry, page)
         assert entry["targets"]
+    assert kept["workers"]["targets"][0]["reached"]
     assert kept["processes"]["targets"][2]["reached"]
     assert kept["engines"]["targets"][0]["reached"]

@@ -4,7 +4,10 @@ from ._history import history_factors as history_factors
 from ._leaderboard import Leaderboard as Leaderboard
 from ._leaderboard import leaderboard_of as leaderboard_of
 from ._progress import RaceProgress as RaceProgress
+from ._purchase import Asked as Asked
 from ._purchase import Key as Key
 from ._purchase import KnownCell as KnownCell
 from ._purchase import RacePurchase as RacePurchase
+from ._shared_race import Entry as Entry
+from ._shared_race import SharedRace as SharedRace
 from ._verdict import Status as Status

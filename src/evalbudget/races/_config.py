@@ -34,6 +34,8 @@ class RaceConfig(RunConfig):
         score_range: None means 0 to 1.
         history: file or folder of earlier scores; None for none.
         until: ``±0.02`` to go on until every model's mean is known that well; None for another end.
+        store: where processes that run some arms each meet; None where one process runs all arms.
+        all_arms: how many arms race, over all these processes.
 
     Raises:
         UnknownNameError: no such sampler of models, or it has no such option.
@@ -44,6 +46,8 @@ class RaceConfig(RunConfig):
     sampler: str = DEFAULT_SAMPLER
     history: str | None = None
     until: str | None = None
+    store: str | None = None
+    all_arms: int | None = None
 
     def __post_init__(self) -> None:
         if self.budget is None and not self.until_proved and self.until is None:
@@ -59,6 +63,7 @@ class RaceConfig(RunConfig):
             )
         self.resolve_budget(1_000_000, 1_000_000)
         self._check_money()
+        self._check_store()
         self._check_options(self._class, _NOT_OPTIONS)
         if self.history is not None and not Path(self.history).exists():
             raise InvalidInputError(
@@ -67,6 +72,25 @@ class RaceConfig(RunConfig):
             )
         if not self.uses_history or self.history is None:
             self.make_sampler(Design(items=("a", "b"), models=("a", "b")))  # refuse bad options now
+
+    def _check_store(self) -> None:
+        """Refuse what processes that share a race cannot do."""
+        if (self.store is None) != (self.all_arms is None):
+            raise InvalidInputError(
+                "--store and --all-arms go together: where the processes meet, and how many arms race over "
+                "all of them"
+            )
+        if self.store is None or self.all_arms is None:
+            return
+        if self.all_arms < 2:
+            raise InvalidInputError(f"--all-arms is {self.all_arms}; a race needs 2 arms or more")
+        if not self.in_scores:
+            raise BudgetError(
+                "processes that share a race count evaluations, since only the process that makes a call "
+                "knows what it cost; write --budget 5000 or --budget 20x"
+            )
+        if self.history is not None:
+            raise InvalidInputError("processes that share a race take no --history; drop one of the two")
 
     @property
     def _class(self) -> type[RacingSampler]:
@@ -90,8 +114,8 @@ class RaceConfig(RunConfig):
 
     @property
     def takes_one(self) -> bool:
-        """Whether a single model is enough."""
-        return self._class.takes_one
+        """Whether a single model in this process is enough."""
+        return self.store is not None or self._class.takes_one
 
     @property
     def level(self) -> float:

@@ -32,7 +32,14 @@ HISTORY = Flag(
     "PATH",
 )
 
+STORE = Flag(
+    "store",
+    "Where processes that run some arms each meet: a file, or postgresql://user@host/database#name.",
+    "ADDRESS",
+)
+ALL_ARMS = Flag("all_arms", "With --store: how many arms race, over all processes.", "N", int)
+
 FLAGS = (
     *(ARM, BUDGET, PRICES, RISK, UNTIL_PROVED, UNTIL, SAMPLER, SCORE, SCORE_RANGE),
-    *(BATCH, MARGIN, HISTORY, SAMPLER_SEED, SAMPLER_OPTION, JSON),
+    *(BATCH, MARGIN, HISTORY, STORE, ALL_ARMS, SAMPLER_SEED, SAMPLER_OPTION, JSON),
 )

@@ -17,7 +17,7 @@ from evalbudget.design import Reading, Request
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, SamplerError
 from evalbudget.journal import Header, Journal, resume
 from evalbudget.run._journal_file import JournalFile
-from evalbudget.run._purchase import Purchase
+from evalbudget.run._purchase import Purchase, check_promise
 from evalbudget.run._secrets import said_by
 from evalbudget.sampler import Sampler
 
@@ -37,6 +37,9 @@ async def drive(
     concurrency: int = 10,
     cost: Cost = 1.0,
     journal: Journal | JournalFile | str | Path | None = None,
+    store: str | Path | None = None,
+    worker: str | None = None,
+    lease: float = 60.0,
 ) -> Journal:
     """Buy scores until the budget is used up or the sampler stops: the way in without a host.
 
@@ -58,14 +61,27 @@ async def drive(
     ``resume(sampler, journal)`` first.) Its readings count against the budget, its unanswered requests are
     answered first.
 
+    Several processes or machines share one budget and one sampler if each is given the same ``store``::
+
+        await drive(sampler, judge, budget="20x", store="postgresql://evals@db/evals#geography")
+
+    They decide as one process would have. What a worker had under way when it died counts as spent, at its
+    highest cost, and is asked again by another one.
+
     Args:
         sampler: fresh, or resumed from ``journal``.
         answer: buys one score.
         budget: what the whole journal may cost; text as for :meth:`Budget.parse`.
-        concurrency: how many requests may be in flight.
-        cost: the highest cost of one request in units of the budget, or of a given request.
+        concurrency: how many requests may be in flight, of this process.
+        cost: the highest cost of one request in units of the budget, or of a given request; a number where
+            there is a store.
         journal: where to record; a new Journal if None. A path is a file that is begun, or continued if it
             exists.
+        store: instead of a journal, what several workers share: the path of an SQLite file, or
+            ``postgresql://user@host/database#name``. Begun if nothing is there.
+        worker: name of this process in the store; an earlier one of the same name is taken to be dead. None:
+            a new one.
+        lease: seconds without a sign of life after which a worker is taken to be dead.
 
     Returns:
         The journal.
@@ -77,11 +93,28 @@ async def drive(
             than was promised for it.
         SamplerError: the sampler neither asked nor stopped, or requests were never answered.
         JournalError: another sampler, seed or design wrote ``journal``, or it cannot be written.
+        StoreError: the store belongs to another purchase, or cannot be used.
+        StoreDownError: it could not be reached for a minute.
     """
     if concurrency < 1:
         raise InvalidInputError(f"concurrency is {concurrency}; it must be 1 or more")
     total = Budget.parse(budget, n_items=sampler.design.n_items)
     weighs = total.unit is not Unit.SCORES and not sampler.asked
+    if store is not None:
+        if journal is not None or callable(cost) or sampler.asked:
+            raise InvalidInputError(
+                "with a store, drive() takes a fresh sampler, a number as cost and no journal: the "
+                "store is one"
+            )
+        if weighs:
+            sampler.weigh_costs(total.amount)
+        _check_least(sampler, total)
+        # it brings SQLAlchemy, which takes longer to load than all else
+        from evalbudget.run._drive_shared import drive_shared
+        from evalbudget.run._shared_purchase import SharedPurchase
+
+        shared = SharedPurchase(sampler, total, store, cost=cost, worker=worker, lease=lease)
+        return await drive_shared(shared, lambda request: _bought(answer, request, cost), concurrency)
     if journal is None:
         if weighs:
             sampler.weigh_costs(total.amount)
@@ -133,12 +166,8 @@ class _Run:
                 f"the journal has {recorded} requests, the sampler was asked {sampler.asked}; give drive() a "
                 "fresh sampler with an empty journal, or one resumed from this journal"
             )
-        least = sampler.minimum_readings
-        if not recorded and budget.unit is Unit.SCORES and budget.amount < least:
-            raise BudgetError(
-                f"budget of {budget} is below the {least} that {sampler.name} needs before it can "
-                f"choose; give {least} or more"
-            )
+        if not recorded:
+            _check_least(sampler, budget)
         highest = 1.0 if callable(cost) else cost
         self._purchase = Purchase(sampler, budget, cost=highest, journal=journal)
         self._sampler = sampler
@@ -194,19 +223,8 @@ class _Run:
 
     async def _buy(self, request: Request, promised: float) -> None:
         try:
-            try:
-                reading = _as_reading(request, await _awaitable(self._answer(request)), promised)
-            except EvalbudgetError:
-                raise
-            except anyio.get_cancelled_exc_class() as ex:
-                if anyio.current_effective_deadline() == -math.inf:
-                    raise  # the run is being cancelled
-                # a cancellation that leaked out of the host's own tasks must not end the run in silence
-                reading = Reading(request, None, promised, f"cancelled by the host: {ex!r}")
-            except Exception as ex:  # the host's: whatever it is, this score was not had
-                reading = Reading(request, None, promised, said_by(ex))
-            # no await from here on: a reading that came back is taken in whole, also when cancelled
-            self._take_in(reading, promised)
+            # no await after it: a reading that came back is taken in whole, also when cancelled
+            self._take_in(await _bought(self._answer, request, promised), promised)
         except Exception as ex:
             self._error = self._error or ex
         finally:
@@ -215,11 +233,31 @@ class _Run:
 
     def _take_in(self, reading: Reading, promised: float) -> None:
         self._purchase.tell(reading)
-        if reading.cost > promised + 1e-9:
-            raise BudgetError(
-                f"request {reading.request.id} cost {reading.cost:g}, but at most {promised:g} was promised "
-                "for it; give drive() the highest cost of one request"
-            )
+        check_promise(reading, promised)
+
+
+def _check_least(sampler: Sampler, budget: Budget) -> None:
+    least = sampler.minimum_readings
+    if budget.unit is Unit.SCORES and budget.amount < least:
+        raise BudgetError(
+            f"budget of {budget} is below the {least} that {sampler.name} needs before it can choose; give "
+            f"{least} or more"
+        )
+
+
+async def _bought(answer: Answer, request: Request, promised: float) -> Reading:
+    """What came back, with or without a score."""
+    try:
+        return _as_reading(request, await _awaitable(answer(request)), promised)
+    except EvalbudgetError:
+        raise
+    except anyio.get_cancelled_exc_class() as ex:
+        if anyio.current_effective_deadline() == -math.inf:
+            raise  # the run is being cancelled
+        # a cancellation that leaked out of the host's own tasks must not end the run in silence
+        return Reading(request, None, promised, f"cancelled by the host: {ex!r}")
+    except Exception as ex:  # the host's: whatever it is, this score was not had
+        return Reading(request, None, promised, said_by(ex))
 
 
 def _awaitable(answer: Awaitable[T]) -> Awaitable[T]:

@@ -4,21 +4,41 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from evalbudget.comparisons import Gate, GateProgress
+from evalbudget.errors import EvalbudgetError
 from evalbudget.races import Leaderboard, RaceProgress, Standing
 from evalbudget_inspect.host.current_run import Run, watch
+from evalbudget_inspect.races.arm import Arm, Group
 
-if TYPE_CHECKING:
-    from evalbudget_inspect.races.coordinator import Coordinator
+
+class RunningRace(Protocol):
+    """A race as those see it who only want to know how it stands."""
+
+    group: Group
+    arms: dict[tuple[str, str], Arm]
+    refusal: EvalbudgetError | None
+
+    @property
+    def names(self) -> list[str]:
+        """Of the arms, in the order of the sampler's models."""
+
+    def refuse(self, error: EvalbudgetError) -> EvalbudgetError:
+        """End all tasks of the race with this error."""
+
+    def gate(self) -> Gate | None:
+        """The verdict; None in other races, and before it began."""
+
+    def board(self) -> Leaderboard | None:
+        """The leaderboard; None before it began."""
 
 
 class AllRaces:
     """All races of this process, by run and group."""
 
     def __init__(self) -> None:
-        self.running: dict[tuple[str, str], Coordinator] = {}
+        self.running: dict[tuple[str, str], RunningRace] = {}
         self.task_names: dict[str, Counter[str]] = {}
         self.finished: list[Leaderboard] = []
         self.gates: list[Gate] = []

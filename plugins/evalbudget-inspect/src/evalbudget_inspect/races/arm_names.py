@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from evalbudget.comparisons import GateConfig
 from evalbudget.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from evalbudget_inspect.races.coordinator import Arm
+from evalbudget_inspect.races.arm import Arm
 
 
 def check_items(first: Arm, other: Arm) -> None:

@@ -54,6 +54,10 @@ def run_race(
         given["history"] = str(Path(config.history).resolve())
     if config.prices is not None:
         given["prices"] = str(Path(config.prices).resolve())
+    if config.store is not None and "://" not in config.store:
+        given["store"] = str(Path(config.store).resolve())
+    if dry_run and config.store is not None:
+        raise InvalidInputError("--dry-run knows the models of this process only; drop --store, and name all")
     command = host.commands[name]
     check_arms(arms)
     parsed = parse(command, args)

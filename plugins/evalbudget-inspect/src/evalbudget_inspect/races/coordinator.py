@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import anyio
-from inspect_ai import enqueue_sample
-from inspect_ai.dataset import Sample
 
 from evalbudget.comparisons import Gate, GateConfig, gate_of
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
 from evalbudget.races import (
     KnownCell,
     Leaderboard,
-    RaceConfig,
     RacePurchase,
     leaderboard_of,
 )
@@ -30,107 +28,24 @@ from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.bill import host_price
 from evalbudget_inspect.host.current_run import Run, is_cancelled
 from evalbudget_inspect.host.interrupts import interrupts
-from evalbudget_inspect.host.private import effective_max_tasks, get_eval_state, task_dispatcher_stats
+from evalbudget_inspect.host.private import effective_max_tasks, task_dispatcher_stats
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.races.all_races import all_races
+from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.arm_names import alone, check_gate, check_items, name_of, names_of_arms
 from evalbudget_inspect.races.baseline import BASELINE, read_baseline
 from evalbudget_inspect.races.history import Asking, load_history
 from evalbudget_inspect.races.money import RaceMoney, open_money
 from evalbudget_inspect.races.resume import Finished, finished_elsewhere
+from evalbudget_inspect.races.shared import shared_race
 from evalbudget_inspect.repeats.resume import Key
+
+if TYPE_CHECKING:  # it brings SQLAlchemy
+    from evalbudget.races import SharedRace
 
 logger = logging.getLogger(__name__)
 
 _LOOK = 0.25  # seconds between looks for arms whose task has ended without a word
-
-
-@dataclass(frozen=True)
-class Group:
-    """Tasks that race each other when one run has them.
-
-    Attributes:
-        task: name of the task that all of them are versions of.
-        labels: of each task of the group, by task name; empty where models alone race.
-        config: what the user asked for.
-        score: the scorer that decides, and its key if its scores are dicts.
-        arguments: whatever else must be the same, for example the task's file.
-    """
-
-    task: str
-    labels: Mapping[str, str]
-    config: RaceConfig
-    score: tuple[str, str | None]
-    arguments: str = ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Task names of the group."""
-        return tuple(self.labels)
-
-    @property
-    def series(self) -> str:
-        """The score that decides, as readers of logs name it."""
-        name, key = self.score
-        return name if key is None else f"{name}.{key}"
-
-    @property
-    def key(self) -> str:
-        """What two tasks must share to be of one group."""
-        return repr((sorted(self.labels.items()), self.config, self.score, self.arguments))
-
-
-@dataclass
-class Arm:
-    """One task of the race, running with one model.
-
-    Attributes:
-        run: of inspect.
-        label: of the setting; empty where models alone race.
-        pool: the samples it may be asked, by id.
-        known: what earlier attempts of its task answered.
-        unread: what these paid for that is in no log.
-        models: that its calls are known to ask.
-        context: the task's, in which samples can be added to it.
-        wake: set when there is something to do for its feeder.
-        index: among the race's arms; -1 before it begins.
-        waiting: its feeder waits, so that nothing of it is running.
-        replayed: known cells that the host has not handed over yet.
-    """
-
-    run: Run
-    label: str
-    pool: Mapping[str, Sample]
-    known: list[KnownCell]
-    unread: Note = field(default_factory=Note)
-    models: Sequence[str] = ()
-    context: Context = field(default_factory=copy_context)
-    wake: anyio.Event = field(default_factory=anyio.Event)
-    index: int = -1
-    waiting: bool = False
-    given: bool = False
-    replayed: set[Key] = field(default_factory=set)
-
-    @property
-    def identity(self) -> tuple[str, str]:
-        """Setting and model."""
-        return self.label, self.run.spec.model
-
-    def give(self, key: Key) -> None:
-        """Have the host run a cell."""
-        self.context.run(enqueue_sample, self.pool[key[0]].model_copy(deep=True), epoch=key[1])
-        self.given = True
-        self.wake.set()
-
-    def failed_before(self, key: Key) -> bool:
-        """Whether a known cell has no score."""
-        return any(cell.key == key and cell.value is None for cell in self.known)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether its task has ended."""
-        state = get_eval_state(self.run.spec.eval_id)
-        return state is None or state.completed_at is not None
 
 
 class Coordinator:
@@ -157,6 +72,7 @@ class Coordinator:
         self._board: _Board | None = None
         self._cancelled = False
         self._overdue = 0
+        self._shared: SharedRace | None = None  # with other processes; begins when their arms are there
 
     # arrival
 
@@ -197,6 +113,8 @@ class Coordinator:
             )
         # what its first task bought stays in the log of its second; nothing more can be asked of it
         arm.index = self._in_order.index(arm.identity)
+        if self._shared is not None:
+            arm.index = self._shared.names.index(name_of(arm.identity))
         self.race.leave(arm.index, "its task ended early")
         if self.money is not None:
             self.money.pays_for(arm.run)
@@ -205,6 +123,9 @@ class Coordinator:
 
     async def _begin(self) -> None:
         """Take in earlier attempts and start asking."""
+        if self.group.config.store is not None:
+            self._join_others()
+            return
         try:
             race, absent = await self._make()
         except EvalbudgetError as ex:
@@ -229,12 +150,37 @@ class Coordinator:
             )
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
+        self._started(race)
+
+    def _started(self, race: RacePurchase) -> None:
         self.race = race
         if all_races.progress is not None:
             all_races.progress.begins(race)
         for arm in self.arms.values():
             self._hand_back(arm)
         self.pump()
+
+    def _join_others(self) -> None:
+        """Have the arms of this process take part in a race with those of others."""
+        self._in_order = sorted(self.arms)
+        first = self.arms[self._in_order[0]]
+        try:
+            for arm in self.arms.values():
+                check_items(first, arm)
+            self._shared = shared_race(self.group.config, [self.arms[each] for each in self._in_order])
+        except EvalbudgetError as ex:
+            raise self.refuse(ex) from None
+        self._begin_with_others()
+
+    def _begin_with_others(self) -> None:
+        assert self._shared is not None
+        self._shared.look()
+        if not self._shared.begun:
+            return
+        for arm in self.arms.values():
+            arm.index = self._shared.names.index(name_of(arm.identity))
+        self._left_out = self._shared.left_out
+        self._started(self._shared)
 
     async def _make(self) -> tuple[RacePurchase, dict[tuple[str, str], Finished]]:
         first = next(iter(self.arms.values()))
@@ -373,12 +319,17 @@ class Coordinator:
             await self._look_around()
 
     def pump(self) -> None:
-        """Give every arm what the sampler wants of it next; close the race when that is nothing."""
+        """Give every arm what the sampler wants of it next; close the race when that is nothing.
+
+        Raises:
+            StoreError: the store of a race with other processes cannot be used any more.
+        """
         if self.race is None or self.closed.is_set() or interrupts.came:
             return
         by_index = {arm.index: arm for arm in self.arms.values()}
-        for asked in self.race.wanted():
-            by_index[asked.arm].give(asked.key)
+        with self.refusing():
+            for asked in self.race.wanted():
+                by_index[asked.arm].give(asked.key)
         if all_races.progress is not None:
             all_races.progress(self.race)
         if self.race.finished:
@@ -389,6 +340,14 @@ class Coordinator:
         if self.race is not None and arm.index >= 0 and self.arms.get(arm.identity) is arm:
             self.race.leave(arm.index, reason)
             self.pump()
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """End all tasks here if the store that processes share cannot be used any more; logs are kept."""
+        try:
+            yield
+        except StoreError as ex:
+            raise self.refuse(ex) from None
 
     def refuse(self, error: EvalbudgetError) -> EvalbudgetError:
         """End all tasks of the race with this error."""
@@ -404,6 +363,8 @@ class Coordinator:
 
     def _close(self) -> None:
         self.closed.set()
+        if self._shared is not None:
+            self._shared.close()
         for arm in self.arms.values():
             arm.wake.set()
 
@@ -412,7 +373,13 @@ class Coordinator:
         for arm in list(self.arms.values()):
             if arm.is_over and not self.closed.is_set():
                 self.leave(arm, "its task ended early")
-        if self.race is not None or self.closed.is_set():
+        if self.closed.is_set():
+            return
+        if self._shared is not None:
+            with self.refusing():
+                self._begin_with_others() if self.race is None else self.pump()
+            return
+        if self.race is not None:
             return
         async with self._lock:
             if self._is_settled():
@@ -438,7 +405,7 @@ class Coordinator:
     @property
     def names(self) -> list[str]:
         """Of the arms, in the order of the sampler's models."""
-        return names_of_arms(self._in_order)
+        return names_of_arms(self._in_order) if self._shared is None else self._shared.names
 
     @property
     def race_id(self) -> str:
@@ -503,6 +470,7 @@ def coordinator_of(run: Run, group: Group) -> Coordinator:
                 )
             )
     place = (run.spec.run_id, group.key)
-    if place not in all_races.running:
-        all_races.running[place] = Coordinator(group, sum(names[name] for name in group.names))
-    return all_races.running[place]
+    running = all_races.running.get(place)
+    if not isinstance(running, Coordinator):
+        all_races.running[place] = running = Coordinator(group, sum(names[name] for name in group.names))
+    return running

@@ -24,7 +24,8 @@ from evalbudget_inspect.host.models_asked import models_asked
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float
 from evalbudget_inspect.host.sent_again import UNPAID, pay_by, was_unpaid
-from evalbudget_inspect.races.coordinator import Arm, Coordinator, Group, coordinator_of
+from evalbudget_inspect.races.arm import Arm, Group
+from evalbudget_inspect.races.coordinator import Coordinator, coordinator_of
 from evalbudget_inspect.races.media import with_media
 from evalbudget_inspect.races.resume import known_cells
 from evalbudget_inspect.repeats.earlier_log import is_refused, paid_attempts, refuse
@@ -97,10 +98,11 @@ class RaceSource(SampleSource):
             money, name = coordinator.money, sample.uuid or ""
             if money is not None and name in money.account.too_dear:
                 value, error = None, money.account.too_dear[name]
-            if money is None or money.ended(race, arm.index, key, name, scored=value is not None):
-                race.completed(arm.index, key, value, attempts=paid_attempts(sample), error=error)
-            else:
-                race.unaffordable(arm.index, key)
+            with coordinator.refusing():
+                if money is None or money.ended(race, arm.index, key, name, scored=value is not None):
+                    race.completed(arm.index, key, value, attempts=paid_attempts(sample), error=error)
+                else:
+                    race.unaffordable(arm.index, key)
             coordinator.pump()
         if arm.run.spec.config.limit is not None and self._has_all(coordinator, arm):
             # under --limit inspect ends a task that ran so many samples; its results wait for the others'
@@ -111,7 +113,8 @@ class RaceSource(SampleSource):
         """A cell the operator cancelled before it ran."""
         coordinator, arm = await self._seated()
         assert coordinator.race is not None
-        coordinator.race.abandoned(arm.index, (str(sample.id), epoch))
+        with coordinator.refusing():
+            coordinator.race.abandoned(arm.index, (str(sample.id), epoch))
         coordinator.pump()
         return None
 

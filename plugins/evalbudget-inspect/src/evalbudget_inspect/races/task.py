@@ -17,7 +17,7 @@ from evalbudget_inspect.host.chosen_samples import emptied, number_samples
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
-from evalbudget_inspect.races.coordinator import Group
+from evalbudget_inspect.races.arm import Group
 from evalbudget_inspect.races.metrics import race_estimates
 from evalbudget_inspect.races.sample_source import RaceSource
 from evalbudget_inspect.repeats.task import check_task, driving_score, setup_of, solvers_of
@@ -44,6 +44,8 @@ def race(
     history: str | None = None,
     until_proved: bool = False,
     until: str | None = None,
+    store: str | Path | None = None,
+    all_arms: int | None = None,
     **options: Any,
 ) -> Task | list[Task]:
     """The same task as a race: which model, or which setting, is best, for a part of all evaluations.
@@ -75,6 +77,9 @@ def race(
         until_proved: go on until the best model is proved; the budget is then a cap, by default the whole
             grid.
         until: ``"±0.02"``, to go on until every model's mean is known that well; a single model will do.
+        store: where processes that run some of the models each meet, such as the workers of an eval set: the
+            path of a file, or ``postgresql://user@host/database#name``. They share budget and race.
+        all_arms: with ``store``, how many models or settings race, over all these processes.
         options: further arguments of the sampler, for example ``batch=16``, ``margin=.01``, ``delta=.05``.
 
     Returns:
@@ -101,6 +106,8 @@ def race(
         history=history,
         until_proved=until_proved,
         until=until,
+        store=None if store is None else str(store),
+        all_arms=all_arms,
         **options,
     )
     if not isinstance(task, Mapping):
@@ -211,7 +218,7 @@ def one_arm(
         labels: of all versions, by the names of their tasks.
         arguments: whatever else tells this race from others with the same names.
     """
-    scorers = check_task(task, "raced")
+    scorers = check_task(task, "raced", spread=config.store is not None)
     names = scorer_names(scorers)
     deciding = name, key = driving_score(config.score, names)
     require_key(scorers[names.index(name)], name, key, "--score")

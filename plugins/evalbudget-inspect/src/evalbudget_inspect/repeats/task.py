@@ -274,22 +274,24 @@ def _metric(config: Config, *, drives: bool, decides: bool, accuracy: bool) -> M
     )
 
 
-def check_task(task: Task, what: str) -> list[Scorer]:
+def check_task(task: Task, what: str, *, spread: bool = False) -> list[Scorer]:
     """The task's scorers.
 
     Args:
         task: to adapt.
         what: is to be done with it: ``budgeted``, ``raced`` or ``audited``.
+        spread: it shares what it decides with the processes that run the others.
 
     Raises:
         InvalidInputError: it cannot be adapted, or is decided together with others that run elsewhere.
     """
-    if os.environ.get(_SHARD, "").strip():
+    if os.environ.get(_SHARD, "").strip() and not spread:
         why = (
             "it goes on from one log alone, so that what only earlier ones hold would be bought again"
             if what == "budgeted"
             else f"models that are {what} share a budget and are compared as they run: every process would "
             "spend the whole budget on the models it sees"
+            + (", unless they meet in a store (--store)" if what == "raced" else "")
         )
         raise InvalidInputError(
             f"this process runs one task of an eval-set that is spread over several ({_SHARD} is set), and "

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lm_eval.evaluator import simple_evaluate
 from lm_eval.tasks import TaskManager
@@ -32,6 +32,9 @@ from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
 from evalbudget_lm_eval.repeats.config import NO_JOURNAL
 from evalbudget_lm_eval.repeats.forecast import Foreseen
 from evalbudget_lm_eval.run.record import FOLDER, RACE, Record, digest_of
+
+if TYPE_CHECKING:
+    from evalbudget.races import SharedRace
 
 _NOT_HOST = (
     "model",
@@ -98,6 +101,8 @@ def race(
     batch: int | None = None,
     margin: float | None = None,
     sampler_options: Mapping[str, Any] | None = None,
+    store: str | Path | None = None,
+    all_arms: int | None = None,
     keep: int | None = None,
     arms_at_once: int | None = None,
     devices: str | Sequence[str] | None = None,
@@ -135,6 +140,9 @@ def race(
         batch: documents a model is given at a time; large for local models, which are loaded anew each time.
         margin: with ``lucb``, models this close count as equivalent.
         sampler_options: further options of the sampler, for example ``{"delta": .01}``.
+        store: where processes that run some arms each meet: the path of a file, or
+            ``postgresql://user@host/database#name``. They share budget and race.
+        all_arms: with ``store``, how many arms race, over all these processes.
         keep: models loaded at once; default all if all are APIs or objects, otherwise ``arms_at_once``.
         arms_at_once: arms that are asked side by side, with the decisions of one after the other; default one
             for each of ``devices``, else 1. Arms that share a model object are asked one after the other.
@@ -174,6 +182,8 @@ def race(
             "margin": margin,
             "until_proved": until_proved,
             "until": until,
+            "store": None if store is None else str(store),
+            "all_arms": all_arms,
             **(sampler_options or {}),
         },
     )
@@ -322,6 +332,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     absent = isinstance(order.config, GateConfig) and order.config.baseline_model is None
     beside = [baseline.name] if baseline is not None and absent else []
     items = list(compared.items) if baseline is None else baseline.items
+    if order.dry_run and order.config.store is not None:
+        raise InvalidInputError("a forecast knows the arms of this process only; drop --store, and name all")
     if order.dry_run:
         raise Foreseen(
             foreseen(
@@ -333,6 +345,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     record = Record.open(_journal(order, name), RACE, {"task": name, **settings_of(order.host)})
     stable: Stable | None = None
     money: RaceMoney | None = None
+    race: RacePurchase
+    shared: SharedRace | None = None
     config, free = order.config, 0
     try:
         check_known(order.arms, record)
@@ -346,17 +360,23 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         if order.config.history is not None:
             predictor, note = earlier_scores(order.config, items, compared.tasks, metric, record.path)
             notes.append(note)
-        race = RacePurchase(
-            config,
-            [*beside, *(arm.name for arm in order.arms)],
-            items,
-            widths=[len(items) * (1 if baseline is None else baseline.repeats)]
-            * (len(beside) + len(order.arms)),
-            predictor=predictor,
-            cost_of=None if money is None else _costs(order, compared, own, money, first=len(beside)),
-            categories=None if baseline is None else baseline.categories,
-            repeats=1 if baseline is None else baseline.repeats,
-        )
+        if config.store is not None:
+            # it brings SQLAlchemy, which no other race needs
+            from evalbudget.races import SharedRace
+
+            race = shared = SharedRace(config, items, [arm.name for arm in order.arms])
+        else:
+            race = RacePurchase(
+                config,
+                [*beside, *(arm.name for arm in order.arms)],
+                items,
+                widths=[len(items) * (1 if baseline is None else baseline.repeats)]
+                * (len(beside) + len(order.arms)),
+                predictor=predictor,
+                cost_of=None if money is None else _costs(order, compared, own, money, first=len(beside)),
+                categories=None if baseline is None else baseline.categories,
+                repeats=1 if baseline is None else baseline.repeats,
+            )
         stable = Stable(
             list(order.arms),
             name,
@@ -396,6 +416,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     finally:
         if stable is not None:
             stable.close()
+        if shared is not None:
+            shared.close()
         if money is not None:
             money.bill.close()
         record.close()

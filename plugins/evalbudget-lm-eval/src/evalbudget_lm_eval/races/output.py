@@ -43,8 +43,9 @@ def results_of(
 ) -> dict[str, dict[str, Any]]:
     """The host's results of each arm that answered anything, samples included, with our block in them."""
     found = {}
-    lanes = [lane for lane in race.lanes if not lane.absent]
-    for entrant, lane, metric in zip(stable.entrants, lanes, metrics, strict=True):
+    lanes = {lane.name: lane for lane in race.lanes}
+    for entrant, metric in zip(stable.entrants, metrics, strict=True):
+        lane = lanes[entrant.arm.name]
         if lane.tally.readings and lane.evaluations:  # not only what its log had
             primed, name = stable.opened(entrant), entrant.arm.name
             results: dict[str, Any] = {

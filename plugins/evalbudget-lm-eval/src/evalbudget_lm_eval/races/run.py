@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from threading import RLock
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
+from evalbudget.races import Asked as Wanted
 from evalbudget.races import Key, KnownCell, RacePurchase
 from evalbudget.run import without_secrets
 from evalbudget_lm_eval.arms.compared import Compared
@@ -24,9 +26,13 @@ from evalbudget_lm_eval.run.record import RACE
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off
 from evalbudget_lm_eval.run.rounds import Rounds
 
+if TYPE_CHECKING:  # it brings SQLAlchemy
+    from evalbudget.races import SharedRace
+
 log = logging.getLogger(__name__)
 
 _LONG = 150  # characters of an error that are shown
+_LOOK = 0.25  # seconds between looks at what other processes did
 
 
 class Progress(Protocol):
@@ -83,14 +89,44 @@ class RaceRun:
             _Arm(race, number, entrant, compared, own.get(entrant.arm.name), money, self._turn)
             for number, entrant in enumerate(stable.entrants, start=int(absent))
         ]
+        if race.config.store is not None:
+            self._join_others(cast("SharedRace", race))
+            return
         self._of_lane = {arm.number: arm for arm in self._arms}
         known: dict[int, Sequence[KnownCell]] = {
             arm.number: arm.known(free if arm.number == 0 else 0) for arm in self._arms
         }
+        for arm in self._arms:
+            if arm.unread:
+                race.pay(arm.number, arm.unread)
         asked = {cell.key for cell in known.get(0, ())}
         known[0] = [*known.get(0, ()), *(cell for cell in baseline if cell.key not in asked)]
         race.lanes[0].absent = absent
         race.replay(known)
+
+    def _join_others(self, race: SharedRace) -> None:
+        """Take part in a race whose other arms run elsewhere, and wait until they are there."""
+        from evalbudget.races import Entry
+
+        width = len(self._arms[0].compared.items)
+        race.join(Entry(arm.entrant.arm.name, width, arm.known(0), arm.unread) for arm in self._arms)
+        race.look()
+        if not race.begun:
+            log.warning("waiting for %d more arms to join at %s", race.missing, race.address)
+        while not race.begun:
+            time.sleep(_LOOK)
+            race.look()
+        for arm in self._arms:
+            arm.number = race.names.index(arm.entrant.arm.name)
+        self._of_lane = {arm.number: arm for arm in self._arms}
+
+    def _wanted(self) -> Sequence[Wanted]:
+        """Cells to ask next; waits for those of other processes."""
+        while not (wanted := self.race.wanted()):
+            if self.race.config.store is None or self.race.finished:
+                break
+            time.sleep(_LOOK)
+        return wanted
 
     def until_done(self) -> None:
         """Ask until the sampler has decided or the budget is used up.
@@ -101,7 +137,7 @@ class RaceRun:
         if self._progress is not None:
             self._progress.begins(self.race)
         with SideBySide[_Arm](self._at_once) as arms:
-            while wanted := self.race.wanted():
+            while wanted := self._wanted():
                 cells: dict[int, list[Asked]] = {}
                 for one in wanted:
                     cells.setdefault(one.arm, []).append(self._of_lane[one.arm].asked(one.key))
@@ -210,7 +246,6 @@ class _Arm:
         kept = self.entrant.kept
         if self.money is None:
             count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[RACE]))
-            self.race.pay(self.number, kept.unanswered)
         elif kept.under_way:  # the bill has what was cut off
             kept.stop("killed")
         found = []
@@ -219,6 +254,11 @@ class _Arm:
             cost = 0 if place < free else int(one.cost)
             found.append(KnownCell(self._key(one.asked), value, cost, error=error))
         return found
+
+    @property
+    def unread(self) -> float:
+        """Calls of earlier runs that nobody read; none in money, where the bill has them."""
+        return self.entrant.kept.unanswered if self.money is None else 0.0
 
     @_in_turn
     def answered(self, answers: Sequence[Answered]) -> None:

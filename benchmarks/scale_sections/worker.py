@@ -1,0 +1,39 @@
+"""One worker of a shared purchase, as a process: tells what it was given and asks for more at once."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from evalbudget import Budget, Design, Reading
+from evalbudget.repeats.samplers import RobinHood
+from evalbudget.run import SharedPurchase
+
+ITEMS = 1_000
+LEASE = 3.0
+
+
+def sampler() -> RobinHood:
+    """The same in every worker."""
+    return RobinHood(Design.of_items(ITEMS), seed=1)
+
+
+def main() -> None:
+    """``worker.py STORE BUDGET WIDTH``: width requests at a time."""
+    store, budget, width = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    purchase = SharedPurchase(sampler(), Budget(budget), store, lease=LEASE)
+    requests = purchase.buy(width)
+    while requests or not purchase.finished:
+        if not requests:
+            time.sleep(0.02)  # for what others have under way
+        requests = purchase.trade([_read(request.cell.item, request) for request in requests], width)
+    purchase.close()
+
+
+def _read(item: int, request: object) -> Reading:
+    cell = request.cell  # type: ignore[attr-defined]
+    return Reading(request, (item * 7_919 + cell.epoch * 104_729) % 1_000 / 1_000)  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    main()

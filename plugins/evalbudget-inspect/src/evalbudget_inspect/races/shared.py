@@ -1,0 +1,46 @@
+"""A race whose tasks run in several processes, as those of an eval set that is spread over workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from evalbudget.races import RaceConfig
+from evalbudget_inspect.races.arm import Arm
+from evalbudget_inspect.races.arm_names import name_of
+
+if TYPE_CHECKING:
+    from evalbudget.races import SharedRace
+
+_WIDTH = 10
+"""Samples of an arm at once, as inspect's connections, where nobody gave a number."""
+
+
+def shared_race(config: RaceConfig, arms: Sequence[Arm]) -> SharedRace:
+    """Join the race with the arms of this process.
+
+    Raises:
+        StoreError: the store belongs to another race, or the race has gone on without an arm.
+        StoreDownError: it cannot be reached.
+        InvalidInputError: another process runs one of the arms.
+    """
+    # they bring SQLAlchemy, which no other race needs
+    from evalbudget.races import Entry, SharedRace
+
+    attempts = 1 + (arms[0].run.spec.config.retry_on_error or 0)
+    entries = [
+        Entry(
+            name_of(arm.identity),
+            arm.run.spec.config.max_samples or arm.run.config.max_connections or _WIDTH,
+            arm.known,
+            arm.unread.samples * attempts + arm.unread.more,
+        )
+        for arm in arms
+    ]
+    race = SharedRace(config, list(arms[0].pool), [entry.arm for entry in entries], attempts=attempts)
+    try:
+        race.join(entries)
+    except BaseException:
+        race.close()
+        raise
+    return race

@@ -1,0 +1,64 @@
+"""Where a store is, as people write it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from evalbudget.errors import InvalidInputError
+
+_REMEDY = "write the path of a file, or postgresql://user@host/database#name"
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_POSTGRESQL = ("postgresql", "postgres", "postgresql+psycopg")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Of a store: a path, or a database and the name of a schema in it.
+
+    Attributes:
+        path: of the SQLite file; None for PostgreSQL.
+        url: of the PostgreSQL database; None for a file.
+        name: of the schema that holds the store.
+    """
+
+    path: Path | None = None
+    url: URL | None = None
+    name: str = ""
+
+    @classmethod
+    def parse(cls, where: str | Path) -> Address:
+        """Read a path, or ``postgresql://user@host/database#name``.
+
+        Raises:
+            InvalidInputError: another kind of URL, or a name that PostgreSQL would need quotes for.
+        """
+        text = str(where)
+        if "://" not in text:
+            return cls(path=Path(where))
+        address, _, name = text.partition("#")
+        try:
+            url = make_url(address)
+        except (ArgumentError, ValueError):
+            raise InvalidInputError(f"the store's address is no URL; {_REMEDY}") from None
+        if url.drivername not in _POSTGRESQL:
+            raise InvalidInputError(f"stores of {url.drivername!r} are not known; {_REMEDY}")
+        if not url.database:
+            raise InvalidInputError(f"the store {url!r} names no database; {_REMEDY}")
+        name = name or "evalbudget"
+        if not _NAME.fullmatch(name) or name.startswith("pg_"):
+            raise InvalidInputError(
+                f"a store cannot be named {name!r}: a name has lower-case letters, digits and _, begins with "
+                "no digit and not with pg_"
+            )
+        return cls(url=url.set(drivername="postgresql+psycopg"), name=name)
+
+    def __str__(self) -> str:
+        """As it may be shown: without the password."""
+        if self.url is None:
+            return str(self.path)
+        return f"{self.url.set(drivername='postgresql').render_as_string(hide_password=True)}#{self.name}"

@@ -1,0 +1,351 @@
+"""The database under a store: opening, exclusive transactions, errors in our words."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, Executable, Row, create_engine, event, insert, text
+from sqlalchemy.exc import DBAPIError, ProgrammingError
+from sqlalchemy.pool import NullPool
+
+from evalbudget.errors import InvalidInputError, StoreDownError
+from evalbudget.store._address import Address
+from evalbudget.store._layout import Layout
+
+_PATIENCE = 30.0
+"""Seconds to wait for another process to finish writing; writes take milliseconds."""
+
+_WRITES = "evalbudget_writes"
+_LEVEL = {True: "READ COMMITTED", False: "REPEATABLE READ"}
+
+log = logging.getLogger(__name__)
+
+
+class Database:
+    """One connection, usable from several threads; other processes may have theirs.
+
+    Use :meth:`create` or :meth:`open`.
+
+    Attributes:
+        address: of the store.
+        layout: of its tables.
+        clock: seconds since 1970, of this process.
+        patience: seconds to wait for a server that cannot be reached.
+        connections: how often it was connected to.
+    """
+
+    patience = 60.0
+    connections = 0
+
+    def __init__(self, address: Address, layout: Layout, engine: Engine, clock: Callable[[], float]) -> None:
+        self.address = address
+        self.layout = layout
+        self.clock = clock
+        self._engine = engine
+        self._lock = threading.RLock()
+        self._connection: Connection | None = None
+
+    @classmethod
+    def create(
+        cls, address: Address, layout: Layout, meta: Mapping[str, str], clock: Callable[[], float] = time.time
+    ) -> Database:
+        """A new store.
+
+        Args:
+            address: where; nothing of that name may be there.
+            layout: its tables.
+            meta: what is known of it from the beginning.
+            clock: seconds since 1970.
+
+        Raises:
+            FileExistsError: something of that name is there.
+            StoreError: it cannot be written.
+            StoreDownError: the database cannot be reached.
+        """
+        if address.path is not None:
+            _create_file(address.path, layout, meta, clock)
+            return cls.open(address, layout, clock)
+        db = cls(address, layout, _engine(address), clock)
+        try:
+            with db.write() as connection:
+                connection.exec_driver_sql(f"CREATE SCHEMA {address.name}")
+                db._fill(connection, meta)
+                connection.exec_driver_sql(
+                    f"COMMENT ON SCHEMA {address.name} IS 'evalbudget {layout.kind} {layout.version}'"
+                )
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    @classmethod
+    def open(cls, address: Address, layout: Layout, clock: Callable[[], float] = time.time) -> Database:
+        """An existing store.
+
+        Raises:
+            StoreError: it does not exist, is of another kind, or another version wrote it.
+        """
+        path = address.path
+        if path is not None and not path.is_file():
+            what = "is a folder" if path.is_dir() else "does not exist"
+            raise layout.error(f"{layout.kind} {path} {what}; the run that fills it creates it")
+        db = cls(address, layout, _engine(address), clock)
+        try:
+            kind, version = db._kind_and_version()
+            if kind != layout.kind:
+                raise layout.error(f"{address} is a database, but no {layout.kind}")
+            if version in layout.upgrades:
+                db._upgrade()
+            elif version != layout.version:
+                raise layout.error(
+                    f"{address} has format {version}; this version of evalbudget reads format "
+                    f"{layout.version}. Install the version that wrote it"
+                )
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """All or nothing, one writer at a time; on disk when it ends.
+
+        Raises:
+            StoreDownError: the database is gone, or went away meanwhile.
+            StoreError: it cannot be written.
+        """
+        with self._transaction(writes=True) as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Several queries that see the same moment."""
+        with self._transaction(writes=False) as connection:
+            yield connection
+
+    def rows(self, query: Executable) -> Sequence[Row[Any]]:
+        """What a query finds."""
+        with self.read() as connection:
+            return connection.execute(query).all()
+
+    def now(self, connection: Connection) -> float:
+        """Seconds since 1970 by the one clock that all who use the store share."""
+        if self.address.url is None:
+            return self.clock()
+        return float(connection.scalar(text("SELECT extract(epoch FROM clock_timestamp())")))
+
+    def close(self) -> None:
+        """Let the database go."""
+        with self._lock:
+            self._drop()
+            self._engine.dispose()
+
+    # bookkeeping
+
+    @contextmanager
+    def _transaction(self, *, writes: bool, inside: bool = True) -> Iterator[Connection]:
+        with self._lock, self._our_errors():
+            if self._connection is not None and self._connection.in_transaction():
+                yield self._connection  # to somebody who is in the middle
+                return
+            connection = self._begun(writes=writes, inside=inside)
+            try:
+                yield connection
+            except BaseException:
+                if not connection.invalidated:
+                    connection.rollback()
+                raise
+            connection.commit()
+
+    def _begun(self, *, writes: bool, inside: bool) -> Connection:
+        """A transaction; waits for a database that cannot be reached, since nothing was begun."""
+        patience, pause = time.monotonic() + self.patience, 0.0
+        while True:
+            try:
+                if self._connection is None:
+                    self._connection = self._engine.connect()
+                    self.connections += 1
+                # a snapshot needs no lock, and on PostgreSQL all its queries must be of one moment
+                level = {} if self.address.url is None else {"isolation_level": _LEVEL[writes]}
+                connection = self._connection.execution_options(**{_WRITES: writes}, **level)
+                connection.begin()
+                if self.address.url is not None and inside:
+                    self._enter(connection, writes=writes)
+                return connection
+            except DBAPIError as ex:
+                self._drop()
+                if self.address.url is None or time.monotonic() > patience or not _is_gone(ex):
+                    raise
+                log.info("%s cannot be reached; trying again", self.address)
+                time.sleep(pause)
+                pause = min(1.0, 2.0 * pause + 0.05)
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.invalidate()
+            self._connection.close()
+            self._connection = None
+
+    def _enter(self, connection: Connection, *, writes: bool) -> None:
+        """Take the store's schema for this transaction, and wait until nobody else writes."""
+        lock = ", pg_advisory_xact_lock(hashtextextended('evalbudget ' || :name, 0))" if writes else ""
+        connection.execute(
+            text(f"SELECT set_config('search_path', :name, true){lock}"), {"name": self.address.name}
+        )
+
+    def _fill(self, connection: Connection, meta: Mapping[str, str]) -> None:
+        self.layout.make(connection)
+        rows = [{"key": key, "value": value} for key, value in meta.items()]
+        connection.execute(insert(self.layout.tables.tables["meta"]), rows)
+
+    def _kind_and_version(self) -> tuple[str, int]:
+        with self._transaction(writes=False, inside=False) as connection:
+            if self.address.url is None:
+                if connection.exec_driver_sql("PRAGMA application_id").scalar() != self.layout.application_id:
+                    return "", 0
+                return self.layout.kind, int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+            said = connection.execute(
+                text("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :name"),
+                {"name": self.address.name},
+            ).all()
+        if not said:
+            raise self.layout.error(
+                f"{self.layout.kind} {self.address} does not exist; the run that fills it creates it"
+            )
+        _, _, rest = str(said[0][0]).partition("evalbudget ")
+        kind, _, version = rest.rpartition(" ")
+        return kind, int(version) if version.isdigit() else 0
+
+    def _upgrade(self) -> None:
+        """Add what earlier versions had not; what is in the store was paid for."""
+        with self.write() as connection:
+            if self.address.url is None:
+                version = int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+            else:
+                version = self._kind_and_version()[1]
+            while version in self.layout.upgrades:
+                self.layout.upgrades[version](connection)
+                version += 1
+            if self.address.url is None:
+                connection.exec_driver_sql(f"PRAGMA user_version = {version}")
+            else:
+                connection.exec_driver_sql(
+                    f"COMMENT ON SCHEMA {self.address.name} IS 'evalbudget {self.layout.kind} {version}'"
+                )
+
+    @contextmanager
+    def _our_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as ex:
+            text_ = str(ex.orig)
+            error, where = self.layout.error, self.address
+            if self.address.url is not None:
+                if _is_gone(ex):
+                    self._drop()
+                    raise StoreDownError(f"{where} cannot be reached: {_first_line(text_)}") from ex
+                if isinstance(ex, ProgrammingError) and "already exists" in text_:
+                    raise FileExistsError(str(where)) from None
+                raise error(f"{where}: {_first_line(text_)}") from ex
+            if "not a database" in text_ or "malformed" in text_:
+                raise error(f"{where} is no {self.layout.kind}, or damaged: {text_}") from ex
+            if "unable to open" in text_:
+                raise error(f"{self.layout.kind} {where} cannot be opened: {text_}") from ex
+            if "locked" in text_:
+                raise error(
+                    f"{where} has been kept locked by another process for {_PATIENCE:g} s; end it, then try "
+                    "again"
+                ) from ex
+            if "readonly" in text_:
+                raise error(f"{where} cannot be written; copy it to where it can") from ex
+            if "full" in text_ or "disk I/O" in text_:
+                raise error(
+                    f"{where} cannot be written: {text_}. Make room, then go on: what was recorded before is "
+                    "in it"
+                ) from ex
+            raise error(f"{where}: {text_}") from ex
+
+
+def _create_file(path: Path, layout: Layout, meta: Mapping[str, str], clock: Callable[[], float]) -> None:
+    if not path.parent.is_dir():
+        raise layout.error(f"{path}: the folder {path.parent} does not exist; create it first")
+    # made beside it and then given its name: a process that dies here leaves no half-made store
+    begun = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    address = Address(path=begun)
+    try:
+        db = Database(address, layout, _engine(address), clock)
+        try:
+            with db.write() as connection:
+                db._fill(connection, meta)
+                connection.exec_driver_sql(f"PRAGMA application_id = {layout.application_id}")
+                connection.exec_driver_sql(f"PRAGMA user_version = {layout.version}")
+        finally:
+            db.close()
+        _name(begun, path)
+    except OSError as ex:
+        if isinstance(ex, FileExistsError):
+            raise
+        raise layout.error(f"{path} cannot be written: {ex.strerror}") from ex
+    finally:
+        begun.unlink(missing_ok=True)
+
+
+def _name(begun: Path, path: Path) -> None:
+    """Rename, but never onto a file that exists."""
+    try:
+        path.hardlink_to(begun)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if path.exists():
+            raise FileExistsError(path) from None
+        begun.rename(path)
+
+
+def _engine(address: Address) -> Engine:
+    if address.url is not None:
+        if find_spec("psycopg") is None:
+            raise InvalidInputError(
+                f"{address} needs a driver for PostgreSQL: pip install 'evalbudget[postgresql]'"
+            )
+        return create_engine(address.url, poolclass=NullPool, connect_args={"connect_timeout": 10})
+    engine = create_engine(
+        URL.create("sqlite", database=str(address.path)),
+        poolclass=NullPool,
+        connect_args={"timeout": _PATIENCE, "check_same_thread": False, "cached_statements": 64},
+    )
+    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _set_up(connection: sqlite3.Connection, _: object) -> None:
+    connection.isolation_level = None  # transactions are begun below
+    # A rollback journal keeps everything in the one file, which people copy and send around; with FULL a
+    # record is on the disk before whoever made it is told so.
+    for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    immediate = connection.get_execution_options().get(_WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+
+def _is_gone(ex: DBAPIError) -> bool:
+    """Whether it is the server that is away, or about to be."""
+    signs = ("connection", "server closed", "terminating", "starting up", "shutting down", "recovery mode")
+    return ex.connection_invalidated or any(sign in str(ex.orig) for sign in signs)
+
+
+def _first_line(message: str) -> str:
+    return message.strip().splitlines()[0] if message.strip() else "no reason given"

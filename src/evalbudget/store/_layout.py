@@ -1,0 +1,72 @@
+"""The tables of a kind of store: which of them only grow, how older ones are brought up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, MetaData, text
+
+from evalbudget.errors import StoreError
+
+_FUNCTION = "grows_only"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The tables of one kind of store.
+
+    Attributes:
+        kind: of store, for people: ``audit store``.
+        tables: of it; one of them, ``meta``, has the columns ``key`` and ``value``.
+        version: of the tables.
+        application_id: by which an SQLite file of this kind is known.
+        grows_only: tables whose rows are never changed nor deleted; triggers see to it, whoever writes.
+        also: further statements that make such a store, by the name of the dialect.
+        upgrades: what brings a store of an earlier version to the next one.
+        error: what is raised about such stores.
+    """
+
+    kind: str
+    tables: MetaData
+    version: int
+    application_id: int
+    grows_only: tuple[str, ...]
+    also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    upgrades: Mapping[int, Callable[[Connection], None]] = field(default_factory=dict)
+    error: type[StoreError] = StoreError
+
+    def make(self, connection: Connection) -> None:
+        """All tables of a new store, and their triggers."""
+        self.tables.create_all(connection, checkfirst=False)
+        dialect = connection.dialect.name
+        if dialect == "postgresql":
+            connection.execute(
+                text(
+                    f"CREATE FUNCTION {_FUNCTION}() RETURNS trigger LANGUAGE plpgsql AS "
+                    "$$ BEGIN RAISE EXCEPTION '% of a store are only ever added', TG_TABLE_NAME; END $$"
+                )
+            )
+        protect(connection, self.grows_only)
+        for statement in self.also.get(dialect, ()):
+            connection.exec_driver_sql(statement)
+
+
+def protect(connection: Connection, names: Iterable[str]) -> None:
+    """Let these tables only grow."""
+    for name in names:
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(
+                f"CREATE TRIGGER {name}_grows BEFORE UPDATE OR DELETE ON {name} "
+                f"FOR EACH ROW EXECUTE FUNCTION {_FUNCTION}()"
+            )
+            connection.exec_driver_sql(
+                f"CREATE TRIGGER {name}_stays BEFORE TRUNCATE ON {name} "
+                f"FOR EACH STATEMENT EXECUTE FUNCTION {_FUNCTION}()"
+            )
+            continue
+        for verb in ("update", "delete"):
+            connection.exec_driver_sql(
+                f"CREATE TRIGGER {name}_no_{verb} BEFORE {verb} ON {name} "
+                f"BEGIN SELECT RAISE(ABORT, '{name} of a store are only ever added'); END"
+            )
