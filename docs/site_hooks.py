@@ -15,6 +15,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from docstrings import as_markdown
 from write_api import FACES
 
 from evalbudget.cli.main import cli
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 _CLIMBS = re.compile(r"\[([^\]]+)\]\((\.\./[^)#]+)[^)]*\)")
+_HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
+_NO_CONTENTS = "---\nhide: [toc]\n---\n"  # one heading; its lines are long
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -55,10 +58,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 
 def _index(title: str, pages: Mapping[str, str]) -> str:
     """A page that leads to each of these, by its title; they are in one folder."""
-    rows = [
-        f"- [{text.partition(chr(10))[0].removeprefix('# ')}]({posixpath.basename(name)})"
-        for name, text in pages.items()
-    ]
+    rows = [f"- [{_HEADING.findall(text)[0]}]({posixpath.basename(name)})" for name, text in pages.items()]
     return f"# {title}\n\n" + "\n".join(rows) + "\n"
 
 
@@ -67,7 +67,7 @@ def _of_names() -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for face in FACES:
         module = import_module(face)
-        parts = [f"# {face}", inspect.getdoc(module) or ""]
+        parts = [f"# {face}", as_markdown(inspect.getdoc(module) or "")]
         for name in sorted(module.__all__):
             value = getattr(module, name)
             path = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
@@ -89,7 +89,7 @@ def _of_commands() -> Iterator[tuple[str, str]]:
         for words, text in _helps(cli, root, ()):
             name = " ".join(("evalbudget", *words))
             page = "-".join(words) or "evalbudget"
-            yield f"reference/commands/{page}.md", f"# {name}\n\n```text\n{text}\n```\n"
+            yield f"reference/commands/{page}.md", f"{_NO_CONTENTS}# {name}\n\n```text\n{text}\n```\n"
 
 
 def _helps(

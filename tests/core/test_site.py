@@ -7,9 +7,15 @@ import os
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from tests.audits.page import chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,7 +68,60 @@ def test_no_link_is_dead(site: Path) -> None:
     assert not dead
 
 
+def test_no_docstring_is_shown_in_the_markup_of_editors(site: Path) -> None:
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        from docstrings import as_markdown
+    finally:
+        sys.path.pop(0)
+    for page in (site / "reference" / "names").rglob("index.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r":(?:class|meth|func|mod|math):|::</p>", text), page
+    assert as_markdown("See :meth:`~a.b.C.d` and :class:`e.F`::") == "See `d` and `e.F`:"
+    formula = "Args.\n\n    .. math:: x_i\n              + :math:`y`\n\n    After."
+    assert as_markdown(formula) == "Args.\n\n    ```latex\n    x_i\n    + `y`\n    ```\n\n    After."
+
+
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         assert not re.findall(r'(?:src|href)="(https?://(?!inspect|github)[^"]+\.(?:js|css|woff2?))"', text)
+
+
+@chromium.needed
+def test_it_is_quiet_and_fits_a_phone(site: Path, tmp_path: Path) -> None:
+    program = chromium.found()
+    assert program is not None
+    pages = (
+        "",
+        "intervals/",
+        "benchmarks/repeats/",
+        "reference/commands/inspect-race/",
+        "reference/names/evalbudget/",
+    )
+    with serving(site) as address, chromium.Chromium(program, tmp_path) as browser:
+        for page in pages:
+            tab = browser.visit(address + page, 375, "dark")
+            assert tab.overflow() == 0, page
+            assert tab.run("document.body.dataset.mdColorScheme") == "slate", page
+            tab.close()
+        assert browser.logged == []
+        assert [url for url in browser.requested if not url.startswith((address, "data:"))] == []
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    handler = partial(Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join(10)
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Nothing."""

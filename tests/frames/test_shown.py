@@ -113,6 +113,7 @@ def test_a_picture_of_thousands_shows_the_first() -> None:
     axes = Scores(plain(200, 5, 1, 1)).plot()
     assert len(axes.get_yticklabels()) == 60
     assert "the first 60 of 200" in axes.get_title(loc="left")
+    assert "all 200 at once" in axes.get_legend().get_texts()[0].get_text()
     pyplot.close("all")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from io import StringIO
 from typing import Any, ClassVar, Self
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from tests.report.worlds import panel, recorded
 from evalbudget import Allocation
 from evalbudget.backtest import HowBought
 from evalbudget.report import SECTIONS, Report, Section, Study, page, report, site
+from evalbudget.report._charts import Chart
 from evalbudget.report._slugs import slugs
 from evalbudget.tables import NotedTable
 
@@ -47,7 +49,8 @@ def test_a_page_is_sound_and_needs_nothing_else() -> None:
     read = read_site({"index.html": text})["index.html"]
     assert not re.findall(r"https?://[^\"' <]+", text)
     assert not re.search(r"url\(|@import|\x1b", text)
-    assert read.tags["svg"] == len(found.charts())
+    own = [chart for name in NAMES for section in found.sections for chart in section.model_charts(name)]
+    assert read.tags["svg"] == 2 * len([*found.charts(), *own])  # for wide and for narrow screens
     for table in found.table().parts:
         assert escape(str(table.title)) in text
         assert escape(table.note) in text
@@ -236,3 +239,55 @@ def test_names_of_files_are_safe_and_unique() -> None:
     for slug in found.values():
         assert re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,65}", slug)
         assert slug != "con"
+
+
+def drawn(text: str, section: str) -> list[ElementTree.Element]:
+    """Pictures of a section of a page: for wide screens, then for narrow ones."""
+    body = text.partition(f'<section id="part-{section}"')[2].partition("</section>")[0]
+    return [ElementTree.fromstring(found) for found in re.findall(r"<svg.*?</svg>", body, re.DOTALL)]
+
+
+def test_a_page_of_a_model_shows_it_among_its_neighbours() -> None:
+    found = report(recorded(panel(models=12)))
+    files = site(found)
+    rows = found.to_dict()["leaderboard"]["rows"]
+    order = [row["model"] for row in rows]
+    for at, first in ((0, 0), (5, 1), (11, 3)):
+        text = files[f"models/{order[at]}.html"]
+        for picture in drawn(text, "leaderboard"):
+            names = [each.text for each in picture.iter("text") if (each.text or "").startswith("m")]
+            assert [name for name in names if name != "mean score"] == order[first : first + 9]
+            (own,) = (each.text for each in picture.iter("text") if each.get("class") == "marked")
+            assert own == order[at]
+            assert picture.find("title").text == "among its neighbours"  # type: ignore[union-attr]
+            told = picture.find("desc").text or ""  # type: ignore[union-attr]
+            for row in rows[first : first + 9]:
+                assert (
+                    f"{row['model']}: {row['estimate']:.4g}, {row['low']:.4g} to {row['high']:.4g}." in told
+                )
+        assert f"thin bar: all 12 at once. Filled point: {order[at]}." in text
+    points = [
+        float(each.get("cx", 0)) for each in drawn(files["models/m5.html"], "leaderboard")[0].iter("circle")
+    ]
+    assert points == sorted(points, reverse=True)
+
+
+def test_a_page_of_a_model_shows_its_categories() -> None:
+    found = report(recorded(panel(models=2), categories=("<x>", "y", "z", "y") * 10))
+    text = site(found)["models/m0.html"]
+    (chart,) = found["categories"].model_charts("m0")
+    assert isinstance(chart, Chart)
+    assert [bar.name for bar in chart.bars] == ["<x>", "y", "z"]
+    for picture in drawn(text, "categories"):
+        assert len(picture.findall("circle")) == 3
+        assert "<x>: " in (picture.find("desc").text or "")  # type: ignore[union-attr]
+    assert "thin bar: all 6 at once" in text.partition('id="part-categories"')[2]
+    assert found["categories"].model_charts("nobody") == ()
+    assert found["leaderboard"].model_charts("nobody") == ()
+
+
+def test_of_one_model_the_picture_has_one_row_that_nothing_marks() -> None:
+    text = site(report(recorded(panel(models=1))))["models/m0.html"]
+    for picture in drawn(text, "leaderboard"):
+        assert [each.get("class") for each in picture.iter("circle")] == ["point"]
+    assert "Filled" not in text

@@ -62,7 +62,7 @@ def plot(charts: Sequence[Chart | Histogram], ax: Any, *, level: float) -> Any:
         return ax
     if len(chart.bars) > MOST:
         title = f"{chart.title} (the first {MOST} of {len(chart.bars):,})"
-        chart = replace(chart, title=title, bars=chart.bars[:MOST])
+        chart = replace(chart, title=title, bars=chart.bars[:MOST], of=chart.all_rows)
     draw_chart(ax, chart, level)
     return ax
 
@@ -74,7 +74,7 @@ def draw_chart(axis: Any, chart: Chart, level: float) -> None:
     if chart.zero:
         axis.axvline(0.0, color=_GREY, linewidth=0.8, zorder=0)
     several = len(bars) > 1
-    alone, all_of_them = f"{level:.0%} interval", f"{level:.0%}, all {len(bars)} at once"
+    alone, all_of_them = f"{level:.0%} interval", f"{level:.0%}, all {chart.all_rows:,} at once"
     if several:
         alone = all_of_them if chart.together else f"{level:.0%}, each by itself"
     if several and not chart.together:

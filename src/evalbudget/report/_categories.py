@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from evalbudget.errors import InvalidInferenceError
+from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._numbers import CLAIM, decimals, name_cell, new_table, number, span
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
@@ -128,6 +129,15 @@ class Categories(Section):
                 f"{row.items:,}",
             )
         return (table,)
+
+    def model_charts(self, model: str) -> tuple[Chart, ...]:
+        """Its mean in each category."""
+        bars = tuple(
+            Bar(row.category, row.estimate, row.low, row.high, row.all_low, row.all_high)
+            for row in self.rows
+            if row.model == model
+        )
+        return (Chart("categories", "mean score", bars, of=len(self.rows)),) if bars else ()
 
     def _matrix(
         self, group: list[str], cells: dict[tuple[str, str], str], *, first: bool, last: bool

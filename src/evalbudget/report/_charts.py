@@ -36,6 +36,8 @@ class Chart:
         bars: the rows.
         zero: whether to mark zero.
         together: whether the thick bars, too, hold for all rows at once.
+        marked: name of the row that stands out; empty for none.
+        of: how many rows the intervals hold for at once, where not all of them are drawn; 0 for those drawn.
     """
 
     title: str
@@ -43,6 +45,13 @@ class Chart:
     bars: tuple[Bar, ...]
     zero: bool = False
     together: bool = False
+    marked: str = ""
+    of: int = 0
+
+    @property
+    def all_rows(self) -> int:
+        """How many rows the intervals hold for at once."""
+        return self.of or len(self.bars)
 
 
 @dataclass(frozen=True, slots=True)

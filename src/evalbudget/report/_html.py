@@ -19,6 +19,7 @@ from evalbudget.report._svg import legend, svg
 from evalbudget.tables import NotedTable, obeying_nothing
 
 if TYPE_CHECKING:
+    from evalbudget.report._charts import Chart, Histogram
     from evalbudget.report._report import Report
     from evalbudget.report._section import Section
 
@@ -44,8 +45,9 @@ def page(report: Report, *, title: str = TITLE) -> str:
     parts = _sections(report, links)
     for names in known:
         inner = tuple(
-            Part(f"{names.kind}-{slug}", obeying_nothing(name), _about(report, names.kind, name, links))
+            Part(anchor, obeying_nothing(name), _about(report, names.kind, name, anchor, links))
             for name, slug in names.slugs.items()
+            if (anchor := f"{names.kind}-{slug}")
         )
         if inner:
             parts.append(Part(names.key, names.heading, names.left_out, inner))
@@ -139,9 +141,9 @@ class _Names:
 
 def _own_page(report: Report, kind: Kind, name: str, links: Links, title: str) -> str:
     parts = [
-        Part(key, section.heading, _tables(tables, section.heading, links))
+        Part(key, section.heading, body)
         for key, section in _keyed(report)
-        if (tables := _of(section, kind, name))
+        if (body := _said(section, kind, name, report.level, key, section.heading, links))
     ]
     above = f'<nav aria-label="Back"><a href="../index.html">{escape(title)}</a></nav>\n'
     return document(obeying_nothing(name), f"A {kind} of this report: {_lead(report)}", parts, above=above)
@@ -151,8 +153,19 @@ def _of(section: Section, kind: Kind, name: str) -> tuple[NotedTable, ...]:
     return section.about_model(name) if kind is Kind.MODEL else section.about_judge(name)
 
 
-def _about(report: Report, kind: Kind, name: str, links: Links) -> str:
-    return "\n".join(_tables(_of(section, kind, name), "", links) for section in report.sections)
+def _said(section: Section, kind: Kind, name: str, level: float, key: str, heading: str, links: Links) -> str:
+    """Pictures and tables of one model or judge; empty if there are none."""
+    charts = section.model_charts(name) if kind is Kind.MODEL else ()
+    pieces = [_figures(charts, level, key), _tables(_of(section, kind, name), heading, links)]
+    return "\n".join(piece for piece in pieces if piece)
+
+
+def _about(report: Report, kind: Kind, name: str, anchor: str, links: Links) -> str:
+    return "\n".join(
+        said
+        for key, section in _keyed(report)
+        if (said := _said(section, kind, name, report.level, f"{key}-{anchor}", "", links))
+    )
 
 
 def _board(report: Report) -> Leaderboard | None:
@@ -162,14 +175,20 @@ def _board(report: Report) -> Leaderboard | None:
 def _sections(report: Report, links: Links) -> list[Part]:
     parts = []
     for key, section in _keyed(report):
-        drawn = [
-            f'<figure class="wide" tabindex="0">\n{svg(chart, report.level, f"{key}-{number}")}\n'
-            f'<figcaption class="note">{escape(legend(chart, report.level))}</figcaption>\n</figure>'
-            for number, chart in enumerate(section.charts())
+        pieces = [
+            _figures(section.charts(), report.level, key),
+            _tables(section.page_tables(), section.heading, links),
         ]
-        body = "\n".join([*drawn, _tables(section.page_tables(), section.heading, links)])
-        parts.append(Part(key, section.heading, body))
+        parts.append(Part(key, section.heading, "\n".join(piece for piece in pieces if piece)))
     return parts
+
+
+def _figures(charts: Sequence[Chart | Histogram], level: float, key: str) -> str:
+    return "\n".join(
+        f"<figure>\n{svg(chart, f'{key}-{number}')}\n"
+        f'<figcaption class="note">{escape(legend(chart, level))}</figcaption>\n</figure>'
+        for number, chart in enumerate(charts)
+    )
 
 
 def _keyed(report: Report) -> list[tuple[str, Section]]:

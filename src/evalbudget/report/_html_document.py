@@ -26,23 +26,36 @@ h2 { font-size: 1.25rem; margin: 2.4rem 0 .4rem; }
 h3 { font-size: 1.05rem; margin: 1.8rem 0 .4rem; }
 .note { color: var(--soft); font-size: .9rem; max-width: 46rem; margin: .5rem 0 1rem; }
 nav ul, .names { padding-left: 1.2rem; columns: 16rem; }
-.wide { overflow-x: auto; }
+/* a shadow on the side where more of a wide table is */
+.wide { overflow-x: auto; background: linear-gradient(to right, var(--paper) 60%, transparent), \
+linear-gradient(to left, var(--paper) 60%, transparent) 100% 0, \
+linear-gradient(to right, var(--line), transparent), \
+linear-gradient(to left, var(--line), transparent) 100% 0; background-repeat: no-repeat; \
+background-size: 3rem 100%, 3rem 100%, 1rem 100%, 1rem 100%; \
+background-attachment: local, local, scroll, scroll; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .94rem; }
 caption { text-align: left; font-weight: 600; padding: .4rem 0; }
 th, td { text-align: right; padding: .2rem .8rem .2rem 0; white-space: nowrap; \
 border-bottom: 1px solid var(--line); }
 thead th, thead td { border-bottom-color: var(--soft); vertical-align: bottom; }
 tbody th { font-weight: 400; }
-.word { text-align: left; white-space: normal; min-width: 7rem; overflow-wrap: anywhere; }
+.word { text-align: left; white-space: normal; min-width: 8.5rem; overflow-wrap: anywhere; }
+.long { min-width: 12rem; }
 figure { margin: 1rem 0; }
-figure svg { display: block; width: 100%; min-width: 36rem; max-width: 48rem; height: auto; \
-font: 13px system-ui, sans-serif; }
+figure svg { display: block; width: 100%; max-width: 48rem; height: auto; font: 13px system-ui, sans-serif; }
+figure .narrow { display: none; }
+@media (max-width: 40rem) {
+  figure .broad { display: none; }
+  figure .narrow { display: block; max-width: 30rem; }
+}
 svg text { fill: currentColor; }
 svg .grid { stroke: var(--line); }
 svg .zero { stroke: currentColor; }
 svg .thin { stroke: var(--pale); stroke-width: 2; }
 svg .thick { stroke: var(--accent); stroke-width: 5; }
-svg .point { fill: var(--paper); stroke: var(--accent); stroke-width: 2; }
+svg .point, svg circle.marked { fill: var(--paper); stroke: var(--accent); stroke-width: 2; }
+svg circle.marked { fill: currentColor; }
+svg text.marked { font-weight: 700; }
 svg .bin { fill: var(--accent); }
 .unseen:not(:focus) { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); \
 white-space: nowrap; }

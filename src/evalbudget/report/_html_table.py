@@ -12,6 +12,7 @@ from evalbudget.tables import NotedTable, obeying_nothing, plain_text
 
 MOST_ROWS = 1000
 """Of one table on a page; the data beside it has all."""
+_LONG = 40  # letters; a text, which wants more room than a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +52,29 @@ def as_html(table: NotedTable, heading: str, links: Links) -> str:
         links: of names.
     """
     heads = [plain_text(column.header) for column in table.columns]
-    words = [
-        head in NAMED or column.justify == "left" for head, column in zip(heads, table.columns, strict=True)
+    cells = [[plain_text(cell or "") for cell in list(column.cells)[:MOST_ROWS]] for column in table.columns]
+    sides = [
+        _side(column.justify == "left" or head in NAMED, texts)
+        for head, column, texts in zip(heads, table.columns, cells, strict=True)
     ]
     first = next((i for i, head in enumerate(heads) if head in NAMED), 0)
     title = obeying_nothing(plain_text(table.title or ""))
     known = ' class="unseen"' if title.casefold() == heading.casefold() else ""
     lines = [f"<caption{known}>{escape(title or heading)}</caption>", "<thead><tr>"]
-    for head, word in zip(heads, words, strict=True):
-        side = ' class="word"' if word else ""
+    for head, side in zip(heads, sides, strict=True):
         if head.strip():
             lines.append(f'<th scope="col"{side}>{escape(head)}</th>')
         else:
             lines.append(f"<td{side}></td>")
     lines += ["</tr></thead>", "<tbody>"]
-    rows = zip(*(list(column.cells)[:MOST_ROWS] for column in table.columns), strict=True)
-    for row in rows:
-        cells = []
+    for row in zip(*cells, strict=True):
+        line = []
         for i, cell in enumerate(row):
-            side = ' class="word"' if words[i] else ""
-            text = links.named(heads[i], plain_text(cell or ""))
-            cells.append(f'<th scope="row"{side}>{text}</th>' if i == first else f"<td{side}>{text}</td>")
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+            text = links.named(heads[i], cell)
+            line.append(
+                f'<th scope="row"{sides[i]}>{text}</th>' if i == first else f"<td{sides[i]}>{text}</td>"
+            )
+        lines.append(f"<tr>{''.join(line)}</tr>")
     lines.append("</tbody>")
     note = obeying_nothing(table.note)
     if table.row_count > MOST_ROWS:
@@ -85,3 +87,9 @@ def as_html(table: NotedTable, heading: str, links: Links) -> str:
         + "\n</table></div>"
         + (f'\n<p class="note">{escape(note)}</p>' if note else "")
     )
+
+
+def _side(words: bool, texts: Sequence[str]) -> str:
+    if not words:
+        return ""
+    return ' class="word long"' if max(map(len, texts), default=0) > _LONG else ' class="word"'

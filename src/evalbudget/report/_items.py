@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any, ClassVar, Self
@@ -99,13 +100,21 @@ class Items(Section):
         """The two histograms side by side."""
         table = new_table("items", self.label, ["variance", "", "items", "mean", " ", "items "])
         table.columns[1].justify = table.columns[4].justify = "left"
-        rows = zip_longest(
-            *(_rows(self.variance_edges, self.variance_counts), _rows(self.mean_edges, self.mean_counts)),
-            fillvalue=("", "", ""),
-        )
-        for variance, mean in rows:
+        for variance, mean in self._bins():
             table.add_row(*variance, *mean)
         return (table,)
+
+    def page_tables(self) -> tuple[NotedTable, ...]:
+        """Without the bars, which pages have as pictures."""
+        table = new_table("items", self.label, ["variance", "items", "mean", "items "])
+        for variance, mean in self._bins():
+            table.add_row(*variance[::2], *mean[::2])
+        return (table,)
+
+    def _bins(self) -> Iterator[tuple[tuple[str, str, str], ...]]:
+        """Of both histograms side by side: bounds, a bar, how many."""
+        variance, mean = (self.variance_edges, self.variance_counts), (self.mean_edges, self.mean_counts)
+        return zip_longest(_rows(*variance), _rows(*mean), fillvalue=("", "", ""))
 
     def charts(self) -> tuple[Histogram, ...]:
         """The same as pictures."""

@@ -32,6 +32,7 @@ ALLOCATIONS = {
     Allocation.ADAPTIVE: "adaptive",
 }
 """How readings were allocated, in words."""
+_NEIGHBOURS = 4  # on each side of a model, in its picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +211,18 @@ class Leaderboard(Section):
 
     def charts(self) -> tuple[Chart, ...]:
         """Thick: each model's own interval; thin: that of all at once."""
-        bars = tuple(
-            Bar(row.model, row.estimate, row.low, row.high, row.all_low, row.all_high) for row in self.rows
-        )
-        return (Chart("leaderboard", "mean score", bars),)
+        return (Chart("leaderboard", "mean score", tuple(map(_bar, self.rows))),)
+
+    def model_charts(self, model: str) -> tuple[Chart, ...]:
+        """It among the models that are ranked next to it."""
+        at = next((i for i, row in enumerate(self.rows) if row.model == model), None)
+        if at is None:
+            return ()
+        first = max(0, min(at - _NEIGHBOURS, len(self.rows) - 2 * _NEIGHBOURS - 1))
+        rows = self.rows[first : first + 2 * _NEIGHBOURS + 1]
+        title = "among its neighbours" if len(rows) < len(self.rows) else "among all models"
+        bars = tuple(map(_bar, rows))
+        return (Chart(title, "mean score", bars, marked=model, of=len(self.rows)),)
 
 
 def standing(study: Study, m: int, estimate: Estimate, rank: int, ranks: tuple[int, int]) -> Standing:
@@ -255,6 +264,10 @@ def standing(study: Study, m: int, estimate: Estimate, rank: int, ranks: tuple[i
         allocation=purchase.allocation.value,
         method=estimate.method,
     )
+
+
+def _bar(row: Standing) -> Bar:
+    return Bar(row.model, row.estimate, row.low, row.high, row.all_low, row.all_high)
 
 
 def _per_usd(standard_error: float, usd: float | None) -> float | None:

@@ -55,6 +55,14 @@ class Section(ABC):
         """
         return ()
 
+    def model_charts(self, model: str) -> tuple[Chart | Histogram, ...]:
+        """What a picture shows of one model, above its tables.
+
+        Args:
+            model: one of the report's.
+        """
+        return ()
+
     def about_judge(self, judge: str) -> tuple[NotedTable, ...]:
         """What it says of one judge, for a page about it.
 

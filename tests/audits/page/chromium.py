@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 OPTIONS = (
     "--headless=new",
@@ -28,6 +30,12 @@ def found() -> str | None:
     """The browser of this machine; None if it has none."""
     given = os.environ.get("EVALBUDGET_CHROMIUM")
     return given or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+needed = pytest.mark.skipif(
+    found() is None,
+    reason=f"none of {', '.join(NAMES)} is installed; EVALBUDGET_CHROMIUM names another one",
+)
 
 
 class Chromium:
@@ -55,6 +63,7 @@ class Chromium:
         self._left = b""
         self._number = 0
         self.logged: list[str] = []
+        self.requested: list[str] = []
 
     def __enter__(self) -> Self:
         return self
@@ -83,6 +92,8 @@ class Chromium:
                 "Runtime.consoleAPICalled",
             ):
                 self.logged.append(json.dumps(answer["params"])[:400])
+            if answer.get("method") == "Network.requestWillBeSent":
+                self.requested.append(answer["params"]["request"]["url"])
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer["error"]
                 return answer["result"]
@@ -96,18 +107,42 @@ class Chromium:
         return json.loads(message)
 
     def open(self, url: str) -> Tab:
+        return self._tab(url)
+
+    def visit(self, url: str, width: int, scheme: str = "light") -> Tab:
+        """A page on a screen of that many pixels, all of whose requests are kept."""
+        tab = self._tab("about:blank")
+        tab.send("Network.enable")
+        tab.send(
+            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False
+        )
+        tab.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        tab.send("Page.navigate", url=url)
+        tab.wait("location.href !== 'about:blank' && document.readyState === 'complete'")
+        return tab
+
+    def _tab(self, url: str) -> Tab:
         target = self.send("Target.createTarget", url=url)["targetId"]
         session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Runtime", "Log", "Page"):
             self.send(f"{domain}.enable", session)
         tab = Tab(self, target, session)
-        tab.wait("location.href !== 'about:blank' && document.readyState === 'complete'")
+        tab.wait(f"location.href !== 'about:blank' === {json.dumps(url != 'about:blank')}")
+        tab.wait("document.readyState === 'complete'")
         return tab
 
 
 class Tab:
     def __init__(self, browser: Chromium, target: str, session: str) -> None:
         self._browser, self._target, self._session = browser, target, session
+
+    def send(self, method: str, **params: object) -> Any:
+        return self._browser.send(method, self._session, **params)
+
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than its screen."""
+        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        return int(self.run(wide))
 
     def run(self, script: str) -> Any:
         found = self._browser.send(

@@ -12,10 +12,7 @@ from tests.audits.store.audits import Told, audit
 
 from evalbudget.audits.store import Scale
 
-pytestmark = pytest.mark.skipif(
-    chromium.found() is None,
-    reason=f"none of {', '.join(chromium.NAMES)} is installed; EVALBUDGET_CHROMIUM names another one",
-)
+pytestmark = chromium.needed
 ITEM = "!document.getElementById('item').hidden"
 IDLE = "!document.getElementById('idle').hidden"
 SCORE = "score()"
