@@ -1,4 +1,4 @@
-"""Where an audit is kept: draws, texts and labels in one SQLite file, used by several people at once."""
+"""Where an audit is kept: draws, texts and labels in a file or database that several people use at once."""
 
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._forecast import AuditForecast

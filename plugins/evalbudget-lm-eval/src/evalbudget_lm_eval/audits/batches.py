@@ -23,6 +23,7 @@ from evalbudget.audits.store import (
     only_run,
     weigh,
 )
+from evalbudget.store import Address
 from evalbudget_lm_eval.arms.arm import Arm, check_known
 from evalbudget_lm_eval.arms.loaded_models import Stable
 from evalbudget_lm_eval.arms.metric import choose_metric
@@ -132,7 +133,7 @@ def go_on(order: Order, task_manager: TaskManager) -> Ended:
     documents, design = found.documents, found.design
     asked = {"task": name, **settings_of(order.host), **({} if judge is None else {"judge": judge})}
     with only_run(settings.store):
-        if settings.store.exists():
+        if AuditStore.exists(settings.store):
             AuditStore.open(settings.store, design).close()  # refused before the record is looked at
         record = Record.open(answers_of(settings.store), AUDIT, asked)
         stable: Stable | None = None
@@ -176,10 +177,10 @@ def answers_of(store: Path) -> Path:
     return store.with_name(f"{store.stem}.answers.jsonl")
 
 
-def _store(path: Path, design: AuditDesign, command: str) -> AuditStore:
-    if path.exists():
-        return AuditStore.open(path, design)
-    return AuditStore.create(path, design, command=command)
+def _store(address: Address, design: AuditDesign, command: str) -> AuditStore:
+    if AuditStore.exists(address):
+        return AuditStore.open(address, design)
+    return AuditStore.create(address, design, command=command)
 
 
 def _answer(
