@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -385,6 +386,7 @@ def _name(begun: Path, path: Path) -> None:
         begun.rename(path)
 
 
+@lru_cache(maxsize=16)  # it knows the queries that it has compiled; connections it keeps none
 def _engine(address: Address) -> Engine:
     if address.url is not None:
         if find_spec("psycopg") is None:
