@@ -19,6 +19,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import hypothesis  # noqa: E402, F401  # loaded by its plugin otherwise, and refuses what is frozen below
 import numpy as np  # noqa: E402
+from tests.postgresql import Server, server, why_not  # noqa: E402
 
 from evalbudget.backtest import RecordedScores  # noqa: E402
 
@@ -81,6 +82,16 @@ def recorded_data(data_dir: Path) -> Callable[[str], RecordedScores]:
         return RecordedScores.load(path)
 
     return load
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """A server of this worker that runs; whoever stops it starts it again."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with server() as running:
+        yield running
 
 
 @pytest.fixture

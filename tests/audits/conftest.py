@@ -1,27 +1,16 @@
-"""Audits in a file and, where there is a server, in PostgreSQL: one server for all tests of a worker."""
+"""Audits in a file and, where there is a server, in PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
 import pytest
-from tests.postgresql import Server, server, why_not
 
 from evalbudget.store import Address
 
 _NUMBERS = count()
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[Server]:
-    """A server that runs; whoever stops it starts it again."""
-    reason = why_not()
-    if reason is not None:
-        pytest.skip(reason)
-    with server() as running:
-        yield running
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

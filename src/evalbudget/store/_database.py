@@ -386,8 +386,12 @@ def _name(begun: Path, path: Path) -> None:
         begun.rename(path)
 
 
-@lru_cache(maxsize=16)  # it knows the queries that it has compiled; connections it keeps none
 def _engine(address: Address) -> Engine:
+    return _kept_engine(address.resolved)
+
+
+@lru_cache(maxsize=16)  # it knows the queries that it has compiled; connections it keeps none
+def _kept_engine(address: Address) -> Engine:
     if address.url is not None:
         if find_spec("psycopg") is None:
             raise InvalidInputError(

@@ -26,7 +26,7 @@ from sqlalchemy.types import TypeEngine
 
 from evalbudget.errors import AuditStoreError
 from evalbudget.store import Layout
-from evalbudget.store._layout import protect
+from evalbudget.store._layout import ONLY_ON, protect
 
 _TABLES = MetaData()
 _NUMBER = BigInteger().with_variant(Integer(), "sqlite")
@@ -145,6 +145,15 @@ replies = Table(
     Column("at", _REAL, nullable=False),
 )
 
+lines = Table(
+    "lines",
+    _TABLES,
+    Column("name", Text, primary_key=True),
+    Column("number", _NUMBER, primary_key=True, autoincrement=False),
+    Column("line", Text, nullable=False),
+    info={ONLY_ON: "postgresql"},  # beside a file there are files
+)
+
 
 def _add_attempts(connection: Connection) -> None:
     _TABLES.create_all(connection, tables=[attempts, replies], checkfirst=False)
@@ -170,7 +179,7 @@ LAYOUT = Layout(
     tables=_TABLES,
     version=2,
     application_id=0x65766275,  # "evbu"
-    grows_only=("meta", "contexts", "draws", "labels", "opinions_seen", "attempts", "replies"),
+    grows_only=("meta", "contexts", "draws", "labels", "opinions_seen", "attempts", "replies", "lines"),
     also=_ONLY_WANTED,
     upgrades={1: _add_attempts},
     error=AuditStoreError,
