@@ -23,7 +23,6 @@ from evalbudget.audits.store._store_verdict import weigh
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.run import shown
-from evalbudget.store import Address
 from evalbudget_inspect.audits.kept_answers import is_answered
 from evalbudget_inspect.audits.which_judge import find_judge
 
@@ -230,7 +229,7 @@ def test_every_answer_is_logged_at_once_so_that_a_kill_loses_none(folder: Path) 
 
 
 def test_two_runs_of_one_store_do_not_both_pay(folder: Path) -> None:
-    with only_run(Address(folder / "a.sqlite")):
+    with only_run(folder / "a.sqlite"):
         refusal = run()
         assert refusal.exit_code == 2
         assert "another run goes on" in refusal.stderr

@@ -336,7 +336,9 @@ class Database:
                 f"{where} has been kept locked by another process for {_PATIENCE:g} s; end it, then try again"
             )
         if where.url is not None:
-            return f"{where}: {_first_line(said)}"
+            hidden = "permission denied" in said or ("relation" in said and "does not exist" in said)
+            remedy = ". Ask whoever owns the schema to GRANT this user what is needed" if hidden else ""
+            return f"{where}: {_first_line(said)}{remedy}"
         if "not a database" in said or "malformed" in said:
             return f"{where} is no {kind}, or damaged: {said}"
         if "unable to open" in said:

@@ -97,6 +97,25 @@ def _label(draw: int) -> str:
     return f"INSERT INTO labels (draw, score, \"by\", at, kind) VALUES ({draw}, 9, 'eve', 0, 'first')"
 
 
+def test_who_only_labels_needs_what_the_guide_says(postgresql: Server, address: Address) -> None:
+    audit(address).close()
+    guide = (Path(__file__).parents[3] / "docs" / "audits" / "store.md").read_text()
+    grants = guide.partition("```sql\n")[2].partition("```")[0].replace("essays", address.name)
+    by_hand(address, "CREATE ROLE bob LOGIN")
+    of_bob = f"{postgresql.url.replace('evalbudget@', 'bob@')}#{address.name}"
+    with pytest.raises(AuditStoreError, match="Ask whoever owns the schema to GRANT"):
+        AuditStore.open(of_bob)
+    by_hand(address, *grants.strip().splitlines())
+    with AuditStore.open(of_bob) as store:
+        held = store.leases.next("s", "bob")
+        assert held is not None
+        assert store.leases.renew(held.draw, "s").held
+        store.labels.add(held.draw, 5, "bob")
+        store.labels.correct(held.draw, 6, "bob")
+        store.labels.show_opinion(held.draw, "bob")
+        assert store.progress().by == {"bob": 1}
+
+
 def test_two_that_begin_at_once_begin_one(address: Address) -> None:
     ended = []
 

@@ -155,25 +155,27 @@ def go_on(store: AuditStore) -> Standing:
 
 
 @contextmanager
-def only_run(store: Address) -> Iterator[None]:
+def only_run(store: str | Path | Address) -> Iterator[None]:
     """Keep other runs away from a store while this one goes on with it; labellers are not kept away.
 
     Args:
-        store: which need not exist yet.
+        store: path or address; it need not exist yet. In a database, others are kept away until its server is
+            started anew.
 
     Raises:
         AuditStoreError: another run is at it, or there is no such folder.
         StoreDownError: its database cannot be reached.
     """
+    address = Address.parse(store)
     with ExitStack() as stack:
         try:
-            if store.path is None:
-                stack.enter_context(Database.alone(store, LAYOUT, "run"))
+            if address.path is None:
+                stack.enter_context(Database.alone(address, LAYOUT, "run"))
             else:
-                stack.enter_context(_only_run_on_file(store.path))
+                stack.enter_context(_only_run_on_file(address.path))
         except BlockingIOError:
             raise AuditStoreError(
-                f"another run goes on with {store}; both would pay for the same answers. Let it end, then "
+                f"another run goes on with {address}; both would pay for the same answers. Let it end, then "
                 "run the command again"
             ) from None
         yield

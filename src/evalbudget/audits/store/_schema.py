@@ -167,7 +167,7 @@ _ONLY_WANTED = {
         f"BEGIN SELECT RAISE(ABORT, '{_NOT_WANTED}'); END",
     ),
     "postgresql": (
-        "CREATE FUNCTION only_wanted() RETURNS trigger LANGUAGE plpgsql AS "
+        "CREATE FUNCTION only_wanted() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS "
         "$$ BEGIN IF NOT EXISTS (SELECT 1 FROM draws WHERE draw = NEW.draw AND wanted) "
         f"THEN RAISE EXCEPTION '{_NOT_WANTED}'; END IF; RETURN NEW; END $$",
         "CREATE TRIGGER only_wanted BEFORE INSERT ON labels FOR EACH ROW EXECUTE FUNCTION only_wanted()",
