@@ -39,20 +39,19 @@ def test_draws_are_handed_out_in_draw_order_each_to_one_session(store: AuditStor
     assert at(store, "c") == 1
 
 
-def test_a_silent_session_loses_its_draw(store: AuditStore, clock: Clock) -> None:
-    if store.address.url is not None:
-        pytest.skip("nobody moves a server's clock")
-    assert at(store, "gone", seconds=100) == 0
-    assert at(store, "here", seconds=100) == 1
-    clock.now += 90
-    assert store.leases.renew(1, "here", seconds=100) == Held(True, False)
-    clock.now += 20
-    assert store.leases.renew(0, "gone") == Held(False, False)
-    assert at(store, "other") == 0
-    assert at(store, "here") == 1
-    store.labels.add(0, 5, "gone")  # its label comes late, and is the first one: it counts
-    assert store.leases.renew(0, "other") == Held(False, True)
-    assert at(store, "other") == 6
+def test_a_silent_session_loses_its_draw(tmp_path: Path, clock: Clock) -> None:
+    with audit(tmp_path / "a.audit", clock=clock) as store:  # nobody moves a server's clock
+        assert at(store, "gone", seconds=100) == 0
+        assert at(store, "here", seconds=100) == 1
+        clock.now += 90
+        assert store.leases.renew(1, "here", seconds=100) == Held(True, False)
+        clock.now += 20
+        assert store.leases.renew(0, "gone") == Held(False, False)
+        assert at(store, "other") == 0
+        assert at(store, "here") == 1
+        store.labels.add(0, 5, "gone")  # its label comes late, and is the first one: it counts
+        assert store.leases.renew(0, "other") == Held(False, True)
+        assert at(store, "other") == 6
 
 
 def test_draws_put_off_come_back_at_the_end(store: AuditStore) -> None:

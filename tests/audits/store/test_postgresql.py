@@ -116,6 +116,14 @@ def test_who_only_labels_needs_what_the_guide_says(postgresql: Server, address: 
         assert store.progress().by == {"bob": 1}
 
 
+def test_who_writes_for_too_long_is_not_waited_for(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalbudget.store._database._PATIENCE", 0.05)
+    with audit(address) as store, AuditStore.open(address) as other, store._db.write():
+        with pytest.raises(AuditStoreError, match=r"kept locked by another process for 0\.05 s; end it"):
+            other.labels.add(0, 5, "ann")
+        assert other.draws.count() == 18  # who only reads waits for nobody
+
+
 def test_two_that_begin_at_once_begin_one(address: Address) -> None:
     ended = []
 
