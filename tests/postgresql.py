@@ -54,7 +54,12 @@ class Server:
 
     def start(self) -> None:
         """Return once it answers."""
-        settings = ("listen_addresses=", f"unix_socket_directories={self._folder}", "max_connections=60")
+        settings = (
+            "listen_addresses=",
+            f"unix_socket_directories={self._folder}",
+            "max_connections=60",
+            "fsync=off",
+        )
         flags = [flag for setting in settings for flag in ("-c", setting)]
         command = [*self._user, f"{self._bin}/postgres", "-D", f"{self._folder}/data", *flags]
         log = (self._folder / "log").open("ab")

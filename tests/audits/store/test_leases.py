@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from itertools import chain
+from pathlib import Path
 
 import pytest
 from tests.audits.store.audits import Clock, audit, design, drawn

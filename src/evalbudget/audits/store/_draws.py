@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, exists, func, insert, or_, select
+from sqlalchemy import ColumnElement, Row, bindparam, exists, func, insert, or_, select
 
 from evalbudget.audits._draw import AuditDraw, Coin
 from evalbudget.audits.store._design import AuditDesign
-from evalbudget.audits.store._record_types import Answer, LabelTask, Opinion
+from evalbudget.audits.store._record_types import Answer, LabelKind, LabelTask, Opinion
 from evalbudget.audits.store._schema import WANTED, contexts, draws, labels
 from evalbudget.errors import AuditStoreError, InvalidInputError
 from evalbudget.store import Database
@@ -31,6 +31,16 @@ _DRAWS = (
     .order_by(draws.c.draw)
 )
 _LARGEST = 2**63
+
+_CORRECTED = select(func.count()).where(labels.c.kind == LabelKind.CORRECTION.value)
+_LAST = select(func.max(draws.c.policy), _CORRECTED.scalar_subquery())
+_KNOWN = select(contexts).where(contexts.c.context.between(bindparam("low"), bindparam("high")))
+_THERE = select(draws.c.draw, draws.c.context, draws.c.model).where(
+    or_(
+        draws.c.draw.between(bindparam("first"), bindparam("last")),
+        draws.c.context.between(bindparam("low"), bindparam("high")),
+    )
+)
 
 Drawn = tuple[AuditDraw, Answer]
 _About = tuple[int, int, str]
@@ -66,36 +76,27 @@ class Draws:
                 corrected meanwhile.
         """
         batch = list(drawn)
+        if not batch:
+            return
+        spans = _spans([draw for draw, _ in batch])
         with self._db.write() as connection:
-            self._check_labels(connection, corrections)
-            self._check_batch(connection, [draw for draw, _ in batch])
-            new = self._new_contexts(connection, batch)
+            policy, corrected = connection.execute(_LAST).one()
+            if corrections not in (None, corrected):
+                raise AuditStoreError(
+                    f"a label in {self._db.address} was corrected since this run read it; start the run again"
+                )
+            for draw, _ in batch:
+                self._check(draw, policy)
+                policy = draw.policy
+            self._check_new([draw for draw, _ in batch], connection.execute(_THERE, spans).all())
+            new = self._new_contexts(batch, connection.execute(_KNOWN, spans).all())
             now = self._db.now(connection)
             if new:
                 connection.execute(insert(contexts), new)
-            if batch:
-                connection.execute(insert(draws), [self._row(*each) | {"at": now} for each in batch])
+            connection.execute(insert(draws), [self._row(*each) | {"at": now} for each in batch])
 
-    def _check_labels(self, connection: Connection, corrections: int | None) -> None:
-        count = select(func.count()).where(labels.c.kind == "correction")
-        if corrections not in (None, connection.scalar(count)):
-            raise AuditStoreError(
-                f"a label in {self._db.address} was corrected since this run read it; start the run again"
-            )
-
-    def _check_batch(self, connection: Connection, batch: Sequence[AuditDraw]) -> None:
-        """Refuse draws that do not fit the design, or what is there."""
-        policy = connection.scalar(select(func.max(draws.c.policy)))
-        for draw in batch:
-            self._check(draw, policy)
-            policy = draw.policy
-        there = select(draws.c.draw, draws.c.context, draws.c.model).where(
-            or_(
-                _spans(draws.c.draw, [draw.index for draw in batch]),
-                _spans(draws.c.context, [draw.context for draw in batch]),
-            )
-        )
-        rows = connection.execute(there).all() if batch else []
+    def _check_new(self, batch: Sequence[AuditDraw], rows: Iterable[Row[*tuple[Any, ...]]]) -> None:
+        """Refuse draws that are there."""
         indices = {row.draw for row in rows}
         answers = {(row.context, row.model) for row in rows}
         for draw in batch:
@@ -107,11 +108,10 @@ class Draws:
             indices.add(draw.index)
             answers.add((draw.context, draw.model))
 
-    def _new_contexts(self, connection: Connection, batch: Sequence[Drawn]) -> list[dict[str, Any]]:
-        """Rows of contexts that are not there yet."""
-        numbers = [draw.context for draw, _ in batch]
-        query = select(contexts).where(_spans(contexts.c.context, numbers))
-        rows = connection.execute(query).all() if batch else []
+    def _new_contexts(
+        self, batch: Sequence[Drawn], rows: Iterable[Row[*tuple[Any, ...]]]
+    ) -> list[dict[str, Any]]:
+        """Contexts that are not there yet."""
         known: dict[int, _About] = {row.context: (row.item, row.segment, row.prompt) for row in rows}
         new = []
         for draw, answer in batch:
@@ -261,9 +261,10 @@ def has_label() -> ColumnElement[bool]:
     return exists().where(labels.c.draw == draws.c.draw).correlate(draws)
 
 
-def _spans(column: ColumnElement[int], numbers: Sequence[int]) -> ColumnElement[bool]:
-    """Whatever lies among these numbers."""
-    return column.between(min(numbers, default=0), max(numbers, default=-1))
+def _spans(batch: Sequence[AuditDraw]) -> dict[str, int]:
+    """What lies among these draws and contexts may be there already."""
+    indices, numbers = [draw.index for draw in batch], [draw.context for draw in batch]
+    return {"first": min(indices), "last": max(indices), "low": min(numbers), "high": max(numbers)}
 
 
 def _not_wanted(draw: int, exists: bool) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain
 
 from sqlalchemy import Connection, delete, exists, func, insert, not_, select, update
 
@@ -114,7 +114,12 @@ class Leases:
 
 
 def _first_free(connection: Connection, skip: Sequence[int], among: Collection[int] | None) -> int | None:
-    free = [n for n in connection.scalars(_FREE) if among is None or n in among]
-    put_off = set(skip)
-    first = (draw for draw in free if draw not in put_off)
-    return next(chain(first, (draw for draw in skip if draw in free)), None)
+    put_off, waiting = set(skip), set[int]()
+    with closing(connection.scalars(_FREE)) as free:
+        for draw in free:
+            if among is not None and draw not in among:
+                continue
+            if draw not in put_off:
+                return int(draw)
+            waiting.add(draw)
+    return next((draw for draw in skip if draw in waiting), None)
