@@ -323,7 +323,9 @@ class Database:
             if self.address.url is not None and _is_gone(ex):
                 self._drop()
                 reason = _first_line(str(ex.orig))
-                raise StoreDownError(f"{self.address} cannot be reached: {reason}") from ex
+                raise StoreDownError(
+                    f"{self.address} cannot be reached: {reason}; see that its server runs, and the address"
+                ) from ex
             if getattr(ex.orig, "sqlstate", None) == _SCHEMA_EXISTS:
                 raise FileExistsError(str(self.address)) from None
             raise self.layout.error(self._told(str(ex.orig))) from ex
