@@ -54,12 +54,7 @@ class Server:
 
     def start(self) -> None:
         """Return once it answers."""
-        settings = (
-            "listen_addresses=",
-            f"unix_socket_directories={self._folder}",
-            "max_connections=60",
-            "fsync=off",
-        )
+        settings = ("listen_addresses=", f"unix_socket_directories={self._folder}", "max_connections=60")
         flags = [flag for setting in settings for flag in ("-c", setting)]
         command = [*self._user, f"{self._bin}/postgres", "-D", f"{self._folder}/data", *flags]
         log = (self._folder / "log").open("ab")
