@@ -30,6 +30,7 @@ FACES = (
     "evalbudget.audits.store",
     "evalbudget.prices",
     "evalbudget.run",
+    "evalbudget.store",
     "evalbudget.backtest",
     "evalbudget.statistics",
     "evalbudget.report",

@@ -24,6 +24,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.run import shown
 from evalbudget_inspect.audits.kept_answers import is_answered
 from evalbudget_inspect.audits.which_judge import find_judge
+from postgresql_server import Server
 
 TASK = Path(__file__).with_name("audited_tasks.py")
 MODELS = "mockllm/good,mockllm/bad"
@@ -40,8 +41,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*options: str, models: str = MODELS, score_range: str = "1..10", task: str = "stories") -> Result:
-    common = ["a.sqlite", f"stories.py@{task}", "--model", models, "--score-range", score_range]
+def run(
+    *options: str,
+    models: str = MODELS,
+    score_range: str = "1..10",
+    task: str = "stories",
+    store: str = "a.sqlite",
+) -> Result:
+    common = [store, f"stories.py@{task}", "--model", models, "--score-range", score_range]
     small = ["--sampler-option", "pilot=12", "--labels-per-batch", "25"]
     return CliRunner().invoke(cli, ["inspect", "audit", *common, *small, *options])
 
@@ -51,8 +58,8 @@ def calls(folder: Path) -> Counter[str]:
     return Counter(path.read_text().splitlines()) if path.exists() else Counter()
 
 
-def label_all() -> int:
-    with AuditStore.open("a.sqlite") as store:
+def label_all(path: str = "a.sqlite") -> int:
+    with AuditStore.open(path) as store:
         draws = {draw.index: draw for draw in store.draws.all()}
         tasks = store.draws.tasks(labelled=False)
         for task in tasks:
@@ -103,6 +110,26 @@ def test_the_same_command_goes_on_until_the_verdict(folder: Path) -> None:
     with AuditStore.open("a.sqlite") as store:
         assert store.progress().batch >= 1
         assert store.draws.count() < 2 * 300
+
+
+def test_an_audit_in_a_database_leaves_no_password_in_the_logs(postgresql: Server, folder: Path) -> None:
+    where = postgresql.url.replace("evalbudget@", "evalbudget:hushhush@") + "#of_inspect"
+    first = run(store=where)
+    assert first.exit_code == 3, first.output
+    assert "evalbudget audit serve 'postgresql://evalbudget:***@/postgres?host=" in first.output
+    paid = calls(folder)
+    assert label_all(where) > 0
+    assert run(store=where).exit_code in (0, 3)
+    assert max((calls(folder) + paid).values()) == 2  # nobody was asked anything twice
+    with AuditStore.open(where) as store:
+        assert store.progress().batch == 1
+        assert "hushhush" not in store.command
+        with only_run(store.address):
+            refusal = run(store=where)
+            assert "another run goes on with postgresql://evalbudget:***@" in refusal.output
+    assert "is no file; drop --budget" in " ".join(run("--budget", "$5", store=where).output.split())
+    for log in (folder / "logs").iterdir():
+        assert "hushhush" not in read_eval_log(str(log)).model_dump_json()
 
 
 def test_a_run_killed_before_it_was_recorded_is_paid_for_once(

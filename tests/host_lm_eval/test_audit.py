@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
+import shutil
 import signal
 import sys
 import time
@@ -23,7 +25,9 @@ from tests.host_lm_eval.worlds import write_task
 import warm
 from evalbudget.audits.store import AuditStore, weigh
 from evalbudget.cli.main import cli
+from evalbudget.store import Address
 from loopback import Asked, Server, rating
+from postgresql_server import Server as PostgreSQL
 
 SKILLS = {"good": 0.9, "bad": 0.4}
 
@@ -96,6 +100,28 @@ def test_the_same_command_goes_on_until_the_verdict() -> None:
     assert last.exit_code == 0, last.output
     assert "good is the best" in last.output
     assert max(Counter(Racer.asked).values()) == 1  # nobody was asked anything twice
+
+
+def test_answers_are_kept_in_a_database_where_the_store_is_in_one(
+    postgresql: PostgreSQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, paid = f"{postgresql.url}#answers_of_lm_eval", Counter[tuple[int, int]]()
+    shutil.copytree("tasks", tmp_path / "elsewhere" / "tasks")
+    while (done := run(models=arms(stops_at=30), store=store)).exit_code == 130:
+        paid += Counter(Racer.asked)
+        Racer.asked.clear()
+        monkeypatch.chdir(tmp_path / "elsewhere")  # as on another machine
+    assert done.exit_code == 3, done.output
+    paid += Counter(Racer.asked)
+    assert paid.total() > 30
+    assert max(paid.values()) == 1
+    address = shlex.quote(str(Address.parse(store)))
+    assert f"  evalbudget audit serve {address}\nthen the same command again" in done.output
+    assert label_all(store) > 0
+    assert "bad was" in run(models=arms(), store=store).stderr  # another model by its arguments
+    refusal = run("--budget", "$5", models=arms(stops_at=30), store=store)
+    assert "is no file; drop --budget" in " ".join(refusal.stderr.split())
+    assert [each.name for each in Path().iterdir()] == ["tasks"]
 
 
 def test_what_was_answered_is_kept_at_ctrl_c() -> None:
@@ -255,7 +281,7 @@ def test_a_model_that_answers_nothing_ends_it_and_the_other_is_not_asked_again()
     ("more", "message"),
     [
         (["--labels-from", "exact_match"], "computes all scores of an answer at once"),
-        (["--output_path=out"], "the answers are beside STORE"),
+        (["--output_path=out"], "the answers are kept with STORE"),
         (["--budget", "20x"], "has no meaning in an audit; the labels it may ask for: --max_labels"),
         (["--until_proved"], "--until_proved has no meaning in an audit"),
         (["--model", "hf"], "--model is not for several models"),
@@ -266,7 +292,7 @@ def test_a_model_that_answers_nothing_ends_it_and_the_other_is_not_asked_again()
         (["--sampler_option", "n_models=3"], "n_models is no option of an audit's sampler"),
         (["--sampler_option", "items=abc"], "items is abc; give a whole number"),
         (["--sampler_option", "labels_from=x"], "labels_from is not an option of the sampler"),
-        (["--output_pat", "out"], "the answers are beside STORE"),
+        (["--output_pat", "out"], "the answers are kept with STORE"),
         (["--keep", "0"], "--keep is 0"),
     ],
 )

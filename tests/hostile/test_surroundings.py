@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from sqlalchemy import text
 from tests.audits.store.audits import Clock, Told, audit, design
 
 from evalbudget.audits.store import AuditStore
@@ -77,8 +78,8 @@ def test_a_full_disk_under_an_audit(tmp_path: Path) -> None:
         told.draw(store)
         first, *others = store.draws.tasks()
         store.labels.add(first.draw, 5, "ann")
-        pages = store._db.rows("PRAGMA page_count")[0][0]
-        store._db.rows(f"PRAGMA max_page_count = {pages}")
+        pages = store._db.rows(text("PRAGMA page_count"))[0][0]
+        store._db.rows(text(f"PRAGMA max_page_count = {pages}"))
         rows = [(task.draw, 5.0, f"{i} {'x' * 90}", None) for i in range(40) for task in others]
         with pytest.raises(AuditStoreError, match=r"a\.sqlite cannot be written: .*full\. Make room"):
             store.labels.add_all(rows)

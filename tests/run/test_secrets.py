@@ -14,6 +14,9 @@ from evalbudget.run import cleaned, is_secret, without_secrets
         ("OPENAI_API_KEY='a b' run", "OPENAI_API_KEY=*** run"),
         ('{"hf_token": "x", "n": 1}', '{"hf_token": ***, "n": 1}'),
         ("base_url=https://me:word@host/v1", "base_url=https://***@host/v1"),
+        ("https://word@host/v1", "https://***@host/v1"),
+        ("postgresql://me:word@host/db#a", "postgresql://***@host/db#a"),
+        ("postgresql://me@host/db#a", "postgresql://me@host/db#a"),
         ("max_tokens=5,tokenizer=t,key=value", "max_tokens=5,tokenizer=t,key=value"),
     ],
 )

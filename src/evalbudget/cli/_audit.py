@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,6 +30,7 @@ Examples:
   evalbudget audit import audit.sqlite labels.csv --by ann
   evalbudget audit sync audit.sqlite --url http://localhost:8080
   evalbudget audit verdict audit.sqlite --json | jq .outcome
+  evalbudget audit status postgresql://ann@db.example.org/evals#essays
 
 \b
 Exit codes of status, next and verdict:
@@ -47,13 +47,14 @@ _SHOWN = 10
 def audit() -> None:
     """Label what an audit wants labelled, and see what the labels prove.
 
-    STORE is the file that an audited evaluation writes. Several people and processes may use it at once.
+    STORE is the file that an audited evaluation writes, or postgresql://user@host/database#name. Several
+    people and processes may use it at once.
     """
 
 
 def _on_a_store(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(command)
-    return click.argument("path", metavar="STORE", type=click.Path(path_type=Path))(command)
+    return click.argument("where", metavar="STORE")(command)
 
 
 @audit.command(
@@ -62,12 +63,12 @@ def _on_a_store(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @_on_a_store
 @click.pass_context
-def status(ctx: click.Context, path: Path, as_json: bool) -> None:
+def status(ctx: click.Context, where: str, as_json: bool) -> None:
     """Say how far labelling is and what happens next.
 
     Who labelled how much, which labels contradict each other, who has to do what.
     """
-    with _open(path) as store:
+    with _open(where) as store:
         found = _weigh(store)
         if as_json:
             conflicts = [
@@ -81,7 +82,7 @@ def status(ctx: click.Context, path: Path, as_json: bool) -> None:
             alike = store.labels.agreement()
             _print_json(
                 found.as_json()
-                | {"store": str(path), "conflicts": conflicts}
+                | {"store": str(store.address), "conflicts": conflicts}
                 | {"agreement": None if alike is None else defined(asdict(alike))}
             )
         else:
@@ -107,14 +108,14 @@ def status(ctx: click.Context, path: Path, as_json: bool) -> None:
 )
 @click.pass_context
 def next_command(
-    ctx: click.Context, path: Path, as_json: bool, count: int, by: str | None, minutes: float
+    ctx: click.Context, where: str, as_json: bool, count: int, by: str | None, minutes: float
 ) -> None:
     """Show what to label next, in the order the verdict waits for.
 
     Labels go back with evalbudget audit import. With --by the items are reserved: no page and no other call
     is given them meanwhile.
     """
-    with _open(path) as store:
+    with _open(where) as store:
         found = _weigh(store)
         if by:
             tasks = _reserved(store, found, count, by, minutes * 60.0)
@@ -153,12 +154,12 @@ def next_command(
 )
 @_on_a_store
 @click.pass_context
-def verdict(ctx: click.Context, path: Path, as_json: bool) -> None:
+def verdict(ctx: click.Context, where: str, as_json: bool) -> None:
     """Say what the labels prove.
 
     The outcome and every system's interval; they hold however often you look.
     """
-    with _open(path) as store:
+    with _open(where) as store:
         found = _weigh(store)
     if as_json:
         _print_json(found.as_json())
@@ -173,10 +174,10 @@ audit.add_command(import_command)
 audit.add_command(sync_command)
 
 
-def _open(path: Path) -> AuditStore:
+def _open(where: str) -> AuditStore:
     from evalbudget.audits.store import AuditStore
 
-    return AuditStore.open(path)
+    return AuditStore.open(where)
 
 
 def _weigh(store: AuditStore) -> Standing:

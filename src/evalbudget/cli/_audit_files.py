@@ -35,7 +35,7 @@ Examples:
 
 
 @click.command(name="export", epilog=EXPORT_EXAMPLES)
-@click.argument("path", metavar="STORE", type=click.Path(path_type=Path))
+@click.argument("where", metavar="STORE")
 @click.option("--format", "kind", type=click.Choice(_FORMATS), required=True, help="Of the file.")
 @click.option(
     "-o",
@@ -59,7 +59,7 @@ Examples:
     help="With inspect-scores: the system whose labels inspect's precomputed_scores takes.",
 )
 def export_command(
-    path: Path, kind: str, output: Path, only: str | None, with_judge: bool, model: str | None
+    where: str, kind: str, output: Path, only: str | None, with_judge: bool, model: str | None
 ) -> None:
     """Write what is to be labelled, and the labels there are.
 
@@ -79,8 +79,9 @@ def export_command(
     from evalbudget.audits.store import AuditStore
     from evalbudget.audits.store.exchange import export
 
-    with AuditStore.open(path) as store:
-        if not to_stdout and output.exists() and output.samefile(path):
+    with AuditStore.open(where) as store:
+        file = store.address.path
+        if not to_stdout and file is not None and output.exists() and output.samefile(file):
             raise InvalidInputError(f"--output {output} is the audit store itself; choose another file")
         wanted = frozenset(wanted_of(store))
         which = None if only is None else only == "labelled"
@@ -99,7 +100,7 @@ def export_command(
 
 
 @click.command(name="import", epilog=IMPORT_EXAMPLES)
-@click.argument("path", metavar="STORE", type=click.Path(path_type=Path))
+@click.argument("where", metavar="STORE")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--format",
@@ -109,7 +110,7 @@ def export_command(
 )
 @click.option("--by", metavar="NAME", help="Who labelled, where the file does not say.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_json: bool) -> None:
+def import_command(where: str, file: Path, kind: str | None, by: str | None, as_json: bool) -> None:
     """Read labels: all of a file's, or none.
 
     None if one of its lines cannot be used: an item that was not drawn for labelling, a score that is not on
@@ -129,7 +130,8 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
     except UnicodeDecodeError as ex:
         line = content.count(b"\n", 0, ex.start) + 1
         raise InvalidInputError(f"{file}, line {line} is not UTF-8; save the file as UTF-8") from ex
-    with AuditStore.open(path) as store:
+    with AuditStore.open(where) as store:
+        shown = store.address
         try:
             found = import_labels(store, text, kind, by)
         except InvalidInputError as ex:
@@ -145,7 +147,7 @@ def import_command(path: Path, file: Path, kind: str | None, by: str | None, as_
     click.echo(f"{', '.join(parts)}; {outstanding} still wanted")
     if found.conflicts:
         print(
-            f"{found.conflicts} contradict earlier labels, which count: see evalbudget audit status {path}",
+            f"{found.conflicts} contradict earlier labels, which count: see evalbudget audit status {shown}",
             file=sys.stderr,
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
@@ -20,7 +19,7 @@ Examples:
 
 
 @click.command(name="sync", epilog=EXAMPLES)
-@click.argument("path", metavar="STORE", type=click.Path(path_type=Path))
+@click.argument("where", metavar="STORE")
 @click.option(
     "--url", metavar="URL", envvar="LABEL_STUDIO_URL", show_envvar=True, required=True, help="Of the server."
 )
@@ -31,7 +30,7 @@ Examples:
     "--api-key", envvar="LABEL_STUDIO_API_KEY", show_envvar=True, metavar="KEY", help="Of an account."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def sync_command(path: Path, url: str, project: int | None, api_key: str | None, as_json: bool) -> None:
+def sync_command(where: str, url: str, project: int | None, api_key: str | None, as_json: bool) -> None:
     """Take labels in from a Label Studio project, and give it what is to be labelled next.
 
     Nothing there tells the labeller which system answered or what the judge says. Run it again whenever
@@ -45,7 +44,8 @@ def sync_command(path: Path, url: str, project: int | None, api_key: str | None,
     from evalbudget.audits.store import AuditStore
     from evalbudget.audits.store.exchange import LabelStudio, sync
 
-    with AuditStore.open(path) as store:
+    with AuditStore.open(where) as store:
+        shown = store.address
         found = sync(store, LabelStudio(url, api_key), project, wanted_of)
         outstanding = len(wanted_of(store))
     if as_json:
@@ -59,6 +59,6 @@ def sync_command(path: Path, url: str, project: int | None, api_key: str | None,
     if found.labels.conflicts:
         click.echo(
             f"{found.labels.conflicts} contradict earlier labels, which count: see evalbudget audit status "
-            f"{path}",
+            f"{shown}",
             err=True,
         )

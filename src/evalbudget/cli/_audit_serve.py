@@ -9,7 +9,6 @@ import threading
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -25,9 +24,12 @@ Examples:
   ssh -L 8765:127.0.0.1:8765 HOST evalbudget audit serve audit.sqlite --no-open
 """
 
+_PATIENCE = 5.0
+"""Seconds that a page waits for a database that cannot be reached, before it says so."""
+
 
 @click.command(epilog=EXAMPLES)
-@click.argument("path", metavar="STORE", type=click.Path(path_type=Path))
+@click.argument("where", metavar="STORE")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -39,7 +41,7 @@ Examples:
 @click.option(
     "--open/--no-open", "browse", default=None, help="Open a browser.  [default: if there is a screen]"
 )
-def serve(path: Path, port: int, by: str, browse: bool | None) -> None:
+def serve(where: str, port: int, by: str, browse: bool | None) -> None:
     """Open the page on which humans label STORE.
 
     Only this machine reaches it, and only who knows the address: it holds a token that is new each time. The
@@ -52,11 +54,12 @@ def serve(path: Path, port: int, by: str, browse: bool | None) -> None:
     from evalbudget.audits.store._run import go_on
     from evalbudget.audits.store._store_verdict import still_wanted
 
-    with AuditStore.open(path) as store:
+    with AuditStore.open(where) as store:
         before = store.progress().labelled
+        store.patience = _PATIENCE
         server = PageServer(PageApi(store, go_on, labeller(by) if by else ""), port)
         with server, _ends_on_signals(server):
-            print(f"Labelling {path} at\n  {server.url}\nCtrl-C ends it.", flush=True)
+            print(f"Labelling {store.address} at\n  {server.url}\nCtrl-C ends it.", flush=True)
             if _has_screen() if browse is None else browse:
                 webbrowser.open(server.url)
             server.serve_forever(poll_interval=0.2)

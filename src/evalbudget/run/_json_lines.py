@@ -113,7 +113,7 @@ class LinesFile:
             _release(self._lock)
 
 
-def whole_lines(data: bytes, path: Path) -> tuple[list[bytes], int]:
+def whole_lines(data: bytes, path: Path | str) -> tuple[list[bytes], int]:
     """The lines, and how many bytes they are; a last one that was cut off is dropped with a warning."""
     whole = data.rfind(b"\n") + 1
     if whole < len(data):

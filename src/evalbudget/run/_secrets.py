@@ -16,7 +16,8 @@ _NAMED = rf"(?:{_NAME}|(?<![\w.-])(?:token|headers?|authorization)(?=[\"']?\s*[=
 _GIVEN = re.compile(
     rf"""(\b{_NAMED}["']?\s*[=:]\s*)(?:\{{[^}}]*\}}?|"[^"]*"|'[^']*'|[^,}}]+)""", re.IGNORECASE
 )
-_IN_ADDRESS = re.compile(r"(\w://)[^/\s@]+@")
+# who alone is named to a database is no secret, and the command would not work without
+_IN_ADDRESS = re.compile(r"(\w://)(?!(?<=postgresql://)[^/\s@:]+@)[^/\s@]+@")
 _LONG_ENOUGH = 8
 """Characters of a variable's value that are taken for a secret, not for a word that occurs anyway."""
 

@@ -31,12 +31,14 @@ class Address:
     name: str = ""
 
     @classmethod
-    def parse(cls, where: str | Path) -> Address:
+    def parse(cls, where: str | Path | Address) -> Address:
         """Read a path, or ``postgresql://user@host/database#name``.
 
         Raises:
             InvalidInputError: another kind of URL, or a name that PostgreSQL would need quotes for.
         """
+        if isinstance(where, Address):
+            return where
         text = str(where)
         if "://" not in text:
             return cls(path=Path(where))
@@ -57,8 +59,19 @@ class Address:
             )
         return cls(url=url.set(drivername="postgresql+psycopg"), name=name)
 
+    @property
+    def resolved(self) -> Address:
+        """The same from every folder."""
+        return self if self.path is None else Address(path=self.path.resolve())
+
+    @property
+    def title(self) -> str:
+        """A short name for people: of the file, or of the schema."""
+        return self.name if self.path is None else self.path.name
+
     def __str__(self) -> str:
         """As it may be shown: without the password."""
         if self.url is None:
             return str(self.path)
-        return f"{self.url.set(drivername='postgresql').render_as_string(hide_password=True)}#{self.name}"
+        shown = self.url.set(drivername="postgresql").difference_update_query(("password",))
+        return f"{shown.render_as_string(hide_password=True)}#{self.name}"

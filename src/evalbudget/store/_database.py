@@ -8,13 +8,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Executable, Row, create_engine, event, insert, text
-from sqlalchemy.exc import DBAPIError, ProgrammingError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from evalbudget.errors import InvalidInputError, StoreDownError
@@ -25,7 +26,16 @@ _PATIENCE = 30.0
 """Seconds to wait for another process to finish writing; writes take milliseconds."""
 
 _WRITES = "evalbudget_writes"
+_REFUSALS = ("does not exist", "authentication failed", "pg_hba.conf", "no password")
+"""Of a server that is there: waiting does not help."""
+_OUTAGES = ("connection", "server closed", "terminating", "starting up", "shutting down", "recovery mode")
+_SCHEMA_EXISTS = "42P06"
 _LEVEL = {True: "READ COMMITTED", False: "REPEATABLE READ"}
+
+# a machine that is switched off must not hold its claim for hours
+_ALIVE = "set_config('tcp_keepalives_idle', '30', false), set_config('tcp_keepalives_interval', '10', false)"
+_TRY = f"SELECT pg_try_advisory_lock(hashtextextended(:key, 0)), {_ALIVE}"
+_WAIT = f"SELECT pg_advisory_lock(hashtextextended(:key, 0)), {_ALIVE}"
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +49,7 @@ class Database:
         address: of the store.
         layout: of its tables.
         clock: seconds since 1970, of this process.
-        patience: seconds to wait for a server that cannot be reached.
+        patience: seconds to wait for a server that cannot be reached, since that was first found.
         connections: how often it was connected to.
     """
 
@@ -53,6 +63,7 @@ class Database:
         self._engine = engine
         self._lock = threading.RLock()
         self._connection: Connection | None = None
+        self._gone_since: float | None = None
 
     @classmethod
     def create(
@@ -77,15 +88,52 @@ class Database:
         db = cls(address, layout, _engine(address), clock)
         try:
             with db.write() as connection:
-                connection.exec_driver_sql(f"CREATE SCHEMA {address.name}")
+                connection.exec_driver_sql(f'CREATE SCHEMA "{address.name}"')
                 db._fill(connection, meta)
-                connection.exec_driver_sql(
-                    f"COMMENT ON SCHEMA {address.name} IS 'evalbudget {layout.kind} {layout.version}'"
-                )
+                db._sign(connection, layout.version)
         except BaseException:
             db.close()
             raise
         return db
+
+    @classmethod
+    def exists(cls, address: Address, layout: Layout) -> bool:
+        """Whether something of that name is there, such a store or not.
+
+        Raises:
+            StoreDownError: the database cannot be reached.
+        """
+        if address.path is not None:
+            return address.path.exists()
+        with closing(cls(address, layout, _engine(address), time.time)) as db:
+            return db._comment() is not None
+
+    @classmethod
+    @contextmanager
+    def alone(cls, address: Address, layout: Layout, purpose: str, *, wait: bool = False) -> Iterator[None]:
+        """Keep others with the same purpose away from a schema, which need not exist yet.
+
+        The claim ends with the process, however that ends. It is lost where the server is started anew.
+
+        Args:
+            address: of a schema; beside files there are locks.
+            layout: of its tables.
+            purpose: one word.
+            wait: until nobody else has it.
+
+        Raises:
+            BlockingIOError: somebody else has it.
+            StoreDownError: the database cannot be reached.
+        """
+        with closing(cls(address, layout, _engine(address), time.time)) as db:
+            with db._our_errors():
+                connection = db._begun(writes=False, enters=False)
+                key = f"evalbudget {purpose} {address.name}"
+                taken = connection.execute(text(_WAIT if wait else _TRY), {"key": key}).scalar_one()
+                connection.commit()
+            if taken is False:
+                raise BlockingIOError(f"{address} is held by another process")
+            yield
 
     @classmethod
     def open(cls, address: Address, layout: Layout, clock: Callable[[], float] = time.time) -> Database:
@@ -102,7 +150,8 @@ class Database:
         try:
             kind, version = db._kind_and_version()
             if kind != layout.kind:
-                raise layout.error(f"{address} is a database, but no {layout.kind}")
+                what = "a database" if path is not None else "there"
+                raise layout.error(f"{address} is {what}, but no {layout.kind}")
             if version in layout.upgrades:
                 db._upgrade()
             elif version != layout.version:
@@ -132,7 +181,7 @@ class Database:
         with self._transaction(writes=False) as connection:
             yield connection
 
-    def rows(self, query: Executable) -> Sequence[Row[Any]]:
+    def rows(self, query: Executable) -> Sequence[Row[*tuple[Any, ...]]]:
         """What a query finds."""
         with self.read() as connection:
             return connection.execute(query).all()
@@ -143,6 +192,11 @@ class Database:
             return self.clock()
         return float(connection.scalar(text("SELECT extract(epoch FROM clock_timestamp())")))
 
+    def storable(self, said: str) -> str:
+        """A text as the database can hold it; what models answer may have halves of characters, and zeros."""
+        said = said.encode(errors="replace").decode()
+        return said if self.address.url is None else said.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
     def close(self) -> None:
         """Let the database go."""
         with self._lock:
@@ -152,12 +206,12 @@ class Database:
     # bookkeeping
 
     @contextmanager
-    def _transaction(self, *, writes: bool, inside: bool = True) -> Iterator[Connection]:
+    def _transaction(self, *, writes: bool, enters: bool = True) -> Iterator[Connection]:
         with self._lock, self._our_errors():
             if self._connection is not None and self._connection.in_transaction():
                 yield self._connection  # to somebody who is in the middle
                 return
-            connection = self._begun(writes=writes, inside=inside)
+            connection = self._begun(writes=writes, enters=enters)
             try:
                 yield connection
             except BaseException:
@@ -166,28 +220,43 @@ class Database:
                 raise
             connection.commit()
 
-    def _begun(self, *, writes: bool, inside: bool) -> Connection:
+    def _begun(self, *, writes: bool, enters: bool) -> Connection:
         """A transaction; waits for a database that cannot be reached, since nothing was begun."""
-        patience, pause = time.monotonic() + self.patience, 0.0
+        pause = 0.0
         while True:
             try:
-                if self._connection is None:
-                    self._connection = self._engine.connect()
-                    self.connections += 1
-                # a snapshot needs no lock, and on PostgreSQL all its queries must be of one moment
-                level = {} if self.address.url is None else {"isolation_level": _LEVEL[writes]}
-                connection = self._connection.execution_options(**{_WRITES: writes}, **level)
-                connection.begin()
-                if self.address.url is not None and inside:
-                    self._enter(connection, writes=writes)
-                return connection
+                connection = self._begin_once(writes=writes, enters=enters)
             except DBAPIError as ex:
                 self._drop()
-                if self.address.url is None or time.monotonic() > patience or not _is_gone(ex):
+                if self.address.url is None or not _is_gone(ex) or self._is_patience_over(ex):
                     raise
-                log.info("%s cannot be reached; trying again", self.address)
                 time.sleep(pause)
                 pause = min(1.0, 2.0 * pause + 0.05)
+            else:
+                self._gone_since = None
+                return connection
+
+    def _begin_once(self, *, writes: bool, enters: bool) -> Connection:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+            self.connections += 1
+        # a snapshot needs no lock, and on PostgreSQL all its queries must be of one moment
+        level = {} if self.address.url is None else {"isolation_level": _LEVEL[writes]}
+        connection = self._connection.execution_options(**{_WRITES: writes}, **level)
+        connection.begin()
+        if self.address.url is not None and enters:
+            self._enter(connection, writes=writes)
+        return connection
+
+    def _is_patience_over(self, ex: DBAPIError) -> bool:
+        now = time.monotonic()
+        if self._gone_since is None:
+            self._gone_since = now
+            log.warning(
+                "%s cannot be reached (%s); trying again for %g s",
+                *(self.address, _first_line(str(ex.orig)), self.patience),
+            )
+        return now - self._gone_since > self.patience
 
     def _drop(self) -> None:
         if self._connection is not None:
@@ -197,9 +266,13 @@ class Database:
 
     def _enter(self, connection: Connection, *, writes: bool) -> None:
         """Take the store's schema for this transaction, and wait until nobody else writes."""
-        lock = ", pg_advisory_xact_lock(hashtextextended('evalbudget ' || :name, 0))" if writes else ""
+        lock = (
+            f", set_config('lock_timeout', '{_PATIENCE:g}s', true), "
+            "pg_advisory_xact_lock(hashtextextended('evalbudget ' || :name, 0))"
+        )
         connection.execute(
-            text(f"SELECT set_config('search_path', :name, true){lock}"), {"name": self.address.name}
+            text(f"SELECT set_config('search_path', :name, true){lock if writes else ''}"),
+            {"name": self.address.name},
         )
 
     def _fill(self, connection: Connection, meta: Mapping[str, str]) -> None:
@@ -207,72 +280,81 @@ class Database:
         rows = [{"key": key, "value": value} for key, value in meta.items()]
         connection.execute(insert(self.layout.tables.tables["meta"]), rows)
 
+    def _sign(self, connection: Connection, version: int) -> None:
+        """Say in the schema what it is."""
+        said = f"evalbudget {self.layout.kind} {version}"
+        connection.exec_driver_sql(f"COMMENT ON SCHEMA \"{self.address.name}\" IS '{said}'")
+
+    def _comment(self) -> str | None:
+        """What the schema says of itself; None if there is none."""
+        query = text("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :name")
+        with self._transaction(writes=False, enters=False) as connection:
+            said = connection.execute(query, {"name": self.address.name}).all()
+        return str(said[0][0]) if said else None
+
     def _kind_and_version(self) -> tuple[str, int]:
-        with self._transaction(writes=False, inside=False) as connection:
-            if self.address.url is None:
+        if self.address.url is None:
+            with self.read() as connection:
                 if connection.exec_driver_sql("PRAGMA application_id").scalar() != self.layout.application_id:
                     return "", 0
                 return self.layout.kind, int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
-            said = connection.execute(
-                text("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :name"),
-                {"name": self.address.name},
-            ).all()
-        if not said:
+        said = self._comment()
+        if said is None:
             raise self.layout.error(
                 f"{self.layout.kind} {self.address} does not exist; the run that fills it creates it"
             )
-        _, _, rest = str(said[0][0]).partition("evalbudget ")
-        kind, _, version = rest.rpartition(" ")
-        return kind, int(version) if version.isdigit() else 0
+        kind, _, version = said.removeprefix("evalbudget ").rpartition(" ")
+        return (kind, int(version)) if version.isdigit() else ("", 0)
 
     def _upgrade(self) -> None:
         """Add what earlier versions had not; what is in the store was paid for."""
         with self.write() as connection:
-            if self.address.url is None:
-                version = int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
-            else:
-                version = self._kind_and_version()[1]
+            version = self._kind_and_version()[1]
             while version in self.layout.upgrades:
                 self.layout.upgrades[version](connection)
                 version += 1
             if self.address.url is None:
                 connection.exec_driver_sql(f"PRAGMA user_version = {version}")
             else:
-                connection.exec_driver_sql(
-                    f"COMMENT ON SCHEMA {self.address.name} IS 'evalbudget {self.layout.kind} {version}'"
-                )
+                self._sign(connection, version)
 
     @contextmanager
     def _our_errors(self) -> Iterator[None]:
         try:
             yield
         except DBAPIError as ex:
-            text_ = str(ex.orig)
-            error, where = self.layout.error, self.address
-            if self.address.url is not None:
-                if _is_gone(ex):
-                    self._drop()
-                    raise StoreDownError(f"{where} cannot be reached: {_first_line(text_)}") from ex
-                if isinstance(ex, ProgrammingError) and "already exists" in text_:
-                    raise FileExistsError(str(where)) from None
-                raise error(f"{where}: {_first_line(text_)}") from ex
-            if "not a database" in text_ or "malformed" in text_:
-                raise error(f"{where} is no {self.layout.kind}, or damaged: {text_}") from ex
-            if "unable to open" in text_:
-                raise error(f"{self.layout.kind} {where} cannot be opened: {text_}") from ex
-            if "locked" in text_:
-                raise error(
-                    f"{where} has been kept locked by another process for {_PATIENCE:g} s; end it, then try "
-                    "again"
+            if self.address.url is not None and _is_gone(ex):
+                self._drop()
+                reason = _first_line(str(ex.orig))
+                raise StoreDownError(
+                    f"{self.address} cannot be reached: {reason}; see that its server runs, and the address"
                 ) from ex
-            if "readonly" in text_:
-                raise error(f"{where} cannot be written; copy it to where it can") from ex
-            if "full" in text_ or "disk I/O" in text_:
-                raise error(
-                    f"{where} cannot be written: {text_}. Make room, then go on: what was recorded before is "
-                    "in it"
-                ) from ex
-            raise error(f"{where}: {text_}") from ex
+            if getattr(ex.orig, "sqlstate", None) == _SCHEMA_EXISTS:
+                raise FileExistsError(str(self.address)) from None
+            raise self.layout.error(self._told(str(ex.orig))) from ex
+
+    def _told(self, said: str) -> str:
+        """What the database says, with a remedy where there is one."""
+        where, kind = self.address, self.layout.kind
+        if "locked" in said or "lock timeout" in said:
+            return (
+                f"{where} has been kept locked by another process for {_PATIENCE:g} s; end it, then try again"
+            )
+        if where.url is not None:
+            hidden = "permission denied" in said or ("relation" in said and "does not exist" in said)
+            remedy = ". Ask whoever owns the schema to GRANT this user what is needed" if hidden else ""
+            return f"{where}: {_first_line(said)}{remedy}"
+        if "not a database" in said or "malformed" in said:
+            return f"{where} is no {kind}, or damaged: {said}"
+        if "unable to open" in said:
+            return f"{kind} {where} cannot be opened: {said}"
+        if "readonly" in said:
+            return f"{where} cannot be written; copy it to where it can"
+        if "full" in said or "disk I/O" in said:
+            return (
+                f"{where} cannot be written: {said}. Make room, then go on: what was recorded before is in it"
+            )
+        return f"{where}: {said}"
 
 
 def _create_file(path: Path, layout: Layout, meta: Mapping[str, str], clock: Callable[[], float]) -> None:
@@ -312,6 +394,11 @@ def _name(begun: Path, path: Path) -> None:
 
 
 def _engine(address: Address) -> Engine:
+    return _kept_engine(address.resolved)
+
+
+@lru_cache(maxsize=16)  # it knows the queries that it has compiled; connections it keeps none
+def _kept_engine(address: Address) -> Engine:
     if address.url is not None:
         if find_spec("psycopg") is None:
             raise InvalidInputError(
@@ -343,8 +430,12 @@ def _begin(connection: Connection) -> None:
 
 def _is_gone(ex: DBAPIError) -> bool:
     """Whether it is the server that is away, or about to be."""
-    signs = ("connection", "server closed", "terminating", "starting up", "shutting down", "recovery mode")
-    return ex.connection_invalidated or any(sign in str(ex.orig) for sign in signs)
+    if not isinstance(ex, OperationalError | InterfaceError):
+        return False
+    said = _first_line(str(ex.orig))
+    if any(sign in said for sign in _REFUSALS):
+        return False
+    return ex.connection_invalidated or any(sign in said for sign in _OUTAGES)
 
 
 def _first_line(message: str) -> str:

@@ -9,6 +9,8 @@ from sqlalchemy import Connection, MetaData, text
 
 from evalbudget.errors import StoreError
 
+ONLY_ON = "only_on"
+"""Key in a table's ``info``: the dialect whose stores alone have it."""
 _FUNCTION = "grows_only"
 
 
@@ -38,8 +40,9 @@ class Layout:
 
     def make(self, connection: Connection) -> None:
         """All tables of a new store, and their triggers."""
-        self.tables.create_all(connection, checkfirst=False)
         dialect = connection.dialect.name
+        tables = [each for each in self.tables.sorted_tables if each.info.get(ONLY_ON, dialect) == dialect]
+        self.tables.create_all(connection, tables=tables, checkfirst=False)
         if dialect == "postgresql":
             connection.execute(
                 text(
@@ -47,7 +50,7 @@ class Layout:
                     "$$ BEGIN RAISE EXCEPTION '% of a store are only ever added', TG_TABLE_NAME; END $$"
                 )
             )
-        protect(connection, self.grows_only)
+        protect(connection, [each.name for each in tables if each.name in self.grows_only])
         for statement in self.also.get(dialect, ()):
             connection.exec_driver_sql(statement)
 

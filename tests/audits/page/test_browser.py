@@ -11,11 +11,13 @@ from tests.audits.page.serving import serving
 from tests.audits.store.audits import Told, audit
 
 from evalbudget.audits.store import Scale
+from evalbudget.errors import StoreDownError
 
 pytestmark = chromium.needed
 ITEM = "!document.getElementById('item').hidden"
 IDLE = "!document.getElementById('idle').hidden"
 SCORE = "score()"
+STATUS = "document.getElementById('status').textContent"
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +121,36 @@ def test_two_tabs_never_show_the_same_item_and_numbers_are_typed(
         assert one.run(SCORE) == 50  # kept, to be saved when the server is back
         one.close()
         two.close()
+
+
+def test_a_database_that_is_away_for_a_while_loses_no_score(
+    tmp_path: Path, browser: chromium.Chromium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise StoreDownError("the database cannot be reached")
+
+    told = Told(pilot=8, labels_per_batch=8)
+    with told.create(tmp_path / "a.sqlite") as store:
+        told.draw(store)
+        first = store.draws.tasks()[0]
+        with serving(store, "ann") as server:
+            page = browser.open(server.url)
+            page.wait(ITEM)
+            with monkeypatch.context() as during:
+                during.setattr(store.labels, "add", away)
+                page.press("7", "Enter")
+                page.wait(
+                    "document.getElementById('status').textContent.startsWith('Not saved: the database')"
+                )
+                assert "please try again" in page.text("status")
+                assert page.run(SCORE) == 7
+                page.wait("!busy")
+            with monkeypatch.context() as during:
+                during.setattr(store.leases, "next", away)
+                page.press("Enter")
+                page.wait(f"{STATUS}.startsWith('Saved 7') && {STATUS}.includes('please try again')")
+                assert store.labels.counting()[first.draw].score == 7
+                page.wait(IDLE)
+            page.run("look()")
+            page.wait(ITEM)
+            assert page.run("task.draw") != first.draw

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +14,7 @@ from evalbudget.audits._draw import AuditDraw, Coin
 from evalbudget.audits.policies import AuditEProcess, AuditPolicy
 from evalbudget.audits.store import Answer, AuditDesign, AuditStore, Scale
 from evalbudget.audits.store._run import AuditRun
+from evalbudget.store import Address
 
 TEN = Scale(1, 10, 1)
 COMMAND = "evalbudget inspect eval t.py"
@@ -24,6 +28,31 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+class RefusedError(Exception):
+    """By the database itself."""
+
+
+def by_hand(address: Address, *statements: str) -> None:
+    """As somebody who does not use our code writes into a store."""
+    if address.path is not None:
+        errors: type[Exception] = sqlite3.Error
+        connection: Any = sqlite3.connect(address.path)
+    else:
+        import psycopg
+
+        errors = psycopg.Error
+        query = address.url.query if address.url is not None else {}
+        host, path = str(query["host"]), f"-c search_path={address.name}"
+        connection = psycopg.connect(host=host, user="evalbudget", dbname="postgres", options=path)
+    with closing(connection):
+        for statement in statements:
+            try:
+                connection.execute(statement)
+            except errors as ex:
+                raise RefusedError(str(ex)) from ex
+        connection.commit()
 
 
 def design(**changes: object) -> AuditDesign:
@@ -68,7 +97,7 @@ def drawn(
 
 
 def audit(
-    path: Path, contexts: int = 9, clock: Callable[[], float] | None = None, **changes: object
+    path: Path | Address, contexts: int = 9, clock: Callable[[], float] | None = None, **changes: object
 ) -> AuditStore:
     """A store whose draws 0, 1, 6, 7, 12, 13 are wanted; its verdict cannot be replayed."""
     store = AuditStore.create(path, design(**changes), command=COMMAND, clock=clock or Clock())
@@ -93,7 +122,7 @@ class Told:
         names = ("alpha", "beta", "gamma")[: len(means)]
         self.design = AuditDesign.of(self.policy, names, [f"story {i}" for i in range(n_items)], TEN)
 
-    def create(self, path: Path, clock: Callable[[], float] | None = None) -> AuditStore:
+    def create(self, path: Path | Address, clock: Callable[[], float] | None = None) -> AuditStore:
         return AuditStore.create(path, self.design, command=COMMAND, clock=clock or Clock())
 
     def draw(self, store: AuditStore) -> AuditRun:

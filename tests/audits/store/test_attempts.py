@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.audits.store.audits import Told, audit, design
+from tests.audits.store.audits import RefusedError, Told, audit, by_hand, design
 
 from evalbudget.audits.store import AuditStore, Reply, weigh
 from evalbudget.errors import AuditStoreError, InvalidInputError
+from evalbudget.store import Address
 
 JUROR = "scorer juror"
 SAID = Reply(7, "B", "Because \ud83d it is.", {"openai/a": {"input_tokens": 9, "total_cost": 0.5}})
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[AuditStore]:
-    with audit(tmp_path / "a.sqlite", config={"delta": 0.05, "seed": 3, "max_labels": 3}) as store:
+def store(place: Callable[[str], Address]) -> Iterator[AuditStore]:
+    with audit(place("a"), config={"delta": 0.05, "seed": 3, "max_labels": 3}) as store:
         yield store
 
 
 def test_a_label_keeps_what_its_scorer_said_and_used(store: AuditStore) -> None:
     number = store.attempts.begin(6, JUROR)
-    with AuditStore.open(store.path) as again:
+    with AuditStore.open(store.address) as again:
         under_way = again.attempts.all()
     assert [(a.number, a.draw, a.by, a.reply) for a in under_way] == [(number, 6, JUROR, None)]
     assert 6 not in store.labels.counting()
     store.attempts.finish(number, SAID)
-    with AuditStore.open(store.path) as again:
+    with AuditStore.open(store.address) as again:
         kept = again.attempts.all()[0].reply
         assert kept is not None
         assert (kept.score, kept.answer, kept.explanation) == (7, "B", "Because ? it is.")
@@ -86,22 +87,20 @@ def test_a_reply_is_to_an_attempt_and_for_good(store: AuditStore) -> None:
     with pytest.raises(InvalidInputError, match="asked for no label"):
         store.attempts.begin(2, JUROR)
     store.close()
-    with closing(sqlite3.connect(store.path)) as raw, raw:
-        for statement in ("UPDATE replies SET score = 1", "DELETE FROM attempts", "DELETE FROM replies"):
-            with pytest.raises(sqlite3.IntegrityError, match="only ever added"):
-                raw.execute(statement)
-    raw.close()
+    for statement in ("UPDATE replies SET score = 1", "DELETE FROM attempts", "DELETE FROM replies"):
+        with pytest.raises(RefusedError, match="only ever added"):
+            by_hand(store.address, statement)
 
 
 def as_of_version_1(store: AuditStore) -> Path:
     """The same file as the first version wrote it."""
     store.close()
-    with closing(sqlite3.connect(store.path)) as raw, raw:
+    with closing(sqlite3.connect(store.address.path)) as raw, raw:
         for table in ("replies", "attempts"):
             raw.execute(f"DROP TABLE {table}")
         raw.execute("PRAGMA user_version = 1")
     raw.close()
-    return store.path
+    return store.address.path
 
 
 def test_stores_of_the_first_version_are_gone_on_with(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Iterator[AuditStore]:
 def copy(store: AuditStore, path: Path) -> AuditStore:
     """The same store before any label."""
     store.close()
-    path.write_bytes(store.path.read_bytes())
+    path.write_bytes(store.address.path.read_bytes())
     return AuditStore.open(path, clock=Clock())
 
 
@@ -48,7 +48,7 @@ def test_labels_come_back_as_they_left(tmp_path: Path, kind: str) -> None:
     with (
         audit(tmp_path / "a.audit") as store,
         copy(store, tmp_path / "b.audit") as labelled,
-        AuditStore.open(store.path) as empty,
+        AuditStore.open(store.address) as empty,
     ):
         labelled.labels.add(0, 7, "ann", at=1_600_000_000.25)
         labelled.labels.add(12, 10, "bob", at=1_600_000_001.0)

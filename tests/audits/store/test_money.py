@@ -88,12 +88,11 @@ def test_prices_that_are_none_are_told(tmp_path: Path) -> None:
     told = Told()
     with told.create(tmp_path / "a.sqlite") as store:
         for value in ("x", "nan", "-1.0"):
-            with store._db.write() as cursor:
+            with store._db.write() as connection:
                 for verb in ("update", "delete"):
-                    cursor.execute(f"DROP TRIGGER IF EXISTS meta_no_{verb}")
-                cursor.execute(
-                    "INSERT OR REPLACE INTO meta VALUES ('judge price after batch 0', ?)", (value,)
-                )
+                    connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS meta_no_{verb}")
+                replace = "INSERT OR REPLACE INTO meta VALUES ('judge price after batch 0', ?)"
+                connection.exec_driver_sql(replace, (value,))
             with pytest.raises(AuditStoreError, match="is damaged: a price of the judge is no"):
                 store.judge_prices.all()
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from evalbudget.audits.store._run import AuditRun, go_on, only_run
 from evalbudget.audits.store._status import Stage
 from evalbudget.audits.store._store_verdict import weigh
 from evalbudget.errors import AuditStoreError, InvalidInputError, ReplayError
+from evalbudget.store import Address
 
 
 def label_all(told: Told, store: AuditStore) -> int:
@@ -23,10 +25,10 @@ def label_all(told: Told, store: AuditStore) -> int:
     return len(wanted)
 
 
-def test_an_audit_is_labelled_batch_by_batch_until_its_verdict(tmp_path: Path) -> None:
+def test_an_audit_is_labelled_batch_by_batch_until_its_verdict(place: Callable[[str], Address]) -> None:
     told = Told()
     stages = []
-    with told.create(tmp_path / "a.sqlite") as store:
+    with told.create(place("a")) as store:
         assert weigh(store).stage is Stage.DRAW
         assert "run evalbudget inspect eval t.py" in weigh(store).next_step
         for _ in range(20):
@@ -54,7 +56,7 @@ def test_an_audit_is_labelled_batch_by_batch_until_its_verdict(tmp_path: Path) -
         labels = found.progress.labelled
         assert found.cost == 20 * labels + found.progress.drawn
         assert set(found.progress.by) == {"ann", "bob"}
-    with AuditStore.open(tmp_path / "a.sqlite", told.design) as again:
+    with AuditStore.open(place("a"), told.design) as again:
         assert weigh(again).as_json() == found.as_json()
         assert AuditRun(again).over
 
@@ -79,9 +81,9 @@ def test_a_run_killed_in_the_middle_of_a_batch_goes_on_with_the_rest(tmp_path: P
         assert AuditRun(parts).contexts == ()
 
 
-def test_two_runs_on_one_store_do_not_record_a_context_twice(tmp_path: Path) -> None:
+def test_two_runs_on_one_store_do_not_record_a_context_twice(place: Callable[[str], Address]) -> None:
     told = Told()
-    with told.create(tmp_path / "a.sqlite") as store:
+    with told.create(place("a")) as store:
         one, two = AuditRun(store), AuditRun(store)
         context = one.contexts[0]
         answers = [Answer("p", "r")] * 2
@@ -91,9 +93,11 @@ def test_two_runs_on_one_store_do_not_record_a_context_twice(tmp_path: Path) -> 
         assert store.draws.count() == 2
 
 
-def test_a_label_corrected_while_the_next_batch_is_drawn_stops_that_run(tmp_path: Path) -> None:
+def test_a_label_corrected_while_the_next_batch_is_drawn_stops_that_run(
+    place: Callable[[str], Address],
+) -> None:
     told = Told(pilot=8, labels_per_batch=8)
-    with told.create(tmp_path / "a.sqlite") as store:
+    with told.create(place("a")) as store:
         told.draw(store)
         label_all(told, store)
         run = AuditRun(store)
@@ -203,16 +207,19 @@ def test_systems_that_were_asked_different_things_are_refused(tmp_path: Path) ->
         assert store.draws.count() == 0
 
 
-def test_one_run_at_a_time(tmp_path: Path) -> None:
-    store = tmp_path / "a.sqlite"
+def test_one_run_at_a_time(place: Callable[[str], Address], tmp_path: Path) -> None:
+    store = place("a")
     with only_run(store), pytest.raises(AuditStoreError, match="another run"), only_run(store):
         pass
     with only_run(store):  # the first one ended
         pass
-    (tmp_path / ".a.sqlite.lock").touch()  # left by one that was killed
+    (tmp_path / ".a.audit.lock").touch()  # left by one that was killed
     with only_run(store):
         pass
-    with pytest.raises(AuditStoreError, match="does not exist"), only_run(tmp_path / "none" / "a.sqlite"):
+    with (
+        pytest.raises(AuditStoreError, match="does not exist"),
+        only_run(Address(tmp_path / "none" / "a.sqlite")),
+    ):
         pass
 
 
@@ -271,9 +278,11 @@ def test_a_pool_used_up_is_labelled_again_until_it_is_decided(tmp_path: Path) ->
         assert again_.draws.count() == draws
 
 
-def test_whoever_looks_has_the_next_labels_of_the_second_pass_drawn_once(tmp_path: Path) -> None:
+def test_whoever_looks_has_the_next_labels_of_the_second_pass_drawn_once(
+    place: Callable[[str], Address],
+) -> None:
     told = Told((5.0, 5.0, 5.1), n_items=20, pilot=12, labels_per_batch=6)
-    with told.create(tmp_path / "a.sqlite") as store, AuditStore.open(tmp_path / "a.sqlite") as other:
+    with told.create(place("a")) as store, AuditStore.open(place("a")) as other:
         told.draw(store)
         while not weigh(store).pool_used_up:
             label_all(told, store)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from evalbudget.audits.store import AuditStore, LabelKind
 from evalbudget.audits.store._status import Standing
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreDownError
 
 Json = dict[str, Any]
 
@@ -52,7 +52,7 @@ class PageApi:
         levels = scale.levels
         return {
             "by": self._by,
-            "store": self._store.path.name,
+            "store": self._store.address.title,
             "systems": len(self._store.design.models),
             "segments": len(self._store.design.segments),
             "scale": {
@@ -93,6 +93,8 @@ class PageApi:
     def _replay(self, revision: tuple[int, int]) -> _Weighed:
         try:
             found = self._standing(self._store)
+        except StoreDownError:
+            raise
         except EvalbudgetError as ex:  # labelling goes on; whoever is in charge reads it on the page
             return _Weighed(revision, None, str(ex), None)
         return _Weighed(revision, found.as_json(), "", frozenset(found.wanted))

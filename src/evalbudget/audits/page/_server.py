@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from evalbudget.audits.page._api import PageApi
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreDownError
 
 log = logging.getLogger(__name__)
 
@@ -153,6 +153,9 @@ class _Handler(BaseHTTPRequestHandler):
             if not isinstance(asked, dict):
                 raise InvalidInputError("not a JSON object")
             return _json(HTTPStatus.OK, call(asked))
+        except StoreDownError as ex:
+            told = f"{ex}. What was saved is safe; please try again."
+            return _problem(HTTPStatus.SERVICE_UNAVAILABLE, told)
         except EvalbudgetError as ex:
             return _problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(ex))
         except (ValueError, RecursionError) as ex:

@@ -1,7 +1,8 @@
-"""Where an audit is kept: draws, texts and labels in one SQLite file, used by several people at once."""
+"""Where an audit is kept: draws, texts and labels in a file or database that several people use at once."""
 
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._forecast import AuditForecast
+from evalbudget.audits.store._lines import StoreLines
 from evalbudget.audits.store._money import (
     AuditBudget,
     bill_beside,
@@ -45,6 +46,7 @@ __all__ = [
     "Scale",
     "Stage",
     "Standing",
+    "StoreLines",
     "bill_beside",
     "check_money",
     "close_bill",

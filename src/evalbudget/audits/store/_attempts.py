@@ -5,13 +5,25 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from typing import Any
 
-from evalbudget.audits.store._database import Database, storable
+from sqlalchemy import Row, exists, func, insert, select
+
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._draws import Draws
 from evalbudget.audits.store._labels import Labels, labeller
-from evalbudget.audits.store._record_types import Attempt, Reply
+from evalbudget.audits.store._record_types import Attempt, LabelKind, Reply
+from evalbudget.audits.store._schema import attempts, labels, replies
 from evalbudget.errors import AuditStoreError, InvalidInputError
+from evalbudget.store import Database
+
+_HAS_REPLY = exists().where(replies.c.attempt == attempts.c.attempt).correlate(attempts)
+_ALL = (
+    select(attempts.c.attempt, attempts.c.draw, attempts.c.by, replies)
+    .join(replies, isouter=True)
+    .order_by(attempts.c.attempt)
+)
+_OF_LABEL = exists().where(attempts.c.draw == labels.c.draw, attempts.c.by == labels.c.by).correlate(labels)
 
 
 class Attempts:
@@ -24,7 +36,7 @@ class Attempts:
         store.attempts.finish(number, reply)
 
     Args:
-        db: the file.
+        db: of the store.
         design: of the audit.
         draws: what may be labelled.
         labels: where scores go.
@@ -46,18 +58,16 @@ class Attempts:
             InvalidInputError: the draw's coin asked for no label, or ``max_labels`` is used up.
         """
         self._draws.task(draw)
-        with self._db.write() as cursor:
+        with self._db.write() as connection:
             left = self.left
             if left is not None and left < 1:
                 raise InvalidInputError(
                     f"all {self._design.config['max_labels']} labels allowed have been asked for, those that "
                     "failed included; label the rest by evalbudget audit serve"
                 )
-            cursor.execute(
-                'INSERT INTO attempts (draw, "by", at) VALUES (?, ?, ?)',
-                (draw, labeller(by), self._db.clock()),
-            )
-            return int(cursor.lastrowid or 0)
+            begun = {"draw": draw, "by": labeller(by), "at": self._db.now(connection)}
+            added = connection.execute(insert(attempts), begun).inserted_primary_key
+            return int(added[0]) if added else 0
 
     def finish(self, attempt: int, reply: Reply) -> Reply:
         """Keep what a scorer said, and its score as a label; both are on disk when this returns.
@@ -70,49 +80,34 @@ class Attempts:
         """
         reply = self._judged(reply)
         usage = {model: dict(used) for model, used in reply.usage.items()}
-        with self._db.write() as cursor:
-            known = cursor.execute(
-                'SELECT draw, "by" FROM attempts WHERE attempt = ? AND attempt NOT IN '
-                "(SELECT attempt FROM replies)",
-                (attempt,),
-            ).fetchone()
+        storable = self._db.storable
+        with self._db.write() as connection:
+            known = connection.execute(
+                select(attempts.c.draw, attempts.c.by).where(attempts.c.attempt == attempt, ~_HAS_REPLY)
+            ).first()
             if known is None:
                 raise InvalidInputError(f"attempt {attempt} was never begun, or has a reply already")
-            cursor.execute(
-                "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    attempt,
-                    reply.score,
-                    storable(reply.answer),
-                    storable(reply.explanation),
-                    json.dumps(usage, sort_keys=True),
-                    storable(reply.failure),
-                    self._db.clock(),
-                ),
-            )
+            row = {
+                "attempt": attempt,
+                "score": reply.score,
+                "answer": storable(reply.answer),
+                "explanation": storable(reply.explanation),
+                "usage": json.dumps(usage, sort_keys=True),
+                "failure": storable(reply.failure),
+                "at": self._db.now(connection),
+            }
+            connection.execute(insert(replies), row)
             if reply.score is not None and not reply.failure:
-                self._labels.record(cursor, known[0], reply.score, known[1], None)
+                self._labels.record(connection, known.draw, reply.score, known.by, None)
         return reply
 
     def all(self) -> list[Attempt]:
         """Every attempt, in the order in which they were begun."""
-        rows = self._db.rows(
-            'SELECT attempt, draw, "by", replies.attempt IS NOT NULL, score, answer, explanation, usage, '
-            "failure FROM attempts LEFT JOIN replies USING (attempt) ORDER BY attempt"
-        )
         try:
-            return [
-                Attempt(
-                    number,
-                    draw,
-                    by,
-                    Reply(score, answer, explanation, json.loads(usage), failure) if answered else None,
-                )
-                for number, draw, by, answered, score, answer, explanation, usage, failure in rows
-            ]
+            return [_attempt(row) for row in self._db.rows(_ALL)]
         except (ValueError, RecursionError) as ex:
             raise AuditStoreError(
-                f"{self._db.path} is damaged: the usage of a reply is not JSON ({ex}). Restore a copy"
+                f"{self._db.address} is damaged: the usage of a reply is not JSON ({ex}). Restore a copy"
             ) from ex
 
     @property
@@ -124,11 +119,9 @@ class Attempts:
         most = self._design.config.get("max_labels")
         if most is None:
             return None
-        spent = self._db.rows(
-            "SELECT (SELECT count(*) FROM attempts) + (SELECT count(*) FROM labels WHERE kind = 'first' AND "
-            'NOT EXISTS (SELECT 1 FROM attempts WHERE attempts.draw = labels.draw AND attempts."by" = '
-            'labels."by"))'
-        )[0][0]
+        otherwise = select(func.count()).where(labels.c.kind == LabelKind.FIRST.value, ~_OF_LABEL)
+        asked = select(func.count()).select_from(attempts)
+        spent = self._db.rows(select(asked.scalar_subquery() + otherwise.scalar_subquery()))[0][0]
         return max(0, int(most) - int(spent))
 
     def _judged(self, reply: Reply) -> Reply:
@@ -140,3 +133,10 @@ class Attempts:
             return replace(reply, score=self._design.scale.check(reply.score))
         except InvalidInputError as ex:
             return replace(reply, failure=str(ex))
+
+
+def _attempt(row: Row[*tuple[Any, ...]]) -> Attempt:
+    number, draw, by, replied, score, answer, explanation, usage, failure, _ = row
+    if replied is None:
+        return Attempt(number, draw, by, None)
+    return Attempt(number, draw, by, Reply(score, answer, explanation, json.loads(usage), failure))

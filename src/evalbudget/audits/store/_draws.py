@@ -3,33 +3,55 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from evalbudget.audits._draw import AuditDraw, Coin
-from evalbudget.audits.store._database import Database, storable
-from evalbudget.audits.store._design import AuditDesign
-from evalbudget.audits.store._record_types import Answer, LabelTask, Opinion
-from evalbudget.errors import AuditStoreError, InvalidInputError
+from sqlalchemy import ColumnElement, Row, bindparam, exists, func, insert, or_, select
 
-_INSERT = (
-    "INSERT INTO draws VALUES (:draw, :context, :model, :judge, :prediction, :propensity, :uniform, :coin, "
-    ":leader, :cap, :policy, :wanted, :response, :reason, :at)"
-)
-_TASK = "SELECT draw, item, segment, prompt, response, wanted FROM draws JOIN contexts USING (context) "
-_DRAWS = (  # columns in the order of AuditDraw's fields
-    "SELECT draw, context, model, item, segment, judge, prediction, propensity, uniform, coin, leader, cap, "
-    "policy, wanted FROM draws JOIN contexts USING (context) ORDER BY draw"
+from evalbudget.audits._draw import AuditDraw, Coin
+from evalbudget.audits.store._design import AuditDesign
+from evalbudget.audits.store._record_types import Answer, LabelKind, LabelTask, Opinion
+from evalbudget.audits.store._schema import WANTED, contexts, draws, labels
+from evalbudget.errors import AuditStoreError, InvalidInputError
+from evalbudget.store import Database
+
+_WITH_CONTEXT = draws.join(contexts)
+_TASK = select(
+    *(draws.c.draw, contexts.c.item, contexts.c.segment, contexts.c.prompt, draws.c.response, draws.c.wanted)
+).select_from(_WITH_CONTEXT)
+_IN_CONTEXTS = ("item", "segment")
+_DRAWS = (
+    select(
+        *(
+            draws.c.draw if name == "index" else (contexts if name in _IN_CONTEXTS else draws).c[name]
+            for name in AuditDraw.__slots__
+        )
+    )
+    .select_from(_WITH_CONTEXT)
+    .order_by(draws.c.draw)
 )
 _LARGEST = 2**63
+
+_CORRECTED = select(func.count()).where(labels.c.kind == LabelKind.CORRECTION.value)
+_LAST = select(func.max(draws.c.policy), _CORRECTED.scalar_subquery())
+_KNOWN = select(contexts).where(contexts.c.context.between(bindparam("low"), bindparam("high")))
+_THERE = select(draws.c.draw, draws.c.context, draws.c.model).where(
+    or_(
+        draws.c.draw.between(bindparam("first"), bindparam("last")),
+        draws.c.context.between(bindparam("low"), bindparam("high")),
+    )
+)
+
+Drawn = tuple[AuditDraw, Answer]
+_About = tuple[int, int, str]
+"""Item, segment and prompt of a context."""
 
 
 class Draws:
     """Every answer that was judged, in draw order.
 
     Args:
-        db: the file.
+        db: of the store.
         design: of the audit.
         store: unique id of the store.
     """
@@ -53,44 +75,67 @@ class Draws:
             AuditStoreError: a draw is there already, because another process added it, or a label was
                 corrected meanwhile.
         """
-        now = self._db.clock()
-        with self._db.write() as cursor:
-            policy = cursor.execute("SELECT max(policy) FROM draws").fetchone()[0]
-            query = "SELECT count(*) FROM labels WHERE kind = 'correction'"
-            if corrections not in (None, cursor.execute(query).fetchone()[0]):
+        batch = list(drawn)
+        if not batch:
+            return
+        spans = _spans([draw for draw, _ in batch])
+        with self._db.write() as connection:
+            policy, corrected = connection.execute(_LAST).one()
+            if corrections not in (None, corrected):
                 raise AuditStoreError(
-                    f"a label in {self._db.path} was corrected since this run read it; start the run again"
+                    f"a label in {self._db.address} was corrected since this run read it; start the run again"
                 )
-            contexts: dict[int, tuple[int, int, str]] = {}
-            for draw, answer in drawn:
+            for draw, _ in batch:
                 self._check(draw, policy)
-                if cursor.execute(
-                    "SELECT 1 FROM draws WHERE draw = ? OR (context = ? AND model = ?)",
-                    (draw.index, draw.context, draw.model),
-                ).fetchone():
-                    raise AuditStoreError(
-                        f"{self._db.path} has draw {draw.index} already; another run continues this store. "
-                        "Let one run draw at a time, then start again from the store"
-                    )
-                about = (draw.item, draw.segment, storable(answer.prompt))
-                known = (
-                    contexts.get(draw.context)
-                    or cursor.execute(
-                        "SELECT item, segment, prompt FROM contexts WHERE context = ?", (draw.context,)
-                    ).fetchone()
-                )
-                if known is None:
-                    cursor.execute("INSERT INTO contexts VALUES (?, ?, ?, ?)", (draw.context, *about))
-                elif tuple(known) != about:
-                    raise InvalidInputError(
-                        f"draw {draw.index} is of context {draw.context}, which has another item, segment or "
-                        "prompt; give every item and step a context of its own"
-                    )
-                contexts[draw.context] = about
-                texts = {"response": storable(answer.response), "reason": storable(answer.reason)}
-                values = _to_row(draw) | texts | {"at": now}
-                cursor.execute(_INSERT, values)
                 policy = draw.policy
+            self._check_new([draw for draw, _ in batch], connection.execute(_THERE, spans).all())
+            new = self._new_contexts(batch, connection.execute(_KNOWN, spans).all())
+            now = self._db.now(connection)
+            if new:
+                connection.execute(insert(contexts), new)
+            connection.execute(insert(draws), [self._row(*each) | {"at": now} for each in batch])
+
+    def _check_new(self, batch: Sequence[AuditDraw], rows: Iterable[Row[*tuple[Any, ...]]]) -> None:
+        """Refuse draws that are there."""
+        indices = {row.draw for row in rows}
+        answers = {(row.context, row.model) for row in rows}
+        for draw in batch:
+            if draw.index in indices or (draw.context, draw.model) in answers:
+                raise AuditStoreError(
+                    f"{self._db.address} has draw {draw.index} already; another run continues this store. "
+                    "Let one run draw at a time, then start again from the store"
+                )
+            indices.add(draw.index)
+            answers.add((draw.context, draw.model))
+
+    def _new_contexts(
+        self, batch: Sequence[Drawn], rows: Iterable[Row[*tuple[Any, ...]]]
+    ) -> list[dict[str, Any]]:
+        """Contexts that are not there yet."""
+        known: dict[int, _About] = {row.context: (row.item, row.segment, row.prompt) for row in rows}
+        new = []
+        for draw, answer in batch:
+            about = (draw.item, draw.segment, self._db.storable(answer.prompt))
+            if draw.context not in known:
+                names = ("item", "segment", "prompt")
+                new.append({"context": draw.context, **dict(zip(names, about, strict=True))})
+            elif known[draw.context] != about:
+                raise InvalidInputError(
+                    f"draw {draw.index} is of context {draw.context}, which has another item, segment or "
+                    "prompt; give every item and step a context of its own"
+                )
+            known[draw.context] = about
+        return new
+
+    def _row(self, draw: AuditDraw, answer: Answer) -> dict[str, Any]:
+        values = {name: getattr(draw, name) for name in AuditDraw.__slots__ if name not in _IN_CONTEXTS}
+        return values | {
+            "draw": values.pop("index"),
+            "judge": None if math.isnan(draw.judge) else draw.judge,
+            "coin": draw.coin.value,
+            "response": self._db.storable(answer.response),
+            "reason": self._db.storable(answer.reason),
+        }
 
     def all(self) -> tuple[AuditDraw, ...]:
         """Every draw in draw order."""
@@ -98,7 +143,7 @@ class Draws:
 
     def count(self) -> int:
         """Number of draws."""
-        return int(self._db.rows("SELECT count(*) FROM draws")[0][0])
+        return int(self._db.rows(select(func.count()).select_from(draws))[0][0])
 
     def tasks(self, *, labelled: bool | None = None) -> list[LabelTask]:
         """Draws whose coin asked for a label, in draw order.
@@ -106,13 +151,10 @@ class Draws:
         Args:
             labelled: only those with a label, or only those without.
         """
-        which = {
-            None: "",
-            True: "AND EXISTS (SELECT 1 FROM labels WHERE labels.draw = draws.draw)",
-            False: "AND NOT EXISTS (SELECT 1 FROM labels WHERE labels.draw = draws.draw)",
-        }[labelled]
-        rows = self._db.rows(f"{_TASK} WHERE wanted {which} ORDER BY draw")
-        return [self._task(row) for row in rows]
+        query = _TASK.where(WANTED).order_by(draws.c.draw)
+        if labelled is not None:
+            query = query.where(has_label() if labelled else ~has_label())
+        return [self._task(row) for row in self._db.rows(query)]
 
     def task(self, draw: int) -> LabelTask:
         """One draw as a labeller sees it.
@@ -120,18 +162,19 @@ class Draws:
         Raises:
             InvalidInputError: there is no such draw, or its coin asked for no label.
         """
-        rows = self._db.rows(f"{_TASK} WHERE draw = ?", draw) if 0 <= draw < _LARGEST else []
-        if not rows or not rows[0][-1]:
+        rows = self._db.rows(_TASK.where(draws.c.draw == draw)) if 0 <= draw < _LARGEST else []
+        if not rows or not rows[0].wanted:
             raise InvalidInputError(_not_wanted(draw, bool(rows)))
         return self._task(rows[0])
 
     def answer(self, item: int, model: int) -> Answer | None:
         """What a system answered to an item, as it was first drawn; None if it was never asked."""
         rows = self._db.rows(
-            "SELECT prompt, response, reason FROM draws JOIN contexts USING (context) "
-            "WHERE item = ? AND model = ? ORDER BY draw LIMIT 1",
-            item,
-            model,
+            select(contexts.c.prompt, draws.c.response, draws.c.reason)
+            .select_from(_WITH_CONTEXT)
+            .where(contexts.c.item == item, draws.c.model == model)
+            .order_by(draws.c.draw)
+            .limit(1)
         )
         return Answer(*rows[0]) if rows else None
 
@@ -141,7 +184,8 @@ class Draws:
         Raises:
             InvalidInputError: there is no such draw.
         """
-        rows = self._db.rows("SELECT judge, reason, model FROM draws WHERE draw = ?", draw)
+        query = select(draws.c.judge, draws.c.reason, draws.c.model).where(draws.c.draw == draw)
+        rows = self._db.rows(query)
         if not rows:
             raise InvalidInputError(_not_wanted(draw, False))
         judge, reason, model = rows[0]
@@ -167,7 +211,7 @@ class Draws:
     def _id(self, draw: int) -> str:
         return f"{self._store}-{draw}"
 
-    def _task(self, row: Any) -> LabelTask:
+    def _task(self, row: Row[*tuple[Any, ...]]) -> LabelTask:
         draw, item, segment, prompt, response, _ = row
         return LabelTask(
             self._id(draw), draw, self._design.items[item], self._design.segments[segment], prompt, response
@@ -205,15 +249,22 @@ class Draws:
             raise InvalidInputError(f"{where} has policy version {draw.policy} after version {policy}")
 
 
-def _to_row(draw: AuditDraw) -> dict[str, Any]:
-    return asdict(draw) | {"draw": draw.index, "coin": draw.coin.value, "wanted": int(draw.wanted)}
-
-
-def _from_row(row: Any) -> AuditDraw:
+def _from_row(row: Row[*tuple[Any, ...]]) -> AuditDraw:
     values = dict(zip(AuditDraw.__slots__, row, strict=True))
     judge = math.nan if values["judge"] is None else values["judge"]
     changed = {"judge": judge, "coin": Coin(values["coin"]), "wanted": bool(values["wanted"])}
     return AuditDraw(**values | changed)
+
+
+def has_label() -> ColumnElement[bool]:
+    """True of draws that somebody has labelled."""
+    return exists().where(labels.c.draw == draws.c.draw).correlate(draws)
+
+
+def _spans(batch: Sequence[AuditDraw]) -> dict[str, int]:
+    """What lies among these draws and contexts may be there already."""
+    indices, numbers = [draw.index for draw in batch], [draw.context for draw in batch]
+    return {"first": min(indices), "last": max(indices), "low": min(numbers), "high": max(numbers)}
 
 
 def _not_wanted(draw: int, exists: bool) -> str:

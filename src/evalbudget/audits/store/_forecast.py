@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Self
 
 from evalbudget.audits.policies import AuditConfig, Context, rebuild
@@ -17,6 +16,7 @@ from evalbudget.audits.store._store_verdict import labels_of, policy_of, weigh
 from evalbudget.budget import Budget, Unit, shown_amount
 from evalbudget.errors import BudgetError
 from evalbudget.run import at_most, spent_on
+from evalbudget.store import Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class AuditForecast:
         items = design.items
         policy, labels, drawn, begun = settings.start(len(items)), 0, 0, False
         contexts: Sequence[Context] = policy.contexts
-        if settings.store.exists():
+        if AuditStore.exists(settings.store):
             with AuditStore.open(settings.store, design) as store:
                 draws = store.draws.all()
                 labels, drawn, begun = len(weigh(store).wanted), store.progress().drawn, bool(draws)
@@ -167,9 +167,9 @@ class AuditForecast:
         return "\n".join(f"{name:<{width}}{text}" for name, text in self.rows.items())
 
 
-def _spent(store: Path, budget: AuditBudget | None) -> float | None:
-    path = bill_beside(store)
-    if budget is None or not path.exists():
+def _spent(store: Address, budget: AuditBudget | None) -> float | None:
+    path = None if store.path is None else bill_beside(store.path)
+    if budget is None or path is None or not path.exists():
         return None
     unit, costs = spent_on(path)
     if unit is not budget.unit:

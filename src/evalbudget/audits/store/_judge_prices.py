@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
-from evalbudget.audits.store._database import Database
+from sqlalchemy import exists, func, insert, select
+
+from evalbudget.audits.store._schema import draws, meta
 from evalbudget.errors import AuditStoreError
+from evalbudget.store import Database
 
 _KEY = "judge price after batch "
 
@@ -14,7 +17,7 @@ class JudgePrices:
     """Means over the scores that were bought until a batch was drawn; the next one is chosen by them.
 
     Args:
-        db: the file.
+        db: of the store.
     """
 
     def __init__(self, db: Database) -> None:
@@ -26,20 +29,23 @@ class JudgePrices:
         Raises:
             AuditStoreError: what is kept is no price.
         """
-        rows = self._db.rows("SELECT key, value FROM meta WHERE substr(key, 1, ?) = ?", len(_KEY), _KEY)
+        rows = self._db.rows(select(meta).where(func.substr(meta.c.key, 1, len(_KEY)) == _KEY))
         try:
             found = {int(key[len(_KEY) :]): float(value) for key, value in rows}
         except (TypeError, ValueError) as ex:
             raise AuditStoreError(
-                f"{self._db.path} is damaged: a price of the judge is no number ({ex}). Restore a copy"
+                f"{self._db.address} is damaged: a price of the judge is no number ({ex}). Restore a copy"
             ) from ex
         if not all(math.isfinite(price) and price >= 0.0 for price in found.values()):
-            raise AuditStoreError(f"{self._db.path} is damaged: a price of the judge is none. Restore a copy")
+            raise AuditStoreError(
+                f"{self._db.address} is damaged: a price of the judge is none. Restore a copy"
+            )
         return found
 
     def note(self, price: float) -> None:
         """Keep what a score cost until now, for the batch after the last that was drawn; the first counts."""
-        with self._db.write() as cursor:
-            last = cursor.execute("SELECT max(policy) FROM draws").fetchone()[0]
-            if last is not None:
-                cursor.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (f"{_KEY}{last}", repr(price)))
+        with self._db.write() as connection:
+            last = connection.scalar(select(func.max(draws.c.policy)))
+            key = f"{_KEY}{last}"
+            if last is not None and not connection.scalar(select(exists().where(meta.c.key == key))):
+                connection.execute(insert(meta), {"key": key, "value": repr(price)})

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
+from dataclasses import asdict
+from typing import Any
 
-from evalbudget.audits.store._database import Database
+from sqlalchemy import Connection, Row, delete, exists, func, insert, select
+
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._draws import Draws
 from evalbudget.audits.store._record_types import Label, LabelKind, Opinion
+from evalbudget.audits.store._schema import draws, labels, leases, opinions_seen
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics._agreement import Agreement, agreement
+from evalbudget.store import Database
 
-_COUNTS = "kind IN ('first', 'correction')"
+_LABELS = select(*(labels.c[name] for name in ("draw", "score", "by", "at", "kind", "why")))
+_COUNTS = labels.c.kind.in_([LabelKind.FIRST.value, LabelKind.CORRECTION.value])
 
 
 class Labels:
@@ -21,7 +26,7 @@ class Labels:
     beside it and reported.
 
     Args:
-        db: the file.
+        db: of the store.
         design: of the audit.
         draws: what may be labelled.
     """
@@ -42,13 +47,13 @@ class Labels:
             InvalidInputError: the draw's coin asked for no label, the score is not on the scale, or nobody
                 gave it.
         """
-        with self._db.write() as cursor:
-            return self.record(cursor, draw, score, by, at)
+        with self._db.write() as connection:
+            return self.record(connection, draw, score, by, at)
 
-    def add_all(self, labels: list[tuple[int, float, str, float | None]]) -> list[Label]:
+    def add_all(self, given: list[tuple[int, float, str, float | None]]) -> list[Label]:
         """Record draws' scores, labellers and times, all of them or none."""
-        with self._db.write() as cursor:
-            return [self.record(cursor, *label) for label in labels]
+        with self._db.write() as connection:
+            return [self.record(connection, *label) for label in given]
 
     def correct(self, draw: int, score: float, by: str, why: str = "") -> Label:
         """Replace one's own label; both are kept.
@@ -60,29 +65,26 @@ class Labels:
             InvalidInputError: it is too late, another one's label, or a score that is not on the scale.
         """
         value, by = self._design.scale.check(score), labeller(by)
-        with self._db.write() as cursor:
-            known = self._of(cursor, draw)
+        with self._db.write() as connection:
+            known = self._of(connection, draw)
             if known is None:
                 raise InvalidInputError(f"draw {draw} has no label to correct")
             if known.by != by:
                 raise InvalidInputError(f"draw {draw} was labelled by {known.by}, who alone can correct it")
             if known.score == value:
                 return Label(draw, value, by, known.at, LabelKind.KNOWN)
-            if cursor.execute(
-                'SELECT 1 FROM opinions_seen WHERE draw = ? AND "by" = ?', (draw, by)
-            ).fetchone():
+            if _has_seen(connection, draw, by):
                 raise InvalidInputError(
                     f"{by} has seen what the judge says of draw {draw}; its label can no longer be corrected"
                 )
-            mine, last = cursor.execute(
-                "SELECT (SELECT policy FROM draws WHERE draw = ?), (SELECT max(policy) FROM draws)", (draw,)
-            ).fetchone()
-            if mine < last:
+            mine = connection.scalar(select(draws.c.policy).where(draws.c.draw == draw))
+            if mine != connection.scalar(select(func.max(draws.c.policy))):
                 raise InvalidInputError(
                     f"a later batch was drawn with the help of the label of draw {draw}; it can no longer be "
                     "corrected"
                 )
-            return self._insert(cursor, Label(draw, value, by, self._db.clock(), LabelKind.CORRECTION, why))
+            now, why = self._db.now(connection), self._db.storable(why)
+            return _insert(connection, Label(draw, value, by, now, LabelKind.CORRECTION, why))
 
     def show_opinion(self, draw: int, by: str) -> Opinion:
         """What the judge says of a labelled draw; that ``by`` has seen it is recorded.
@@ -91,31 +93,27 @@ class Labels:
             InvalidInputError: the draw is not labelled yet.
         """
         by = labeller(by)
-        with self._db.write() as cursor:
-            if self._of(cursor, draw) is None:
+        with self._db.write() as connection:
+            if self._of(connection, draw) is None:
                 raise InvalidInputError(f"what the judge says of draw {draw} is hidden until it is labelled")
-            cursor.execute(
-                "INSERT OR IGNORE INTO opinions_seen VALUES (?, ?, ?)", (draw, by, self._db.clock())
-            )
+            if not _has_seen(connection, draw, by):
+                seen = {"draw": draw, "by": by, "at": self._db.now(connection)}
+                connection.execute(insert(opinions_seen), seen)
         return self._draws.opinion(draw)
 
     def counting(self) -> dict[int, Label]:
         """The label that counts of every labelled draw, in draw order."""
-        rows = self._db.rows(
-            f'SELECT draw, score, "by", at, kind, why FROM labels WHERE {_COUNTS} ORDER BY draw, id'
-        )
+        rows = self._db.rows(_LABELS.where(_COUNTS).order_by(labels.c.draw, labels.c.id))
         return {row[0]: _label(row) for row in rows}
 
     def history(self) -> list[Label]:
         """Everything that was ever said, in the order it came in."""
-        return [
-            _label(row)
-            for row in self._db.rows('SELECT draw, score, "by", at, kind, why FROM labels ORDER BY id')
-        ]
+        return [_label(row) for row in self._db.rows(_LABELS.order_by(labels.c.id))]
 
     def corrections(self) -> int:
         """How many labels were corrected so far."""
-        return int(self._db.rows("SELECT count(*) FROM labels WHERE kind = 'correction'")[0][0])
+        query = select(func.count()).where(labels.c.kind == LabelKind.CORRECTION.value)
+        return int(self._db.rows(query)[0][0])
 
     def conflicts(self) -> dict[int, tuple[Label, ...]]:
         """Draws with contradictory labels: the one that counts, then those that contradict it."""
@@ -132,35 +130,35 @@ class Labels:
         last |= {(label.draw, label.by): label.score for label in self.counting().values()}
         return agreement([draw for draw, _ in last], list(last.values()))
 
-    def record(self, cursor: sqlite3.Cursor, draw: int, score: float, by: str, at: float | None) -> Label:
+    def record(self, connection: Connection, draw: int, score: float, by: str, at: float | None) -> Label:
         """As :meth:`add`, together with what else is written."""
         self._draws.task(draw)
         value, by = self._design.scale.check(score), labeller(by)
-        label = Label(draw, value, by, self._db.clock() if at is None else at, LabelKind.FIRST)
-        known = self._of(cursor, draw)
+        at = self._db.now(connection) if at is None else at
+        known = self._of(connection, draw)
         if known is None:
-            return self._insert(cursor, label)
-        said = cursor.execute('SELECT score FROM labels WHERE draw = ? AND "by" = ?', (draw, by)).fetchall()
-        if (value,) in said:
-            return Label(draw, value, by, label.at, LabelKind.KNOWN)
+            return _insert(connection, Label(draw, value, by, at, LabelKind.FIRST))
+        said = select(labels.c.score).where(labels.c.draw == draw, labels.c.by == by)
+        if value in connection.scalars(said):
+            return Label(draw, value, by, at, LabelKind.KNOWN)
         kind = LabelKind.AGREES if known.score == value else LabelKind.CONFLICTS
-        return self._insert(cursor, Label(draw, value, by, label.at, kind))
+        return _insert(connection, Label(draw, value, by, at, kind))
 
-    def _of(self, cursor: sqlite3.Cursor, draw: int) -> Label | None:
-        row = cursor.execute(
-            f'SELECT draw, score, "by", at, kind, why FROM labels WHERE draw = ? AND {_COUNTS} '
-            "ORDER BY id DESC LIMIT 1",
-            (draw,),
-        ).fetchone()
+    def _of(self, connection: Connection, draw: int) -> Label | None:
+        counts = _LABELS.where(labels.c.draw == draw, _COUNTS).order_by(labels.c.id.desc()).limit(1)
+        row = connection.execute(counts).first()
         return None if row is None else _label(row)
 
-    def _insert(self, cursor: sqlite3.Cursor, label: Label) -> Label:
-        cursor.execute(
-            'INSERT INTO labels (draw, score, "by", at, kind, why) VALUES (?, ?, ?, ?, ?, ?)',
-            (label.draw, label.score, label.by, label.at, label.kind.value, label.why),
-        )
-        cursor.execute("DELETE FROM leases WHERE draw = ?", (label.draw,))
-        return label
+
+def _insert(connection: Connection, label: Label) -> Label:
+    connection.execute(insert(labels), asdict(label) | {"kind": label.kind.value})
+    connection.execute(delete(leases).where(leases.c.draw == label.draw))
+    return label
+
+
+def _has_seen(connection: Connection, draw: int, by: str) -> bool:
+    seen = exists().where(opinions_seen.c.draw == draw, opinions_seen.c.by == by)
+    return bool(connection.scalar(select(seen)))
 
 
 def labeller(name: str) -> str:
@@ -179,6 +177,6 @@ def labeller(name: str) -> str:
     return trimmed
 
 
-def _label(row: tuple[int, float, str, float, str, str]) -> Label:
+def _label(row: Row[*tuple[Any, ...]]) -> Label:
     draw, score, by, at, kind, why = row
     return Label(draw, score, by, at, LabelKind(kind), why)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain
 
-from evalbudget.audits.store._database import Database
-from evalbudget.audits.store._draws import Draws
+from sqlalchemy import Connection, delete, exists, func, insert, not_, select, update
+
+from evalbudget.audits.store._draws import Draws, has_label
 from evalbudget.audits.store._labels import labeller
 from evalbudget.audits.store._record_types import LabelTask
+from evalbudget.audits.store._schema import WANTED, draws, labels, leases
+from evalbudget.store import Database
 
 SECONDS = 120.0
 """How long a draw stays with a session that gives no sign of life."""
 
-_FREE = (
-    "SELECT draw FROM draws WHERE wanted "
-    "AND NOT EXISTS (SELECT 1 FROM labels WHERE labels.draw = draws.draw) "
-    "AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.draw = draws.draw) ORDER BY draw"
-)
+_IS_LEASED = exists().where(leases.c.draw == draws.c.draw).correlate(draws)
+_FREE = select(draws.c.draw).where(WANTED, ~has_label(), ~_IS_LEASED).order_by(draws.c.draw)
 
 _LONGEST = 7 * 86_400.0
 """Seconds that a draw can be reserved; one for longer was reserved before the clock was set back."""
@@ -44,7 +44,7 @@ class Leases:
     somebody else once it is labelled, released, or the session has been silent for too long.
 
     Args:
-        db: the file.
+        db: of the store.
         draws: what may be labelled.
     """
 
@@ -72,47 +72,54 @@ class Leases:
             skip: draws put off, longest first; they are handed out when nothing else is left.
             among: draws whose labels the verdict waits for; None for all that are not labelled.
         """
-        by = labeller(by)
-        with self._db.write() as cursor:
-            now = self._db.clock()
-            cursor.execute("DELETE FROM leases WHERE until NOT BETWEEN ? AND ?", (now, now + _LONGEST))
-            cursor.executemany(
-                "DELETE FROM leases WHERE session = ? AND draw = ?", [(session, draw) for draw in skip]
-            )
-            row = cursor.execute("SELECT min(draw) FROM leases WHERE session = ?", (session,)).fetchone()
-            draw = row[0]
+        by, session = labeller(by), self._db.storable(session)
+        with self._db.write() as connection:
+            now = self._db.now(connection)
+            connection.execute(delete(leases).where(not_(leases.c.until.between(now, now + _LONGEST))))
+            mine = leases.c.session == session
+            if skip:
+                connection.execute(delete(leases).where(mine, leases.c.draw.in_(skip)))
+            draw = connection.scalar(select(func.min(leases.c.draw)).where(mine))
             if draw is None:
-                free = [n for (n,) in cursor.execute(_FREE) if among is None or n in among]
-                put_off = set(skip)
-                first = (draw for draw in free if draw not in put_off)
-                draw = next(chain(first, (draw for draw in skip if draw in free)), None)
+                draw = _first_free(connection, skip, among)
             if draw is None:
                 return None
-            cursor.execute(
-                "INSERT INTO leases VALUES (?, ?, ?, ?) ON CONFLICT (draw) "
-                'DO UPDATE SET "by" = excluded."by", until = excluded.until',
-                (draw, session, by, now + min(seconds, _LONGEST)),
-            )
+            lease = {"draw": draw, "session": session, "by": by, "until": now + min(seconds, _LONGEST)}
+            connection.execute(delete(leases).where(leases.c.draw == draw))
+            connection.execute(insert(leases), lease)
         return self._draws.task(draw)
 
     def renew(self, draw: int, session: str, *, seconds: float = SECONDS) -> Held:
         """A sign of life from who is reading a draw."""
-        with self._db.write() as cursor:
-            now = self._db.clock()
-            labelled = cursor.execute("SELECT 1 FROM labels WHERE draw = ?", (draw,)).fetchone() is not None
-            changed = cursor.execute(
-                "UPDATE leases SET until = ? WHERE draw = ? AND session = ? AND until > ?",
-                (now + min(seconds, _LONGEST), draw, session, now),
+        mine = (leases.c.draw == draw, leases.c.session == self._db.storable(session))
+        with self._db.write() as connection:
+            now = self._db.now(connection)
+            labelled = connection.scalar(select(exists().where(labels.c.draw == draw)))
+            changed = connection.execute(
+                update(leases).where(*mine, leases.c.until > now).values(until=now + min(seconds, _LONGEST))
             ).rowcount
-        return Held(bool(changed), labelled)
+        return Held(bool(changed), bool(labelled))
 
     def release(self, session: str) -> None:
         """Give back what a session holds."""
-        with self._db.write() as cursor:
-            cursor.execute("DELETE FROM leases WHERE session = ?", (session,))
+        with self._db.write() as connection:
+            connection.execute(delete(leases).where(leases.c.session == self._db.storable(session)))
 
     def count(self) -> int:
         """How many draws are being read now."""
-        now = self._db.clock()
-        query = "SELECT count(*) FROM leases WHERE until > ? AND until <= ?"
-        return int(self._db.rows(query, now, now + _LONGEST)[0][0])
+        with self._db.read() as connection:
+            now = self._db.now(connection)
+            held = (leases.c.until > now, leases.c.until <= now + _LONGEST)
+            return int(connection.execute(select(func.count()).where(*held)).scalar_one())
+
+
+def _first_free(connection: Connection, skip: Sequence[int], among: Collection[int] | None) -> int | None:
+    put_off, waiting = set(skip), set[int]()
+    with closing(connection.scalars(_FREE)) as free:
+        for draw in free:
+            if among is not None and draw not in among:
+                continue
+            if draw not in put_off:
+                return int(draw)
+            waiting.add(draw)
+    return next((draw for draw in skip if draw in waiting), None)

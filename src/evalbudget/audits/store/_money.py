@@ -14,6 +14,7 @@ from evalbudget.errors import AuditStoreError, BudgetError, InvalidInputError
 from evalbudget.prices import Tariff
 from evalbudget.run import Bill
 from evalbudget.run._config import RunConfig
+from evalbudget.store import Address
 
 _OURS = ("budget", "prices", "risk")
 
@@ -75,6 +76,7 @@ def check_money(settings: AuditSettings, budget: AuditBudget | None, *, bought: 
 
     Raises:
         InvalidInputError: a label has a price in money, and the budget is none.
+        BudgetError: there is one, and the store is no file.
         AuditStoreError: the store was begun with a budget, and this run has none, or the other way round.
     """
     if settings.in_dollars and (budget is None or budget.unit is not Unit.USD):
@@ -82,22 +84,30 @@ def check_money(settings: AuditSettings, budget: AuditBudget | None, *, bought: 
             "--label-price in money is weighed against what the judge's calls cost, and only a --budget in "
             "dollars has these on a bill; add --budget '$5', or give it in scores of the judge (20)"
         )
-    path = bill_beside(settings.store)
-    bought = bought or settings.store.exists()
+    store = settings.store
+    if store.path is None:
+        if budget is not None:
+            raise BudgetError(
+                "a budget in money or tokens is kept on a bill beside the file of an audit, and "
+                f"{store} is no file; drop --budget, or keep this audit in a file such as audit.sqlite"
+            )
+        return
+    path = bill_beside(store.path)
+    bought = bought or store.path.exists()
     if budget is None and path.exists():
         raise AuditStoreError(
-            f"{settings.store} was begun with a budget in money or tokens ({path}): give --budget again, the "
+            f"{store} was begun with a budget in money or tokens ({path}): give --budget again, the "
             "same or a larger one, or begin another audit"
         )
     if budget is not None and bought and not path.exists():
         raise AuditStoreError(
-            f"{settings.store} was begun without a budget in money or tokens, or its bill was moved "
+            f"{store} was begun without a budget in money or tokens, or its bill was moved "
             f"({path}): what it cost is not known. Go on without --budget, or begin another audit"
         )
 
 
 def bill_beside(store: Path) -> Path:
-    """Of the bill of an audit."""
+    """Of the bill of an audit that is kept in a file."""
     return store.with_name(f"{store.stem}.bill.jsonl")
 
 
@@ -118,12 +128,12 @@ def close_bill(bill: Bill, store: Path) -> None:
         bill_beside(store).unlink(missing_ok=True)
 
 
-def used_up(standing: Standing, store: Path, cap: Budget, lacking: int) -> tuple[str, int]:
+def used_up(standing: Standing, store: Address, cap: Budget, lacking: int) -> tuple[str, int]:
     """What a run says whose budget ended before its batch did, and its exit code.
 
     Args:
         standing: of the audit.
-        store: its file.
+        store: of it.
         cap: that is used up.
         lacking: answers of the batch that are not there.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +12,13 @@ import numpy as np
 from evalbudget.audits._draw import AuditDraw
 from evalbudget.audits.policies import Context, Verdict, rebuild
 from evalbudget.audits.store._record_types import Answer
+from evalbudget.audits.store._schema import LAYOUT
 from evalbudget.audits.store._status import Stage, Standing
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.audits.store._store_verdict import labels_of, policy_of, weigh
 from evalbudget.errors import AuditStoreError, InvalidInputError
 from evalbudget.run._lock import hold
+from evalbudget.store import Address, Database
 
 
 class AuditRun:
@@ -153,24 +155,40 @@ def go_on(store: AuditStore) -> Standing:
 
 
 @contextmanager
-def only_run(store: Path) -> Iterator[None]:
+def only_run(store: str | Path | Address) -> Iterator[None]:
     """Keep other runs away from a store while this one goes on with it; labellers are not kept away.
 
     Args:
-        store: the file, which need not exist yet.
+        store: path or address; it need not exist yet. In a database, others are kept away until its server is
+            started anew.
 
     Raises:
         AuditStoreError: another run is at it, or there is no such folder.
+        StoreDownError: its database cannot be reached.
     """
+    address = Address.parse(store)
+    with ExitStack() as stack:
+        try:
+            if address.path is None:
+                stack.enter_context(Database.alone(address, LAYOUT, "run"))
+            else:
+                stack.enter_context(_only_run_on_file(address.path))
+        except BlockingIOError:
+            raise AuditStoreError(
+                f"another run goes on with {address}; both would pay for the same answers. Let it end, then "
+                "run the command again"
+            ) from None
+        yield
+
+
+@contextmanager
+def _only_run_on_file(store: Path) -> Iterator[None]:
     if not store.parent.is_dir():
         raise AuditStoreError(f"{store}: the folder {store.parent} does not exist; create it first")
     try:
         lock = hold(store)
     except BlockingIOError:
-        raise AuditStoreError(
-            f"another run goes on with {store}; both would pay for the same answers. Let it end, then run "
-            "the command again"
-        ) from None
+        raise
     except OSError as ex:
         raise AuditStoreError(f"{store}: its folder cannot be written: {ex.strerror}") from ex
     try:

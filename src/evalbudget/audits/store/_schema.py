@@ -2,106 +2,185 @@
 
 from __future__ import annotations
 
-APPLICATION_ID = 0x65766275  # "evbu": how a store is told from other SQLite files
-VERSION = 2
+from sqlalchemy import (
+    REAL,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ColumnElement,
+    Connection,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    literal_column,
+    text,
+)
+from sqlalchemy.sql import quoted_name
+from sqlalchemy.types import TypeEngine
 
-_TABLES = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+from evalbudget.errors import AuditStoreError
+from evalbudget.store import Layout
+from evalbudget.store._layout import ONLY_ON, protect
 
-CREATE TABLE contexts (
-    context INTEGER PRIMARY KEY,
-    item INTEGER NOT NULL,
-    segment INTEGER NOT NULL,
-    prompt TEXT NOT NULL
-);
-
-CREATE TABLE draws (
-    draw INTEGER PRIMARY KEY,
-    context INTEGER NOT NULL REFERENCES contexts,
-    model INTEGER NOT NULL,
-    judge REAL CHECK (judge BETWEEN 0 AND 1),
-    prediction REAL NOT NULL CHECK (prediction BETWEEN 0 AND 1),
-    propensity REAL NOT NULL CHECK (propensity > 0 AND propensity <= 1),
-    uniform REAL NOT NULL CHECK (uniform >= 0 AND uniform < 1),
-    coin TEXT NOT NULL,
-    leader INTEGER,
-    cap REAL NOT NULL,
-    policy INTEGER NOT NULL CHECK (policy >= 0),
-    wanted INTEGER NOT NULL CHECK (wanted IN (0, 1)),
-    response TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    at REAL NOT NULL,
-    UNIQUE (context, model)
-);
-
-CREATE TABLE labels (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    draw INTEGER NOT NULL REFERENCES draws,
-    score REAL NOT NULL,
-    "by" TEXT NOT NULL CHECK ("by" <> ''),
-    at REAL NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ('first', 'correction', 'agrees', 'conflicts')),
-    why TEXT NOT NULL DEFAULT ''
-);
-CREATE UNIQUE INDEX one_first_label ON labels (draw) WHERE kind = 'first';
-CREATE INDEX labels_of_draw ON labels (draw, id);
-
-CREATE TABLE opinions_seen (
-    draw INTEGER NOT NULL REFERENCES draws,
-    "by" TEXT NOT NULL,
-    at REAL NOT NULL,
-    PRIMARY KEY (draw, "by")
-);
-
-CREATE TABLE leases (
-    draw INTEGER PRIMARY KEY REFERENCES draws,
-    session TEXT NOT NULL,
-    "by" TEXT NOT NULL,
-    until REAL NOT NULL
-);
-
-CREATE INDEX draws_wanted ON draws (draw) WHERE wanted;
-
-CREATE TRIGGER only_wanted BEFORE INSERT ON labels
-WHEN NOT EXISTS (SELECT 1 FROM draws WHERE draw = NEW.draw AND wanted)
-BEGIN SELECT RAISE(ABORT, 'a label for a draw whose coin asked for none'); END;
-"""
+_TABLES = MetaData()
+_NUMBER = BigInteger().with_variant(Integer(), "sqlite")
+_REAL: TypeEngine[float] = Double().with_variant(REAL(), "sqlite")
+_FLAG = Boolean().with_variant(Integer(), "sqlite")
+_NOT_WANTED = "a label for a draw whose coin asked for none"
 
 
-_ATTEMPTS = """
-CREATE TABLE attempts (
-    attempt INTEGER PRIMARY KEY AUTOINCREMENT,
-    draw INTEGER NOT NULL REFERENCES draws,
-    "by" TEXT NOT NULL CHECK ("by" <> ''),
-    at REAL NOT NULL
-);
-CREATE INDEX attempts_of_draw ON attempts (draw);
-
-CREATE TABLE replies (
-    attempt INTEGER PRIMARY KEY REFERENCES attempts,
-    score REAL,
-    answer TEXT NOT NULL,
-    explanation TEXT NOT NULL,
-    usage TEXT NOT NULL,
-    failure TEXT NOT NULL,
-    at REAL NOT NULL
-);
-"""
+def _by(*checks: CheckConstraint) -> Column[str]:
+    return Column(quoted_name("by", quote=True), Text, *checks, nullable=False)
 
 
-def _grows_only(table: str) -> str:
-    return "".join(
-        f"CREATE TRIGGER {table}_no_{verb} BEFORE {verb} ON {table} "
-        f"BEGIN SELECT RAISE(ABORT, '{table} of an audit store are only ever added'); END;\n"
-        for verb in ("update", "delete")
-    )
+def _somebody() -> CheckConstraint:
+    return CheckConstraint("\"by\" <> ''")
 
 
-UPGRADES = {1: _ATTEMPTS + _grows_only("attempts") + _grows_only("replies")}
-"""What stores of earlier versions lack, by their version."""
+meta = Table(
+    "meta",
+    _TABLES,
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
 
-SCHEMA = (
-    _TABLES
-    + "".join(map(_grows_only, ("meta", "contexts", "draws", "labels", "opinions_seen")))
-    + UPGRADES[1]
+contexts = Table(
+    "contexts",
+    _TABLES,
+    Column("context", _NUMBER, primary_key=True, autoincrement=False),
+    Column("item", Integer, nullable=False),
+    Column("segment", Integer, nullable=False),
+    Column("prompt", Text, nullable=False),
+)
+
+draws = Table(
+    "draws",
+    _TABLES,
+    Column("draw", _NUMBER, primary_key=True, autoincrement=False),
+    Column("context", _NUMBER, ForeignKey(contexts.c.context), nullable=False),
+    Column("model", Integer, nullable=False),
+    Column("judge", _REAL, CheckConstraint("judge BETWEEN 0 AND 1")),
+    Column("prediction", _REAL, CheckConstraint("prediction BETWEEN 0 AND 1"), nullable=False),
+    Column("propensity", _REAL, CheckConstraint("propensity > 0 AND propensity <= 1"), nullable=False),
+    Column("uniform", _REAL, CheckConstraint("uniform >= 0 AND uniform < 1"), nullable=False),
+    Column("coin", Text, nullable=False),
+    Column("leader", Integer),
+    Column("cap", _REAL, nullable=False),
+    Column("policy", Integer, CheckConstraint("policy >= 0"), nullable=False),
+    Column("wanted", _FLAG, nullable=False),
+    Column("response", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at", _REAL, nullable=False),
+    UniqueConstraint("context", "model"),
+    CheckConstraint("wanted IN (0, 1)").ddl_if(dialect="sqlite"),
+)
+Index("draws_wanted", draws.c.draw, sqlite_where=text("wanted"), postgresql_where=text("wanted"))
+WANTED: ColumnElement[bool] = literal_column("draws.wanted")  # a comparison with 1 would not use the index
+"""True of draws whose coin asked for a label."""
+
+labels = Table(
+    "labels",
+    _TABLES,
+    Column("id", _NUMBER, primary_key=True),
+    Column("draw", _NUMBER, ForeignKey(draws.c.draw), nullable=False),
+    Column("score", _REAL, nullable=False),
+    _by(_somebody()),
+    Column("at", _REAL, nullable=False),
+    Column(
+        "kind",
+        Text,
+        CheckConstraint("kind IN ('first', 'correction', 'agrees', 'conflicts')"),
+        nullable=False,
+    ),
+    Column("why", Text, nullable=False, server_default=""),
+    sqlite_autoincrement=True,
+)
+_FIRST = text("kind = 'first'")
+Index("one_first_label", labels.c.draw, unique=True, sqlite_where=_FIRST, postgresql_where=_FIRST)
+Index("labels_of_draw", labels.c.draw, labels.c.id)
+
+opinions_seen = Table(
+    "opinions_seen",
+    _TABLES,
+    Column("draw", _NUMBER, ForeignKey(draws.c.draw), primary_key=True, autoincrement=False),
+    Column(quoted_name("by", quote=True), Text, primary_key=True),
+    Column("at", _REAL, nullable=False),
+)
+
+leases = Table(
+    "leases",
+    _TABLES,
+    Column("draw", _NUMBER, ForeignKey(draws.c.draw), primary_key=True, autoincrement=False),
+    Column("session", Text, nullable=False),
+    _by(),
+    Column("until", _REAL, nullable=False),
+)
+
+attempts = Table(
+    "attempts",
+    _TABLES,
+    Column("attempt", _NUMBER, primary_key=True),
+    Column("draw", _NUMBER, ForeignKey(draws.c.draw), nullable=False),
+    _by(_somebody()),
+    Column("at", _REAL, nullable=False),
+    sqlite_autoincrement=True,
+)
+Index("attempts_of_draw", attempts.c.draw)
+
+replies = Table(
+    "replies",
+    _TABLES,
+    Column("attempt", _NUMBER, ForeignKey(attempts.c.attempt), primary_key=True, autoincrement=False),
+    Column("score", _REAL),
+    Column("answer", Text, nullable=False),
+    Column("explanation", Text, nullable=False),
+    Column("usage", Text, nullable=False),
+    Column("failure", Text, nullable=False),
+    Column("at", _REAL, nullable=False),
+)
+
+lines = Table(
+    "lines",
+    _TABLES,
+    Column("name", Text, primary_key=True),
+    Column("number", _NUMBER, primary_key=True, autoincrement=False),
+    Column("line", Text, nullable=False),
+    info={ONLY_ON: "postgresql"},  # beside a file there are files
+)
+
+
+def _add_attempts(connection: Connection) -> None:
+    _TABLES.create_all(connection, tables=[attempts, replies], checkfirst=False)
+    protect(connection, ("attempts", "replies"))
+
+
+_ONLY_WANTED = {
+    "sqlite": (
+        "CREATE TRIGGER only_wanted BEFORE INSERT ON labels "
+        "WHEN NOT EXISTS (SELECT 1 FROM draws WHERE draw = NEW.draw AND wanted) "
+        f"BEGIN SELECT RAISE(ABORT, '{_NOT_WANTED}'); END",
+    ),
+    "postgresql": (
+        "CREATE FUNCTION only_wanted() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS "
+        "$$ BEGIN IF NOT EXISTS (SELECT 1 FROM draws WHERE draw = NEW.draw AND wanted) "
+        f"THEN RAISE EXCEPTION '{_NOT_WANTED}'; END IF; RETURN NEW; END $$",
+        "CREATE TRIGGER only_wanted BEFORE INSERT ON labels FOR EACH ROW EXECUTE FUNCTION only_wanted()",
+    ),
+}
+
+LAYOUT = Layout(
+    kind="audit store",
+    tables=_TABLES,
+    version=2,
+    application_id=0x65766275,  # "evbu"
+    grows_only=("meta", "contexts", "draws", "labels", "opinions_seen", "attempts", "replies", "lines"),
+    also=_ONLY_WANTED,
+    upgrades={1: _add_attempts},
+    error=AuditStoreError,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from evalbudget.audits.flags import FLAGS
@@ -14,6 +13,7 @@ from evalbudget.audits.store._scale import Scale
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.hooks import plugins
+from evalbudget.store import Address
 
 DEFAULT_SAMPLER = "audit-eprocess"
 _SCORES = PolicyConfig.label_price / PolicyConfig.judge_price
@@ -25,7 +25,7 @@ class AuditSettings:
     """An audit before its items are known.
 
     Attributes:
-        store: file of the audit.
+        store: of the audit.
         models: as the host is given them.
         judge: whose scores are audited, as the host names it; None for the task's first.
         scale: of judge and labels.
@@ -36,7 +36,7 @@ class AuditSettings:
         in_dollars: the price of a label is in dollars, not in scores of the judge.
     """
 
-    store: Path
+    store: Address
     models: tuple[str, ...]
     judge: str | None
     scale: Scale
@@ -104,7 +104,7 @@ class AuditSettings:
             given = {"judge_price": price / _SCORES, **given}
         scale = Scale.parse(score_range or "0..1")
         settings = cls(
-            *(Path(store), tuple(models), judge, scale, items, labels_from, policy, given),
+            *(Address.parse(store), tuple(models), judge, scale, items, labels_from, policy, given),
             in_dollars=in_dollars,
         )
         settings.start(items or 1_000)  # refuse bad values before the host starts

@@ -2,71 +2,125 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Table,
+    and_,
+    exists,
+    false,
+    func,
+    literal_column,
+    not_,
+    or_,
+    select,
+    true,
+)
+
 from evalbudget.audits._draw import Coin
-from evalbudget.audits.store._database import Database
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._record_types import LabelKind
+from evalbudget.audits.store._schema import (
+    WANTED,
+    attempts,
+    contexts,
+    draws,
+    labels,
+    leases,
+    opinions_seen,
+    replies,
+)
 from evalbudget.errors import AuditStoreError
+from evalbudget.store import Database
 
-_YEAR_9999 = 253_370_764_800
+_YEAR_9999 = 253_370_764_800.0
+
+Check = ColumnElement[bool]
 
 
 def check_rows(db: Database, design: AuditDesign) -> None:
-    """Refuse a file that something else has written into.
+    """Refuse a store that something else has written into.
 
     Args:
-        db: the file.
+        db: of the store.
         design: of the audit.
 
     Raises:
         AuditStoreError: a row holds something that no version wrote; names table and row.
     """
-    for table, sound in _sound(design).items():
-        rows = db.rows(f"SELECT rowid FROM {table} WHERE NOT coalesce({sound}, 0) LIMIT 1")
+    is_file = db.address.url is None
+    for table, sound in _sound(design, _Types(checked=is_file)).items():
+        row = literal_column("rowid") if is_file else next(iter(table.primary_key))
+        rows = db.rows(select(row).select_from(table).where(not_(func.coalesce(sound, false()))).limit(1))
         if rows:
             raise AuditStoreError(
-                f"{db.path} is damaged, or something else wrote into it: row {rows[0][0]} of its table "
-                f"{table} holds what no version of evalbudget writes. Restore a copy of the file"
+                f"{db.address} is damaged, or something else wrote into it: row {rows[0][0]} of its table "
+                f"{table.name} holds what no version of evalbudget writes. Restore a copy"
             )
 
 
-def _sound(design: AuditDesign) -> dict[str, str]:
+class _Types:
+    """Conditions on columns; a database that knows types needs not be asked for them."""
+
+    def __init__(self, *, checked: bool) -> None:
+        self._checked = checked
+
+    def are(self, kind: str, *columns: ColumnElement[Any]) -> Check:
+        if not self._checked:
+            return true()
+        return and_(*(func.typeof(column) == kind for column in columns))
+
+    def index(self, column: ColumnElement[int], names: tuple[str, ...]) -> Check:
+        return and_(self.are("integer", column), column.between(0, len(names) - 1))
+
+    def flag(self, column: ColumnElement[bool]) -> Check:
+        return and_(self.are("integer", column), column.in_([False, True])) if self._checked else true()
+
+    def number(self, column: ColumnElement[float], low: float = 0.0, high: float = 1.0) -> Check:
+        return and_(self.are("real", column), column.between(low, high))
+
+
+def _sound(design: AuditDesign, types: _Types) -> Mapping[Table, Check]:
     """What must be true of every row, by table."""
-    scale = design.scale
+    scale, c = design.scale, draws.c
+    known = exists().where(contexts.c.context == c.context).correlate(draws)
+    labelled = exists().where(draws.c.draw == labels.c.draw, WANTED).correlate(labels)
     return {
-        "contexts": f"{_index('item', design.items)} AND {_index('segment', design.segments)} AND "
-        f"{_texts('prompt')}",
-        "draws": f"draw >= 0 AND {_index('model', design.models)} AND {_number('prediction')} AND "
-        f"(judge IS NULL OR {_number('judge')}) AND {_number('propensity')} AND propensity > 0 AND "
-        f"{_number('uniform')} AND uniform < 1 AND {_one_of('coin', Coin)} AND "
-        f"(leader IS NULL OR {_index('leader', design.models)}) AND typeof(cap) = 'real' AND "
-        "typeof(policy) = 'integer' AND policy >= 0 AND typeof(wanted) = 'integer' AND wanted IN (0, 1) AND "
-        f"{_texts('response', 'reason')} AND context IN (SELECT context FROM contexts)",
-        "labels": f"draw IN (SELECT draw FROM draws WHERE wanted) AND {_one_of('kind', LabelKind)} AND "
-        f"{_number('score', scale.low, scale.high)} AND {_texts('by', 'why')} AND {_moment('at')}",
-        "opinions_seen": _texts("by"),
-        "leases": f"{_texts('session', 'by')} AND typeof(until) = 'real'",
-        "attempts": _texts("by"),
-        "replies": _texts("answer", "explanation", "usage", "failure")
-        + " AND typeof(score) IN ('null', 'real')",
+        contexts: and_(
+            types.index(contexts.c.item, design.items),
+            types.index(contexts.c.segment, design.segments),
+            types.are("text", contexts.c.prompt),
+        ),
+        draws: and_(
+            c.draw >= 0,
+            types.index(c.model, design.models),
+            or_(c.judge.is_(None), types.number(c.judge)),
+            *(types.number(c[name]) for name in ("prediction", "propensity", "uniform")),
+            c.propensity > 0,
+            c.uniform < 1,
+            c.coin.in_([coin.value for coin in Coin]),
+            or_(c.leader.is_(None), types.index(c.leader, design.models)),
+            types.are("real", c.cap),
+            types.are("integer", c.policy),
+            c.policy >= 0,
+            types.flag(c.wanted),
+            types.are("text", c.response, c.reason),
+            known,
+        ),
+        labels: and_(
+            labelled,
+            labels.c.kind.in_([kind.value for kind in LabelKind]),
+            types.number(labels.c.score, scale.low, scale.high),
+            types.are("text", labels.c.by, labels.c.why),
+            types.number(labels.c.at, 0.0, _YEAR_9999),
+        ),
+        opinions_seen: types.are("text", opinions_seen.c.by),
+        leases: and_(types.are("text", leases.c.session, leases.c.by), types.are("real", leases.c.until)),
+        attempts: types.are("text", attempts.c.by),
+        replies: and_(
+            types.are("text", *(replies.c[name] for name in ("answer", "explanation", "usage", "failure"))),
+            or_(replies.c.score.is_(None), types.are("real", replies.c.score)),
+        ),
     }
-
-
-def _index(column: str, names: tuple[str, ...]) -> str:
-    return f"(typeof({column}) = 'integer' AND {column} BETWEEN 0 AND {len(names) - 1})"
-
-
-def _number(column: str, low: float = 0.0, high: float = 1.0) -> str:
-    return f"(typeof({column}) = 'real' AND {column} BETWEEN {low!r} AND {high!r})"
-
-
-def _moment(column: str) -> str:
-    return _number(column, 0.0, float(_YEAR_9999))
-
-
-def _texts(*columns: str) -> str:
-    return " AND ".join(f"typeof(\"{column}\") = 'text'" for column in columns)
-
-
-def _one_of(column: str, kinds: type[Coin] | type[LabelKind]) -> str:
-    return f"{column} IN ({', '.join(repr(kind.value) for kind in kinds)})"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from evalbudget.audits.store._record_types import Progress
+from evalbudget.store import Address
 
 
 class Stage(StrEnum):
@@ -127,11 +127,11 @@ class Standing:
             return text
         return f"{text[:1].upper()}{text[1:]}"
 
-    def told(self, store: Path) -> str:
+    def told(self, store: Address) -> str:
         """What a run says at its end: the outcome, and what to type next.
 
         Args:
-            store: file of the audit.
+            store: of the audit.
         """
         lines = [self.headline, *[self.reason] * self.pool_used_up, self.next_step]
         lines = [self.as_sentence(line) for line in lines]

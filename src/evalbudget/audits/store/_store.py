@@ -1,4 +1,4 @@
-"""An audit in one file: what was drawn, what humans said of it, who is reading what."""
+"""An audit in one store: what was drawn, what humans said of it, who is reading what."""
 
 from __future__ import annotations
 
@@ -9,30 +9,33 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
+from sqlalchemy import case, distinct, func, select
+
 from evalbudget._version import __version__
 from evalbudget.audits._draw import Coin
 from evalbudget.audits.store._attempts import Attempts
-from evalbudget.audits.store._database import Database
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._draws import Draws
 from evalbudget.audits.store._judge_prices import JudgePrices
 from evalbudget.audits.store._labels import Labels
 from evalbudget.audits.store._leases import Leases
 from evalbudget.audits.store._record_types import Progress
+from evalbudget.audits.store._schema import LAYOUT, WANTED, draws, labels, meta
 from evalbudget.audits.store._soundness import check_rows
 from evalbudget.errors import AuditStoreError
+from evalbudget.store import Address, Database
 
 _SHOWN = 5
 
 
 class AuditStore:
-    """An SQLite file of draws and labels that only ever grows.
+    """Draws and labels that only ever grow: an SQLite file, or a schema of a PostgreSQL database.
 
-    Use :meth:`create` or :meth:`open`. Several processes and threads may use the file at once: one run that
-    draws, any number that label. Whatever a method was given is on disk when it returns.
+    Use :meth:`create` or :meth:`open`. Several processes and threads may use it at once: one run that draws,
+    any number that label. Whatever a method was given is on disk when it returns.
 
     Attributes:
-        path: of the file.
+        address: of the store.
         id: unique; begins the ids of the tasks, so that labels of another store are told.
         design: names, scale and policy.
         command: what draws the next batch, to show to people; empty if nobody said.
@@ -44,16 +47,15 @@ class AuditStore:
     """
 
     def __init__(self, db: Database) -> None:
-        meta = dict(db.rows("SELECT key, value FROM meta"))
+        known = {row.key: row.value for row in db.rows(select(meta))}
         self._db = db
-        self.path = db.path
+        self.address = db.address
         try:
-            self.id, self.command = str(meta["id"]), str(meta["command"])
-            self.design = AuditDesign.from_json(meta["design"])
+            self.id, self.command = str(known["id"]), str(known["command"])
+            self.design = AuditDesign.from_json(known["design"])
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as ex:
             raise AuditStoreError(
-                f"{db.path} is damaged: what it says of its audit cannot be read ({ex!r}). Restore a copy of "
-                "the file"
+                f"{db.address} is damaged: what it says of its audit cannot be read ({ex!r}). Restore a copy"
             ) from ex
         self.draws = Draws(db, self.design, self.id)
         self.labels = Labels(db, self.design, self.draws)
@@ -64,7 +66,7 @@ class AuditStore:
     @classmethod
     def create(
         cls,
-        path: str | Path,
+        where: str | Path | Address,
         design: AuditDesign,
         *,
         command: str = "",
@@ -73,15 +75,18 @@ class AuditStore:
         """Begin an audit.
 
         Args:
-            path: of the file.
+            where: path of a file, or ``postgresql://user@host/database#name``.
             design: what the audit is about.
             command: what draws the next batch, shown when all labels are in.
             clock: seconds since 1970.
 
         Raises:
-            AuditStoreError: the file exists or cannot be written.
+            InvalidInputError: the address is none, or its driver is missing.
+            AuditStoreError: the store exists or cannot be written.
+            StoreDownError: the database cannot be reached.
         """
-        meta = {
+        address = Address.parse(where)
+        about = {
             # begins with a letter, so that spreadsheets take it for no number
             "id": secrets.choice("abcdef") + secrets.token_hex(4)[1:],
             "design": design.to_json(),
@@ -89,23 +94,44 @@ class AuditStore:
             "command": command,
             "version": __version__,
         }
-        return cls(Database.create(Path(path), meta, clock))
+        try:
+            return cls(Database.create(address, LAYOUT, about, clock))
+        except FileExistsError:
+            raise AuditStoreError(
+                f"{address} exists; continue it with AuditStore.open, or choose another one"
+            ) from None
+
+    @staticmethod
+    def exists(where: str | Path | Address) -> bool:
+        """Whether something is there, an audit store or not.
+
+        Raises:
+            InvalidInputError: the address is none, or its driver is missing.
+            StoreDownError: the database cannot be reached.
+        """
+        return Database.exists(Address.parse(where), LAYOUT)
 
     @classmethod
     def open(
-        cls, path: str | Path, expected: AuditDesign | None = None, *, clock: Callable[[], float] = time.time
+        cls,
+        where: str | Path | Address,
+        expected: AuditDesign | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
     ) -> AuditStore:
         """Continue an audit.
 
         Args:
-            path: of the file.
+            where: path of a file, or ``postgresql://user@host/database#name``.
             expected: what the caller is about to add to; None to take what is there.
             clock: seconds since 1970.
 
         Raises:
-            AuditStoreError: the file is no audit store, or one of another design: says what differs.
+            InvalidInputError: the address is none, or its driver is missing.
+            AuditStoreError: it is no audit store, or one of another design: says what differs.
+            StoreDownError: the database cannot be reached.
         """
-        db = Database.open(Path(path), clock)
+        db = Database.open(Address.parse(where), LAYOUT, clock)
         try:
             store = cls(db)
             check_rows(db, store.design)
@@ -119,12 +145,21 @@ class AuditStore:
             store.close()
             more = f"\n  and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
             raise AuditStoreError(
-                f"audit store {path} belongs to another audit (there) than this one (here):\n  "
+                f"audit store {store.address} belongs to another audit (there) than this one (here):\n  "
                 + "\n  ".join(differences[:_SHOWN])
                 + more
                 + "\nGo on with the settings of the store, or give this audit a new one"
             )
         return store
+
+    @property
+    def patience(self) -> float:
+        """Seconds to wait for a database that cannot be reached."""
+        return self._db.patience
+
+    @patience.setter
+    def patience(self, seconds: float) -> None:
+        self._db.patience = seconds
 
     def snapshot(self) -> AbstractContextManager[object]:
         """Everything read inside is of one moment, whatever others write meanwhile."""
@@ -132,22 +167,28 @@ class AuditStore:
 
     def progress(self) -> Progress:
         """How far labelling is."""
-        with self._db.read() as cursor:
-            drawn, contexts, wanted, batch = cursor.execute(
-                "SELECT count(CASE WHEN coin <> :none THEN 1 END), "
-                "count(DISTINCT CASE WHEN coin <> :none THEN context END), "
-                "coalesce(sum(wanted), 0), coalesce(max(policy), -1) FROM draws",
-                {"none": Coin.NONE.value},  # the second pass draws nothing new
-            ).fetchone()
-            labelled, batch_labelled, in_batch = cursor.execute(
-                "SELECT count(first.draw), count(CASE WHEN policy = :batch THEN first.draw END), "
-                "count(CASE WHEN policy = :batch THEN 1 END) FROM draws "
-                "LEFT JOIN labels AS first ON first.draw = draws.draw AND first.kind = 'first' WHERE wanted",
-                {"batch": batch},
-            ).fetchone()
-            corrections = cursor.execute("SELECT count(*) FROM labels WHERE kind = 'correction'").fetchone()[
-                0
-            ]
+        is_new = draws.c.coin != Coin.NONE.value  # the second pass draws nothing new
+        first = draws.join(labels, (labels.c.draw == draws.c.draw) & (labels.c.kind == "first"), isouter=True)
+        with self._db.read() as connection:
+            drawn, contexts, wanted, batch = connection.execute(
+                select(
+                    func.count(case((is_new, 1))),
+                    func.count(distinct(case((is_new, draws.c.context)))),
+                    func.count(case((WANTED, 1))),
+                    func.coalesce(func.max(draws.c.policy), -1),
+                )
+            ).one()
+            in_it = draws.c.policy == batch
+            labelled, batch_labelled, in_batch = connection.execute(
+                select(
+                    func.count(labels.c.draw),
+                    func.count(case((in_it, labels.c.draw))),
+                    func.count(case((in_it, 1))),
+                )
+                .select_from(first)
+                .where(WANTED)
+            ).one()
+            corrections = self.labels.corrections()
             leased = self.leases.count()
             conflicts = len(self.labels.conflicts())
             by: dict[str, int] = {}
@@ -169,13 +210,13 @@ class AuditStore:
 
     def revision(self) -> tuple[int, int]:
         """Changes whenever a draw or a label is added."""
-        drawn, said = self._db.rows(
-            "SELECT (SELECT count(*) FROM draws), (SELECT coalesce(max(id), 0) FROM labels)"
-        )[0]
-        return drawn, said
+        drawn = select(func.count()).select_from(draws).scalar_subquery()
+        said = select(func.coalesce(func.max(labels.c.id), 0)).scalar_subquery()
+        draws_, labels_ = self._db.rows(select(drawn, said))[0]
+        return draws_, labels_
 
     def close(self) -> None:
-        """Let the file go."""
+        """Let it go."""
         self._db.close()
 
     def __enter__(self) -> Self:

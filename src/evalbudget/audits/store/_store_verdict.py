@@ -28,19 +28,19 @@ def policy_of(store: AuditStore) -> AuditPolicy:
         known = plugins().audit_policy(design.policy)
     except UnknownNameError as ex:
         raise AuditStoreError(
-            f"{store.path} was drawn by {design.policy!r}, which cannot be replayed: no installed plugin has "
-            "it (see: evalbudget plugins); install the one that does"
+            f"{store.address} was drawn by {design.policy!r}, which cannot be replayed: no installed plugin "
+            "has it (see: evalbudget plugins); install the one that does"
         ) from ex
     try:
         policy = known.of(design.config)
     except EvalbudgetError as ex:
-        raise AuditStoreError(f"{store.path} has settings this version cannot read: {ex}") from ex
+        raise AuditStoreError(f"{store.address} has settings this version cannot read: {ex}") from ex
     policy.take_prices(store.judge_prices.all())
     config = policy.config
     sizes = (config.n_models, config.n_items)
     if sizes != (len(design.models), len(design.items)) or config.n_segments > len(design.segments):
         raise AuditStoreError(
-            f"{store.path} names {len(design.models)} systems, {len(design.items)} items and "
+            f"{store.address} names {len(design.models)} systems, {len(design.items)} items and "
             f"{len(design.segments)} segments, but its settings are for {config.n_models}, {config.n_items} "
             f"and {config.n_segments}"
         )
@@ -78,9 +78,9 @@ def weigh(store: AuditStore) -> Standing:
     try:
         found = rebuild(policy, draws, labels).verdict()
     except ReplayError as ex:
-        raise ReplayError(f"{store.path}: {ex}") from ex
+        raise ReplayError(f"{store.address}: {ex}") from ex
     except InvalidInputError as ex:
-        raise AuditStoreError(f"{store.path}: {ex}") from ex
+        raise AuditStoreError(f"{store.address}: {ex}") from ex
     names = store.design.models
     there = {draw.index for draw in draws}
     wanted = tuple(index for index in found.labels_wanted if index in there)

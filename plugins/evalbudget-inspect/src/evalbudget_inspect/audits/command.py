@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def run_audit(
 
     Args:
         args: what the user typed after the command, without our flags and the store.
-        store: file of the audit.
+        store: path or address of the audit.
         ours: our other arguments, those that were given.
         again: the command as typed, to show to people.
         dry_run: only say what would be asked.
@@ -86,10 +87,11 @@ def run_audit(
     if dry_run:
         click.echo(f"{foreseen(settings, budget, *_task(parsed), parsed)}\n\nNo call was made.")
         return 0
-    given["store"] = str(settings.store.resolve())
+    given["store"] = str(settings.store.resolved)
     if parsed.get("log_buffer") is None and "://" not in folder:
         args = [*args, "--log-buffer", "1"]  # what is answered is in the log before a kill can lose it
-    money = None if budget is None else AuditMoney(budget, settings.store)
+    path = settings.store.path
+    money = None if budget is None or path is None else AuditMoney(budget, path)
     with only_run(settings.store):
         return _go_on(settings, folder, args, given, shown(again), money)
 
@@ -113,7 +115,7 @@ def run_audit_beside_logs(
     if "://" in folder:
         raise InvalidInputError(
             f"--sampler {ours['sampler']} would keep the audit's store in {folder}, and a store is a local "
-            "file; use evalbudget inspect audit FILE.sqlite"
+            "file or PostgreSQL; use evalbudget inspect audit STORE"
         )
     if not dry_run:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -138,7 +140,7 @@ def _go_on(
     """Batch after batch until somebody else has to do something."""
     command = host.commands["eval"]
     before: object = None
-    if settings.store.exists():
+    if AuditStore.exists(settings.store):
         _check_judge(settings, parse(command, args))
     while True:
         missing = _missing(settings, folder, again, money)
@@ -193,8 +195,9 @@ def _missing(
     settings: AuditSettings, folder: str, again: str, money: AuditMoney | None
 ) -> _Missing | Standing:
     """Record what the logs answer; what is still missing then, or what the audit waits for."""
-    if not settings.store.exists():
-        return _Missing(list(settings.models), registry_entry.Plan(again, money=money), (), None)
+    plan = registry_entry.Plan(again, settings.store, money=money)
+    if not AuditStore.exists(settings.store):
+        return _Missing(list(settings.models), plan, (), None)
     with AuditStore.open(settings.store) as there:
         items = there.design.items
     with AuditStore.open(settings.store, settings.design(items)) as store:
@@ -229,7 +232,7 @@ def _missing(
     kept = {key: sample for key in tries if (sample := found[key].kept) is not None}
     return _Missing(
         [model for model in settings.models if any(m == model for m, _ in lacking)],
-        registry_entry.Plan(again, answered, kept, money=money),
+        replace(plan, answered=answered, kept=kept),
         frozenset(lacking),
         frozenset(tries.items()),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inspect_ai import Task, task
@@ -14,6 +14,7 @@ from inspect_ai.scorer import Scorer
 
 from evalbudget.audits.store import AuditDesign, AuditRun, AuditSettings, AuditStore
 from evalbudget.errors import InvalidInputError
+from evalbudget.store import Address
 from evalbudget_inspect.audits.answers import JUDGE, TAG
 from evalbudget_inspect.audits.kept_answers import keep_answers
 from evalbudget_inspect.audits.labels_by_scorer import without_scorer
@@ -35,6 +36,7 @@ class Plan:
 
     Attributes:
         command: goes on with the audit.
+        store: of the audit; with the password, which the host's logs are not given.
         answered: sample ids that earlier logs answer, by model.
         kept: what earlier logs have of answers that have no score yet, by model and sample id.
         watch: ends the run at the first score that is no good, whatever model it is of.
@@ -42,6 +44,7 @@ class Plan:
     """
 
     command: str = ""
+    store: Address | None = None
     answered: Mapping[str, frozenset[str]] = field(default_factory=dict)
     kept: Mapping[tuple[str, str], EvalSample] = field(default_factory=dict)
     watch: ScaleWatch = field(default_factory=ScaleWatch)
@@ -71,6 +74,8 @@ def audited_entry(**args: Any) -> Task:
                 )
         spec = ours.pop("task")
         settings = AuditSettings.of(models=models if isinstance(models, list) else [models], **ours)
+        if plan.store is not None:
+            settings = replace(settings, store=plan.store)
         return _batch(load_one(spec, inner), settings)
 
 
@@ -130,7 +135,7 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
     samples, scorers, judge, design = found.samples, found.scorers, found.judge, found.design
     if plan.money is not None:
         plan.money.check([*settings.models, *found.models])
-    if settings.store.exists():
+    if AuditStore.exists(settings.store):
         store = AuditStore.open(settings.store, design)
     else:
         store = AuditStore.create(settings.store, design, command=plan.command)

@@ -50,7 +50,8 @@ def _check_store(store: str) -> None:
 def audit(store: str, args: tuple[str, ...], dry_run: bool, **given: Any) -> None:
     """Compare models by a judge, and have humans check it by labelling a few answers.
 
-    STORE, a .sqlite file, keeps answers and labels; evalbudget audit serve STORE opens the page to label on.
+    STORE, a .sqlite file or postgresql://user@host/database#name, keeps answers and labels; evalbudget audit
+    serve STORE opens the page to label on.
     When the labels are in, the same command goes on.
     """
     _check_store(store)

@@ -164,7 +164,7 @@ def check_known(arms: Sequence[Arm], record: Record, anew: str = "another --jour
         before = record.of(arm.name).model
         if before is not None and before != arm.description:
             raise JournalError(
-                f"arm {arm.name} was {before} when {record.path} was begun, and is {arm.description} now; "
+                f"arm {arm.name} was {before} when {record.where} was begun, and is {arm.description} now; "
                 f"give it a name of its own, or begin anew with {anew}"
             )
 

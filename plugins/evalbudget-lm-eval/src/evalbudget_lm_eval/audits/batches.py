@@ -19,10 +19,12 @@ from evalbudget.audits.store import (
     AuditSettings,
     AuditStore,
     Standing,
+    StoreLines,
     check_money,
     only_run,
     weigh,
 )
+from evalbudget.store import Address
 from evalbudget_lm_eval.arms.arm import Arm, check_known
 from evalbudget_lm_eval.arms.loaded_models import Stable
 from evalbudget_lm_eval.arms.metric import choose_metric
@@ -131,18 +133,19 @@ def go_on(order: Order, task_manager: TaskManager) -> Ended:
     name, task, metric, judge = found.name, found.task, found.metric, found.judge
     documents, design = found.documents, found.design
     asked = {"task": name, **settings_of(order.host), **({} if judge is None else {"judge": judge})}
+    check_money(settings, order.budget)
     with only_run(settings.store):
-        if settings.store.exists():
+        if AuditStore.exists(settings.store):
             AuditStore.open(settings.store, design).close()  # refused before the record is looked at
-        record = Record.open(answers_of(settings.store), AUDIT, asked)
+        record = Record.open(_answers(settings.store, design, order.command), AUDIT, asked)
         stable: Stable | None = None
         money: AuditMoney | None = None
         try:
             check_known(order.arms, record, "another STORE")
             bought = any(record.of(arm.name).bought for arm in order.arms)
             check_money(settings, order.budget, bought=bought)
-            if order.budget is not None:
-                money = AuditMoney(order.budget, order.arms, task, settings.store)
+            if order.budget is not None and settings.store.path is not None:
+                money = AuditMoney(order.budget, order.arms, task, settings.store.path)
             host = {**order.host, "task_manager": task_manager}
             stable = Stable(
                 *(list(order.arms), name, order.spec, {name: documents_of(name, task, order.host)}),
@@ -172,14 +175,22 @@ def go_on(order: Order, task_manager: TaskManager) -> Ended:
 
 
 def answers_of(store: Path) -> Path:
-    """The file beside a store that has every answer, by which an audit goes on after a kill."""
+    """The file beside that of an audit that has every answer, by which it goes on after a kill."""
     return store.with_name(f"{store.stem}.answers.jsonl")
 
 
-def _store(path: Path, design: AuditDesign, command: str) -> AuditStore:
-    if path.exists():
-        return AuditStore.open(path, design)
-    return AuditStore.create(path, design, command=command)
+def _answers(store: Address, design: AuditDesign, command: str) -> Path | StoreLines:
+    """Where every answer is kept: beside the file of an audit, or in its database."""
+    if store.path is not None:
+        return answers_of(store.path)
+    _store(store, design, command).close()
+    return StoreLines(store, "answers")
+
+
+def _store(address: Address, design: AuditDesign, command: str) -> AuditStore:
+    if AuditStore.exists(address):
+        return AuditStore.open(address, design)
+    return AuditStore.create(address, design, command=command)
 
 
 def _answer(

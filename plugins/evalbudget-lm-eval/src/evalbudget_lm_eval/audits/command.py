@@ -32,8 +32,8 @@ Examples:
 
 Every other flag is lm-eval's own and holds for all arms: see lm-eval run --help.
 
-Every answer is kept beside STORE, in a file .answers.jsonl: after a kill the same command goes on, and what
-was answered is not asked again.
+Every answer is kept beside STORE, in a file .answers.jsonl, or in its database: after a kill the same command
+goes on, and what was answered is not asked again.
 
 Exit codes: 0 a verdict; 1 over without one, or the budget is used up; 2 bad input; 3 labels are wanted.
 """
@@ -43,7 +43,7 @@ FLAGS = (
     *(_JUDGE if flag is JUDGE else flag for flag in OF_AUDITS if flag is not LABELS_FROM),
     *(KEEP, DRY_RUN),
 )
-_IN_PART = "is not for audits, which ask part of a task: the answers are beside STORE; drop it"
+_IN_PART = "is not for audits, which ask part of a task: the answers are kept with STORE; drop it"
 _REFUSED = {
     LABELS_FROM.option: "is not on lm-eval, which computes all scores of an answer at once: the one that "
     "labels would be paid for every answer. Have people label, or use inspect",
@@ -66,8 +66,8 @@ _REFUSED = {
 def audit_command(ctx: click.Context, /, **given: Any) -> None:
     """Compare models of lm-eval by a judge, and have people check it by labelling a few answers.
 
-    STORE, a .sqlite file, keeps answers and labels; evalbudget audit serve STORE opens the page to label on.
-    When the labels are in, the same command goes on.
+    STORE, a .sqlite file or postgresql://user@host/database#name, keeps answers and labels; evalbudget audit
+    serve STORE opens the page to label on. When the labels are in, the same command goes on.
     """
     ctx.exit(_run(**given))
 

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 from lm_eval.utils import handle_non_serializable
 
@@ -236,6 +236,23 @@ class Kept:
         self.take(entry)
 
 
+class Lines(Protocol):
+    """Lines that are no file, but are read and added to as one is."""
+
+    @property
+    def path(self) -> str:
+        """Where they are, for people."""
+
+    def read(self) -> bytes:
+        """All that are there."""
+
+    def append(self, entry: dict[str, Any], default: Callable[[Any], object] | None = None) -> None:
+        """One more."""
+
+    def close(self) -> None:
+        """Let them go."""
+
+
 class Record:
     """The record of one run or race; see the module. Use :meth:`open`.
 
@@ -255,17 +272,21 @@ class Record:
         self.finished_with: float | None = None
         self._reader = None if header is None else JournalReader(header)
         self._kept: dict[str, Kept] = {}
-        self._lines: LinesFile | None = None
+        self._lines: LinesFile | Lines | None = None
         self._lock = Lock()
 
     @classmethod
     def open(
-        cls, path: Path | None, kind: str, settings: Mapping[str, Any], sampler: Sampler | None = None
+        cls,
+        path: Path | Lines | None,
+        kind: str,
+        settings: Mapping[str, Any],
+        sampler: Sampler | None = None,
     ) -> Record:
         """Begin or continue a record.
 
         Args:
-            path: of the file; None to record nothing.
+            path: of the file, or lines in a store; None to record nothing.
             kind: ``run`` or ``race``.
             settings: whatever decides what a model answers.
             sampler: whose decisions are recorded too; one that is continued is brought to where it was.
@@ -277,27 +298,35 @@ class Record:
         here = json.loads(json.dumps(settings, default=handle_non_serializable))
         if path is None:
             return cls(here)
-        if not path.exists():
-            return cls._begin(path, kind, here, sampler)
-        lines, record = LinesFile.open(path, partial(_parse, kind=kind))
+        lines: LinesFile | Lines
+        if not isinstance(path, Path):
+            lines, data = path, path.read()
+            if not data:
+                return cls._begin(lines, kind, here, sampler)
+            record, _ = _parse(data, path.path, kind)
+        elif path.exists():
+            lines, record = LinesFile.open(path, partial(_parse, kind=kind))
+        else:
+            return cls._begin(_created(path), kind, here, sampler)
         try:
             shown = differences(record.settings, here)
             if shown:
-                raise JournalError(_FOREIGN[kind].format(path=path, shown=shown))
+                raise JournalError(_FOREIGN[kind].format(path=lines.path, shown=shown))
             if sampler is not None and record._reader is not None:
-                resume(sampler, record._reader.journal, path=path)
+                resume(sampler, record._reader.journal, path=path if isinstance(path, Path) else None)
         except BaseException:
             lines.close()
             raise
         return record._on(lines)
 
     @classmethod
-    def _begin(cls, path: Path, kind: str, settings: dict[str, Any], sampler: Sampler | None) -> Record:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as ex:
-            raise JournalError(f"{path.parent} cannot be made: {ex.strerror}") from ex
-        lines = LinesFile.create(path)
+    def _begin(
+        cls,
+        lines: LinesFile | Lines,
+        kind: str,
+        settings: dict[str, Any],
+        sampler: Sampler | None,
+    ) -> Record:
         entry = {"evalbudget": f"lm-eval {kind}", "format": _FORMAT, "version": __version__}
         header = None
         if sampler is not None:
@@ -306,16 +335,21 @@ class Record:
         lines.append({**entry, "settings": settings}, handle_non_serializable)
         return cls(settings, header)._on(lines)
 
-    def _on(self, lines: LinesFile) -> Record:
+    def _on(self, lines: LinesFile | Lines) -> Record:
         self._lines = lines
-        if self._reader is not None:
+        if self._reader is not None and isinstance(lines, LinesFile):
             self.journal = JournalFile(self._reader.journal, lines)
         return self
 
     @property
     def path(self) -> Path | None:
-        """Of the file."""
-        return None if self._lines is None else self._lines.path
+        """Of the file; None where there is none."""
+        return self._lines.path if isinstance(self._lines, LinesFile) else None
+
+    @property
+    def where(self) -> str:
+        """It is kept, for people."""
+        return "" if self._lines is None else str(self._lines.path)
 
     def of(self, arm: str = "") -> Kept:
         """What is recorded of one arm of a race, or of a run's only model."""
@@ -369,7 +403,15 @@ class Record:
                 self._lines.append({"arm": arm, **entry} if arm else entry, handle_non_serializable)
 
 
-def _parse(data: bytes, path: Path, kind: str) -> tuple[Record, int]:
+def _created(path: Path) -> LinesFile:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as ex:
+        raise JournalError(f"{path.parent} cannot be made: {ex.strerror}") from ex
+    return LinesFile.create(path)
+
+
+def _parse(data: bytes, path: Path | str, kind: str) -> tuple[Record, int]:
     lines, whole = whole_lines(data, path)
     if not lines:
         raise JournalError(f"{path} is no record of a {kind}: it has no header line; delete it")

@@ -182,7 +182,14 @@ async function label(value) {
   showLast();
   const { item } = task;
   task = null;
-  await next();
+  try {
+    await next();
+  } catch (error) { // the label is saved all the same
+    show();
+    $("idle-text").textContent = error.message;
+    say(`Saved ${shown(answer.score)} for ${item}. The next one cannot be had: ${error.message}`, true);
+    return;
+  }
   if (task && task.item === item && !others) say(`Saved ${shown(answer.score)}. The same item again, answered by another system.`);
   refresh();
 }

@@ -9,14 +9,12 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
-
-from filelock import FileLock
 
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.audits.store.exchange._exporting import export
 from evalbudget.audits.store.exchange._importing import Imported, import_labels
+from evalbudget.audits.store.exchange._projects import remembered
 from evalbudget.errors import InvalidInputError
 
 _AT_ONCE = 250  # tasks of one request
@@ -148,7 +146,7 @@ def sync(
     """Take in the labels of a project, and give it what is still to be labelled and not there yet.
 
     Doing it again changes nothing, and one sync of a store waits for the other. Tasks are recognised by their
-    ids; those of anybody else are left alone. The project is remembered in a file beside the store.
+    ids; those of anybody else are left alone. The project is remembered.
 
     Args:
         store: the audit.
@@ -159,13 +157,12 @@ def sync(
     Raises:
         InvalidInputError: the server refuses or cannot be reached; a label cannot be used: the others are in.
     """
-    beside = store.path.with_name(f"{store.path.name}.label-studio")
-    with FileLock(f"{beside}.lock"):
-        project = _project_of(beside, server.url) if project is None else project
+    with remembered(store) as projects:
+        project = projects.of(server.url) if project is None else project
         created = project is None
         if project is None:
-            project = server.create(f"evalbudget {store.path.name}", export(store, "label-studio-config"))
-        beside.write_text(json.dumps({"url": server.url, "project": project}), encoding="utf-8")
+            project = server.create(f"evalbudget {store.address.title}", export(store, "label-studio-config"))
+        projects.note(server.url, project)
         there = [task for task in server.tasks(project) if _is_ours(task)]
         labels, refused = _imported(store, there)
         known = {task["data"]["task"] for task in there}
@@ -176,15 +173,6 @@ def sync(
         more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
         raise InvalidInputError(f"project {project} of {server.url}: {refused[0]}{more}; all others are in")
     return Synced(project, created, len(new), labels)
-
-
-def _project_of(beside: Path, url: str) -> int | None:
-    """The one of last time on this server."""
-    try:
-        known = json.loads(beside.read_text(encoding="utf-8"))
-        return int(known["project"]) if known["url"] == url else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def _is_ours(task: dict[str, Any]) -> bool:
