@@ -184,10 +184,7 @@ class Shell:
         elif "|" in line:
             self._pipe(line)
         else:
-            words = shlex.split(line, comments=True)
-            done = self._start(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            out, err = done.communicate(timeout=60)
-            self._check(line, done.returncode, out + err)
+            self._finish(line, shlex.split(line, comments=True))
 
     def _check(self, line: str, code: int, told: str) -> None:
         fine = _VERDICTS if re.search(r" (gate|audit|race) ", line) else {0}
@@ -202,19 +199,30 @@ class Shell:
         command = [sys.executable, "-c", code, *more]
         return warm.Popen(command, host=host, cwd=self._reader.folder, env=env, text=True, **pipes)
 
+    def _finish(self, line: str, words: list[str], text: str | None = None) -> str:
+        """What it said."""
+        pipe = subprocess.PIPE
+        with self._start(words, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+            try:
+                out, err = process.communicate(text, timeout=300)
+            except BaseException:
+                process.kill()
+                raise
+        self._check(line, process.returncode, out + err)
+        return str(out)
+
     def _serve(self, line: str) -> None:
         """Until somebody presses Ctrl-C, once it has said where."""
         words = [*shlex.split(line, comments=True), "--port", "0"]
-        served = self._start(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        try:
-            assert served.stdout is not None
-            assert served.stdout.readline().startswith("Labelling"), served.communicate()
-            assert served.stdout.readline().strip().startswith("http://127.0.0.1:")
-            served.send_signal(signal.SIGINT)
-            out, err = served.communicate(timeout=60)
-        finally:
-            if served.poll() is None:
+        with self._start(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as served:
+            try:
+                assert served.stdout.readline().startswith("Labelling"), served.communicate()
+                assert served.stdout.readline().strip().startswith("http://127.0.0.1:")
+                served.send_signal(signal.SIGINT)
+                out, err = served.communicate(timeout=60)
+            except BaseException:
                 served.kill()
+                raise
         self._check(line, served.returncode, out + err)
 
     def _pipe(self, line: str) -> None:
@@ -226,6 +234,4 @@ class Shell:
                 words = [sys.executable, str(self._reader.folder / words[0]), *words[1:]]
                 text = subprocess.run(words, input=text, capture_output=True, text=True, check=True).stdout
                 continue
-            done = self._start(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            text, err = done.communicate(text, timeout=60)
-            self._check(line, done.returncode, str(text) + err)
+            text = self._finish(line, words, text)
