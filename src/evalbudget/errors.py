@@ -69,7 +69,13 @@ class StoreError(EvalbudgetError):
 
 
 class StoreDownError(StoreError):
-    """The database of a store cannot be reached; whether what was being written is in it is not known."""
+    """The database of a store cannot be reached; whether what was being written is in it is not known.
+
+    Attributes:
+        readings: what came back from models and is not in the store.
+    """
+
+    readings: tuple[Any, ...] = ()
 
 
 class AuditStoreError(StoreError):

@@ -87,6 +87,7 @@ def test_what_a_worker_had_when_it_left_counts_and_is_asked_again(store: str) ->
         first, second = one.buy(2)
         one.tell(score(first))
         one.close()
+        until(lambda: two.look() or two.ledger.spent == 2.0)
         again = two.buy(10)
         assert again[0] == second
         assert len(again) == 8  # 10, less one score and one call that nobody heard of

@@ -91,7 +91,9 @@ def test_killed_at_random(store: str, tmp_path: Path, processes: list[subprocess
     assert len(kept.journal.readings) + lost == budget
     assert 0 < lost <= 12  # what three workers had under way
     assert budget - lost <= len(calls) <= budget  # of what was lost some was never sent
-    assert set(calls) == {reading.request.id for reading in kept.journal.readings}
+    read = {reading.request.id for reading in kept.journal.readings}
+    assert read <= set(calls)
+    assert len(set(calls) - read) <= lost  # what was lost at the end there was no budget to ask again
     assert sum(times - 1 for times in Counter(calls).values()) <= lost
     cells = [reading.request.cell for reading in kept.journal.readings]
     assert len(set(cells)) == len(cells)

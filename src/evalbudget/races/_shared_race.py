@@ -71,6 +71,7 @@ class SharedRace(Replica, RacePurchase):
             begun if nothing is there.
         items: sample ids, in order.
         own: names of the arms that run here, each the same wherever it runs.
+        about: what else must be the same for all workers, such as the task and the score.
         attempts: how often a host runs one cell at most (1 + its retries on error): all of them cost.
         lease: seconds without a sign of life after which the arms of a worker leave the race.
         clock: seconds since 1970; of use for files only, a server has its own.
@@ -91,6 +92,7 @@ class SharedRace(Replica, RacePurchase):
         items: Sequence[str],
         own: Sequence[str],
         *,
+        about: Mapping[str, str],
         attempts: int = 1,
         lease: float = 60.0,
         clock: Callable[[], float] = time.time,
@@ -103,13 +105,13 @@ class SharedRace(Replica, RacePurchase):
         self.config = config
         self._fresh = config, tuple(items), attempts, arms
         settings = {name: str(value) for name, value in asdict(config).items() if name != "store"}
-        settings["attempts"] = str(attempts)
+        settings |= {"attempts": str(attempts), **about}
         terms = Terms(__version__, Design(items=tuple(items)).fingerprint, settings)
         name = ", ".join(sorted(own))
         Replica.__init__(self, StepLog(Address.parse(config.store), terms, name, lease, clock))
         self._own = set(own)
+        self._entries: list[Entry] = []  # that have joined
         self._with_host: set[tuple[str, Key]] = set()
-        self._calls = 0
         self._restart()
 
     def join(self, entries: Iterable[Entry]) -> None:
@@ -123,11 +125,11 @@ class SharedRace(Replica, RacePurchase):
         for entry in entries:
             self._do("join", entry.as_body() | {"over": sorted(self._log.replaced)})
             self._check_joined(entry.arm)
+            self._entries.append(entry)
 
     def _restart(self) -> None:
         self._joined: dict[str, Entry] = {}
         self._worker_of: dict[str, int] = {}
-        self._repeated: dict[int, Any] = {}  # own calls that are in the store, and what they gave
         self._since_wanted = True
         self.names: list[str] = []
         self.left_out: set[tuple[int, Key]] = set()
@@ -179,7 +181,7 @@ class SharedRace(Replica, RacePurchase):
         if self._repeats:
             super().completed(arm, key, value, attempts=attempts, error=error)
             return
-        self._call("completed", arm, key, value=value, attempts=attempts, error=error)
+        self._tell_all("completed", arm, key, value=value, attempts=attempts, error=error)
         self._with_host.discard((self.names[arm], key))
 
     def pay(self, arm: int, evaluations: float, reason: str = UNANSWERED) -> None:
@@ -187,20 +189,20 @@ class SharedRace(Replica, RacePurchase):
         if self._repeats:
             super().pay(arm, evaluations, reason)
             return
-        self._call("pay", arm, evaluations=evaluations, reason=reason)
+        self._tell_all("pay", arm, evaluations=evaluations, reason=reason)
 
     def pays(self, arm: int, evaluations: float) -> bool:
         """Pay for what brought nothing; False, and nothing paid, if it exceeds what is left."""
         if self._repeats:
             return super().pays(arm, evaluations)
-        return bool(self._call("pays", arm, evaluations=evaluations))
+        return bool(self._tell_all("pays", arm, evaluations=evaluations))
 
     def abandoned(self, arm: int, key: Key) -> None:
         """The host was told not to run this cell, before it did."""
         if self._repeats:
             super().abandoned(arm, key)
             return
-        self._call("abandoned", arm, key)
+        self._tell_all("abandoned", arm, key)
         self._with_host.discard((self.names[arm], key))
 
     def leave(self, arm: int, reason: str) -> None:
@@ -208,11 +210,13 @@ class SharedRace(Replica, RacePurchase):
         if self._repeats:
             super().leave(arm, reason)
             return
-        self._call("leave", arm, reason=reason)
+        if self.lanes[arm].left is None:
+            self._tell_all("leave", arm, reason=reason)
 
     def close(self) -> None:
         """Let the store go; the arms leave the race when the lease ends, unless they are joined again."""
-        self._log.close(signs_off=False)
+        with self._guard:
+            self._log.close(signs_off=False)
 
     # turns
 
@@ -220,7 +224,7 @@ class SharedRace(Replica, RacePurchase):
         if self.begun and self._since_wanted:
             self._do("wanted", {})
 
-    def _call(self, what: str, arm: int, key: Key | None = None, **given: Any) -> Any:
+    def _tell_all(self, what: str, arm: int, key: Key | None = None, **given: Any) -> Any:
         body: dict[str, Any] = {"arm": self.names[arm], "given": given}
         if key is not None:
             body["key"] = list(key)
@@ -228,17 +232,13 @@ class SharedRace(Replica, RacePurchase):
 
     def _do(self, what: str, body: dict[str, Any]) -> Any:
         """Have all workers repeat a call of one's own."""
-        self._calls += 1
-        number = self._calls
-        return self._turn(lambda: self._once(what, body, number))
-
-    def _once(self, what: str, body: dict[str, Any], number: int) -> Any:
-        if number in self._repeated:  # a turn whose end was not known
-            return self._repeated[number]
-        return self._step(Step(self._log.worker, what, body=body | {"call": number}))
+        return self._call(lambda call: Step(self._log.worker, what, body=body | {"call": call}))
 
     def _before_turn(self, connection: Connection) -> None:
         self._check_own()
+        for entry in self._entries:
+            if not self.begun and entry.arm not in self._worker_of:  # others had taken it for silent
+                self._step(Step(self._log.worker, "join", body=entry.as_body() | {"over": []}))
         self._part_from_silent(connection)
 
     def _part_from_silent(self, connection: Connection) -> None:
@@ -251,12 +251,18 @@ class SharedRace(Replica, RacePurchase):
                 self._step(Step(worker, "part", body={"arm": name}))
 
     def _check_own(self) -> None:
-        """Another process that runs the same arms may have taken them for its own."""
-        for name in self._own:
+        """The others may have gone on without this worker, or another process may run the same arms."""
+        for entry in self._entries:
+            name = entry.arm
             if self._worker_of.get(name, self._log.worker) > self._log.worker:
                 raise StoreError(
                     f"{self._log.address}: another process runs {name} now; this one ends, so that nothing "
                     "is bought twice"
+                )
+            if self.begun and self.lanes[self.names.index(name)].left == SILENT:
+                raise StoreError(
+                    f"{self._log.address}: the race has gone on without {name}, which gave no sign of life "
+                    "for too long; what it had under way counts as paid"
                 )
 
     def _has_left(self, name: str) -> bool:
@@ -294,8 +300,6 @@ class SharedRace(Replica, RacePurchase):
             key = () if "key" not in body else ((body["key"][0], body["key"][1]),)
             found = getattr(super(), step.kind)(arm, *key, **body["given"])
         self._since_wanted = step.kind != "wanted"
-        if step.worker == self._log.worker and "call" in body:
-            self._repeated[body["call"]] = found
         return found
 
     def _join(self, entry: Entry, worker: int, over: Sequence[int]) -> None:
@@ -328,7 +332,12 @@ class SharedRace(Replica, RacePurchase):
         """Of what was under way when the arm's worker ended, read what its host kept; the rest is lost."""
         arm = self.names.index(entry.arm)
         known = {cell.key: cell for cell in entry.known if not cell.again}
-        for key in list(self.lanes[arm].flights):
+        self.left_out |= {(arm, cell.key) for cell in entry.known if cell.again}
+        under_way = list(self.lanes[arm].flights)
+        beyond = entry.unread - sum(key not in known for key in under_way)
+        if beyond > 0.0:  # retries of the host
+            super().pay(arm, min(beyond, self.purchase.ledger.free))
+        for key in under_way:
             cell = known.get(key)
             value, error = (None, CUT_OFF) if cell is None else (cell.value, cell.error)
             attempts = 1 if cell is None else cell.attempts

@@ -6,10 +6,12 @@ import inspect
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import anyio
+from anyio import to_thread
 
 from evalbudget._version import __version__
 from evalbudget.budget import Budget, Unit
@@ -94,7 +96,8 @@ async def drive(
         SamplerError: the sampler neither asked nor stopped, or requests were never answered.
         JournalError: another sampler, seed or design wrote ``journal``, or it cannot be written.
         StoreError: the store belongs to another purchase, or cannot be used.
-        StoreDownError: it could not be reached for a minute.
+        StoreDownError: it could not be reached for a minute; what came back and is not in it is in its
+            ``readings``.
     """
     if concurrency < 1:
         raise InvalidInputError(f"concurrency is {concurrency}; it must be 1 or more")
@@ -113,7 +116,8 @@ async def drive(
         from evalbudget.run._drive_shared import drive_shared
         from evalbudget.run._shared_purchase import SharedPurchase
 
-        shared = SharedPurchase(sampler, total, store, cost=cost, worker=worker, lease=lease)
+        join = partial(SharedPurchase, sampler, total, store, cost=cost, worker=worker, lease=lease)
+        shared = await to_thread.run_sync(join)
         return await drive_shared(shared, lambda request: _bought(answer, request, cost), concurrency)
     if journal is None:
         if weighs:

@@ -76,7 +76,7 @@ class SharedPurchase(Replica, Purchase):
         self._fresh = deepcopy(sampler)
         self._terms = cost, cost_of
         name = worker or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
-        settings = {**sampler.config, "budget": str(budget)}
+        settings = {**sampler.config, "budget": str(budget), "cost": cost}
         terms = Terms(__version__, sampler.design.fingerprint, settings)
         Replica.__init__(self, StepLog(Address.parse(store), terms, name, lease, clock))
         self._untold: list[Reading] = []
@@ -118,21 +118,26 @@ class SharedPurchase(Replica, Purchase):
             StoreDownError: the store could not be reached; what was told is kept for the next call.
             ReplayError: this sampler would have decided otherwise than another worker's.
         """
-        self._untold.extend(readings)
-        requests = self._turn(lambda: self._buy(n, eligible))
-        self._held.update(request.id for request in requests)
+        with self._guard:
+            self._untold.extend(readings)
+            requests = self._turn(lambda: self._buy(n, eligible))
+            self._held.update(request.id for request in requests)
         return requests
 
     def withdraw(self, request: Request) -> None:
         """It was not sent: another worker, or a later run, may."""
-        self._turn(lambda: self._step(Step(self.worker, Kind.WITHDRAW, request.id)))
+        self._call(lambda call: Step(self.worker, Kind.WITHDRAW, request.id, body={"call": call}))
         if self._watch is not None:
             self._watch.gave_up(request)
         self._held.discard(request.id)
 
     def pay(self, cost: float, reason: str = UNANSWERED, *, calls: float | None = None) -> None:
         """Calls were paid for beside those of the readings, and teach nothing."""
-        self._turn(lambda: self._step(self._paid(None, cost, reason, calls)))
+        self._call(
+            lambda call: Step(
+                self.worker, Kind.PAY, None, cost, {"reason": reason, "calls": calls, "call": call}
+            )
+        )
         if self._watch is not None:
             self._watch.paid(cost)
 
@@ -144,13 +149,14 @@ class SharedPurchase(Replica, Purchase):
         """Take in what other workers did."""
         self._turn(lambda: None)
 
-    def close(self) -> None:
-        """Leave the purchase; what this worker has under way counts as spent and goes to others."""
-        try:
-            if self._untold:
-                self.look()
-        finally:
-            self._log.close(signs_off=True)
+    def close(self, *, patience: float | None = None) -> None:
+        """Leave the purchase; what this worker has under way counts as spent and goes to others.
+
+        Args:
+            patience: seconds to wait for a store that cannot be reached; None as long as ever.
+        """
+        with self._guard:
+            self._log.close(signs_off=True, patience=patience)
 
     @property
     def worker(self) -> int:
@@ -165,7 +171,7 @@ class SharedPurchase(Replica, Purchase):
     @property
     def outstanding(self) -> int:
         """Requests under way, at all workers, and those that wait for one that takes them."""
-        payable = sum(
+        payable = self.stopped is None and sum(
             self.cost_of(request.cell) <= self.ledger.free + 1e-9 for request in self._waiting.values()
         )
         return len(self.flights) + payable
@@ -183,18 +189,18 @@ class SharedPurchase(Replica, Purchase):
                 self._take_in(reading)
             return act()
 
-        found = super()._turn(whole)
-        if self._watch is not None:
-            for reading in self._untold:
-                self._watch.came_back(reading)
-        self._untold.clear()
+        with self._guard:
+            found = super()._turn(whole)
+            if self._watch is not None:
+                for reading in self._untold:
+                    self._watch.came_back(reading)
+            self._untold.clear()
         return found
 
     def _before_turn(self, connection: Connection) -> None:
-        if others := {worker for worker in self._owner.values() if worker != self.worker}:
-            silent = self._log.replaced.union(self._log.silent(connection))
-            for worker in others & silent:
-                self._lose(worker)
+        others = {worker for worker in self._owner.values() if worker != self.worker}
+        for worker in others & self._log.replaced.union(self._log.silent(connection)):
+            self._lose(worker)
 
     def _lose(self, worker: int) -> None:
         lost = [request for request, owner in self._owner.items() if owner == worker]
@@ -279,9 +285,7 @@ class SharedPurchase(Replica, Purchase):
             request = self._waiting.pop(step.request)
             self._fly(request, step)
         elif step.kind == Kind.WITHDRAW:
-            flight = self._land(step)
-            self.ledger.settle(flight.promised, 0.0)
-            self._waiting[flight.request.id] = flight.request
+            self._withdraw(step)
         elif step.kind == Kind.PAY:
             if step.request is not None:
                 self._give_back(step)
@@ -293,6 +297,15 @@ class SharedPurchase(Replica, Purchase):
             self._decide_again(step)
         else:
             super().stop(step.body["reason"])
+
+    def _withdraw(self, step: Step) -> None:
+        """What it was taken to cost is given back; where others took it meanwhile, it is theirs."""
+        assert step.request is not None
+        self._give_back(step)
+        if self._owner.get(step.request) == step.worker:
+            flight = self._land(step)
+            self.ledger.settle(flight.promised, 0.0)
+            self._waiting[flight.request.id] = flight.request
 
     def _ask_again(self, step: Step) -> None:
         request = asked_request(step)

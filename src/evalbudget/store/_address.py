@@ -60,6 +60,11 @@ class Address:
         return cls(url=url.set(drivername="postgresql+psycopg"), name=name)
 
     @property
+    def has_password(self) -> bool:
+        """Whether it says one."""
+        return self.url is not None and (self.url.password is not None or "password" in self.url.query)
+
+    @property
     def resolved(self) -> Address:
         """The same from every folder."""
         return self if self.path is None else Address(path=self.path.resolve())

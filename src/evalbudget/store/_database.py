@@ -26,9 +26,14 @@ _PATIENCE = 30.0
 """Seconds to wait for another process to finish writing; writes take milliseconds."""
 
 _WRITES = "evalbudget_writes"
+# a machine that is gone, or a process that hangs, must not keep the others out
+_TIMEOUTS = {"connect_timeout": 10, "keepalives_idle": 20, "tcp_user_timeout": 30_000}
 _REFUSALS = ("does not exist", "authentication failed", "pg_hba.conf", "no password")
 """Of a server that is there: waiting does not help."""
-_OUTAGES = ("connection", "server closed", "terminating", "starting up", "shutting down", "recovery mode")
+_OUTAGES = (
+    *("connection", "failed to resolve", "server closed", "terminating", "starting up", "shutting down"),
+    "recovery mode",
+)
 _SCHEMA_EXISTS = "42P06"
 _LEVEL = {True: "READ COMMITTED", False: "REPEATABLE READ"}
 
@@ -165,14 +170,17 @@ class Database:
         return db
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self, *, waits: bool = True) -> Iterator[Connection]:
         """All or nothing, one writer at a time; on disk when it ends.
+
+        Args:
+            waits: for whoever writes now; a server needs none of that to change a row that nobody else does.
 
         Raises:
             StoreDownError: the database is gone, or went away meanwhile.
             StoreError: it cannot be written.
         """
-        with self._transaction(writes=True) as connection:
+        with self._transaction(writes=True, waits=waits) as connection:
             yield connection
 
     @contextmanager
@@ -206,26 +214,30 @@ class Database:
     # bookkeeping
 
     @contextmanager
-    def _transaction(self, *, writes: bool, enters: bool = True) -> Iterator[Connection]:
+    def _transaction(self, *, writes: bool, enters: bool = True, waits: bool = True) -> Iterator[Connection]:
         with self._lock, self._our_errors():
             if self._connection is not None and self._connection.in_transaction():
                 yield self._connection  # to somebody who is in the middle
                 return
-            connection = self._begun(writes=writes, enters=enters)
+            connection = self._begun(writes=writes, enters=enters, waits=waits)
             try:
                 yield connection
             except BaseException:
                 if not connection.invalidated:
                     connection.rollback()
                 raise
-            connection.commit()
+            try:
+                connection.commit()
+            except BaseException:
+                self._drop()  # what is left of the transaction would keep others out
+                raise
 
-    def _begun(self, *, writes: bool, enters: bool) -> Connection:
+    def _begun(self, *, writes: bool, enters: bool, waits: bool = True) -> Connection:
         """A transaction; waits for a database that cannot be reached, since nothing was begun."""
         pause = 0.0
         while True:
             try:
-                connection = self._begin_once(writes=writes, enters=enters)
+                connection = self._begin_once(writes=writes, enters=enters, waits=waits)
             except DBAPIError as ex:
                 self._drop()
                 if self.address.url is None or not _is_gone(ex) or self._is_patience_over(ex):
@@ -236,7 +248,7 @@ class Database:
                 self._gone_since = None
                 return connection
 
-    def _begin_once(self, *, writes: bool, enters: bool) -> Connection:
+    def _begin_once(self, *, writes: bool, enters: bool, waits: bool) -> Connection:
         if self._connection is None:
             self._connection = self._engine.connect()
             self.connections += 1
@@ -245,7 +257,7 @@ class Database:
         connection = self._connection.execution_options(**{_WRITES: writes}, **level)
         connection.begin()
         if self.address.url is not None and enters:
-            self._enter(connection, writes=writes)
+            self._enter(connection, alone=writes and waits)
         return connection
 
     def _is_patience_over(self, ex: DBAPIError) -> bool:
@@ -264,14 +276,15 @@ class Database:
             self._connection.close()
             self._connection = None
 
-    def _enter(self, connection: Connection, *, writes: bool) -> None:
-        """Take the store's schema for this transaction, and wait until nobody else writes."""
+    def _enter(self, connection: Connection, *, alone: bool) -> None:
+        """Take the store's schema for this transaction; where alone, wait until nobody else writes."""
         lock = (
             f", set_config('lock_timeout', '{_PATIENCE:g}s', true), "
+            f"set_config('idle_in_transaction_session_timeout', '{2 * _PATIENCE:g}s', true), "
             "pg_advisory_xact_lock(hashtextextended('evalbudget ' || :name, 0))"
         )
         connection.execute(
-            text(f"SELECT set_config('search_path', :name, true){lock if writes else ''}"),
+            text(f"SELECT set_config('search_path', :name, true){lock if alone else ''}"),
             {"name": self.address.name},
         )
 
@@ -404,7 +417,7 @@ def _kept_engine(address: Address) -> Engine:
             raise InvalidInputError(
                 f"{address} needs a driver for PostgreSQL: pip install 'evalbudget[postgresql]'"
             )
-        return create_engine(address.url, poolclass=NullPool, connect_args={"connect_timeout": 10})
+        return create_engine(address.url, poolclass=NullPool, connect_args=_TIMEOUTS)
     engine = create_engine(
         URL.create("sqlite", database=str(address.path)),
         poolclass=NullPool,

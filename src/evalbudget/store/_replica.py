@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from threading import RLock
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
@@ -31,6 +32,8 @@ class Replica(ABC):
     def __init__(self, log: StepLog) -> None:
         self._log = log
         self._connection: Connection | None = None
+        self._guard = RLock()  # a cancelled host may leave a thread in a turn
+        self._own_calls = 0
         self._missed = 0
         self._repeats = False  # what is called now is part of a step
         self._forget()
@@ -38,6 +41,7 @@ class Replica(ABC):
     def _forget(self) -> None:
         self._seen = 0  # steps that were repeated
         self._new: list[Step] = []
+        self._done: dict[int, Any] = {}  # own calls that are in the store, and what they gave
         self._stale = False
 
     @abstractmethod
@@ -58,6 +62,19 @@ class Replica(ABC):
         self._new.append(step)
         return found
 
+    def _call(self, make: Callable[[int], Step]) -> Any:
+        """Do something of one's own once, in a turn of its own, even if the end of that turn is not known.
+
+        Args:
+            make: the step, given its number, which it must have in its body as ``call``.
+        """
+        with self._guard:
+            self._own_calls += 1
+            number = self._own_calls
+            return self._turn(
+                lambda: self._done[number] if number in self._done else self._step(make(number))
+            )
+
     def _repeat(self, step: Step) -> Any:
         self._repeats = True
         try:
@@ -65,6 +82,8 @@ class Replica(ABC):
         finally:
             self._repeats = False
         self._seen += 1
+        if step.worker == self._log.worker and "call" in step.body:
+            self._done[step.body["call"]] = found
         return found
 
     def _turn(self, act: Callable[[], T]) -> T:
@@ -73,17 +92,21 @@ class Replica(ABC):
         Raises:
             StoreDownError: the store cannot be reached; nothing was changed.
         """
-        if self._connection is not None:
-            return act()
+        with self._guard:
+            return act() if self._connection is not None else self._whole_turn(act)
+
+    def _whole_turn(self, act: Callable[[], T]) -> T:
         while True:
             entered = False
             try:
                 if self._stale:
                     self._forget()
                     self._restart()
-                if self._missed >= _MANY or not self._seen:
-                    for step in self._log.peek(self._seen):
+                while (self._missed >= _MANY or not self._seen) and (steps := self._log.peek(self._seen)):
+                    for step in steps:
                         self._repeat(step)
+                    if len(steps) < _MANY:
+                        break
                 with self._log.turn() as connection:
                     entered, self._connection = True, connection
                     missed = self._log.missed(connection, self._seen)

@@ -30,7 +30,7 @@ from sqlalchemy import (
     update,
 )
 
-from evalbudget.errors import EvalbudgetError
+from evalbudget.errors import EvalbudgetError, StoreError
 from evalbudget.store._address import Address
 from evalbudget.store._database import Database
 from evalbudget.store._layout import Layout
@@ -69,6 +69,9 @@ _LAYOUT = Layout("shared run", _TABLES, 1, 0x65766273, grows_only=("meta", "step
 _MISSED = select(_STEPS).where(_STEPS.c.step >= bindparam("after")).order_by(_STEPS.c.step)
 _APPEND = insert(_STEPS)
 _SILENT = select(_WORKERS.c.worker).where(_WORKERS.c.until < bindparam("now"))
+_REPLACED = select(func.count()).where(
+    _WORKERS.c.name == bindparam("name"), _WORKERS.c.worker > bindparam("me")
+)
 _SIGN = update(_WORKERS).where(_WORKERS.c.worker == bindparam("me")).values(until=bindparam("then"))
 
 
@@ -134,10 +137,8 @@ class StepLog:
         self._lease = lease
         self._where = where
         self._clock = clock
-        try:
-            self._db = Database.create(where, _LAYOUT, {"terms": terms.as_json()}, clock)
-        except FileExistsError:
-            self._db = Database.open(where, _LAYOUT, clock)
+        self._name = name
+        self._db = _opened(where, terms, clock)
         try:
             with self._db.write() as connection:
                 terms.check(
@@ -168,7 +169,10 @@ class StepLog:
     @contextmanager
     def turn(self) -> Iterator[Connection]:
         """Nobody else reads or writes steps meanwhile."""
+        waited = time.monotonic()
         with self._db.write() as connection:
+            if time.monotonic() - waited > self._lease / 6.0:
+                self._watched = -1, 0.0  # meanwhile others may have been kept from giving signs of life, too
             yield connection
 
     def peek(self, after: int) -> list[Step]:
@@ -188,9 +192,17 @@ class StepLog:
         """Workers that left, or gave no sign of life for as long as this one could have seen it.
 
         Looked up a few times in every lease; none in between.
+
+        Raises:
+            StoreError: another process goes by this one's name now.
         """
         if time.monotonic() < self._look_again:
             return []
+        if connection.scalar(_REPLACED, {"me": self.worker, "name": self._name}):
+            raise StoreError(
+                f"{self._where}: another process goes by the name {self._name} now; this one ends, so that "
+                "nothing is bought twice"
+            )
         self._look_again = time.monotonic() + min(1.0, self._lease / 6.0)
         now = self._db.now(connection)
         if self._watched[0] != self._db.connections:  # while the server was away nobody could give one
@@ -198,12 +210,15 @@ class StepLog:
         limit = now if now - self._watched[1] > self._lease else 1.0
         return [int(worker) for (worker,) in connection.execute(_SILENT, {"now": limit})]
 
-    def close(self, *, signs_off: bool) -> None:
+    def close(self, *, signs_off: bool, patience: float | None = None) -> None:
         """Let the store go.
 
         Args:
             signs_off: whether others are to know at once that this worker is gone, not when its lease ends.
+            patience: seconds to wait for a store that cannot be reached; None as long as ever.
         """
+        if patience is not None:
+            self._db.patience = patience
         self._over.set()
         self._heart.join()
         try:
@@ -222,12 +237,25 @@ class StepLog:
                 if db is None:
                     db = Database.open(self._where, _LAYOUT, self._clock)
                     db.patience = 0.0
-                with db.write() as connection:
+                with db.write(waits=False) as connection:
                     connection.execute(_SIGN, {"me": self.worker, "then": db.now(connection) + self._lease})
-            except EvalbudgetError as ex:
+            except Exception as ex:  # whatever it is: the next one may work
                 log.info("no sign of life could be given: %s", ex)
+                if db is not None:
+                    db.close()
+                    db = None
         if db is not None:
             db.close()
+
+
+def _opened(where: Address, terms: Terms, clock: Callable[[], float]) -> Database:
+    """The store, begun if nothing is there."""
+    if not Database.exists(where, _LAYOUT):
+        try:
+            return Database.create(where, _LAYOUT, {"terms": terms.as_json()}, clock)
+        except FileExistsError:  # somebody else was quicker
+            pass
+    return Database.open(where, _LAYOUT, clock)
 
 
 def _plain(value: Any) -> Any:

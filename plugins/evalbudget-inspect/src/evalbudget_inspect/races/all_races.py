@@ -27,6 +27,9 @@ class RunningRace(Protocol):
     def refuse(self, error: EvalbudgetError) -> EvalbudgetError:
         """End all tasks of the race with this error."""
 
+    def end(self) -> None:
+        """The run is over."""
+
     def gate(self) -> Gate | None:
         """The verdict; None in other races, and before it began."""
 
@@ -53,6 +56,7 @@ class AllRaces:
         self.task_names.pop(run_id, None)
         for key in [key for key in self.running if key[0] == run_id]:
             coordinator = self.running.pop(key)
+            coordinator.end()
             if coordinator.refusal is not None:
                 continue
             gate = coordinator.gate()

@@ -167,7 +167,7 @@ class Coordinator:
         try:
             for arm in self.arms.values():
                 check_items(first, arm)
-            self._shared = shared_race(self.group.config, [self.arms[each] for each in self._in_order])
+            self._shared = shared_race(self.group, [self.arms[each] for each in self._in_order])
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         self._begin_with_others()
@@ -338,7 +338,8 @@ class Coordinator:
     def leave(self, arm: Arm, reason: str) -> None:
         """Go on without an arm."""
         if self.race is not None and arm.index >= 0 and self.arms.get(arm.identity) is arm:
-            self.race.leave(arm.index, reason)
+            with self.refusing():
+                self.race.leave(arm.index, reason)
             self.pump()
 
     @contextmanager
@@ -361,10 +362,14 @@ class Coordinator:
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
 
-    def _close(self) -> None:
-        self.closed.set()
+    def end(self) -> None:
+        """The run is over: other processes are not to wait for what it shares with them."""
         if self._shared is not None:
             self._shared.close()
+
+    def _close(self) -> None:
+        self.closed.set()
+        self.end()
         for arm in self.arms.values():
             arm.wake.set()
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evalbudget.races import RaceConfig
-from evalbudget_inspect.races.arm import Arm
+from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.arm_names import name_of
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ _WIDTH = 10
 """Samples of an arm at once, as inspect's connections, where nobody gave a number."""
 
 
-def shared_race(config: RaceConfig, arms: Sequence[Arm]) -> SharedRace:
+def shared_race(group: Group, arms: Sequence[Arm]) -> SharedRace:
     """Join the race with the arms of this process.
 
     Raises:
@@ -37,7 +36,9 @@ def shared_race(config: RaceConfig, arms: Sequence[Arm]) -> SharedRace:
         )
         for arm in arms
     ]
-    race = SharedRace(config, list(arms[0].pool), [entry.arm for entry in entries], attempts=attempts)
+    about = {"task": group.task, "task arguments": group.arguments, "score": group.series}
+    names = [entry.arm for entry in entries]
+    race = SharedRace(group.config, list(arms[0].pool), names, about=about, attempts=attempts)
     try:
         race.join(entries)
     except BaseException:

@@ -106,7 +106,7 @@ def race(
         history=history,
         until_proved=until_proved,
         until=until,
-        store=None if store is None else str(store),
+        store=None if store is None else str(store if "://" in str(store) else Path(store).resolve()),
         all_arms=all_arms,
         **options,
     )

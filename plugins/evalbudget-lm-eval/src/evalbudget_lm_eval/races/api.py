@@ -364,7 +364,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             # it brings SQLAlchemy, which no other race needs
             from evalbudget.races import SharedRace
 
-            race = shared = SharedRace(config, items, [arm.name for arm in order.arms])
+            about = {"task": name, "score": metric}
+            race = shared = SharedRace(config, items, [arm.name for arm in order.arms], about=about)
         else:
             race = RacePurchase(
                 config,
