@@ -10,6 +10,7 @@ Usage::
 from __future__ import annotations
 
 from scale_sections.engines import engines
+from scale_sections.factors import factors
 from scale_sections.large import parquet, races
 from scale_sections.processes import processes
 from sections import Page, command
@@ -18,7 +19,13 @@ PAGE = Page(
     script="scale",
     name="scale",
     title="Scale: beyond one process, and inputs beyond memory",
-    sections={"processes": processes, "engines": engines, "races": races, "parquet": parquet},
+    sections={
+        "processes": processes,
+        "engines": engines,
+        "races": races,
+        "parquet": parquet,
+        "factors": factors,
+    },
 )
 
 main = command(PAGE)
