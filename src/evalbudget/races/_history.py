@@ -23,8 +23,8 @@ def history_factors(
     """The item factors that a race predicts by, and a sentence on what they are.
 
     Args:
-        config: of the race; its ``history`` is a file of factors, recorded scores (file or folder), or a folder of
-            logs.
+        config: of the race; its ``history`` is a file of factors, recorded scores (file or folder), or a
+            folder of logs.
         items: ids of the race's items; history is matched by them.
         series: the score that decides, by the names that readers give it as a rater.
         open_folder: the host's way to read a folder of its logs; None for that of the plugins.
