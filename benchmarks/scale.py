@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from scale_sections.contention import contention
 from scale_sections.engines import engines
+from scale_sections.factors import factors
 from scale_sections.large import parquet, races
 from scale_sections.processes import processes
 from scale_sections.workers import workers
@@ -27,6 +28,7 @@ PAGE = Page(
         "contention": contention,
         "races": races,
         "parquet": parquet,
+        "factors": factors,
     },
 )
 

@@ -31,7 +31,7 @@ def races(quick: bool) -> Found:
     with tempfile.TemporaryDirectory() as folder:
         _record(Path(folder) / "scores", m, n)
         for sampler in _SAMPLERS:
-            told = _measured("race", f"{folder}/scores", sampler, str(most))
+            told = measured("race", f"{folder}/scores", sampler, str(most))
             owned[sampler] = told["own"]
             rows.append(
                 (
@@ -85,7 +85,7 @@ def parquet(quick: bool) -> Found:
     for n in sizes:
         with tempfile.TemporaryDirectory() as folder:
             files = _write_parquet(folder, n, 400 if quick else _ROWS_OF_A_FILE)
-            told = _measured("parquet", folder, "0" if quick else "")
+            told = measured("parquet", folder, "0" if quick else "")
         owned.append(told["own"])
         rows.append(
             (
@@ -142,7 +142,8 @@ def _record(folder: Path, m: int, n: int) -> None:
         scores.flush()
 
 
-def _measured(*arguments: str) -> dict[str, float]:
+def measured(*arguments: str) -> dict[str, float]:
+    """What :mod:`scale_sections.measured` prints, from a process of its own."""
     command = [sys.executable, "-m", "scale_sections.measured", *arguments]
     done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True, check=False)
     if done.returncode:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 import threading
@@ -17,8 +18,9 @@ from time import perf_counter
 
 import numpy as np
 
-from evalbudget.backtest import RecordedScores, backtest_race
+from evalbudget.backtest import RecordedScores, backtest_race, history_of
 from evalbudget.hooks._plugins import plugins
+from evalbudget.races.prediction._files import CACHE_VARIABLE
 from evalbudget.recorded import _parquet_folder
 
 _UNIT = 1024**2 if sys.platform == "darwin" else 1024  # of ru_maxrss, to MiB
@@ -76,9 +78,21 @@ def parquet(path: str, streamed: str) -> dict[str, float]:
     return {"seconds": perf_counter() - begun, "cells": recorded.scores.size}
 
 
+def factors(path: str, cache: str) -> dict[str, float]:
+    """Train item factors on a folder of recorded scores."""
+    os.environ[CACHE_VARIABLE] = cache
+    begun = perf_counter()
+    model = history_of(RecordedScores.load(path))
+    return {"seconds": perf_counter() - begun, "rank": model.rank - 2}
+
+
 if __name__ == "__main__":
     own = _Own()
-    measures: dict[str, Callable[..., dict[str, float]]] = {"race": race, "parquet": parquet}
+    measures: dict[str, Callable[..., dict[str, float]]] = {
+        "race": race,
+        "parquet": parquet,
+        "factors": factors,
+    }
     told = measures[sys.argv[1]](*sys.argv[2:])
     told |= {"own": own.mib, "peak": _peak()}
     print(json.dumps(told))

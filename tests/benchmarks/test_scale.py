@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.benchmarks.quick import check_table, written
 
-SECTIONS = ["processes", "engines", "workers", "contention", "races", "parquet"]
+SECTIONS = ["processes", "engines", "workers", "contention", "races", "parquet", "factors"]
 
 
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:

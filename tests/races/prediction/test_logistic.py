@@ -74,7 +74,7 @@ def test_bounded_steps_never_raise_the_objective() -> None:
 
     U = rng.normal(0, 20, size=(6, 3))
     for _ in range(30):
-        new = bounded_step(scores, X, offset, mean, precision, U)
+        new = bounded_step([(0, scores)], X, offset, mean, precision, U)
         assert (losses(new) <= losses(U) + 1e-9).all()
         U = new
 

@@ -13,6 +13,7 @@ _PSEUDO = 2.0
 _DEFAULT_SD = 0.1
 _SLOPE_SD = 0.5
 _ENOUGH = 300
+"""Simulated models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class Calibration:
 def calibrate(model: FactorModel, item: IntArray, *, seed: int = 0) -> Calibration:
     """Put history's models through the same few items and compare predicted with true means.
 
-    Where the model was trained here, history's models (of more than 300, every second, third ...) are each
-    predicted by factors trained without them (in folds). Of a factor file only U is known: answers are drawn
+    Where the model was trained here, models of history (the folds' ``scores``) are each
+    predicted by factors trained without them. Of a factor file only U is known: answers are drawn
     from sigmoid(U V), once, with ``seed``, and the error is that of a history the factors describe perfectly:
     take it for a lower bound.
 
@@ -65,9 +66,8 @@ def calibrate(model: FactorModel, item: IntArray, *, seed: int = 0) -> Calibrati
 
 def _held_out(model: FactorModel, item: IntArray) -> tuple[FloatArray, FloatArray]:
     predicted, true = [], []
-    step = -(-sum(fold.scores.shape[0] for fold in model.folds) // _ENOUGH)
     for fold in model.folds:
-        scores = fold.scores[::step]
+        scores = fold.scores
         fitted = fold.model.fit_rows(item, scores[:, item].astype(np.float64))
         seen = ~np.isnan(scores)
         count = np.maximum(seen.sum(axis=1), 1)

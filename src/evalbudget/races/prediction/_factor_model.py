@@ -18,11 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction._logistic import fit_row, fit_rows, sigmoid
 from evalbudget.races.prediction._prior import prior_of_factors
+from evalbudget.races.prediction._score_table import ScoreTable, table_of
 from evalbudget.races.prediction._selection import choose, fit, fold_of
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _MIN_SHARE = 0.5
 """History that knows less than this share of the items is ignored."""
+_ENOUGH = 300
+"""Calibration rests on at most about so many models."""
+_TABLE = "give a table of models x items with at least one score"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +57,7 @@ class FactorModel:
         prior_mean: m, shape (rank,).
         prior_precision: P, positive definite, shape (rank, rank).
         U: the history's models, shape (n_models, rank); none if they are not known.
-        folds: models trained without a part of history, with that part's scores; what calibration rests on.
+        folds: models trained without a part of history, with scores of that part; what calibration rests on.
     """
 
     items: tuple[str, ...]
@@ -134,7 +138,7 @@ class FactorModel:
     @classmethod
     def train(
         cls,
-        scores: ArrayLike,
+        scores: ArrayLike | ScoreTable,
         items: Sequence[str] | None = None,
         *,
         rank: int | None = None,
@@ -158,11 +162,13 @@ class FactorModel:
         names = _check_items(items, table.shape[1])
         choice = choose(table, seed=seed, rank=rank, ridge=ridge)
         fold = fold_of(table.shape[0], np.random.default_rng(seed))
+        step = -(-fold.size // _ENOUGH)
         folds = []
         for k in np.unique(fold) if table.shape[0] > 1 else ():
-            V, prior = fit(table[fold != k], choice.rank, choice.ridge)
+            V, prior = fit(table.take(np.flatnonzero(fold != k)), choice.rank, choice.ridge)
             part = cls(names, V, prior.mean, prior.precision, prior.U)
-            folds.append(Fold(part, table[fold == k].astype(np.float32)))
+            left_out = np.flatnonzero(fold == k)[::step]
+            folds.append(Fold(part, table.read(left_out).astype(np.float32)))
         V, prior = fit(table, choice.rank, choice.ridge)
         return cls(names, V, prior.mean, prior.precision, prior.U, tuple(folds))
 
@@ -203,7 +209,8 @@ class Fold:
 
     Attributes:
         model: trained on the others.
-        scores: of the models left out, nan where missing, shape (n_left_out, n_items).
+        scores: of the models left out (of many, every second, third ...), nan where missing, shape
+            (n_left_out, n_items).
     """
 
     model: FactorModel
@@ -251,20 +258,26 @@ def _reindexed(model: FactorModel, ids: tuple[str, ...], index: IntArray) -> Fac
     return replace(model, items=ids, V=V, folds=tuple(folds))
 
 
-def _check_scores(scores: ArrayLike) -> FloatArray:
-    table = np.asarray(scores, dtype=np.float64)
-    if table.ndim != 2 or np.isnan(table).all():
-        raise InvalidInputError(
-            f"history has shape {table.shape} and {int((~np.isnan(table)).sum())} scores; "
-            "give a table of models x items with at least one score"
-        )
-    seen = table[~np.isnan(table)]
-    if not ((seen >= 0) & (seen <= 1)).all():
-        outside = seen[~((seen >= 0) & (seen <= 1))][0]
-        raise InvalidInputError(
-            f"history has a score of {outside:g}; declare their range so that they can be rescaled"
-        )
-    return table[~np.isnan(table).all(axis=1)]
+def _check_scores(scores: ArrayLike | ScoreTable) -> ScoreTable:
+    if not isinstance(scores, ScoreTable):
+        array = np.asarray(scores)
+        array = array if array.dtype.kind == "f" else array.astype(np.float64)
+        if array.ndim != 2:
+            raise InvalidInputError(f"history has shape {array.shape}; {_TABLE}")
+        scores = table_of(array)
+    known = np.zeros(scores.shape[0], dtype=np.bool_)
+    for first, block in scores.by_models():
+        missing = np.isnan(block)
+        wrong = ~(missing | ((block >= 0) & (block <= 1)))
+        if wrong.any():
+            raise InvalidInputError(
+                f"history has a score of {block[wrong][0]:g}; "
+                "declare their range so that they can be rescaled"
+            )
+        known[first : first + block.shape[0]] = ~missing.all(axis=1)
+    if not known.any():
+        raise InvalidInputError(f"history has shape {scores.shape} and 0 scores; {_TABLE}")
+    return scores if known.all() else scores.take(np.flatnonzero(known))
 
 
 def _check_items(items: Sequence[str] | None, n_items: int) -> tuple[str, ...]:

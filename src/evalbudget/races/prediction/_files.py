@@ -17,12 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction._factor_model import FactorModel, Fold
+from evalbudget.races.prediction._score_table import ScoreTable, table_of
 from evalbudget.recorded import _npz
 
 log = logging.getLogger(__name__)
 
 CACHE_VARIABLE = "EVALBUDGET_CACHE"
-_FORMAT = "1"
+_FORMAT = "2"
 """Part of the key: raise it when training changes."""
 
 
@@ -89,7 +90,7 @@ def save_factors(path: str | Path, model: FactorModel) -> None:
 
 
 def train_cached(
-    scores: ArrayLike, items: Sequence[str], *, seed: int = 0, folder: str | Path | None = None
+    scores: ArrayLike | ScoreTable, items: Sequence[str], *, seed: int = 0, folder: str | Path | None = None
 ) -> FactorModel:
     """:meth:`FactorModel.train`, done once for the same scores, ids and arguments.
 
@@ -104,7 +105,7 @@ def train_cached(
     Raises:
         InvalidInputError: see :meth:`FactorModel.train`.
     """
-    table = np.ascontiguousarray(scores, dtype=np.float64)
+    table = scores if isinstance(scores, ScoreTable) else table_of(np.asarray(scores, dtype=np.float64))
     try:
         place = Path(folder or cache_folder())
     except RuntimeError as ex:  # nobody's home
@@ -138,12 +139,13 @@ def cache_folder() -> Path:
     return base / "evalbudget"
 
 
-def _key(table: NDArray[np.float64], items: Sequence[str], arguments: tuple[object, ...]) -> str:
+def _key(table: ScoreTable, items: Sequence[str], arguments: tuple[object, ...]) -> str:
     digest = hashlib.sha256(f"{_FORMAT} {table.shape} {arguments}".encode())
     for name in items:
         digest.update(name.encode() + b"\0")
     # every nan counts the same, whatever its bits
-    digest.update(np.where(np.isnan(table), np.nan, table).tobytes())
+    for _, block in table.by_models():
+        digest.update(np.where(np.isnan(block), np.nan, block).tobytes())
     return digest.hexdigest()[:32]
 
 
@@ -166,10 +168,10 @@ def _unpack(arrays: Mapping[str, NDArray[Any]]) -> FactorModel:
     folds = []
     k = 0
     while f"fold{k}_scores" in arrays:
-        scores = np.asarray(arrays[f"fold{k}_scores"], dtype=np.float64)
+        scores = np.asarray(arrays[f"fold{k}_scores"], dtype=np.float32)
         if ((scores < 0) | (scores > 1)).any():
             raise InvalidInputError(f"fold{k}_scores has scores outside of 0 to 1; train it again")
-        folds.append(Fold(_bare(arrays, items, f"fold{k}_"), scores.astype(np.float32)))
+        folds.append(Fold(_bare(arrays, items, f"fold{k}_"), scores))
         k += 1
     whole = _bare(arrays, items, "")
     return FactorModel(items, whole.V, whole.prior_mean, whole.prior_precision, whole.U, tuple(folds))

@@ -10,12 +10,16 @@ the objective. One row takes Newton's step and falls back on the bound; training
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from evalbudget.statistics._bounds import FloatArray
 
 _STEPS = 50
 _ROWS = 256
+_CELLS = 1 << 21
+"""At most so many rows, and scores, are worked on at once."""
 
 
 def sigmoid(x: FloatArray) -> FloatArray:
@@ -101,14 +105,14 @@ def fit_rows(X: FloatArray, offset: FloatArray, scores: FloatArray, steps: int =
     q = reduced.shape[1]
     u = np.zeros((scores.shape[0], q))
     for _ in range(steps):
-        before, u = u, bounded_step(scores, reduced, offset, np.zeros(q), np.eye(q), u)
+        before, u = u, bounded_step([(0, scores)], reduced, offset, np.zeros(q), np.eye(q), u)
         if float(np.abs(u - before).max(initial=0.0)) < 1e-3:
             break
     return np.asarray(u @ basis.T, dtype=np.float64)
 
 
 def bounded_step(
-    scores: FloatArray,
+    scores: Iterable[tuple[int, FloatArray]],
     X: FloatArray,
     offset: FloatArray,
     mean: FloatArray,
@@ -118,7 +122,7 @@ def bounded_step(
     """One step of all rows down the quadratic bound; nan cells do not count.
 
     Args:
-        scores: s_ij in [0, 1] or nan, shape (m, n).
+        scores: s_ij in [0, 1] or nan, shape (m, n), by blocks of rows with the number of the first.
         X: x_j, shape (n, r).
         offset: o_j, shape (n,).
         mean: m, shape (r,).
@@ -128,13 +132,18 @@ def bounded_step(
     Returns:
         u_i after it, shape (m, r); no row's objective rises.
     """
-    r = X.shape[1]
+    n, r = X.shape
     upper = np.triu_indices(r)
     products = X[:, upper[0]] * X[:, upper[1]]
     result = np.empty_like(coefficients)
-    for begin in range(0, scores.shape[0], _ROWS):
-        rows = slice(begin, begin + _ROWS)
-        s, u = scores[rows], coefficients[rows]
+    step = min(_ROWS, max(1, _CELLS // max(n, 1)))
+    for at, s in (
+        (first + begin, block[begin : begin + step])
+        for first, block in scores
+        for begin in range(0, block.shape[0], step)
+    ):
+        rows = slice(at, at + s.shape[0])
+        u = coefficients[rows]
         seen = ~np.isnan(s)
         eta = offset + u @ X.T
         # both sigmoid and bound weights, from the one tanh that takes most of the time

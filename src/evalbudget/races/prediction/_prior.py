@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evalbudget.races.prediction._logistic import bounded_step, sigmoid
+from evalbudget.races.prediction._score_table import ScoreTable
 from evalbudget.statistics._bounds import FloatArray
 
 _ROUNDS = 5
@@ -31,14 +32,14 @@ class Prior:
     U: FloatArray
 
 
-def fit_prior(scores: FloatArray, V: FloatArray, U: FloatArray, spread: FloatArray) -> Prior:
+def fit_prior(scores: ScoreTable, V: FloatArray, U: FloatArray, spread: FloatArray) -> Prior:
     """Empirical Bayes by EM with Laplace's approximation, V given.
 
     The covariance is that of the fitted factors plus their mean posterior covariance: fitted factors alone
     are shrunk, and would shrink the next model too much.
 
     Args:
-        scores: history, in [0, 1] or nan, shape (n_models, n_items).
+        scores: history, in [0, 1] or nan.
         V: shape (n_items, rank).
         U: where to begin, shape (n_models, rank).
         spread: default standard deviation of each factor, worth two models, shape (rank,).
@@ -49,7 +50,7 @@ def fit_prior(scores: FloatArray, V: FloatArray, U: FloatArray, spread: FloatArr
     none = np.zeros(V.shape[0])
     for _ in range(_ROUNDS):
         for _ in range(_STEPS):
-            before, U = U, bounded_step(scores, V, none, mean, precision, U)
+            before, U = U, bounded_step(scores.by_models(), V, none, mean, precision, U)
             if float(np.abs(U - before).max(initial=0.0)) < _STILL:
                 break
         mean = U.mean(axis=0)
@@ -71,10 +72,11 @@ def _precision(U: FloatArray, spread: FloatArray, uncertainty: FloatArray) -> Fl
     return np.asarray((inverse + inverse.T) / 2, dtype=np.float64)
 
 
-def _uncertainty(scores: FloatArray, V: FloatArray, U: FloatArray, precision: FloatArray) -> FloatArray:
+def _uncertainty(scores: ScoreTable, V: FloatArray, U: FloatArray, precision: FloatArray) -> FloatArray:
     """Mean posterior covariance of the rows of U."""
     total = np.zeros_like(precision)
-    for s, u in zip(scores, U, strict=True):
+    rows = (s for _, block in scores.by_models() for s in block)
+    for s, u in zip(rows, U, strict=True):
         seen = ~np.isnan(s)
         X = V[seen]
         p = sigmoid(X @ u)

@@ -8,6 +8,7 @@ import numpy as np
 
 from evalbudget.races.prediction._logistic import fit_rows, sigmoid
 from evalbudget.races.prediction._prior import Prior, fit_prior
+from evalbudget.races.prediction._score_table import ScoreTable, table_of
 from evalbudget.races.prediction._training import train
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
@@ -37,13 +38,13 @@ class Choice:
     error: dict[tuple[int, float], float]
 
 
-def choose(scores: FloatArray, *, seed: int, rank: int | None = None, ridge: float | None = None) -> Choice:
+def choose(scores: ScoreTable, *, seed: int, rank: int | None = None, ridge: float | None = None) -> Choice:
     """Rank first, at a ridge of 1, then the ridge: unseen models predicted from 48 and 192 cells.
 
     Of few items, from a quarter and a half of them.
 
     Args:
-        scores: history, in [0, 1] or nan, shape (n_models, n_items).
+        scores: history, in [0, 1] or nan.
         seed: of the folds and of the cells.
         rank: fixed by the user.
         ridge: fixed by the user.
@@ -55,7 +56,7 @@ def choose(scores: FloatArray, *, seed: int, rank: int | None = None, ridge: flo
         return Choice(min(rank or 0, largest), 1.0 if ridge is None else ridge, {})
     models = np.sort(rng.permutation(m)[:_MODELS])
     items = np.sort(rng.permutation(n)[:_ITEMS])
-    sample = scores[np.ix_(models, items)]
+    sample = scores.read(models, items)
     fold = fold_of(models.size, rng)
     cells = [rng.permutation(items.size) for _ in range(_FOLDS)]
     error: dict[tuple[int, float], float] = {}
@@ -81,7 +82,7 @@ def choose(scores: FloatArray, *, seed: int, rank: int | None = None, ridge: flo
     return Choice(best, min(ridges, key=lambda x: attempt(best, x)), error)
 
 
-def _largest(scores: FloatArray) -> int:
+def _largest(scores: ScoreTable) -> int:
     return max(int(min(scores.shape)) - 1, 0)
 
 
@@ -90,7 +91,7 @@ def fold_of(n_models: int, rng: np.random.Generator) -> IntArray:
     return np.asarray(rng.permutation(n_models) % _FOLDS, dtype=np.int64)
 
 
-def fit(scores: FloatArray, rank: int, ridge: float) -> tuple[FloatArray, Prior]:
+def fit(scores: ScoreTable, rank: int, ridge: float) -> tuple[FloatArray, Prior]:
     """Item factors and the models' prior at a given rank and ridge."""
     trained = train(scores, min(rank, _largest(scores)), ridge)
     spread = np.r_[1.0, 0.25, np.ones(trained.V.shape[1] - 2)]
@@ -101,7 +102,7 @@ def _error(scores: FloatArray, rank: int, ridge: float, fold: IntArray, cells: l
     total, count = 0.0, 0
     n = scores.shape[1]
     for k, order in enumerate(cells):
-        V, prior = fit(scores[fold != k], rank, ridge)
+        V, prior = fit(table_of(scores[fold != k]), rank, ridge)
         test = scores[fold == k]
         scale = np.linalg.inv(np.linalg.cholesky(prior.precision)).T
         white, offset = V @ scale, V @ prior.mean

@@ -9,11 +9,13 @@ models given items, from a start by principal components of the residuals; no st
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from evalbudget.races.prediction._logistic import bounded_step, sigmoid
+from evalbudget.races.prediction._score_table import Blocks, ScoreTable
 from evalbudget.statistics._bounds import FloatArray
 
 _WEAK = 0.1
@@ -34,25 +36,29 @@ class Trained:
     U: FloatArray
 
 
-def train(scores: FloatArray, rank: int, ridge: float, *, sweeps: int = _SWEEPS) -> Trained:
+def train(scores: ScoreTable, rank: int, ridge: float, *, sweeps: int = _SWEEPS) -> Trained:
     """Fit the model at a given rank and ridge.
 
     Args:
-        scores: in [0, 1] or nan, shape (n_models, n_items).
+        scores: in [0, 1] or nan, n_models x n_items.
         rank: number of columns of q, below the number of models and of items.
         ridge: rho > 0.
         sweeps: at most so many; stops earlier when predictions move by less than .002.
     """
     m, n = scores.shape
-    seen = ~np.isnan(scores)
-    filled = np.where(seen, scores, 0.0)
-    overall = _logit((filled.sum() + 0.5) / (seen.sum() + 1.0))
+    of_model, of_item, total = np.zeros((2, m)), np.zeros((2, n)), 0.0
+    for first, block in scores.by_models():
+        seen = ~np.isnan(block)
+        filled = np.where(seen, block, 0.0)
+        of_model[:, first : first + seen.shape[0]] = filled.sum(axis=1), seen.sum(axis=1)
+        of_item += filled.sum(axis=0), seen.sum(axis=0)
+        total += float(filled.sum())
+    overall = _logit((total + 0.5) / (of_model[1].sum() + 1.0))
     # easiness and level, each by itself, shrunk by two pseudo-scores of the overall mean
     pull = 2.0 * float(sigmoid(overall))
-    d = _logit((filled.sum(axis=0) + pull) / (seen.sum(axis=0) + 2.0))
-    a = _logit((filled.sum(axis=1) + pull) / (seen.sum(axis=1) + 2.0)) - overall
-    p, q = _start(np.where(seen, scores - sigmoid(a[:, None] + d), 0.0), rank)
-    transposed = np.ascontiguousarray(scores.T)
+    d = _logit((of_item[0] + pull) / (of_item[1] + 2.0))
+    a = _logit((of_model[0] + pull) / (of_model[1] + 2.0)) - overall
+    p, q = _start(scores, a, d, rank)
     models = np.column_stack([a, p])
     items = np.column_stack([d, q])
     of_models = np.diag(np.r_[_WEAK, np.ones(rank)])
@@ -62,9 +68,9 @@ def train(scores: FloatArray, rank: int, ridge: float, *, sweeps: int = _SWEEPS)
     probe = np.linspace(0, m * n - 1, before.size).astype(np.int64)
     for _ in range(sweeps):
         X = np.column_stack([np.ones(n), items[:, 1:]])
-        models = bounded_step(scores, X, items[:, 0], np.zeros(1 + rank), of_models, models)
+        models = bounded_step(scores.by_models(), X, items[:, 0], np.zeros(1 + rank), of_models, models)
         X = np.column_stack([np.ones(m), models[:, 1:]])
-        items = bounded_step(transposed, X, models[:, 0], centre, of_items, items)
+        items = bounded_step(scores.by_items(), X, models[:, 0], centre, of_items, items)
         i, j = np.divmod(probe, n)
         now = sigmoid(models[i, 0] + items[j, 0] + (models[i, 1:] * items[j, 1:]).sum(axis=1))
         if float(np.abs(now - before).max()) < _STILL:
@@ -79,20 +85,29 @@ def _logit(p: FloatArray | float) -> FloatArray:
     return np.asarray(np.log(p) - np.log1p(-np.asarray(p)), dtype=np.float64)
 
 
-def _start(residuals: FloatArray, rank: int) -> tuple[FloatArray, FloatArray]:
+def _start(scores: ScoreTable, a: FloatArray, d: FloatArray, rank: int) -> tuple[FloatArray, FloatArray]:
     """Leading principal components of the residuals, on the scale of logits."""
-    m, n = residuals.shape
+    m, n = scores.shape
     if rank == 0:
         return np.zeros((m, 0)), np.zeros((n, 0))
     # the smaller Gram matrix: history has few models and many items, or the other way round
     if m <= n:
-        _, vectors = np.linalg.eigh(residuals @ residuals.T)
-        left = vectors[:, ::-1][:, :rank]
-        right = residuals.T @ left
+        left, right = _components(lambda: _residuals(scores.by_items(), d, a), rank)
     else:
-        _, vectors = np.linalg.eigh(residuals.T @ residuals)
-        right = vectors[:, ::-1][:, :rank]
-        left = residuals @ right
+        right, left = _components(lambda: _residuals(scores.by_models(), a, d), rank)
         size = np.maximum(np.sqrt((left**2).sum(axis=0)), 1e-12)
         left, right = left / size, right * size
     return left * np.sqrt(m), 4.0 * right / np.sqrt(m)
+
+
+def _residuals(blocks: Blocks, of_row: FloatArray, of_column: FloatArray) -> Iterator[FloatArray]:
+    for first, block in blocks:
+        level = of_row[first : first + block.shape[0], None]
+        yield np.where(np.isnan(block), 0.0, block - sigmoid(level + of_column))
+
+
+def _components(rows: Callable[[], Iterator[FloatArray]], rank: int) -> tuple[FloatArray, FloatArray]:
+    """Leading eigenvectors of the Gram matrix of the columns, and the rows' coordinates in them."""
+    _, vectors = np.linalg.eigh(sum(block.T @ block for block in rows()))
+    leading = vectors[:, ::-1][:, :rank]
+    return leading, np.concatenate([block @ leading for block in rows()])

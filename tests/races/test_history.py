@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evalbudget.backtest import RecordedScores
+from evalbudget.races import RaceConfig, history_factors
+
+ITEMS = tuple(f"q{j}" for j in range(30))
+
+
+def test_a_folder_of_recorded_scores_is_not_taken_for_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALBUDGET_CACHE", str(tmp_path / "cache"))
+    scores = (np.random.default_rng(0).random((3, 30, 1, 1)) < 0.5).astype(np.float32)
+    RecordedScores(scores, ("a", "b", "c"), ITEMS, ("match",)).save_folder(tmp_path / "mapped")
+
+    def open_logs(path: Path) -> str:
+        return f"no logs in {path.name}"
+
+    config = RaceConfig(sampler="race", budget="50%", history=str(tmp_path / "mapped"))
+    factors, said = history_factors(config, ITEMS, ["match"], open_folder=open_logs)
+    assert factors is not None
+    assert said.startswith("history has 30 of the 30 items, of 3 models")
+    (tmp_path / "logs").mkdir()
+    config = RaceConfig(sampler="race", budget="50%", history=str(tmp_path / "logs"))
+    assert history_factors(config, ITEMS, ["match"], open_folder=open_logs) == (
+        None,
+        "history ignored: no logs in logs",
+    )
