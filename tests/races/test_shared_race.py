@@ -213,3 +213,51 @@ def test_a_store_that_goes_in_the_middle_of_a_turn(
         assert asked[0] not in one.wanted()
         workers[1].look()
         assert workers[1].evaluations == one.evaluations == 1
+
+
+def test_an_arm_that_was_taken_for_silent_before_the_race_joins_again(store: str) -> None:
+    first, *others = four()
+    with crew(store, first, lease=0.2) as (one,):
+        one._log._over.set()
+        with crew(store, *others, lease=0.2) as workers:
+            deadline = time.monotonic() + 20
+            while workers[0].missing == 1 and not workers[0].begun and time.monotonic() < deadline:
+                time.sleep(0.05)
+                workers[0].look()
+                if "a" not in workers[0]._worker_of:
+                    break
+            one.look()
+            assert one.begun or "a" in one._worker_of
+
+
+def test_an_arm_leaves_once(store: str) -> None:
+    with crew(store, *four()) as workers:
+        workers[0].look()
+        workers[0].leave(0, "its task ended early")
+        steps = workers[0]._seen
+        workers[0].leave(0, "its task ended early")
+        assert workers[0]._seen == steps
+
+
+def test_retries_of_an_arm_that_was_cut_off_count(store: str) -> None:
+    with crew(store, *four()) as workers:
+        had = workers[0].wanted()
+        workers[0].close()
+        again = worker(shared(CONFIG, store), ITEMS, [Entry("a", 3, unread=len(had) + 4)])
+        assert again.evaluations == len(had) + 4
+        workers[0] = again
+
+
+def test_another_task_is_refused(store: str) -> None:
+    config = shared(CONFIG, store)
+    one = SharedRace(config, ITEMS, ["a"], about={"task": "geography"})
+    with pytest.raises(StoreError, match="task = 'geography' there, 'history' here"):
+        SharedRace(config, ITEMS, ["b"], about={"task": "history"})
+    one.close()
+
+
+def test_a_password_is_refused_since_hosts_log_what_is_typed() -> None:
+    for url in ("postgresql://me:secret@db/x#y", "postgresql://db/x?password=secret#y"):
+        with pytest.raises(InvalidInputError, match="PGPASSWORD") as caught:
+            RaceConfig.of(budget=100, store=url, all_arms=2)
+        assert "secret" not in str(caught.value)

@@ -252,24 +252,69 @@ def test_a_server_that_goes_in_the_middle_of_a_turn(
     store = f"{postgresql.url}#middle{int(committed)}"
     with workers(2, store) as (one, two):
         requests = one.buy(3)
-        shared = one._log
-        real, times = shared.append, []
-
-        def append(connection: object, steps: object, first: int) -> None:
-            real(connection, steps, first)  # type: ignore[arg-type]
-            if not times:
-                times.append(1)
-                if committed:
-                    connection.commit()  # type: ignore[attr-defined]
-                raise StoreDownError("gone")
-
-        monkeypatch.setattr(shared, "append", append)
+        lose_the_next_commit(one, monkeypatch, committed=committed)
         found = one.trade([score(requests[0])], 2)
         assert [request.id for request in found] == [3, 4]
         two.look()
         assert [reading.request.id for reading in two.journal.readings] == [0]
         assert two.outstanding == 4
         assert two.journal.events == one.journal.events
+
+
+def test_what_another_took_is_not_withdrawn_from_it(store: str) -> None:
+    with workers(2, store, budget=20, lease=0.2) as (one, two):
+        (late,) = one.buy(1)
+        silence(one)
+        until(lambda: [each for each in two.buy(1) if each == late])
+        promised = two.ledger.promised
+        one.withdraw(late)  # it was never sent after all: only the call of the other one costs
+        two.look()
+        assert two.ledger.spent == 0.0
+        assert two.ledger.promised == promised
+        assert late.id in two.flights
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_what_is_paid_is_paid_once(store: str, monkeypatch: pytest.MonkeyPatch, committed: bool) -> None:
+    with workers(1, store) as (one,):
+        (request,) = one.buy(1)
+        lose_the_next_commit(one, monkeypatch, committed=committed)
+        one.pay(2.0)
+        assert one.ledger.spent == 2.0
+        lose_the_next_commit(one, monkeypatch, committed=committed)
+        one.withdraw(request)
+        assert one.ledger.promised == 0.0
+
+
+def test_stopped_with_requests_that_wait_it_is_finished(store: str) -> None:
+    with workers(2, store) as (one, two):
+        one.withdraw(one.buy(1)[0])
+        one.stop("enough")
+        two.look()
+        assert two.finished
+        assert two.buy(3) == []
+
+
+def test_who_is_replaced_by_a_living_process_ends(store: str) -> None:
+    first = SharedPurchase(SAMPLERS["uniform"](), Budget(5), store, worker="pod-3", lease=0.3)
+    second = SharedPurchase(SAMPLERS["uniform"](), Budget(5), store, worker="pod-3", lease=0.3)
+    with pytest.raises(StoreError, match="another process goes by the name pod-3 now"):
+        until(lambda: first.look())  # type: ignore[func-returns-value]
+    first.close()
+    second.close()
+
+
+def lose_the_next_commit(worker: SharedPurchase, monkeypatch: pytest.MonkeyPatch, *, committed: bool) -> None:
+    real = type(worker._log).append
+
+    def append(connection: object, steps: object, first: int) -> None:
+        monkeypatch.setattr(worker._log, "append", lambda *given: real(worker._log, *given))
+        real(worker._log, connection, steps, first)  # type: ignore[arg-type]
+        if committed:
+            connection.commit()  # type: ignore[attr-defined]
+        raise StoreDownError("gone")
+
+    monkeypatch.setattr(worker._log, "append", append)
 
 
 def silence(worker: SharedPurchase) -> None:

@@ -160,3 +160,22 @@ def test_what_a_store_does_not_go_with(tmp_path: Path) -> None:
                 )
             )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_cancelled_worker_tells_what_came_back(tmp_path: Path, backend: str) -> None:
+    answered: list[int] = []
+
+    async def answer(request: Request) -> float:
+        await anyio.sleep(0.01 * (request.id % 3))
+        answered.append(request.id)
+        return 0.5
+
+    async def main() -> None:
+        with anyio.move_on_after(1.0):
+            await drive(EBBernstein(DESIGN, seed=4), answer, budget=100_000, store=tmp_path / "s.db")
+
+    anyio.run(main, backend=backend)
+    kept = SharedPurchase(EBBernstein(DESIGN, seed=4), Budget(100_000), tmp_path / "s.db")
+    kept.close()
+    assert {reading.request.id for reading in kept.journal.readings} == set(answered)
