@@ -31,11 +31,7 @@ def shared(config: RaceConfig, store: str, arms: int = 4) -> RaceConfig:
 
 def worker(config: RaceConfig, items: list[str], entries: list[Entry], **more: Any) -> SharedRace:
     race = SharedRace(config, items, [entry.arm for entry in entries], about={"task": "t"}, **more)
-    try:
-        race.join(entries)
-    except BaseException:
-        race.close()
-        raise
+    race.join(entries)
     return race
 
 

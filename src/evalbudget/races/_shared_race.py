@@ -115,17 +115,21 @@ class SharedRace(Replica, RacePurchase):
         self._restart()
 
     def join(self, entries: Iterable[Entry]) -> None:
-        """Have the own arms take part.
+        """Have the own arms take part; the store is let go if they cannot.
 
         Raises:
             StoreError: the race has gone on without one of them.
             StoreDownError: the store cannot be reached.
             InvalidInputError: another worker runs one of them.
         """
-        for entry in entries:
-            self._do("join", entry.as_body() | {"over": sorted(self._log.replaced)})
-            self._check_joined(entry.arm)
-            self._entries.append(entry)
+        try:
+            for entry in entries:
+                self._do("join", entry.as_body() | {"over": sorted(self._log.replaced)})
+                self._check_joined(entry.arm)
+                self._entries.append(entry)
+        except BaseException:
+            self.close()
+            raise
 
     def _restart(self) -> None:
         self._joined: dict[str, Entry] = {}

@@ -39,9 +39,5 @@ def shared_race(group: Group, arms: Sequence[Arm]) -> SharedRace:
     about = {"task": group.task, "task arguments": group.arguments, "score": group.series}
     names = [entry.arm for entry in entries]
     race = SharedRace(group.config, list(arms[0].pool), names, about=about, attempts=attempts)
-    try:
-        race.join(entries)
-    except BaseException:
-        race.close()
-        raise
+    race.join(entries)
     return race
