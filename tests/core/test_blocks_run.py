@@ -110,7 +110,10 @@ def test_no_mark_is_mistyped() -> None:
         assert len(marks) == len(blocks(page)), page
 
 
-SLOW = {"start-lm-eval", "comparisons", "audits", "races", "judges/in-a-task", "howto/labelling-with-a-team"}
+SLOW = {
+    *("start-inspect", "start-lm-eval", "comparisons", "audits", "races", "doctor", "judges/in-a-task"),
+    *("howto/labelling-with-a-team", "howto/ci-gate"),
+}
 """Pages whose blocks take seconds, and show commands that the hosts' tests run: with full claims only."""
 
 QUICK = [page for page in RUN if is_full() or str(page.relative_to(DOCS).with_suffix("")) not in SLOW]
@@ -144,10 +147,7 @@ def test_its_blocks_run(page: Path, tmp_path: Path) -> None:
             assert done.returncode == block.code, told
 
 
-QUICK_YOURS = {
-    *("audits/labelling", "audits/on-lm-eval", "judges/on-lm-eval", "lm-eval/options"),
-    "repeats/several-scores",
-}
+QUICK_YOURS = {"lm-eval/options", "repeats/several-scores"}
 """Commands in a way that nothing else runs, for a few seconds; all others, minutes, with full claims only."""
 TYPED = [page for page in YOURS if is_full() or str(page.relative_to(DOCS).with_suffix("")) in QUICK_YOURS]
 

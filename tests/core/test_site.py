@@ -15,6 +15,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from tests.audits.page import chromium
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,9 +25,19 @@ ROOT = Path(__file__).resolve().parents[2]
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if importlib.util.find_spec("material") is None or importlib.util.find_spec("mkdocstrings") is None:
         pytest.skip("mkdocs-material and mkdocstrings are not installed; the dev group has them")
-    folder = tmp_path_factory.mktemp("site")
+    # one for all workers of a run; whoever comes first makes it
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", os.getpid())
+    folder = tmp_path_factory.getbasetemp().parent / f"site-{run}"
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            _build(folder)
+    return folder
+
+
+def _build(folder: Path) -> None:
+    begun = folder.with_suffix(".begun")
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)],
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(begun)],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
@@ -34,7 +45,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
-    return folder
+    begun.rename(folder)
 
 
 def test_every_public_name_is_on_a_page(site: Path) -> None:
