@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from evalbudget import Budget, Design, Reading
+from evalbudget import Budget, Design, Reading, Request
 from evalbudget.repeats.samplers import RobinHood
 from evalbudget.run import SharedPurchase
 
@@ -26,13 +26,13 @@ def main() -> None:
     while requests or not purchase.finished:
         if not requests:
             time.sleep(0.02)  # for what others have under way
-        requests = purchase.trade([_read(request.cell.item, request) for request in requests], width)
+        requests = purchase.trade([_read(request) for request in requests], width)
     purchase.close()
 
 
-def _read(item: int, request: object) -> Reading:
-    cell = request.cell  # type: ignore[attr-defined]
-    return Reading(request, (item * 7_919 + cell.epoch * 104_729) % 1_000 / 1_000)  # type: ignore[arg-type]
+def _read(request: Request) -> Reading:
+    cell = request.cell
+    return Reading(request, (cell.item * 7_919 + cell.epoch * 104_729) % 1_000 / 1_000)
 
 
 if __name__ == "__main__":
