@@ -98,8 +98,8 @@ class RaceSource(SampleSource):
             money, name = coordinator.money, sample.uuid or ""
             if money is not None and name in money.account.too_dear:
                 value, error = None, money.account.too_dear[name]
-            if coordinator.refusal is not None:
-                return None  # the log has it; nothing more is decided here
+            if coordinator.refusal is not None and race.config.store is not None:
+                return None  # the store is away, and the log has it
             with coordinator.refusing():
                 if money is None or money.ended(race, arm.index, key, name, scored=value is not None):
                     race.completed(arm.index, key, value, attempts=paid_attempts(sample), error=error)
