@@ -15,7 +15,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -115,6 +115,26 @@ class _Failure:
     after: int
 
 
+class _Meeting:
+    """Requests that wait for each other."""
+
+    def __init__(self, n: int, models: Sequence[str]) -> None:
+        self._models = models
+        self._held = threading.Event()
+        self._missing = n
+        self._lock = threading.Lock()
+
+    def attend(self, model: str) -> None:
+        if self._models and model not in self._models:
+            return
+        with self._lock:
+            self._missing -= 1
+            if self._missing <= 0:
+                self._held.set()
+        self._held.wait(20.0)
+        self._held.set()  # who waited in vain waits once
+
+
 Answer = Callable[[Asked], str]
 Meter = Callable[[dict[str, Any], str, str], tuple[int, int]]
 """Input and output tokens of a prompt and its answer, given the whole request."""
@@ -168,7 +188,12 @@ class Server:
         self._lock = threading.Lock()
         self._failures: list[_Failure] = []
         self._draws = 0
+        self._meeting: _Meeting | None = None
         self._http: ThreadingHTTPServer | None = None
+
+    def gather(self, n: int, *models: str) -> None:
+        """Answer nothing until n requests, to these models or to any, are there at once; or for 20 s."""
+        self._meeting = _Meeting(n, models)
 
     def fail(
         self,
@@ -278,6 +303,8 @@ class Server:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
+            if self._meeting is not None:
+                self._meeting.attend(str(body.get("model")))
             scripted = self._scripted(body)
             fault = Fault("scripted", scripted) if scripted != 200 else self.disturb(body)
             if delay := self.latency + (fault.delay if fault else 0.0):

@@ -109,14 +109,15 @@ def test_it_is_the_race_of_one_after_the_other(
     level = logging.getLogger("lm_eval.evaluator").level
     found, lines, calls, most, stock = {}, {}, {}, {}, vars(tqdm)["__init__"]
     for at_once in (1, 2, 4):
-        server.latency = 0.0 if at_once == 1 else 0.02
+        if at_once > 1:
+            server.gather(at_once)
         found[at_once] = run(server, tasks, tmp_path / str(at_once), at_once)
         lines[at_once] = record(tmp_path / str(at_once))
         calls[at_once] = Counter((s.model, s.prompt) for s in server.served)
         most[at_once] = server.most_at_once
         server.served.clear()
         server.most_at_once = 0
-    assert most[1] == 1 < most[2] <= 2 <= most[4] <= 4
+    assert (most[1], most[2], most[4]) == (1, 2, 4)
     for at_once in (2, 4):
         assert decisions(found[at_once]) == decisions(found[1])
         assert answers(found[at_once]) == answers(found[1])
@@ -139,7 +140,9 @@ def test_rounds_of_several_requests_and_arms_of_one_model(server: Server, tasks:
         "sampler": "uniform",
     }
     arms = {"a": ("local-chat-completions", server.args_of("a", num_concurrent=4))}
-    one, three = (race(arms, "numbers", arms_at_once=n, **given) for n in (1, 3))
+    one = race(arms, "numbers", arms_at_once=1, **given)
+    server.gather(5)
+    three = race(arms, "numbers", arms_at_once=3, **given)
     assert decisions(one) == decisions(three)
     assert 4 < server.most_at_once <= 12
     # a live object is one for all settings: nobody asks it while somebody else does
@@ -179,10 +182,11 @@ def test_ctrl_c_loses_nothing_of_any_arm(server: Server, tasks: Any, tmp_path: P
         server.disturb = _presses(server, at)
         with pytest.raises(KeyboardInterrupt):
             run(server, tasks, tmp_path / str(at), 4, concurrent=concurrent)
+        server.latency = 0.0
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         said = Counter(line["arm"] for line in _lines(tmp_path / str(at) / "j") if "said" in line)
         assert said == server.count()
-        assert at <= said.total() < at + 5 * 4 * concurrent
+        assert at <= said.total() < 120
         again = run(server, tasks, tmp_path / str(at), 4, concurrent=concurrent)
         assert decisions(again) == decisions(whole)
         assert max(Counter((s.model, s.prompt) for s in server.served).values()) == 1
@@ -196,6 +200,7 @@ def _presses(server: Server, at: int, again: float = 0.0) -> Callable[[Any], Non
         nonlocal times
         if times and server.calls() >= at and len(server.count()) >= len(SKILLS) - 1:  # nothing is loading
             times -= 1
+            server.latency = 0.5  # nothing ends the race before the signal does
             os.kill(os.getpid(), signal.SIGINT)
             if again:
                 threading.Timer(again, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -293,11 +298,14 @@ class _Purse:
         pass
 
 
-def test_a_second_ctrl_c_waits_for_nobody(server: Server, tasks: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("all_of_them", [False, True])
+def test_a_second_ctrl_c_waits_for_nobody(
+    server: Server, tasks: Any, tmp_path: Path, all_of_them: bool
+) -> None:
     held = threading.Event()
 
     def hold(asked: Asked) -> str:
-        if asked.model == "b":
+        if asked.model == "b" or (all_of_them and server.latency):
             held.wait(20)
         return skilled(asked)
 
@@ -305,15 +313,17 @@ def test_a_second_ctrl_c_waits_for_nobody(server: Server, tasks: Any, tmp_path: 
     try:
         with pytest.raises(KeyboardInterrupt):
             run(server, tasks, tmp_path, 4)
-        assert not held.is_set()
+        assert "b" not in server.count()  # still held
     finally:
         held.set()
     for thread in [t for t in threading.enumerate() if t.name == "evalbudget arm"]:
         thread.join(10)
-    server.disturb = lambda body: None
+    server.disturb, server.latency = lambda body: None, 0.0
     board = run(server, tasks, tmp_path, 4).leaderboard
     assert board.spent <= 120
-    assert board.of("b").failed <= 1  # the call that was given up counts as paid
+    assert (
+        max(standing.failed for standing in board.standings) <= 1
+    )  # calls given up are paid
 
 
 def test_killed_anywhere_nothing_is_lost_and_nothing_bought_twice(
@@ -368,6 +378,7 @@ def test_one_bill_for_arms_at_once_is_never_exceeded(
         arms = {n: (kind, server.args_of(n, num_concurrent=concurrent)) for n in ("m", "j1", "j2")}
         options: dict[str, Any] = {"gen_kwargs": {"max_gen_toks": 20}, "prices": "prices.yaml", "risk": risk}
         options |= {"task_manager": tasks, "apply_chat_template": True}
+        server.gather(concurrent + 1)
         found = race(
             arms, "numbers", budget="$0.15", sampler="uniform", arms_at_once=3, journal="j", **options
         )
@@ -390,6 +401,8 @@ def test_arms_at_once_share_judges_and_their_bill(tmp_path: Path, monkeypatch: p
         for at_once in (1, 3):
             server.dollars.clear()
             server.served.clear()
+            if at_once > 1:
+                server.gather(5, "j1", "j2")
             result = race(
                 arms,
                 "essays",
@@ -512,7 +525,8 @@ def test_a_task_object_is_one_for_each_arm(server: Server, tasks: Any, tmp_path:
 
 
 def test_a_gate_asks_both_at_once(server: Server, tasks: Any, tmp_path: Path) -> None:
-    server.answer, server.latency = skilled, 0.01
+    server.answer = skilled
+    server.gather(2)
     chat = {n: ("local-chat-completions", server.args_of(n)) for n in "ad"}
     options: dict[str, Any] = {"task_manager": tasks, "apply_chat_template": True}
     found = gate(
@@ -557,7 +571,8 @@ def test_refusals(given: dict[str, Any], told: str, tasks: Any) -> None:
 
 @pytest.mark.usefixtures("own_tasks_only")
 def test_on_the_command_line(server: Server, tasks: Any, tmp_path: Path) -> None:
-    server.answer, server.latency = skilled, 0.01
+    server.answer = skilled
+    server.gather(2)
     arms = [f"--arm={name}=local-chat-completions:{server.chat_args(name)}" for name in SKILLS]
     command = [
         "race",

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -27,6 +27,8 @@ from evalbudget_lm_eval.host.wire import interrupted, signals
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+_LOOK = 0.1  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class SideBySide(Generic[T]):
         self._door = Lock()
         self._closed = False
         self._breakable = False
+        self._given_up = False
         self._signals = ExitStack()
 
     @property
@@ -122,7 +125,7 @@ class SideBySide(Generic[T]):
     ) -> None:
         self._halt.error = self._halt.error or KeyboardInterrupt()
         try:
-            while self.running:
+            while self.running and not self._given_up:
                 self._next()
         finally:
             self._signals.close()
@@ -148,7 +151,10 @@ class SideBySide(Generic[T]):
 
     def _next(self) -> _Ended[T]:
         while True:
-            entry = self._inbox.get()
+            try:
+                entry = self._inbox.get(timeout=_LOOK)
+            except Empty:
+                continue  # a signal that came just before the wait began is handled between two of them
             if isinstance(entry, _Ended):
                 self.running.remove(entry.who)
                 return entry
@@ -163,6 +169,7 @@ class SideBySide(Generic[T]):
                 self._halt.error = ex  # Ctrl-C, which judges take note of by themselves
 
     def _stop(self, number: int) -> None:
+        self._given_up = self._halt.error is not None
         if self._halt.error is not None or self._breakable or not self.running:
             raise interrupted(number)
         self._halt.error = interrupted(number)

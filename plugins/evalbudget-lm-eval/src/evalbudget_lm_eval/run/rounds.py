@@ -131,10 +131,13 @@ class Rounds:
         Returns:
             The others, which it has yet to be asked.
         """
-        said = {asked: self._kept.said[asked] for asked in cells if asked in self._kept.said}
+        said = self._said_to(cells)
         self._score(said)
         self._fail_unscored()
         return [asked for asked in cells if asked not in said or asked in self._kept.said]
+
+    def _said_to(self, cells: Sequence[Asked]) -> dict[Asked, Said]:
+        return {asked: self._kept.said[asked] for asked in cells if asked in self._kept.said}
 
     def _score(self, said: dict[Asked, Said]) -> None:
         try:
@@ -219,16 +222,18 @@ class Rounds:
         except Exception:
             raise
         except BaseException:
-            # score what was had, unless that takes further calls: a run that is continued makes them
+            # score what was had, unless that takes further calls: a run that is continued makes them, and
+            # scores what cannot be now, while everything is being taken down
             if not any(panel_of(self._primed.task(name)) for name in {asked.task for asked in cells}):
-                self.finish(cells)
+                self._score(self._said_to(cells))
+                self._unscored.clear()
             if self._billed:
                 self._kept.pay(self._billed)
             self._kept.stop("interrupted")
             raise
 
     def _send(self, cells: Sequence[Asked]) -> list[Answered]:
-        said = {asked: self._kept.said[asked] for asked in cells if asked in self._kept.said}
+        said = self._said_to(cells)
         self._billed = 0
         with wired(self._primed.lm, self, alone=len(cells) == 1) as wire:
             self._wire = wire
