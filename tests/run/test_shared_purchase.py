@@ -110,6 +110,7 @@ def test_what_came_back_too_late_is_used_and_paid_once(store: str) -> None:
         assert two.journal.readings[-1].value == 0.25
         assert again.id in two.flights  # the second call is still under way, and counts until it is back
         two.tell(Reading(again, 0.75, 1.0))
+        assert again.id not in two.flights
         assert two.ledger.spent == 1.5
         assert two.ledger.promised == sum(flight.promised for flight in two.flights.values())
         assert [reading.value for reading in two.journal.readings if reading.request == late] == [0.25]
@@ -123,6 +124,20 @@ def test_what_came_back_too_late_is_used_and_paid_once(store: str) -> None:
                 "run again by an operator: its first score counts": 1.0,
             }
         )
+
+
+def test_what_came_back_after_another_had_its_answer_counts_what_it_cost(store: str) -> None:
+    with workers(2, store, budget=20, lease=0.2) as (one, two):
+        (late,) = one.buy(1)
+        silence(one)
+        until(lambda: [each for each in two.buy(1) if each == late])
+        two.tell(Reading(late, 0.75, 1.0))
+        assert two.ledger.spent == 2.0  # the call of the silent one counts at the most that it can cost
+        one.tell(Reading(late, 0.25, 0.5))
+        two.look()
+        assert one.ledger.spent == two.ledger.spent == 1.5
+        assert late.id not in two.flights
+        assert [reading.value for reading in two.journal.readings if reading.request == late] == [0.75]
 
 
 def test_what_came_back_before_another_took_it_is_not_asked_again(store: str) -> None:
