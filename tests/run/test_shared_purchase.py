@@ -175,6 +175,8 @@ def test_withdrawn_requests_cost_nothing_and_go_to_others(store: str) -> None:
         assert two.buy(3)[0] == request
         assert two.ledger.spent == 0.0
         assert one.buy(1) == []
+        two.withdraw(request)
+        assert one.buy(1) == [request]  # whoever gave it back may take it again
 
 
 def test_who_stops_stops_all_and_calls_without_reading_count(store: str) -> None:
