@@ -33,7 +33,12 @@ async def handed_back(run: Run) -> list[EvalSampleSummary]:
 
     The host copies them into the new log before it starts, except those that a source adds under ``--limit``:
     these only when they are asked for.
+
+    Raises:
+        EvalbudgetError: what earlier attempts left cannot be taken over.
     """
+    if run.refusal is not None:
+        raise run.refusal
     return await anyio.to_thread.run_sync(_handed_back, run)
 
 
