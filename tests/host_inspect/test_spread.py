@@ -101,9 +101,11 @@ def test_a_worker_goes_on_from_what_was_bought(
     assert Path(other.location).read_bytes() == untouched  # it is of a worker that may be running
 
 
+@pytest.mark.parametrize("log_format", ["eval", "json"])
 def test_what_only_an_older_log_holds_is_not_bought_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    log_format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(QUIET, "log_format", log_format)
     runner = Runner(tmp_path, scored, monkeypatch)
     first = cut_off(runner.worker(0), 10)
     second = cut_off(runner.worker(0, first), 3)  # it ended as the samples of the first were handed back
@@ -153,13 +155,18 @@ def test_a_bill_follows_from_folder_to_folder(tmp_path: Path, monkeypatch: pytes
 
 def test_what_cannot_be_read_is_not_bought_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = Runner(tmp_path, scored, monkeypatch)
-    first = runner.worker(0)
-    Path(first.location).write_bytes(b"PK")
-    log = runner.worker(0)
-    assert log.error is not None
-    assert f"{Path(first.location).name} is no log" in log.error.message
-    assert "Repair that log, or begin anew in another folder" in log.error.message
-    assert not any(sample.model_usage for sample in log.samples or [])
+    first = cut_off(runner.worker(0), 10)
+    path = Path(first.location)
+    whole = path.read_bytes()
+    path.write_bytes(b"PK")
+    refused = runner.worker(0)
+    assert refused.error is not None
+    assert f"{path.name} is no log" in refused.error.message
+    assert "Repair that log, or begin anew in another folder" in refused.error.message
+    assert not any(sample.model_usage for sample in refused.samples or [])
+    path.write_bytes(whole)
+    second = runner.worker(0)
+    assert (uuids(first) < uuids(second), attempts([second])) == (True, BUDGET)
     monkeypatch.setattr(spread, "held_as", lambda name, kind: None)
     assert "inspect does not say which tasks this worker runs" in str(runner.worker(1).error)
     take_refusals()
@@ -212,8 +219,10 @@ def test_workers_side_by_side_one_killed(tmp_path: Path) -> None:
     def begun(task: int) -> subprocess.Popen[Any]:
         document = tmp_path / f"{task}.json"
         select(document, tasks[task], None)
-        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        return warm.Popen(command, host="inspect", env=os.environ | {spread.VARIABLE: str(document)}, **quiet)
+        with (tmp_path / "told").open("a") as told:
+            quiet: dict[str, Any] = {"stdout": told, "stderr": subprocess.STDOUT}
+            environment = os.environ | {spread.VARIABLE: str(document)}
+            return warm.Popen(command, host="inspect", env=environment, **quiet)
 
     def paid(name: str) -> int:
         lines = bill.read_text().splitlines() if bill.exists() else []
@@ -226,7 +235,7 @@ def test_workers_side_by_side_one_killed(tmp_path: Path) -> None:
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
     (before,) = (log for log in map(read_eval_log, list_eval_logs(str(logs))) if log.eval.model[-1] == "a")
-    assert (begun(0).wait(120), other.wait(120)) == (0, 0)
+    assert (begun(0).wait(120), other.wait(120)) == (0, 0), (tmp_path / "told").read_text()
     a, b = sorted(_ended(logs), key=lambda log: log.eval.model)
     assert before.status == "started"
     assert uuids(before) < uuids(a)

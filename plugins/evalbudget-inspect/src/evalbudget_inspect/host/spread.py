@@ -11,11 +11,12 @@ import os
 from dataclasses import replace
 
 import anyio.to_thread
-from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from inspect_ai.log import EvalLog, list_eval_logs
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.attempt_notes import folder_of
 from evalbudget_inspect.host.current_run import ANY_TASK, before_runs, cannot_go_on
+from evalbudget_inspect.host.earlier_attempts import header_of
 from evalbudget_inspect.host.host_frames import held_as, held_by_caller
 from evalbudget_inspect.host.private import (
     EvalSetSelection,
@@ -55,17 +56,17 @@ def refuse_worker(why: str) -> None:
 async def go_on() -> None:
     """Have the tasks of a worker go on from all attempts, before the host starts them."""
     selection = held_by_caller(EvalSetSelection)
-    if selection is None:
+    if selection is None and not (is_worker() and held_as("eval_set_id", str)):
         return
     tasks, folder = held_as("resolved_tasks", list), held_as("log_dir", str)
-    if tasks is None or folder is None:
+    if selection is None or tasks is None or folder is None or len(tasks) != len(selection.tasks):
         error = InvalidInputError(
             "inspect does not say which tasks this worker runs, and what earlier attempts at them bought "
             "would be bought again; run the eval set in one process"
         )
         cannot_go_on(ANY_TASK, error)
-    else:
-        await anyio.to_thread.run_sync(_go_on, selection, tasks, folder)
+        return
+    await anyio.to_thread.run_sync(_go_on, selection, tasks, folder)
 
 
 def _go_on(selection: EvalSetSelection, tasks: list[ResolvedTask], folder: str) -> None:
@@ -100,16 +101,18 @@ def _from_all(task: ResolvedTask, identifier: str, eval_set_id: str, folder: str
 
 
 def _newest(folder: str, identifier: str, eval_set_id: str) -> EvalLog | None:
-    """Header of the log of the last attempt at a task, though the document names none."""
+    """Header of the log of the last attempt at a task, though the document names none.
+
+    What a worker was refused begins anew under another id, and is not gone on from.
+    """
+    found = []
     infos = list_eval_logs(folder, recursive=False)
     for info in sorted(infos, key=lambda each: each.mtime or 0.0, reverse=True):
-        try:
-            header = read_eval_log(info, header_only=True)
-        except Exception as ex:
-            raise InvalidInputError(f"{info.name} is no log: {ex}") from ex
+        header = header_of(info)
         if header.eval.eval_set_id == eval_set_id and task_identifier(header, None) == identifier:
-            return header
-    return None
+            found.append(header)
+    first = min((header.eval for header in found), key=lambda spec: spec.created, default=None)
+    return next((h for h in found if first is not None and h.eval.task_id == first.task_id), None)
 
 
 before_runs(go_on)

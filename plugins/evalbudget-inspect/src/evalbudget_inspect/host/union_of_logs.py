@@ -22,7 +22,7 @@ from inspect_ai.log import (
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.current_run import before_eval_sets
-from evalbudget_inspect.host.earlier_attempts import attempts_in, is_begun
+from evalbudget_inspect.host.earlier_attempts import attempts_in, header_of, is_begun
 from evalbudget_inspect.host.how_bought import metric_names
 from evalbudget_inspect.host.private import RecoveryNotAvailable
 
@@ -68,7 +68,7 @@ def join_into(location: str, task_id: str, folders: Collection[str]) -> None:
     logs = [read_eval_log(location, header_only=True)]
     for info in (info for folder in folders for info in attempts_in(folder, task_id)):
         if _path(info.name) != _path(location):
-            header = read_eval_log(info, header_only=True)
+            header = header_of(info)
             logs += [header] if header.eval.task_id == task_id else []
     if len(logs) > 1 and all(log.status != "success" for log in logs):
         _join(logs)
@@ -126,7 +126,7 @@ def _join(logs: Sequence[EvalLog]) -> None:
     joined = whole.model_copy(update={"samples": [*kept, *others], "status": "error"})
     system, path = fsspec.core.url_to_fs(target)
     beside = f"{path}.new"
-    write_eval_log(joined, beside, format="eval")
+    write_eval_log(joined, beside, format="eval" if path.endswith(_SUFFIX) else "json")
     system.mv(beside, path)
     if source != target:
         system.rm(fsspec.core.url_to_fs(source)[1])
