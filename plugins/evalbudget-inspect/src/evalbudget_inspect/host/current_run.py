@@ -66,6 +66,8 @@ class Run:
         return Attempt(folder, self.spec.task_id, self.spec.eval_id)
 
 
+_OURS = "evalbudget_inspect."
+
 _run: ContextVar[Run | None] = ContextVar("evalbudget_run", default=None)
 
 
@@ -76,6 +78,11 @@ scored_state: ContextVar[TaskState | None] = ContextVar("evalbudget_scored_state
 def current_run() -> Run | None:
     """The run of this context; None outside ``eval`` (for example under ``inspect score``)."""
     return _run.get()
+
+
+def asks_itself(task: Task | None) -> bool:
+    """Whether a task of ours decides what is asked of it."""
+    return task is not None and type(task.sample_source).__module__.startswith(_OURS)
 
 
 def is_cancelled(run: Run) -> bool:
@@ -137,7 +144,7 @@ class RunHooks(Hooks):
         location = state.log_location if state is not None else ""
         task = held_by_caller(Task)
         starts = None if task is None else getattr(task.sample_source, "run_starts", None)
-        is_ours = starts is not None or (data.spec.task_registry_name or "").startswith("evalbudget_inspect/")
+        is_ours = asks_itself(task) or (data.spec.task_registry_name or "").startswith("evalbudget_inspect/")
         refusal = _refusals.pop(data.spec.task_id, _refusals.get(ANY_TASK))
         run = Run(data.spec, location, config, _earlier(), _categories(task), is_ours, refusal)
         _run.set(run)

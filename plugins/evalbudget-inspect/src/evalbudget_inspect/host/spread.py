@@ -15,7 +15,7 @@ from inspect_ai.log import EvalLog, list_eval_logs
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.attempt_notes import folder_of
-from evalbudget_inspect.host.current_run import ANY_TASK, before_runs, cannot_go_on
+from evalbudget_inspect.host.current_run import ANY_TASK, asks_itself, before_runs, cannot_go_on
 from evalbudget_inspect.host.earlier_attempts import header_of
 from evalbudget_inspect.host.host_frames import held_as, held_by_caller
 from evalbudget_inspect.host.private import (
@@ -32,7 +32,6 @@ logger = logging.getLogger(__name__)
 
 VARIABLE = "INSPECT_EVAL_SET_SELECTION"
 """Where the host tells a worker of its document."""
-_OURS = "evalbudget_inspect."
 
 
 def is_worker() -> bool:
@@ -71,7 +70,7 @@ async def go_on() -> None:
 
 def _go_on(selection: EvalSetSelection, tasks: list[ResolvedTask], folder: str) -> None:
     for place, (entry, task) in enumerate(zip(selection.tasks, tasks, strict=True)):
-        if not type(task.task.sample_source).__module__.startswith(_OURS):
+        if not asks_itself(task.task):
             continue
         try:
             tasks[place] = _from_all(task, entry.identifier, selection.eval_set_id, folder)
