@@ -153,7 +153,10 @@ def test_a_bill_follows_from_folder_to_folder(tmp_path: Path, monkeypatch: pytes
     assert (len(uuids(third)), entry_of(third)["spent"]) == (15, pytest.approx(0.024))
 
 
-def test_what_cannot_be_read_is_not_bought_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("named", [True, False], ids=["resume", "no resume"])
+def test_what_cannot_be_read_is_not_bought_again(
+    named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runner = Runner(tmp_path, scored, monkeypatch)
     first = cut_off(runner.worker(0), 10)
     path = Path(first.location)
@@ -165,7 +168,7 @@ def test_what_cannot_be_read_is_not_bought_again(tmp_path: Path, monkeypatch: py
     assert "Repair that log, or begin anew in another folder" in refused.error.message
     assert not any(sample.model_usage for sample in refused.samples or [])
     path.write_bytes(whole)
-    second = runner.worker(0)
+    second = runner.worker(0, refused if named else None)
     assert (uuids(first) < uuids(second), attempts([second])) == (True, BUDGET)
     monkeypatch.setattr(spread, "held_as", lambda name, kind: None)
     assert "inspect does not say which tasks this worker runs" in str(runner.worker(1).error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 
 import anyio.to_thread
@@ -85,27 +86,33 @@ def _go_on(selection: EvalSetSelection, tasks: list[ResolvedTask], folder: str) 
 
 def _from_all(task: ResolvedTask, identifier: str, eval_set_id: str, folder: str) -> ResolvedTask:
     """The task with all that its earlier attempts left; itself if there were none."""
-    if task.sample_source is None:
-        newest = _newest(folder, identifier, eval_set_id)
-        if newest is None:
-            return task
+    named = _goes_on_from(task)
+    folders = {folder} if named is None else {folder, folder_of(named)}
+    newest = _newest(folders, identifier, eval_set_id)
+    if newest is not None and newest.eval.task_id != task.id:
         logger.warning(f"evalbudget: {task.task.name} goes on from {newest.location}, which is paid for")
         previous = resumed_task(task, identifier, newest.location)
         (found,) = resolve_previous_tasks([previous], None, task.model, task.model_roles)
         task = replace(found, sequence=task.sequence)
-    seed = task.sample_source.seed if task.sample_source is not None else None
-    if seed is not None and isinstance(seed.source, str):
-        join_into(seed.source, task.id, {folder, folder_of(seed.source)})
+        named = _goes_on_from(task)
+    if named is not None:
+        join_into(named, task.id, folders)
     return task
 
 
-def _newest(folder: str, identifier: str, eval_set_id: str) -> EvalLog | None:
-    """Header of the log of the last attempt at a task, though the document names none.
+def _goes_on_from(task: ResolvedTask) -> str | None:
+    """The log whose samples the host will hand back."""
+    seed = None if task.sample_source is None else task.sample_source.seed
+    return seed.source if seed is not None and isinstance(seed.source, str) else None
 
-    What a worker was refused begins anew under another id, and is not gone on from.
+
+def _newest(folders: Iterable[str], identifier: str, eval_set_id: str) -> EvalLog | None:
+    """Header of the log of the last attempt at a task, whatever the document names.
+
+    What a worker was refused began anew under another id, and is not gone on from.
     """
     found = []
-    infos = list_eval_logs(folder, recursive=False)
+    infos = [info for folder in folders for info in list_eval_logs(folder, recursive=False)]
     for info in sorted(infos, key=lambda each: each.mtime or 0.0, reverse=True):
         header = header_of(info)
         if header.eval.eval_set_id == eval_set_id and task_identifier(header, None) == identifier:
