@@ -56,7 +56,8 @@ def refuse_worker(why: str) -> None:
 async def go_on() -> None:
     """Have the tasks of a worker go on from all attempts, before the host starts them."""
     selection = held_by_caller(EvalSetSelection)
-    if selection is None and not (is_worker() and held_as("eval_set_id", str)):
+    of_set = held_as("eval_set_id", str)
+    if selection is None and not (is_worker() and of_set):
         return
     tasks, folder = held_as("resolved_tasks", list), held_as("log_dir", str)
     if selection is None or tasks is None or folder is None or len(tasks) != len(selection.tasks):
