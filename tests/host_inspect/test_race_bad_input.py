@@ -18,14 +18,15 @@ from inspect_ai.solver import generate
 from tests.host_inspect.race_tasks import attempts, board, model, quiz, run, three
 from tests.host_inspect.worlds import scoring
 
+from evalbudget.audits.store import AuditSettings
 from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
-from evalbudget_inspect import budgeted, leaderboard, race
+from evalbudget_inspect import leaderboard, race
+from evalbudget_inspect.audits.registry_entry import prepared
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.host.tasks import arguments_of_task
 from evalbudget_inspect.races.command import run_race
 from evalbudget_inspect.races.registry_entry import MOST_ARMS, check_arms, parse_arm
-from evalbudget_inspect.repeats.task import check_task
 
 
 def _refused(raced: Any, models: Any, log_dir: Path, *parts: str, **options: Any) -> None:
@@ -115,11 +116,10 @@ def test_options_are_checked_at_once(options: dict[str, Any], error: type[Except
 
 def test_a_process_that_sees_only_some_of_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSPECT_EVAL_SET_SELECTION", "selection.json")
-    for adapt, why in ((_race, "are raced"), (lambda: budgeted(quiz(), budget=60), "goes on from one log")):
-        with pytest.raises(InvalidInputError, match=rf"spread over several .*{why}.* Run it in one process"):
-            adapt()
-    with pytest.raises(InvalidInputError, match=r"spread over several .*are audited"):
-        check_task(quiz(), "audited")
+    with pytest.raises(InvalidInputError, match=r"spread over several .*Have them meet in a store"):
+        _race()
+    with pytest.raises(InvalidInputError, match=r"spread over several .*an audit goes on in batches"):
+        prepared(quiz(), AuditSettings.of(store="x.sqlite", models=["a", "b"]), {})
 
 
 def test_settings_are_checked() -> None:

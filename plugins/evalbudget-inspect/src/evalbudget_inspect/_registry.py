@@ -3,6 +3,7 @@
 from evalbudget_inspect.audits.registry_entry import audited_entry
 from evalbudget_inspect.host import dict_scores
 from evalbudget_inspect.host.current_run import RunHooks
+from evalbudget_inspect.host.spread import go_on
 from evalbudget_inspect.host.union_of_logs import join_logs
 from evalbudget_inspect.judges.cyclic_judge import cyclic_judge, rotate
 from evalbudget_inspect.judges.panel_metrics import panel_estimates
@@ -22,6 +23,7 @@ __all__ = [
     "cyclic_judge",
     "dict_scores",
     "gate_entry",
+    "go_on",
     "join_logs",
     "pairwise_entry",
     "panel_estimates",

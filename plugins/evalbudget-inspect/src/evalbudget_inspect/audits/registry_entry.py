@@ -25,6 +25,7 @@ from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.private import ModelName
 from evalbudget_inspect.host.refusals import refusing
 from evalbudget_inspect.host.scoring import scorer_names
+from evalbudget_inspect.host.spread import refuse_worker
 from evalbudget_inspect.host.tasks import load_one
 from evalbudget_inspect.repeats.registry_entry import PREFIX, split_arguments
 from evalbudget_inspect.repeats.task import check_task, driving_score
@@ -109,6 +110,10 @@ def prepared(loaded: Task, settings: AuditSettings, given: Mapping[str, Any]) ->
     Raises:
         EvalbudgetError: it cannot be audited.
     """
+    refuse_worker(
+        "an audit goes on in batches: which answers the next one needs follows from those of all models, and "
+        "evalbudget inspect audit, which runs batch after batch, reads them. Run that command in one process"
+    )
     scorers = every = check_task(loaded, "audited")
     if settings.labels_from is not None:
         scorers = loaded.scorer = without_scorer(scorers, settings.labels_from)

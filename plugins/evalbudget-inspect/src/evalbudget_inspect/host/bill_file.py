@@ -35,14 +35,15 @@ def open_bill(run: Run, cap: Budget, tariff: Tariff, *, risk: float) -> Bill:
         return Bill(cap, tariff, risk=risk)
     key = run.spec.task_id
     path = bill_path(folder_of(run.log_location), key)
-    if not path.exists() and isinstance(run.earlier, str):
+    if isinstance(run.earlier, str):
         earlier = bill_path(folder_of(run.earlier), key)
-        if not earlier.exists():
+        if not (earlier.exists() or path.exists()):
             raise BudgetError(
                 f"this run goes on from {run.earlier}, and the bill of what it paid is not beside it "
                 f"({earlier}). Put it back, or begin anew"
             )
-        shutil.copyfile(earlier, path)
+        if _length(earlier) > _length(path):  # of an attempt with another folder, which began as a copy
+            shutil.copyfile(earlier, path)
     return _begun(path, cap, tariff, risk)
 
 
@@ -67,6 +68,10 @@ def open_common_bill(run: Run, key: str, cap: Budget, tariff: Tariff, *, risk: f
             f"({path}). Put it back, or begin anew in another folder"
         )
     return _begun(path, cap, tariff, risk)
+
+
+def _length(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _begun(path: Path, cap: Budget, tariff: Tariff, risk: float) -> Bill:

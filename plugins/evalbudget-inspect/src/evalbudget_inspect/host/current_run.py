@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -27,6 +27,7 @@ from inspect_ai.log import EvalSample, EvalSpec
 from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import TaskState
 
+from evalbudget.errors import EvalbudgetError
 from evalbudget_inspect.host import bill, sent_again
 from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note, folder_of
 from evalbudget_inspect.host.host_frames import held_by_caller
@@ -47,6 +48,7 @@ class Run:
         earlier: the log whose samples the host hands back, or these samples; None for a first attempt.
         categories: of samples whose metadata holds a ``category``, by id; only where a scorer rotates judges.
         is_ours: a run, a race or an audit of ours, whose samples are waited for after Ctrl-C.
+        refusal: why it cannot go on from its earlier attempts; None if it can.
     """
 
     spec: EvalSpec
@@ -55,6 +57,7 @@ class Run:
     earlier: str | list[EvalSample] | None = None
     categories: Mapping[str, str] = field(default_factory=dict)
     is_ours: bool = False
+    refusal: EvalbudgetError | None = None
 
     @property
     def attempt(self) -> Attempt:
@@ -62,6 +65,8 @@ class Run:
         folder = folder_of(self.log_location) if self.log_location else ""
         return Attempt(folder, self.spec.task_id, self.spec.eval_id)
 
+
+_OURS = "evalbudget_inspect."
 
 _run: ContextVar[Run | None] = ContextVar("evalbudget_run", default=None)
 
@@ -73,6 +78,11 @@ scored_state: ContextVar[TaskState | None] = ContextVar("evalbudget_scored_state
 def current_run() -> Run | None:
     """The run of this context; None outside ``eval`` (for example under ``inspect score``)."""
     return _run.get()
+
+
+def asks_itself(task: Task | None) -> bool:
+    """Whether a task of ours decides what is asked of it."""
+    return task is not None and type(task.sample_source).__module__.startswith(_OURS)
 
 
 def is_cancelled(run: Run) -> bool:
@@ -107,6 +117,22 @@ def before_eval_sets(prepare: Callable[[str], None]) -> None:
     _before_sets.append(prepare)
 
 
+_before_runs: list[Callable[[], Awaitable[None]]] = []
+_refusals: dict[str, EvalbudgetError] = {}
+ANY_TASK = ""
+"""In the place of a task's id."""
+
+
+def before_runs(prepare: Callable[[], Awaitable[None]]) -> None:
+    """Have the tasks of every run prepared before the host starts them."""
+    _before_runs.append(prepare)
+
+
+def cannot_go_on(task_id: str, error: EvalbudgetError) -> None:
+    """Refuse a task once it starts: the host goes on whatever a hook raises."""
+    _refusals[task_id] = error
+
+
 @hooks(name="evalbudget", description="Tells evalbudget's samplers which task and model they serve.")
 class RunHooks(Hooks):
     """Leaves the running task's spec where its samples find it."""
@@ -118,8 +144,9 @@ class RunHooks(Hooks):
         location = state.log_location if state is not None else ""
         task = held_by_caller(Task)
         starts = None if task is None else getattr(task.sample_source, "run_starts", None)
-        is_ours = starts is not None or (data.spec.task_registry_name or "").startswith("evalbudget_inspect/")
-        run = Run(data.spec, location, config, _earlier(), _categories(task), is_ours)
+        is_ours = asks_itself(task) or (data.spec.task_registry_name or "").startswith("evalbudget_inspect/")
+        refusal = _refusals.pop(data.spec.task_id, _refusals.get(ANY_TASK))
+        run = Run(data.spec, location, config, _earlier(), _categories(task), is_ours, refusal)
         _run.set(run)
         show_without_traceback()
         if starts is not None:  # a source of ours, in the task's own context, before its first sample
@@ -166,6 +193,9 @@ class RunHooks(Hooks):
         """Let races know how many tasks to wait for."""
         interrupts.release()  # a run whose loop was broken by Ctrl-C has not said that it ended
         bill.close_accounts()
+        _refusals.clear()
+        for prepare in _before_runs:
+            await prepare()
         for watcher in _watchers:
             watcher.run_starts(data.run_id, data.task_names)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from collections.abc import Sequence
 from copy import deepcopy
 
 import anyio.to_thread
 from inspect_ai.log import (
+    EvalLog,
     EvalLogInfo,
     EvalSampleSummary,
     EvalSpec,
@@ -16,6 +18,7 @@ from inspect_ai.log import (
     read_eval_log_sample_summaries,
 )
 
+from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.attempt_notes import Note, folder_of, read_note, write_note
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.private import is_cancellation_message, read_buffer_recovery_data
@@ -25,6 +28,9 @@ _BUFFER = 10
 _AT_ONCE = range(10, 101)
 """Samples at once, where nobody limits them: what the host begins with, and where its own limit ends."""
 
+_LOOKS = 20
+_PAUSE = 0.1  # seconds between two looks
+
 _HANDED_BACK = "handed back"
 
 
@@ -33,7 +39,12 @@ async def handed_back(run: Run) -> list[EvalSampleSummary]:
 
     The host copies them into the new log before it starts, except those that a source adds under ``--limit``:
     these only when they are asked for.
+
+    Raises:
+        EvalbudgetError: what earlier attempts left cannot be taken over.
     """
+    if run.refusal is not None:
+        raise run.refusal
     return await anyio.to_thread.run_sync(_handed_back, run)
 
 
@@ -59,6 +70,21 @@ def attempts_in(folder: str, task_id: str) -> list[EvalLogInfo]:
     named = [info for info in infos if task_id in info.name]
     found = named or infos  # logs may have been given names without it
     return sorted(found, key=lambda info: info.mtime or 0.0, reverse=True)
+
+
+def header_of(info: EvalLogInfo) -> EvalLog:
+    """The header of a log, which another process may be replacing: a look may see parts of two versions.
+
+    Raises:
+        InvalidInputError: it cannot be read.
+    """
+    for _ in range(_LOOKS):
+        try:
+            return read_eval_log(info, header_only=True)
+        except Exception as ex:  # the host raises whatever its zip and JSON readers raise
+            error = InvalidInputError(f"{info.name} is no log: {ex}")
+        time.sleep(_PAUSE)
+    raise error
 
 
 def is_begun(summary: EvalSampleSummary) -> bool:
@@ -108,7 +134,7 @@ def _paid_for_nothing(run: Run) -> Note:
 def _add_attempts(begun: dict[str, list[str]], folder: str, spec: EvalSpec) -> None:
     killed: dict[str, tuple[str, EvalSpec]] = {}
     for info in attempts_in(folder, spec.task_id):
-        header = read_eval_log(info, header_only=True)
+        header = header_of(info)
         its = header.eval
         if its.task_id != spec.task_id or its.eval_id == spec.eval_id:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import TypeVar
 
@@ -15,10 +16,23 @@ def held_by_caller(kind: type[_T]) -> _T | None:
     The host tells its task-start hook neither the dataset nor, when it scores a log, the scorer which log:
     both stand in its own frames. Whoever asks must know what to do without.
     """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        for value in frame.f_locals.values():
+    for variables in _variables(sys._getframe(1)):
+        for value in variables.values():
             if isinstance(value, kind):
                 return value
-        frame = frame.f_back
     return None
+
+
+def held_as(name: str, kind: type[_T]) -> _T | None:
+    """As :func:`held_by_caller`, of the variable of this name."""
+    for variables in _variables(sys._getframe(1)):
+        value = variables.get(name)
+        if isinstance(value, kind):
+            return value
+    return None
+
+
+def _variables(frame: FrameType | None) -> Iterator[Mapping[str, object]]:
+    while frame is not None:
+        yield frame.f_locals
+        frame = frame.f_back

@@ -18,8 +18,13 @@ try:
     from inspect_ai._display.core.display import TaskProfile as TaskProfile
     from inspect_ai._display.core.display import TaskResult as TaskResult
     from inspect_ai._display.core.display import TaskSuccess as TaskSuccess
+    from inspect_ai._eval import evalset as _evalset
+    from inspect_ai._eval.eval_set_selection import EvalSetSelection as EvalSetSelection
+    from inspect_ai._eval.evalset import task_identifier as task_identifier
     from inspect_ai._eval.loader import load_file_tasks as load_file_tasks
     from inspect_ai._eval.loader import load_task_spec as load_task_spec
+    from inspect_ai._eval.loader import resolve_previous_tasks as resolve_previous_tasks
+    from inspect_ai._eval.task.resolved import ResolvedTask as ResolvedTask
     from inspect_ai._eval.task.run import EvalSampleSource as EvalSampleSource
     from inspect_ai._eval.task.util import resolve_task_sample_ids as resolve_task_sample_ids
     from inspect_ai._eval.task.util import slice_dataset as slice_dataset
@@ -58,6 +63,7 @@ try:
 
     host_cli, host_main = _cli.inspect, _cli.main
     active_model_event = _samples._active_model_event
+    resumed_task = _evalset._resumed_task
 except (AttributeError, ImportError) as ex:
     raise PluginError(
         f"inspect-ai {version('inspect_ai')} is not what this version of evalbudget works with: {ex}. "

@@ -7,7 +7,7 @@ off, or ``--limit`` was set, under which the host copies samples only as they ar
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import click
 import fsspec  # type: ignore[import-untyped]
@@ -22,7 +22,7 @@ from inspect_ai.log import (
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.current_run import before_eval_sets
-from evalbudget_inspect.host.earlier_attempts import attempts_in, is_begun
+from evalbudget_inspect.host.earlier_attempts import attempts_in, header_of, is_begun
 from evalbudget_inspect.host.how_bought import metric_names
 from evalbudget_inspect.host.private import RecoveryNotAvailable
 
@@ -57,6 +57,23 @@ def join_logs(folder: str, task_id: str | None = None) -> None:
             _join(logs)
 
 
+def join_into(location: str, task_id: str, folders: Collection[str]) -> None:
+    """Make one log of an unfinished task hold what any of its logs holds.
+
+    Args:
+        location: of the log that the host goes on from.
+        task_id: of its task; logs of other tasks may be written meanwhile.
+        folders: of the task's logs.
+    """
+    logs = [read_eval_log(location, header_only=True)]
+    for info in (info for folder in folders for info in attempts_in(folder, task_id)):
+        if _path(info.name) != _path(location):
+            header = header_of(info)
+            logs += [header] if header.eval.task_id == task_id else []
+    if len(logs) > 1 and all(log.status != "success" for log in logs):
+        _join(logs)
+
+
 def join_earlier(command: click.Command, args: Sequence[str]) -> None:
     """The same for the logs that a command of the host is told to go on from.
 
@@ -79,6 +96,10 @@ def join_earlier(command: click.Command, args: Sequence[str]) -> None:
             logger.debug("%s: %s", location, ex)
             continue
         join_logs(location.rpartition("/")[0] or ".", task_id)
+
+
+def _path(location: str) -> str:
+    return str(fsspec.core.url_to_fs(location)[1])
 
 
 def _is_ours(header: EvalLog) -> bool:
@@ -105,7 +126,7 @@ def _join(logs: Sequence[EvalLog]) -> None:
     joined = whole.model_copy(update={"samples": [*kept, *others], "status": "error"})
     system, path = fsspec.core.url_to_fs(target)
     beside = f"{path}.new"
-    write_eval_log(joined, beside, format="eval")
+    write_eval_log(joined, beside, format="eval" if path.endswith(_SUFFIX) else "json")
     system.mv(beside, path)
     if source != target:
         system.rm(fsspec.core.url_to_fs(source)[1])

@@ -30,6 +30,7 @@ from evalbudget_inspect.host.current_run import Run, is_cancelled
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import effective_max_tasks, task_dispatcher_stats
 from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.host.spread import is_worker
 from evalbudget_inspect.races.all_races import all_races
 from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.arm_names import alone, check_gate, check_items, name_of, names_of_arms
@@ -190,14 +191,14 @@ class Coordinator:
         config = self.group.config
         spec = first.run.spec
         absent: dict[tuple[str, str], Finished] = {}
-        if spec.eval_set_id is not None:
+        if spec.eval_set_id is not None and self._workers_gate is None:
             absent = await finished_elsewhere(
                 first.run, self.group.labels, self.group.score, config.bounds, present=set(self.arms)
             )
         goes_on = bool(absent)
         categories, repeats = None, 1
         if isinstance(config, GateConfig):
-            config = config.in_order_of(spec.eval_set_id or spec.task_id)
+            config = config.in_order_of(self._workers_gate or spec.eval_set_id or spec.task_id)
             baseline = await read_baseline(config, self.group.series, spec, items)
             items, categories, repeats = baseline.items, baseline.categories, baseline.repeats
             if repeats > 1 and spec.config.limit is not None:
@@ -253,7 +254,7 @@ class Coordinator:
         if config.in_scores:
             return None
         spec = next(iter(self.arms.values())).run.spec
-        run = spec.eval_set_id or spec.run_id
+        run = self._workers_gate or spec.eval_set_id or spec.run_id
         return open_money(
             [self.arms[identity] for identity in sorted(self.arms)],
             config.resolve_budget(n_items, n_arms),
@@ -416,7 +417,15 @@ class Coordinator:
     def race_id(self) -> str:
         """The same for all arms of the race, and for no other."""
         spec = next(iter(self.arms.values())).run.spec
-        return f"{spec.eval_set_id or spec.run_id} {self.group.task}"
+        return f"{self._workers_gate or spec.eval_set_id or spec.run_id} {self.group.task}"
+
+    @property
+    def _workers_gate(self) -> str | None:
+        """Which gate of a spread eval set this is, each of one candidate; None for what is none."""
+        spec = next(iter(self.arms.values())).run.spec
+        if spec.eval_set_id is None or not is_worker() or not isinstance(self.group.config, GateConfig):
+            return None
+        return f"{spec.eval_set_id} {spec.model}"
 
     def gate(self) -> Gate | None:
         """The verdict; None in other races, and before it began."""

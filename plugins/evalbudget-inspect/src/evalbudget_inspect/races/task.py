@@ -17,6 +17,7 @@ from evalbudget_inspect.host.chosen_samples import emptied, number_samples
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
+from evalbudget_inspect.host.spread import refuse_worker
 from evalbudget_inspect.races.arm import Group
 from evalbudget_inspect.races.metrics import race_estimates
 from evalbudget_inspect.races.sample_source import RaceSource
@@ -218,7 +219,8 @@ def one_arm(
         labels: of all versions, by the names of their tasks.
         arguments: whatever else tells this race from others with the same names.
     """
-    scorers = check_task(task, "raced", spread=config.store is not None)
+    _check_worker(config)
+    scorers = check_task(task, "raced")
     names = scorer_names(scorers)
     deciding = name, key = driving_score(config.score, names)
     require_key(scorers[names.index(name)], name, key, "--score")
@@ -248,6 +250,27 @@ def one_arm(
     if adapted.fail_on_error is None:
         adapted.fail_on_error = False
     return adapted
+
+
+def _check_worker(config: RaceConfig) -> None:
+    """Refuse what a worker of a spread eval set cannot decide by itself.
+
+    Raises:
+        InvalidInputError: it has to know what another worker's model answers.
+    """
+    if isinstance(config, GateConfig):
+        if config.baseline_model is not None:
+            refuse_worker(
+                f"a gate that asks --baseline-model {config.baseline_model} compares two models as they run, "
+                "which may be in two processes. Give it scores of the baseline instead (--baseline, a log or "
+                "a table that --save-baseline wrote), or run it in one process"
+            )
+    elif config.store is None:
+        refuse_worker(
+            "models that race share a budget and are compared as they run: every process would spend the "
+            "whole budget on the models it sees. Have them meet in a store (--store and --all-arms), or run "
+            "them in one process"
+        )
 
 
 def _asked(config: RaceConfig, name: str, key: str | None) -> dict[str, Any]:

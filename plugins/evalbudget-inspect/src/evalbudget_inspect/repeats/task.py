@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -37,9 +36,6 @@ from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.diagnostics import asked_for
 from evalbudget_inspect.repeats.metrics import budget_estimates
 from evalbudget_inspect.repeats.sample_source import BudgetedSource
-
-_SHARD = "INSPECT_EVAL_SET_SELECTION"
-"""By this variable the host tells a process which tasks of an eval-set are its own."""
 
 
 def budgeted(
@@ -274,29 +270,16 @@ def _metric(config: Config, *, drives: bool, decides: bool, accuracy: bool) -> M
     )
 
 
-def check_task(task: Task, what: str, *, spread: bool = False) -> list[Scorer]:
+def check_task(task: Task, what: str) -> list[Scorer]:
     """The task's scorers.
 
     Args:
         task: to adapt.
         what: is to be done with it: ``budgeted``, ``raced`` or ``audited``.
-        spread: it shares what it decides with the processes that run the others.
 
     Raises:
-        InvalidInputError: it cannot be adapted, or is decided together with others that run elsewhere.
+        InvalidInputError: it cannot be adapted.
     """
-    if os.environ.get(_SHARD, "").strip() and not spread:
-        why = (
-            "it goes on from one log alone, so that what only earlier ones hold would be bought again"
-            if what == "budgeted"
-            else f"models that are {what} share a budget and are compared as they run: every process would "
-            "spend the whole budget on the models it sees"
-            + (", unless they meet in a store (--store)" if what == "raced" else "")
-        )
-        raise InvalidInputError(
-            f"this process runs one task of an eval-set that is spread over several ({_SHARD} is set), and "
-            f"{why}. Run it in one process"
-        )
     if task.sample_source is not None:
         raise InvalidInputError(
             f"task {task.name!r} has a dynamic dataset already (a SampleSource, or it is {what} twice); "

@@ -1,0 +1,125 @@
+"""An eval set that is spread over workers: each goes on from all that earlier attempts at its tasks bought.
+
+A runner gives every worker a document that names its tasks, and for each perhaps a log to go on from
+(``resume``). The host looks at no other log of the folder: what only these hold would be bought again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+
+import anyio.to_thread
+from inspect_ai.log import EvalLog, list_eval_logs
+
+from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.host.attempt_notes import folder_of
+from evalbudget_inspect.host.current_run import ANY_TASK, asks_itself, before_runs, cannot_go_on
+from evalbudget_inspect.host.earlier_attempts import header_of
+from evalbudget_inspect.host.host_frames import held_as, held_by_caller
+from evalbudget_inspect.host.private import (
+    EvalSetSelection,
+    PrerequisiteError,
+    ResolvedTask,
+    resolve_previous_tasks,
+    resumed_task,
+    task_identifier,
+)
+from evalbudget_inspect.host.union_of_logs import join_into
+
+logger = logging.getLogger(__name__)
+
+VARIABLE = "INSPECT_EVAL_SET_SELECTION"
+"""Where the host tells a worker of its document."""
+
+
+def is_worker() -> bool:
+    """Whether this process runs some tasks of an eval set, and others run the rest."""
+    return bool(os.environ.get(VARIABLE, "").strip())
+
+
+def refuse_worker(why: str) -> None:
+    """Refuse a task where others run beside it that it would have to know.
+
+    Raises:
+        InvalidInputError: this is a worker.
+    """
+    if is_worker():
+        raise InvalidInputError(
+            f"this process runs some tasks of an eval-set that is spread over several ({VARIABLE} is set), "
+            f"and {why}"
+        )
+
+
+async def go_on() -> None:
+    """Have the tasks of a worker go on from all attempts, before the host starts them."""
+    selection = held_by_caller(EvalSetSelection)
+    of_set = held_as("eval_set_id", str)
+    if selection is None and not (is_worker() and of_set):
+        return
+    tasks, folder = held_as("resolved_tasks", list), held_as("log_dir", str)
+    if selection is None or tasks is None or folder is None or len(tasks) != len(selection.tasks):
+        error = InvalidInputError(
+            "inspect does not say which tasks this worker runs, and what earlier attempts at them bought "
+            "would be bought again; run the eval set in one process"
+        )
+        cannot_go_on(ANY_TASK, error)
+        return
+    await anyio.to_thread.run_sync(_go_on, selection, tasks, folder)
+
+
+def _go_on(selection: EvalSetSelection, tasks: list[ResolvedTask], folder: str) -> None:
+    for place, (entry, task) in enumerate(zip(selection.tasks, tasks, strict=True)):
+        if not asks_itself(task.task):
+            continue
+        try:
+            tasks[place] = _from_all(task, entry.identifier, selection.eval_set_id, folder)
+        except Exception as ex:  # the host raises whatever its zip and JSON readers raise
+            why: object = ex.message if isinstance(ex, PrerequisiteError) else ex
+            error = InvalidInputError(
+                f"what earlier attempts at task {task.task.name!r} left in {folder} cannot be read, and "
+                f"would be bought again ({why}). Repair that log, or begin anew in another folder"
+            )
+            cannot_go_on(task.id, error)
+
+
+def _from_all(task: ResolvedTask, identifier: str, eval_set_id: str, folder: str) -> ResolvedTask:
+    """The task with all that its earlier attempts left; itself if there were none."""
+    named = _goes_on_from(task)
+    folders = {folder} if named is None else {folder, folder_of(named)}
+    newest = _newest(folders, identifier, eval_set_id)
+    if newest is not None and newest.eval.task_id != task.id:
+        logger.warning(f"evalbudget: {task.task.name} goes on from {newest.location}, which is paid for")
+        previous = resumed_task(task, identifier, newest.location)
+        (found,) = resolve_previous_tasks([previous], None, task.model, task.model_roles)
+        task = replace(found, sequence=task.sequence)
+        named = _goes_on_from(task)
+    if named is not None:
+        join_into(named, task.id, folders)
+    return task
+
+
+def _goes_on_from(task: ResolvedTask) -> str | None:
+    """The log whose samples the host will hand back."""
+    seed = None if task.sample_source is None else task.sample_source.seed
+    return seed.source if seed is not None and isinstance(seed.source, str) else None
+
+
+def _newest(folders: Iterable[str], identifier: str, eval_set_id: str) -> EvalLog | None:
+    """Header of the log of the last attempt at a task, whatever the document names.
+
+    What a worker was refused began anew under another id, and is not gone on from.
+    """
+    found = []
+    infos = [info for folder in folders for info in list_eval_logs(folder, recursive=False)]
+    for info in sorted(infos, key=lambda each: each.mtime or 0.0, reverse=True):
+        header = header_of(info)
+        if header.eval.eval_set_id == eval_set_id and task_identifier(header, None) == identifier:
+            found.append(header)
+    first = min((header.eval for header in found), key=lambda spec: spec.created, default=None)
+    return next((h for h in found if first is not None and h.eval.task_id == first.task_id), None)
+
+
+before_runs(go_on)
