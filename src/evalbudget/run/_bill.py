@@ -116,12 +116,16 @@ class Bill:
         self.cap = cap
         self.tariff = tariff
         self.risk = risk
+        self._lines = lines
+        self._lock = RLock()
+        self._clear()
+
+    def _clear(self) -> None:
+        """As before the first call."""
         self.spent = 0.0
         self.held = 0.0
         self.over = 0.0
         self.most_of_sample = 0.0
-        self._lines = lines
-        self._lock = RLock()
         self._open: dict[int, Hold] = {}
         self._count = 0
         self._of_sample: dict[str, float] = {}
@@ -189,15 +193,31 @@ class Bill:
             BudgetError: nobody knows the price, or nothing limits the reply.
             JournalError: it cannot be recorded.
         """
-        bound = self.tariff.most(model, input_tokens, output_tokens, seconds)
-        with self._lock:
-            most = self._reserved(model, bound)
-            if most > self.free + _ROUNDING * self.cap.amount:
-                return None
-            hold = Hold(self._count, model, most, bound, sample, role)
-            self._write(_as_entry(hold))
-            self._hold(hold)
-            return hold
+        holds = self.reserve_all(model, [(input_tokens, output_tokens, sample)], role=role, seconds=seconds)
+        return holds[0] if holds else None
+
+    def reserve_all(
+        self,
+        model: str,
+        calls: Sequence[tuple[int, int | None, str]],
+        *,
+        role: str = "",
+        seconds: float = 0.0,
+    ) -> list[Hold]:
+        """Put aside what several calls cost at most; nothing put aside, and none, if they do not all fit.
+
+        Args:
+            model: that is asked.
+            calls: tokens of input at most, of the reply at most, and the sample; as in :meth:`reserve`.
+            role: what the model does.
+            seconds: that each takes at most.
+
+        Raises:
+            BudgetError: nobody knows the price, or nothing limits the reply.
+            JournalError: it cannot be recorded.
+        """
+        bounds = [(self.tariff.most(model, *within, seconds), sample) for *within, sample in calls]
+        return self._put_aside(model, bounds, role)
 
     def may_fit(
         self, model: str, input_tokens: int, output_tokens: int | None, *, under_way: int = 0
@@ -214,10 +234,13 @@ class Bill:
             most = self._reserved(model, self.tariff.most(model, input_tokens, output_tokens))
             return bool(self._open or under_way) and most <= self.cap.amount - self.spent
 
+    def look(self) -> None:
+        """Take in what other processes did, where they share the bill; for whoever waits."""
+
     def again(self, hold: Hold) -> bool:
         """The call is sent once more, and its first sending may be billed; False if that does not fit."""
         with self._lock:
-            if hold.ended or hold.most > self.free + _ROUNDING * self.cap.amount:
+            if hold.ended or not self._fits(hold.most):
                 return False
             second = Hold(self._count, hold.model, hold.most, hold.bound, hold.sample, hold.role)
             self._write(_as_entry(second))
@@ -234,9 +257,6 @@ class Bill:
         cost = self.tariff.cost(hold.model, usage)
         if not math.isfinite(cost) or cost < 0:
             return self._end(hold, hold.bound, UNKNOWN, 0)
-        with self._lock:
-            if not hold.ended and hold.bound > 0:
-                insort(self._shares.setdefault(hold.model, []), cost / hold.bound)
         return self._end(hold, cost, ANSWERED, usage.tokens)
 
     def lose(self, hold: Hold) -> float:
@@ -285,7 +305,7 @@ class Bill:
             needed = [self.of_sample(one) + self._held_of.get(one, 0.0) for one in under_way]
             most = self.most_of_sample
             reserved = sum(max(0.0, most - own) for own in needed)
-            return most + reserved <= self.free + _ROUNDING * self.cap.amount
+            return self._fits(most + reserved)
 
     def of_sample(self, sample: str) -> float:
         """What ended calls of a sample cost so far."""
@@ -312,11 +332,30 @@ class Bill:
 
     # bookkeeping
 
-    def _reserved(self, model: str, bound: float) -> float:
+    def _put_aside(self, model: str, calls: Sequence[tuple[float, str]], role: str) -> list[Hold]:
+        with self._lock:
+            holds = self._would_hold(model, calls, role)
+            for hold in holds:
+                self._write(_as_entry(hold))
+                self._hold(hold)
+            return holds
+
+    def _would_hold(self, model: str, calls: Sequence[tuple[float, str]], role: str) -> list[Hold]:
+        """What would be put aside for calls that cost so much at most; none if they do not all fit."""
+        holds = [
+            Hold(self._count + i, model, self._reserved(model, bound, beside=i), bound, sample, role)
+            for i, (bound, sample) in enumerate(calls)
+        ]
+        return holds if self._fits(sum(hold.most for hold in holds)) else []
+
+    def _fits(self, amount: float) -> bool:
+        return amount <= self.free + _ROUNDING * self.cap.amount
+
+    def _reserved(self, model: str, bound: float, *, beside: int = 0) -> float:
         shares = self._shares.get(model, ())
         if not self.risk or not shares:
             return bound
-        at = math.ceil((len(shares) + 1) * (1.0 - self.risk / (len(self._open) + 1)) - 1e-9)
+        at = math.ceil((len(shares) + 1) * (1.0 - self.risk / (len(self._open) + beside + 1)) - 1e-9)
         return bound if at > len(shares) else bound * min(1.0, shares[at - 1])
 
     def _hold(self, hold: Hold) -> None:
@@ -338,6 +377,8 @@ class Bill:
     def _count_in(self, hold: Hold, cost: float, why: str, tokens: int) -> None:
         hold.ended = True
         del self._open[hold.number]
+        if why == ANSWERED and hold.bound > 0:
+            insort(self._shares.setdefault(hold.model, []), cost / hold.bound)
         self.held = sum(each.most for each in self._open.values()) if self._open else 0.0
         self.spent += cost
         self.over += max(0.0, cost - hold.most)
@@ -365,10 +406,7 @@ class Bill:
         hold = self._open.get(entry["end"])
         if hold is None:
             raise JournalError(f"a bill ends call {entry['end']!r}, which was not under way")
-        cost, why = float(entry["cost"]), str(entry["why"])
-        if why == ANSWERED and hold.bound > 0:
-            insort(self._shares.setdefault(hold.model, []), cost / hold.bound)
-        self._count_in(hold, cost, why, int(entry["tokens"]))
+        self._count_in(hold, float(entry["cost"]), str(entry["why"]), int(entry["tokens"]))
 
     def _write(self, entry: dict[str, Any]) -> None:
         if self._lines is not None:

@@ -35,7 +35,7 @@ from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.arm_names import alone, check_gate, check_items, name_of, names_of_arms
 from evalbudget_inspect.races.baseline import BASELINE, read_baseline
 from evalbudget_inspect.races.history import Asking, load_history
-from evalbudget_inspect.races.money import RaceMoney, open_money
+from evalbudget_inspect.races.money import RaceMoney, bill_of, check_money, open_money
 from evalbudget_inspect.races.resume import Finished, finished_elsewhere
 from evalbudget_inspect.races.shared import shared_race
 from evalbudget_inspect.repeats.resume import Key
@@ -142,8 +142,6 @@ class Coordinator:
             if index == 0:
                 asked = {cell.key for cell in known[index]}
                 known[index] = [*known[index], *(c for c in self._of_baseline if c.key not in asked)]
-        if self.money is not None:
-            self.money.knows(known)
         try:
             self._left_out = race.replay(
                 known, {index: note.samples * race.attempts + note.more for index, note in unread.items()}
@@ -235,7 +233,7 @@ class Coordinator:
             attempts=1 + (spec.config.retry_on_error or 0),
             widths=[self._width(identity) for identity in self._in_order],
             predictor=predictor,
-            cost_of=None if self.money is None else self.money.cost,
+            cost_of=None if self.money is None else self.money.bill.of_sample,
             bill=None if self.money is None else self.money.bill,
             categories=categories,
             repeats=repeats,
@@ -253,17 +251,21 @@ class Coordinator:
         if config.in_scores:
             return None
         spec = next(iter(self.arms.values())).run.spec
-        run = spec.eval_set_id or spec.run_id
-        return open_money(
-            [self.arms[identity] for identity in sorted(self.arms)],
+        arms, tariff = [self.arms[identity] for identity in sorted(self.arms)], config.tariff(host_price)
+        check_money(arms, tariff)
+        bill = bill_of(
+            arms[0].run,
             config.resolve_budget(n_items, n_arms),
-            config.tariff(host_price),
-            name=self.group.task,
-            identity=(run, sorted(self.group.labels.items()), self.group.arguments),
+            tariff,
+            identity=(
+                spec.eval_set_id or spec.run_id,
+                sorted(self.group.labels.items()),
+                self.group.arguments,
+            ),
             risk=config.risk,
-            goes_on=goes_on or any(arm.known for arm in self.arms.values()),
-            refuse=self.refuse,
+            goes_on=goes_on or any(arm.known for arm in arms),
         )
+        return open_money(arms, bill, name=self.group.task, refuse=self.refuse)
 
     def _width(self, identity: tuple[str, str]) -> int | None:
         arm = self.arms.get(identity)

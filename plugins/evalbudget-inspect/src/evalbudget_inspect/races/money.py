@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from evalbudget.budget import Budget
 from evalbudget.errors import EvalbudgetError
 from evalbudget.prices import Tariff
-from evalbudget.races import Key, KnownCell, RacePurchase
+from evalbudget.races import RacePurchase
 from evalbudget.run import Bill
 from evalbudget_inspect.host.bill import Account, open_account
 from evalbudget_inspect.host.bill_file import open_common_bill
@@ -42,11 +42,9 @@ class RaceMoney:
 
     Attributes:
         account: that pays for all of them.
-        samples: the host's own names of cells that were run, by arm and key.
     """
 
     account: Account
-    samples: dict[tuple[int, Key], str] = field(default_factory=dict)
 
     @property
     def bill(self) -> Bill:
@@ -57,17 +55,8 @@ class RaceMoney:
         """From now on the calls of this run's samples are on the bill."""
         open_account(run.spec.eval_id, self.account)
 
-    def knows(self, known: Mapping[int, Sequence[KnownCell]]) -> None:
-        """Take in the cells of earlier attempts, by arm."""
-        self.samples |= {(arm, cell.key): cell.sample for arm, own in known.items() for cell in own}
-
-    def cost(self, arm: int, key: Key) -> float:
-        """Of a cell so far."""
-        return self.bill.of_sample(self.samples.get((arm, key), ""))
-
-    def ended(self, race: RacePurchase, arm: int, key: Key, sample: str, *, scored: bool) -> bool:
+    def ended(self, race: RacePurchase, arm: int, sample: str, *, scored: bool) -> bool:
         """A sample has ended; False if it wanted a call that the budget did not pay for."""
-        self.samples[arm, key] = sample
         if sample in self.account.gave_up and sample not in self.account.too_dear:
             return False
         self.account.scored |= scored and all(
@@ -76,46 +65,54 @@ class RaceMoney:
         return True
 
 
-def open_money(
-    arms: Iterable[Payer],
-    cap: Budget,
-    tariff: Tariff,
-    *,
-    name: str,
-    identity: object,
-    risk: float,
-    goes_on: bool,
-    refuse: Callable[[EvalbudgetError], object],
-) -> RaceMoney:
-    """Begin the bill of a race, or go on with that of its earlier attempts.
-
-    Args:
-        arms: that run now.
-        cap: in money or tokens.
-        tariff: what calls cost.
-        name: of the race.
-        identity: what tells this race from others whose logs are in the same folder.
-        risk: as in :class:`~evalbudget.run.Bill`.
-        goes_on: earlier attempts have bought something.
-        refuse: told of what makes it impossible to keep the budget.
+def check_money(arms: Iterable[Payer], tariff: Tariff) -> None:
+    """Refuse arms that no budget can be kept of.
 
     Raises:
-        BudgetError: an arm or a judge has no price, or nothing limits its replies; or the bill cannot be
-            beside the logs, or is missing there.
-        JournalError: it is damaged, or another process writes it.
+        BudgetError: an arm or a judge has no price, or nothing limits its replies.
     """
     payers = list(arms)
     tariff.check(list(dict.fromkeys(model for arm in payers for model in arm.models)))
     for arm in payers:
         arm.context.run(check_roles, tariff.price)
+
+
+def bill_of(run: Run, cap: Budget, tariff: Tariff, *, identity: object, risk: float, goes_on: bool) -> Bill:
+    """Begin the bill of a race, or go on with that of its earlier attempts.
+
+    Args:
+        run: of one of its arms.
+        cap: in money or tokens.
+        tariff: what calls cost.
+        identity: what tells this race from others whose logs are in the same folder.
+        risk: as in :class:`~evalbudget.run.Bill`.
+        goes_on: earlier attempts have bought something.
+
+    Raises:
+        BudgetError: the bill cannot be beside the logs, or is missing there.
+        JournalError: it is damaged, or another process writes it.
+    """
     key = f"race-{hashlib.sha256(repr(identity).encode()).hexdigest()[:22]}"
-    bill = open_common_bill(payers[0].run, key, cap, tariff, risk=risk, goes_on=goes_on)
+    return open_common_bill(run, key, cap, tariff, risk=risk, goes_on=goes_on)
+
+
+def open_money(
+    arms: Iterable[Payer], bill: Bill, *, name: str, refuse: Callable[[EvalbudgetError], object]
+) -> RaceMoney:
+    """From now on the calls of these arms are on the bill.
+
+    Args:
+        arms: that run now.
+        bill: of the race.
+        name: of the race.
+        refuse: told of what makes it impossible to keep the budget.
+    """
 
     def refused(error: EvalbudgetError) -> None:
         refuse(error)
 
     money = RaceMoney(Account(bill, refused))
-    for arm in payers:
+    for arm in arms:
         money.pays_for(arm.run)
     show_spending(money.account, name)
     return money

@@ -101,8 +101,9 @@ class RaceSource(SampleSource):
             if coordinator.refusal is not None and race.config.store is not None:
                 return None  # the store is away, and the log has it
             with coordinator.refusing():
-                if money is None or money.ended(race, arm.index, key, name, scored=value is not None):
-                    race.completed(arm.index, key, value, attempts=paid_attempts(sample), error=error)
+                if money is None or money.ended(race, arm.index, name, scored=value is not None):
+                    attempts = paid_attempts(sample)
+                    race.completed(arm.index, key, value, attempts=attempts, error=error, sample=name)
                 else:
                     race.unaffordable(arm.index, key)
             coordinator.pump()
