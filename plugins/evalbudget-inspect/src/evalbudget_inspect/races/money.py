@@ -8,6 +8,8 @@ from contextvars import Context
 from dataclasses import dataclass
 from typing import Protocol
 
+from anyio import CapacityLimiter
+
 from evalbudget.budget import Budget
 from evalbudget.errors import EvalbudgetError
 from evalbudget.prices import Tariff
@@ -97,7 +99,12 @@ def bill_of(run: Run, cap: Budget, tariff: Tariff, *, identity: object, risk: fl
 
 
 def open_money(
-    arms: Iterable[Payer], bill: Bill, *, name: str, refuse: Callable[[EvalbudgetError], object]
+    arms: Iterable[Payer],
+    bill: Bill,
+    *,
+    name: str,
+    refuse: Callable[[EvalbudgetError], object],
+    turns: CapacityLimiter | None = None,
 ) -> RaceMoney:
     """From now on the calls of these arms are on the bill.
 
@@ -106,12 +113,13 @@ def open_money(
         bill: of the race.
         name: of the race.
         refuse: told of what makes it impossible to keep the budget.
+        turns: of the threads that wait for the other processes which share the bill; None where none do.
     """
 
     def refused(error: EvalbudgetError) -> None:
         refuse(error)
 
-    money = RaceMoney(Account(bill, refused))
+    money = RaceMoney(Account(bill, refused, turns=turns))
     for arm in arms:
         money.pays_for(arm.run)
     show_spending(money.account, name)
