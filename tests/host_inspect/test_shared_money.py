@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio import from_thread
 from inspect_ai.model import get_model
 from tests.host_inspect.paid_model import Till, judged_by, paid_model, tills
 from tests.host_inspect.race_tasks import board, quiz, run
 from tests.races.test_shared_money import Host
 
+from evalbudget.errors import StoreDownError
 from evalbudget.prices import Price
 from evalbudget.races import leaderboard_of
 from evalbudget.races._shared_race import Entry, SharedRace
+from evalbudget.store import StepLog
 from evalbudget_inspect import race
 from evalbudget_inspect.races.shared import shared_race
 
@@ -93,6 +96,42 @@ def test_the_cap_holds_for_two_processes(
     (told,) = (note for note in found.notes if note.startswith("Paid "))
     assert "of $0.50: " in told
     assert "paid/j as grader" in told
+
+
+def test_the_event_loop_goes_on_while_others_are_waited_for(
+    till: Till, prices: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = SharedRace._whole_turn
+    turns: list[Any] = []
+
+    def turn(self: SharedRace, act: Any) -> Any:
+        if not self.begun or not self.finished:  # it hangs for good if the loop waits for it
+            from_thread.run_sync(turns.append, act)
+        return whole(self, act)
+
+    monkeypatch.setattr(SharedRace, "_whole_turn", turn)
+    logs = _run(_race(prices, tmp_path, 2, budget="$0.05"), "ab", tmp_path)
+    assert {log.status for log in logs} == {"success"}
+    assert board(logs).paid == pytest.approx(till.total)
+    assert turns
+
+
+def test_a_store_that_stays_away_ends_the_run_and_logs_are_kept(
+    till: Till, prices: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, left = StepLog.turn, [40]
+
+    def turn(self: StepLog) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise StoreDownError("the store cannot be reached")
+        return real(self)
+
+    monkeypatch.setattr(StepLog, "turn", turn)
+    logs = _run(_race(prices, tmp_path, 2), "ab", tmp_path)
+    assert {log.status for log in logs} == {"error"}
+    assert "the store cannot be reached" in logs[0].error.message
+    assert sum(len(log.samples or []) for log in logs) > 5
 
 
 def test_one_process_with_a_store_pays_what_the_store_says(till: Till, prices: str, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evalbudget.budget import Budget, Unit
-from evalbudget.errors import InvalidInputError, StoreError
+from evalbudget.errors import InvalidInputError, StoreDownError, StoreError
 from evalbudget.prices import Price, Tariff, Usage
 from evalbudget.races import Key, KnownCell, RaceConfig, RacePurchase, leaderboard_of
 from evalbudget.races._shared_race import Entry, SharedRace
@@ -264,6 +264,62 @@ def test_what_is_told_waits_for_a_turn(store: str) -> None:
         workers[1].turn()
         assert (two.bill.spent, two.bill.held) == (10.0, 0.0)
         assert workers[1].lanes[run.arm].tally.spent == 10.0
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_store_that_goes_in_the_middle_of_a_turn(
+    store: str, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    with crew(store, defers=True) as workers:
+        for worker in workers:
+            worker.turn()
+        one = host(workers[0], "a", 1)
+        one.begins()
+        run = one.runs[0]
+        real, goes = workers[0]._log.append, [True] * 3
+
+        def append(connection: Any, steps: Any, first: int) -> None:
+            real(connection, steps, first)
+            if goes.pop():
+                if committed:
+                    connection.commit()
+                raise StoreDownError("gone")
+            goes.append(False)
+
+        monkeypatch.setattr(workers[0]._log, "append", append)
+        goes[:] = [False, True]
+        hold = one.bill.reserve("m", 100, 50, sample=run.name)
+        goes[:] = [False, True]
+        assert hold is not None
+        assert one.bill.again(hold)
+        one.bill.settle(hold, Usage(input=10))
+        workers[0].completed(run.arm, run.key, 1.0, sample=run.name)
+        goes[:] = [False, True]
+        workers[0].turn()
+        workers[1].turn()
+        for worker in workers[:2]:
+            assert worker.bill is not None
+            assert (worker.bill.spent, worker.bill.held) == (160.0, 0.0)
+            assert worker.lanes[run.arm].tally.readings == 1
+            assert worker.lanes[run.arm].tally.spent == 160.0
+
+
+def test_a_look_that_loses_the_server_looks_again(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with crew(store) as workers:
+        workers[0].look()
+        workers[1]._missed = 16  # it looks before its turn
+        real, goes = workers[1]._log.missed, [True]
+
+        def missed(connection: Any, after: int) -> Any:
+            found = real(connection, after)
+            if goes and goes.pop():
+                raise StoreDownError("gone")
+            return found
+
+        monkeypatch.setattr(workers[1]._log, "missed", missed)
+        workers[1].look()
+        assert not goes
+        assert workers[1].begun
 
 
 def test_prices_are_the_same_for_all(store: str) -> None:

@@ -119,7 +119,7 @@ class Account:
     Attributes:
         bill: that its calls are on.
         refuse: told of what makes it impossible to keep the budget.
-        turns: of the threads that wait for other processes, where these share the bill; None where none do.
+        turns: held by whoever waits for other processes, where these share the bill; None where none do.
         spends: called when a call has ended.
         refusal: what makes it impossible; nothing more is asked.
         scored: something has been.
@@ -207,7 +207,12 @@ class Account:
 
     async def _in_turn(self, act: Callable[[], T]) -> T:
         """Without keeping the event loop waiting for other processes, which may take a minute."""
-        return act() if self.turns is None else await anyio.to_thread.run_sync(act, limiter=self.turns)
+        if self.turns is None:
+            return act()
+        async with self.turns:
+            if self.refusal is not None:
+                raise self.refusal.with_traceback(None)
+            return await anyio.to_thread.run_sync(act)
 
     def _check_one_call(self, model: str, given: int, reply: int, sample: str) -> None:
         most, cap = self.bill.tariff.most(model, given, reply), self.bill.cap

@@ -78,7 +78,7 @@ class Coordinator:
         self._cancelled = False
         self._overdue = 0
         self._shared: SharedRace | None = None  # with other processes; begins when their arms are there
-        self._turns = anyio.CapacityLimiter(1)  # of threads that wait for them
+        self._turns = anyio.CapacityLimiter(1)  # held by whoever waits for them
 
     # arrival
 
@@ -196,7 +196,9 @@ class Coordinator:
 
     async def _in_thread(self, act: Callable[[], T]) -> T:
         """The event loop goes on while other processes, or a server that is away, are waited for."""
-        return await anyio.to_thread.run_sync(act, limiter=self._turns)
+        async with self._turns:
+            self._check()
+            return await anyio.to_thread.run_sync(act)
 
     async def _make(self) -> tuple[RacePurchase, dict[tuple[str, str], Finished]]:
         first = next(iter(self.arms.values()))
@@ -392,6 +394,8 @@ class Coordinator:
         """End all tasks of the race with this error."""
         if self.refusal is None:
             self.refusal = error
+            if self._shared is not None and self.money is not None:
+                self.money.account.refusal = error
             refused(error)
             self._close()
         return self.refusal.with_traceback(None)

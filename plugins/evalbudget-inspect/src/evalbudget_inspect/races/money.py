@@ -113,7 +113,7 @@ def open_money(
         bill: of the race.
         name: of the race.
         refuse: told of what makes it impossible to keep the budget.
-        turns: of the threads that wait for the other processes which share the bill; None where none do.
+        turns: held by whoever waits for the other processes that share the bill; None where none do.
     """
 
     def refused(error: EvalbudgetError) -> None:
