@@ -216,7 +216,7 @@ class Bill:
             BudgetError: nobody knows the price, or nothing limits the reply.
             JournalError: it cannot be recorded.
         """
-        bounds = [(self.tariff.most(model, *within, seconds), sample) for *within, sample in calls]
+        bounds = [(self.tariff.most(model, given, reply, seconds), name) for given, reply, name in calls]
         return self._put_aside(model, bounds, role)
 
     def may_fit(
