@@ -22,6 +22,7 @@ from evalbudget.races._shared_race import Entry, SharedRace
 from evalbudget.store import StepLog
 from evalbudget_inspect import race
 from evalbudget_inspect.races.shared import shared_race
+from postgresql_server import Server
 
 PRICE = Price(input=10.0, output=100.0)
 
@@ -41,8 +42,8 @@ def prices(tmp_path: Path) -> str:
 
 def _race(prices: str, folder: Path, arms: int, **options: Any) -> Any:
     scorer = judged_by(lambda: get_model(role="grader"))
-    given = {"score_range": "0..10", "sampler": "uniform", "budget": "$0.5", **options}
-    return race(quiz(60, scorer=scorer), prices=prices, store=folder / "store.db", all_arms=arms, **given)
+    given = {"score_range": "0..10", "sampler": "uniform", "budget": "$0.5", "store": folder / "store.db"}
+    return race(quiz(60, scorer=scorer), prices=prices, all_arms=arms, **{**given, **options})
 
 
 def _run(raced: Any, names: str, folder: Path, **more: Any) -> list[Any]:
@@ -114,6 +115,29 @@ def test_the_event_loop_goes_on_while_others_are_waited_for(
     assert {log.status for log in logs} == {"success"}
     assert board(logs).paid == pytest.approx(till.total)
     assert turns
+
+
+def test_a_server_that_is_away_for_a_while_costs_nothing_but_time(
+    till: Till, prices: str, tmp_path: Path, postgresql: Server
+) -> None:
+    def goes_and_comes_back() -> None:
+        deadline = time.monotonic() + 60
+        while len(till.paid) < 10 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        postgresql.stop()
+        time.sleep(0.5)
+        postgresql.start()
+
+    raced = _race(prices, tmp_path, 2, budget="$0.15", store=f"{postgresql.url}#outage")
+    with ThreadPoolExecutor() as pool:
+        gone = pool.submit(goes_and_comes_back)
+        logs = _run(raced, "ab", tmp_path)
+        gone.result()
+    assert {log.status for log in logs} == {"success"}
+    found = board(logs)
+    assert found.stop_reason == "budget used up"
+    assert found.paid == pytest.approx(till.total)
+    assert 0.8 * 0.15 < till.total <= 0.15
 
 
 def test_a_store_that_stays_away_ends_the_run_and_logs_are_kept(
