@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Protocol
 
 from evalbudget._version import __version__
 from evalbudget.budget import Budget, Unit, shown_amount
@@ -81,6 +81,27 @@ class BillRow:
     unknown_cost: float = 0.0
 
 
+class Lines(Protocol):
+    """Where a bill is recorded."""
+
+    def append(self, entry: dict[str, Any]) -> None:
+        """Add a line; it is kept when this returns."""
+
+    def close(self) -> None:
+        """Let them go."""
+
+
+class KeptLines(Lines, Protocol):
+    """Where one is recorded that is no file."""
+
+    @property
+    def path(self) -> str:
+        """Where they are, for people."""
+
+    def read(self) -> bytes:
+        """All lines there are."""
+
+
 class Bill:
     """Keeps a cap on what calls cost; for several threads at once.
 
@@ -106,9 +127,7 @@ class Bill:
         BudgetError: cap and tariff differ in their unit, or the risk is no chance.
     """
 
-    def __init__(
-        self, cap: Budget, tariff: Tariff, *, risk: float = 0.0, lines: LinesFile | None = None
-    ) -> None:
+    def __init__(self, cap: Budget, tariff: Tariff, *, risk: float = 0.0, lines: Lines | None = None) -> None:
         if cap.unit is not tariff.unit:
             raise BudgetError(f"a cap in {cap.unit.value} cannot be kept by prices in {tariff.unit.value}")
         if not 0.0 <= risk < 1.0:
@@ -146,26 +165,40 @@ class Bill:
             bill._write(_header(cap))
             return bill
         lines, entries = LinesFile.open(path, _parse)
+        return cls(cap, tariff, risk=risk, lines=lines)._gone_on(entries, path)
+
+    @classmethod
+    def on_lines(cls, lines: KeptLines, cap: Budget, tariff: Tariff, *, risk: float = 0.0) -> Bill:
+        """The same, of lines that are kept elsewhere.
+
+        Raises:
+            JournalError: they are no bill, or damaged.
+            BudgetError: it is in another unit.
+        """
+        entries, _ = _parse(lines.read(), lines.path)
+        return cls(cap, tariff, risk=risk, lines=lines)._gone_on(entries, lines.path)
+
+    def _gone_on(self, entries: Sequence[dict[str, Any]], where: Path | str) -> Bill:
+        assert self._lines is not None
         try:
-            bill = cls(cap, tariff, risk=risk, lines=lines)
-            if entries and entries[0]["unit"] != cap.unit.value:
+            if entries and entries[0]["unit"] != self.cap.unit.value:
                 raise BudgetError(
-                    f"{path} was begun with a budget in {entries[0]['unit']}, and this one is in "
-                    f"{cap.unit.value}; go on with the same unit, or begin anew in another folder"
+                    f"{where} was begun with a budget in {entries[0]['unit']}, and this one is in "
+                    f"{self.cap.unit.value}; go on with the same unit, or begin anew in another folder"
                 )
             for number, entry in enumerate(entries[1:], start=2):
                 try:
-                    bill._take(entry)
+                    self._take(entry)
                 except (ArithmeticError, LookupError, TypeError, ValueError) as ex:
-                    raise JournalError(f"{path}, line {number} is damaged: {ex}") from ex
+                    raise JournalError(f"{where}, line {number} is damaged: {ex}") from ex
             if not entries:
-                bill._write(_header(cap))
-            for hold in list(bill._open.values()):
-                bill.lose(hold)
+                self._write(_header(self.cap))
+            for hold in list(self._open.values()):
+                self.lose(hold)
         except BaseException:
-            lines.close()
+            self._lines.close()
             raise
-        return bill
+        return self
 
     # before a call
 
@@ -422,7 +455,20 @@ def spent_on(path: Path) -> tuple[Unit, dict[str, float]]:
     Raises:
         JournalError: the file is no bill, or is damaged.
     """
-    entries, _ = _parse(path.read_bytes(), path)
+    return spent_in(path.read_bytes(), path)
+
+
+def spent_in(data: bytes, where: Path | str) -> tuple[Unit, dict[str, float]]:
+    """The same, of a bill's lines.
+
+    Args:
+        data: the lines.
+        where: they are, for messages.
+
+    Raises:
+        JournalError: they are no bill, or damaged.
+    """
+    entries, _ = _parse(data, where)
     samples: dict[int, str] = {}
     costs: dict[int, float] = {}
     try:
@@ -437,7 +483,7 @@ def spent_on(path: Path) -> tuple[Unit, dict[str, float]]:
         for number, cost in costs.items():
             found[samples[number]] = found.get(samples[number], 0.0) + cost
     except (LookupError, TypeError, ValueError) as ex:
-        raise JournalError(f"{path} is damaged: {ex}") from ex
+        raise JournalError(f"{where} is damaged: {ex}") from ex
     return unit, found
 
 
@@ -464,7 +510,7 @@ def _as_entry(hold: Hold) -> dict[str, Any]:
     return entry
 
 
-def _parse(data: bytes, path: Path) -> tuple[list[dict[str, Any]], int]:
+def _parse(data: bytes, path: Path | str) -> tuple[list[dict[str, Any]], int]:
     lines, whole = whole_lines(data, path)
     entries = [
         read_line(line, f"{path}, line {number}", lambda entry: entry)
