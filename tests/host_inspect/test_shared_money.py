@@ -19,6 +19,7 @@ from evalbudget.errors import StoreDownError
 from evalbudget.prices import Price
 from evalbudget.races import leaderboard_of
 from evalbudget.races._shared_race import Entry, SharedRace
+from evalbudget.run import spent_on
 from evalbudget.store import StepLog
 from evalbudget_inspect import race
 from evalbudget_inspect.races.shared import shared_race
@@ -163,5 +164,7 @@ def test_one_process_with_a_store_pays_what_the_store_says(till: Till, prices: s
     found = board(logs)
     assert found.stop_reason == "budget used up"
     assert found.paid == pytest.approx(till.total)
+    (copy,) = (tmp_path / "logs").glob(".evalbudget-*.bill")
+    assert sum(spent_on(copy)[1].values()) == pytest.approx(till.total)
     assert 0.8 * 0.2 < till.total <= 0.2
     assert sum(standing.paid or 0.0 for standing in found.standings) <= till.total + 1e-9

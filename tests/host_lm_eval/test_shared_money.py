@@ -13,6 +13,7 @@ from tests.host_lm_eval.race_worlds import manager
 from tests.host_lm_eval.worlds import CoinModel
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.run import spent_on
 from evalbudget_lm_eval.races.api import race
 from loopback import Asked
 
@@ -61,7 +62,7 @@ def test_the_cap_holds_for_two_processes(server: PaidServer, tmp_path: Path) -> 
     assert board.paid == pytest.approx(server.bill)
     assert 0.8 * 0.2 < server.bill <= 0.2
     assert all(standing.paid for standing in board.standings)
-    assert any(note.startswith("Paid $0.1") and "of $0.20: m $0." in note for note in board.notes)
+    assert any(note.startswith("Paid $0.") and "of $0.20: m $0." in note for note in board.notes)
 
 
 class Counting(CoinModel):
@@ -89,6 +90,8 @@ def test_answers_of_another_store_are_refused(server: PaidServer, tmp_path: Path
     given = asked_for(server, tmp_path, ARMS, budget="$0.05", output_path=tmp_path / "out")
     board = race(**given).leaderboard
     assert board.paid == pytest.approx(server.bill)
+    (copy,) = (tmp_path / "out").rglob("*.bill.jsonl")
+    assert sum(spent_on(copy)[1].values()) == pytest.approx(server.bill)
     again = race(**given).leaderboard
     assert again.paid == board.paid == pytest.approx(server.bill)
     with pytest.raises(InvalidInputError, match="goes on from logs of another race"):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from evalbudget.budget import Budget
 from evalbudget.prices import Tariff
 from evalbudget.run import Bill, Hold
-from evalbudget.run._bill import LOST
+from evalbudget.run._bill import LOST, as_end, as_entry
 
 _LOOK = 0.25  # seconds between two looks at what others did, of a call that does not fit
 
@@ -71,10 +71,22 @@ class SharedBill(Bill):
                 return None
             return _as_body([hold])
 
-        return self._workers.do_if("again", again) is not None
+        second: list[Hold] | None = self._workers.do_if("again", again)
+        with self._lock:
+            for each in second or ():
+                self._write(as_entry(each))
+                self._write(as_end(each.number, each.bound, LOST, 0))
+        return second is not None
+
+    def copy_to(self, own: Bill) -> None:
+        """From now on what the calls of this process cost is recorded where this bill is, too."""
+        self._lines = own._lines
 
     def close(self) -> None:
-        """Nothing: what is under way counts as lost when this process is known to be gone."""
+        """Let the copy go; what is under way counts as lost when this process is known to be gone."""
+        if self._lines is not None:
+            self._lines.close()
+            self._lines = None
 
     def _put_aside(self, model: str, calls: Sequence[tuple[float, str]], role: str) -> list[Hold]:
         looked = self._workers.all_sent and time.monotonic() < self._look_again
@@ -88,6 +100,9 @@ class SharedBill(Bill):
         held: list[Hold] | None = self._workers.do_if("hold", hold)
         if held is None:
             self._look_again = time.monotonic() + _LOOK
+        with self._lock:
+            for each in held or ():
+                self._write(as_entry(each))
         return held or []
 
     def _locked_look(self, model: str, calls: Sequence[tuple[float, str]], role: str) -> list[Hold]:
@@ -99,6 +114,7 @@ class SharedBill(Bill):
             if hold.ended:
                 return 0.0
             hold.ended = True
+            self._write(as_end(hold.number, cost, why, tokens))
         self._workers.do_later("end", {"hold": hold.number, "cost": cost, "why": why, "tokens": tokens})
         return cost
 

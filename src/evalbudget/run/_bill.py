@@ -276,7 +276,7 @@ class Bill:
             if hold.ended or not self._fits(hold.most):
                 return False
             second = Hold(self._count, hold.model, hold.most, hold.bound, hold.sample, hold.role)
-            self._write(_as_entry(second))
+            self._write(as_entry(second))
             self._hold(second)
             self.lose(second)
             return True
@@ -369,7 +369,7 @@ class Bill:
         with self._lock:
             holds = self._would_hold(model, calls, role)
             for hold in holds:
-                self._write(_as_entry(hold))
+                self._write(as_entry(hold))
                 self._hold(hold)
             return holds
 
@@ -403,7 +403,7 @@ class Bill:
         with self._lock:
             if hold.ended:
                 return 0.0
-            self._write({"end": hold.number, "cost": cost, "why": why, "tokens": tokens})
+            self._write(as_end(hold.number, cost, why, tokens))
             self._count_in(hold, cost, why, tokens)
             return cost
 
@@ -497,7 +497,8 @@ def _header(cap: Budget) -> dict[str, Any]:
     }
 
 
-def _as_entry(hold: Hold) -> dict[str, Any]:
+def as_entry(hold: Hold) -> dict[str, Any]:
+    """The line of a call that begins."""
     entry: dict[str, Any] = {
         "hold": hold.number,
         "model": hold.model,
@@ -508,6 +509,11 @@ def _as_entry(hold: Hold) -> dict[str, Any]:
     if hold.bound != hold.most:
         entry["bound"] = hold.bound
     return entry
+
+
+def as_end(hold: int, cost: float, why: str, tokens: int) -> dict[str, Any]:
+    """The line of one that has ended."""
+    return {"end": hold, "cost": cost, "why": why, "tokens": tokens}
 
 
 def _parse(data: bytes, path: Path | str) -> tuple[list[dict[str, Any]], int]:

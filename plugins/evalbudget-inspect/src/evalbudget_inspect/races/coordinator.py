@@ -38,7 +38,7 @@ from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.arm_names import alone, check_gate, check_items, name_of, names_of_arms
 from evalbudget_inspect.races.baseline import BASELINE, read_baseline
 from evalbudget_inspect.races.history import Asking, load_history
-from evalbudget_inspect.races.money import RaceMoney, bill_of, check_money, open_money
+from evalbudget_inspect.races.money import RaceMoney, bill_of, check_money, copy_bill, open_money
 from evalbudget_inspect.races.resume import Finished, finished_elsewhere
 from evalbudget_inspect.races.shared import shared_race
 from evalbudget_inspect.repeats.resume import Key
@@ -176,9 +176,11 @@ class Coordinator:
                 tariff = self.group.config.tariff(host_price)
                 check_money(arms, tariff)
             self._shared = await self._in_thread(partial(shared_race, self.group, arms, tariff))
+            if (bill := self._shared.bill) is not None:
+                copy_bill(bill, arms[0].run, self._identity)
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
-        if (bill := self._shared.bill) is not None:
+        if bill is not None:
             name = self.group.task
             self.money = open_money(arms, bill, name=name, refuse=self.refuse, turns=self._turns)
         await self._begin_with_others()
@@ -270,21 +272,11 @@ class Coordinator:
         config = self.group.config
         if config.in_scores:
             return None
-        spec = next(iter(self.arms.values())).run.spec
         arms, tariff = [self.arms[identity] for identity in sorted(self.arms)], config.tariff(host_price)
         check_money(arms, tariff)
-        bill = bill_of(
-            arms[0].run,
-            config.resolve_budget(n_items, n_arms),
-            tariff,
-            identity=(
-                spec.eval_set_id or spec.run_id,
-                sorted(self.group.labels.items()),
-                self.group.arguments,
-            ),
-            risk=config.risk,
-            goes_on=goes_on or any(arm.known for arm in arms),
-        )
+        cap = config.resolve_budget(n_items, n_arms)
+        goes_on = goes_on or any(arm.known for arm in arms)
+        bill = bill_of(arms[0].run, cap, tariff, identity=self._identity, risk=config.risk, goes_on=goes_on)
         return open_money(arms, bill, name=self.group.task, refuse=self.refuse)
 
     def _width(self, identity: tuple[str, str]) -> int | None:
@@ -455,6 +447,12 @@ class Coordinator:
             return names_of_arms(self._in_order)
         with self._shared.steady():
             return self._shared.names
+
+    @property
+    def _identity(self) -> object:
+        """What tells this race from others whose logs are in the same folder."""
+        spec = next(iter(self.arms.values())).run.spec
+        return spec.eval_set_id or spec.run_id, sorted(self.group.labels.items()), self.group.arguments
 
     @property
     def race_id(self) -> str:

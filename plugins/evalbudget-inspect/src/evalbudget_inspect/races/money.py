@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from anyio import CapacityLimiter
 
@@ -15,11 +15,15 @@ from evalbudget.errors import EvalbudgetError
 from evalbudget.prices import Tariff
 from evalbudget.races import RacePurchase
 from evalbudget.run import Bill
+from evalbudget_inspect.host.attempt_notes import folder_of
 from evalbudget_inspect.host.bill import Account, open_account
-from evalbudget_inspect.host.bill_file import open_common_bill
+from evalbudget_inspect.host.bill_file import is_here, open_common_bill
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.repeats.progress import show_spending
+
+if TYPE_CHECKING:  # it is of a race in a store, which brings SQLAlchemy
+    from evalbudget.races._shared_bill import SharedBill
 
 
 class Payer(Protocol):
@@ -94,8 +98,28 @@ def bill_of(run: Run, cap: Budget, tariff: Tariff, *, identity: object, risk: fl
         BudgetError: the bill cannot be beside the logs, or is missing there.
         JournalError: it is damaged, or another process writes it.
     """
-    key = f"race-{hashlib.sha256(repr(identity).encode()).hexdigest()[:22]}"
-    return open_common_bill(run, key, cap, tariff, risk=risk, goes_on=goes_on)
+    return open_common_bill(run, _key_of(identity), cap, tariff, risk=risk, goes_on=goes_on)
+
+
+def copy_bill(bill: SharedBill, run: Run, identity: object) -> None:
+    """Have the calls of this process recorded beside its logs, too, where these are on this machine.
+
+    Args:
+        bill: of a race with other processes, which is in its store.
+        run: of one of its arms.
+        identity: as in :func:`bill_of`.
+
+    Raises:
+        JournalError: the file there is damaged, or another process writes it.
+    """
+    if run.log_location and is_here(folder_of(run.log_location)):
+        key = _key_of(identity)
+        own = open_common_bill(run, key, bill.cap, bill.tariff, risk=bill.risk, goes_on=False)
+        bill.copy_to(own)
+
+
+def _key_of(identity: object) -> str:
+    return f"race-{hashlib.sha256(repr(identity).encode()).hexdigest()[:22]}"
 
 
 def open_money(

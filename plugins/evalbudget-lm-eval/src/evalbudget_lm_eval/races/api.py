@@ -358,8 +358,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         models: Sequence[str] = ()
         if not config.in_scores:
             models = check_prices(config.tariff(), order.arms, list(compared.tasks.values()))
-        if config.store is None:
-            money = RaceMoney.of(order.config, order.arms, record)
+        money = RaceMoney.of(order.config, order.arms, record)
         predictor, notes = None, []
         if order.config.history is not None:
             predictor, note = earlier_scores(order.config, items, compared.tasks, metric, record.path)
@@ -371,7 +370,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             about, names = {"task": name, "score": metric}, [arm.name for arm in order.arms]
             tariff = None if config.in_scores else config.tariff()
             race = shared = SharedRace(config, items, names, about=about, tariff=tariff, models=models)
-            if shared.bill is not None:
+            if shared.bill is not None and money is not None:
+                shared.bill.copy_to(money.bill)
                 money = RaceMoney(shared.bill, names)
         else:
             race = RacePurchase(
