@@ -37,7 +37,7 @@ def asked_for(server: PaidServer, folder: Path, arms: tuple[str, ...], **more: A
     return {
         "arms": args,
         "task": "numbers",
-        "budget": "$0.2",
+        "budget": "$0.15",
         "prices": folder / "prices.yaml",
         "all_arms": 3,
         "store": folder / "store.db",
@@ -60,9 +60,9 @@ def test_the_cap_holds_for_two_processes(server: PaidServer, tmp_path: Path) -> 
     board = boards[0]
     assert board.stop_reason == "budget used up"
     assert board.paid == pytest.approx(server.bill)
-    assert 0.8 * 0.2 < server.bill <= 0.2
+    assert 0.75 * 0.15 < server.bill <= 0.15
     assert all(standing.paid for standing in board.standings)
-    assert any(note.startswith("Paid $0.") and "of $0.20: m $0." in note for note in board.notes)
+    assert any(note.startswith("Paid $0.") and "of $0.15: m $0." in note for note in board.notes)
 
 
 class Counting(CoinModel):
