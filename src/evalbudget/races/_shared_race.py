@@ -179,6 +179,12 @@ class SharedRace(Replica, RacePurchase):
         """Arms that have not joined yet."""
         return 0 if self.begun else self._fresh[3] - len(self._joined)
 
+    @property
+    def finished(self) -> bool:
+        """Nothing is running and nothing more will be asked, as the sampler said when it was asked last."""
+        stale = self._weighs_room and self.bill is not None and self._since_wanted  # of what is left
+        return super().finished and not stale
+
     # what the host calls
 
     def steady(self) -> AbstractContextManager[Any]:
