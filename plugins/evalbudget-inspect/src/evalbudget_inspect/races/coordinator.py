@@ -177,7 +177,7 @@ class Coordinator:
                 check_money(arms, tariff)
             self._shared = await self._in_thread(partial(shared_race, self.group, arms, tariff))
             if (bill := self._shared.bill) is not None:
-                copy_bill(bill, arms[0].run, self._identity)
+                copy_bill(bill, arms[0].run, (self._identity, self._in_order))  # others may use the folder
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         if bill is not None:

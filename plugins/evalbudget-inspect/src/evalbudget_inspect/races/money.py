@@ -23,7 +23,7 @@ from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.repeats.progress import show_spending
 
 if TYPE_CHECKING:  # it is of a race in a store, which brings SQLAlchemy
-    from evalbudget.races._shared_bill import SharedBill
+    from evalbudget.races import SharedBill
 
 
 class Payer(Protocol):
@@ -107,7 +107,7 @@ def copy_bill(bill: SharedBill, run: Run, identity: object) -> None:
     Args:
         bill: of a race with other processes, which is in its store.
         run: of one of its arms.
-        identity: as in :func:`bill_of`.
+        identity: what tells this process's part of the race from others whose logs are in the same folder.
 
     Raises:
         JournalError: the file there is damaged, or another process writes it.
