@@ -86,7 +86,7 @@ def test_the_cap_holds_for_two_processes(
 
     monkeypatch.setattr("evalbudget_inspect.races.coordinator.shared_race", joined)
     with ThreadPoolExecutor() as pool:  # they meet in the store alone
-        logs = _run(_race(prices, tmp_path, 3), "ab", tmp_path)
+        logs = _run(_race(prices, tmp_path, 3, budget="$0.3"), "ab", tmp_path)
         paid, theirs = others[0].result()
     assert {log.status for log in logs} == {"success"}
     found = board(logs)
@@ -94,9 +94,9 @@ def test_the_cap_holds_for_two_processes(
     assert found.stop_reason == "budget used up"
     assert paid > 0.02
     assert found.paid is not None
-    assert 0.8 * 0.5 < till.total + paid <= found.paid + 1e-9 <= 0.5 + 1e-9
+    assert 0.8 * 0.3 < till.total + paid <= found.paid + 1e-9 <= 0.3 + 1e-9
     (told,) = (note for note in found.notes if note.startswith("Paid "))
-    assert "of $0.50: " in told
+    assert "of $0.30: " in told
     assert "paid/j as grader" in told
 
 

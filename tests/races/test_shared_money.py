@@ -187,8 +187,7 @@ def test_they_take_the_decisions_of_one_process_with_one_bill(store: str, risk: 
         assert risk or sum(each.billed for each in hosts) <= bill.spent <= CAP
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("defers", [False, True])
+@pytest.mark.parametrize(("seed", "defers"), [(0, False), (1, True)])
 def test_the_cap_holds_whatever_happens_to_workers(store: str, seed: int, defers: bool) -> None:
     rng = random.Random(seed)
     with crew(store, defers=defers) as workers:
