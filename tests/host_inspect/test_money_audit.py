@@ -21,10 +21,13 @@ from tests.host_inspect.paid_model import Till, tills
 
 import warm
 from evalbudget.audits.store import AuditStore, weigh
+from evalbudget.audits.store._money import spent_before
 from evalbudget.budget import Unit, shown_amount
 from evalbudget.cli.main import cli
 from evalbudget.prices import Price
+from evalbudget.store import Address
 from evalbudget_inspect.host import bill as gate
+from postgresql_server import Server
 
 PRICE = Price(input=10.0, output=100.0)
 TASK = Path(__file__).with_name("audited_money_tasks.py")
@@ -53,9 +56,10 @@ def run(
     labelled_by: str | None = None,
     items: int = 40,
     pilot: int | None = 12,
+    store: str = "a.sqlite",
     **model: object,
 ) -> Result:
-    command = ["inspect", "audit", "a.sqlite", "stories.py@graded", "--model", ",".join(MODELS)]
+    command = ["inspect", "audit", store, "stories.py@graded", "--model", ",".join(MODELS)]
     for name, value in model.items():
         command += ["-M", f"{name}={value}"]
     for role in ("grader", "panel"):
@@ -114,6 +118,19 @@ def test_every_call_is_on_the_bill_and_a_larger_budget_goes_on(till: Till) -> No
     judged = {(draw.model, draw.item) for draw in draws if not math.isnan(draw.judge)}
     assert till.calls("grader") == len(judged)
     assert till.calls("panel") == len(labels)
+
+
+def test_the_bill_of_an_audit_in_a_database_is_there_too(till: Till, postgresql: Server) -> None:
+    store = f"{postgresql.url}#paid_on_inspect"
+    for budget in ("$0.02", "$0.04"):
+        done = run(budget=budget, labelled_by="panel", store=store)
+        assert f"The budget of {budget}0 is used up, and " in done.output
+        assert 0.7 * float(budget[1:]) <= till.total <= float(budget[1:])
+        assert spent_before(Address.parse(store)) == (Unit.USD, pytest.approx(till.total))
+    without = run(budget=None, store=store)
+    assert without.exit_code == 2
+    assert "was begun with a budget in money or tokens (bill of postgresql" in without.output
+    assert not list(Path().glob("*.bill.jsonl"))
 
 
 def test_labels_that_the_money_does_not_buy_are_left_to_people(till: Till) -> None:

@@ -120,7 +120,7 @@ def test_answers_are_kept_in_a_database_where_the_store_is_in_one(
     assert label_all(store) > 0
     assert "bad was" in run(models=arms(), store=store).stderr  # another model by its arguments
     refusal = run("--budget", "$5", models=arms(stops_at=30), store=store)
-    assert "is no file; drop --budget" in " ".join(refusal.stderr.split())
+    assert "was begun without a budget in money or tokens" in " ".join(refusal.stderr.split())
     assert [each.name for each in Path().iterdir()] == ["tasks"]
 
 

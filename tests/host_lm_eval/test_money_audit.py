@@ -23,8 +23,12 @@ from tests.host_lm_eval.test_race_command import EVALBUDGET, environment
 
 import warm
 from evalbudget.audits.store import AuditStore, weigh
+from evalbudget.audits.store._money import spent_before
+from evalbudget.budget import Unit
 from evalbudget.cli.main import cli
+from evalbudget.store import Address
 from loopback import Asked, rating
+from postgresql_server import Server as PostgreSQL
 
 ARMS = ("m", "j1")
 
@@ -49,7 +53,9 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     price_file(tmp_path)
 
 
-def _command(server: PaidServer, *more: str, budget: str | None = "$5", n: int = 40) -> list[str]:
+def _command(
+    server: PaidServer, *more: str, budget: str | None = "$5", n: int = 40, store: str = "a.sqlite"
+) -> list[str]:
     write_judged(Path("judged"), [server.judge("j2")], n=n, rotation="single")
     arms = [
         f"--arm={name}=local-chat-completions:{server.chat_args(name, num_concurrent=4, max_retries=3)}"
@@ -61,7 +67,7 @@ def _command(server: PaidServer, *more: str, budget: str | None = "$5", n: int =
         else ["--budget", budget, *(["--prices", "prices.yaml"] if "$" in budget else [])]
     )
     return [
-        *("lm-eval", "audit", "a.sqlite", *arms, "--tasks", "essays", "--include_path", "judged"),
+        *("lm-eval", "audit", store, *arms, "--tasks", "essays", "--include_path", "judged"),
         *("--apply_chat_template", "--score_range", "1.0..5.0", "--gen_kwargs", "max_gen_toks=20"),
         *(*paid, *more),
     ]
@@ -98,6 +104,19 @@ def test_every_call_is_on_the_bill_and_a_larger_budget_goes_on(server: PaidServe
         draws = store.draws.all()
     assert bought.total() == 2 * len(draws)
     assert not any(math.isnan(draw.judge) for draw in draws)
+
+
+def test_the_bill_of_an_audit_in_a_database_is_there_too(server: PaidServer, postgresql: PostgreSQL) -> None:
+    store = f"{postgresql.url}#paid_on_lm_eval"
+    for budget in ("$0.20", "$0.30"):
+        done = _run(server, budget=budget, store=store)
+        assert f"The budget of {budget} is used up, and " in done.output, done.output
+        assert 0.7 * float(budget[1:]) <= server.bill <= float(budget[1:])
+        assert spent_before(Address.parse(store)) == (Unit.USD, pytest.approx(server.bill))
+    without = _run(server, budget=None, store=store)
+    assert without.exit_code == 2
+    assert "was begun with a budget in money or tokens (bill of postgresql" in without.output
+    assert not list(Path().glob("*.bill.jsonl"))
 
 
 def test_replies_without_usage_count_at_the_most(server: PaidServer) -> None:

@@ -167,7 +167,6 @@ def test_a_worker_of_another_race_is_refused(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"budget": "2Mtok", "store": "s.db", "all_arms": 4}, "count evaluations"),
         ({"budget": "20x", "store": "s.db"}, "go together"),
         ({"budget": "20x", "all_arms": 3}, "go together"),
         ({"budget": "20x", "all_arms": 1, "store": "s.db"}, "needs 2 arms or more"),

@@ -63,6 +63,10 @@ class Tariff:
                 f"Add to a file, in dollars per million tokens, and give it by --prices:{lines}"
             )
 
+    def told_of(self, models: Iterable[str]) -> dict[str, str]:
+        """Prices of models as texts, which processes with the same prices have in common; none in tokens."""
+        return {} if self.unit is Unit.TOKENS else {model: str(self.price(model)) for model in models}
+
     def cost(self, model: str, usage: Usage) -> float:
         """Of one call, in the unit of the budget.
 

@@ -8,6 +8,7 @@ from ._purchase import Asked as Asked
 from ._purchase import Key as Key
 from ._purchase import KnownCell as KnownCell
 from ._purchase import RacePurchase as RacePurchase
+from ._shared_bill import SharedBill as SharedBill
 from ._shared_race import Entry as Entry
 from ._shared_race import SharedRace as SharedRace
 from ._verdict import Status as Status

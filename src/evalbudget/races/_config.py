@@ -87,11 +87,6 @@ class RaceConfig(RunConfig):
 
         if self.all_arms < 2:
             raise InvalidInputError(f"--all-arms is {self.all_arms}; a race needs 2 arms or more")
-        if not self.in_scores:
-            raise BudgetError(
-                "processes that share a race count evaluations, since only the process that makes a call "
-                "knows what it cost; write --budget 5000 or --budget 20x"
-            )
         if Address.parse(self.store).has_password:
             raise InvalidInputError(
                 "--store holds a password, and what is given here is written into logs; leave it out, and "

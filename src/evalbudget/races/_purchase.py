@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.errors import BudgetError, InvalidInputError
@@ -95,8 +97,8 @@ class RacePurchase:
         attempts: how often the host runs one cell at most (1 + its retries on error): all of them cost.
         widths: cells each arm runs at once; None to watch it.
         predictor: learned from history.
-        cost_of: what a cell of an arm cost so far, where the budget is money or tokens; the cap is then kept
-            by a :class:`~evalbudget.run.Bill`. None where evaluations are counted.
+        cost_of: what a sample cost so far, by the host's own name of it, where the budget is money or tokens;
+            the cap is then kept by a :class:`~evalbudget.run.Bill`. None where evaluations are counted.
         bill: that calls are on, where a cell is to begin only if what is left covers the dearest one so far
             beside those under way. None where the host looks after that.
         categories: label of each item, in order; None for none.
@@ -117,7 +119,7 @@ class RacePurchase:
         attempts: int = 1,
         widths: Sequence[int | None] | None = None,
         predictor: FactorModel | None = None,
-        cost_of: Callable[[int, Key], float] | None = None,
+        cost_of: Callable[[str], float] | None = None,
         bill: Bill | None = None,
         categories: Sequence[str] | None = None,
         repeats: int = 1,
@@ -131,6 +133,7 @@ class RacePurchase:
             items = [f"{item} #{epoch}" for item, epoch in self._keys]
         self._cost_of = cost_of
         self._bill = bill
+        self._samples: dict[tuple[int, Key], str] = {}
         labels = None if categories is None else tuple(categories)
         self.design = Design(items=tuple(items), models=tuple(arms), categories=labels)
         self.budget: Budget = config.resolve_budget(len(items), len(arms))
@@ -198,6 +201,7 @@ class RacePurchase:
         ]
         if self._cost_of is not None:  # call by call the bill decides what runs again
             for arm, cell in cells:
+                self._samples[arm, cell.key] = cell.sample
                 self._replay(arm, cell)
             return set()
         unread = unread or {}
@@ -245,9 +249,26 @@ class RacePurchase:
             lane.peak = max(lane.peak, lane.running)
 
     def completed(
-        self, arm: int, key: Key, value: float | None, *, attempts: int = 1, error: str | None = None
+        self,
+        arm: int,
+        key: Key,
+        value: float | None,
+        *,
+        attempts: int = 1,
+        error: str | None = None,
+        sample: str = "",
     ) -> None:
-        """The host is done with this cell, after so many paid attempts in this and earlier runs."""
+        """The host is done with this cell, after so many paid attempts in this and earlier runs.
+
+        Args:
+            arm: index of the arm.
+            key: sample id and epoch.
+            value: its score; None if it failed.
+            attempts: how often it was run.
+            error: why it failed.
+            sample: the host's own name of it, by which a bill knows it.
+        """
+        self._samples[arm, key] = sample
         lane = self.lanes[arm]
         flight = self._land(lane, key)
         if flight is None:
@@ -296,7 +317,8 @@ class RacePurchase:
         for key in list(lane.flights):
             started = lane.flights[key].started
             # a call that was under way may have been billed; better to buy too little than too much
-            self.completed(arm, key, None, attempts=int(started), error=reason)
+            sample = self._samples.get((arm, key), "")
+            self.completed(arm, key, None, attempts=int(started), error=reason, sample=sample)
 
     def wanted(self) -> list[Asked]:
         """Cells to run next, in the sampler's order, as far as the arms have hands and the budget pays.
@@ -342,6 +364,10 @@ class RacePurchase:
 
     # what is known
 
+    def steady(self) -> AbstractContextManager[Any]:
+        """Within the block nothing changes that other processes or threads did."""
+        return nullcontext()
+
     @property
     def finished(self) -> bool:
         """Nothing is running and nothing more will be asked."""
@@ -369,7 +395,7 @@ class RacePurchase:
     def _reading(
         self, arm: int, key: Key, flight: Flight, value: float | None, attempts: int, error: str | None
     ) -> Reading:
-        cost = float(attempts) if self._cost_of is None else self._cost_of(arm, key)
+        cost = float(attempts) if self._cost_of is None else self._cost_of(self._samples[arm, key])
         return Reading(flight.request, value, cost, error)
 
     def _tell(self, lane: Lane, reading: Reading, attempts: int) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Protocol
 
 from evalbudget._version import __version__
 from evalbudget.budget import Budget, Unit, shown_amount
@@ -81,6 +81,27 @@ class BillRow:
     unknown_cost: float = 0.0
 
 
+class Lines(Protocol):
+    """Where a bill is recorded."""
+
+    def append(self, entry: dict[str, Any]) -> None:
+        """Add a line; it is kept when this returns."""
+
+    def close(self) -> None:
+        """Let them go."""
+
+
+class KeptLines(Lines, Protocol):
+    """Where one is recorded that is no file."""
+
+    @property
+    def path(self) -> str:
+        """Where they are, for people."""
+
+    def read(self) -> bytes:
+        """All lines there are."""
+
+
 class Bill:
     """Keeps a cap on what calls cost; for several threads at once.
 
@@ -106,9 +127,7 @@ class Bill:
         BudgetError: cap and tariff differ in their unit, or the risk is no chance.
     """
 
-    def __init__(
-        self, cap: Budget, tariff: Tariff, *, risk: float = 0.0, lines: LinesFile | None = None
-    ) -> None:
+    def __init__(self, cap: Budget, tariff: Tariff, *, risk: float = 0.0, lines: Lines | None = None) -> None:
         if cap.unit is not tariff.unit:
             raise BudgetError(f"a cap in {cap.unit.value} cannot be kept by prices in {tariff.unit.value}")
         if not 0.0 <= risk < 1.0:
@@ -116,12 +135,16 @@ class Bill:
         self.cap = cap
         self.tariff = tariff
         self.risk = risk
+        self._lines = lines
+        self._lock = RLock()
+        self._clear()
+
+    def _clear(self) -> None:
+        """As before the first call."""
         self.spent = 0.0
         self.held = 0.0
         self.over = 0.0
         self.most_of_sample = 0.0
-        self._lines = lines
-        self._lock = RLock()
         self._open: dict[int, Hold] = {}
         self._count = 0
         self._of_sample: dict[str, float] = {}
@@ -142,26 +165,40 @@ class Bill:
             bill._write(_header(cap))
             return bill
         lines, entries = LinesFile.open(path, _parse)
+        return cls(cap, tariff, risk=risk, lines=lines)._gone_on(entries, path)
+
+    @classmethod
+    def on_lines(cls, lines: KeptLines, cap: Budget, tariff: Tariff, *, risk: float = 0.0) -> Bill:
+        """The same, of lines that are kept elsewhere.
+
+        Raises:
+            JournalError: they are no bill, or damaged.
+            BudgetError: it is in another unit.
+        """
+        entries, _ = _parse(lines.read(), lines.path)
+        return cls(cap, tariff, risk=risk, lines=lines)._gone_on(entries, lines.path)
+
+    def _gone_on(self, entries: Sequence[dict[str, Any]], where: Path | str) -> Bill:
+        assert self._lines is not None
         try:
-            bill = cls(cap, tariff, risk=risk, lines=lines)
-            if entries and entries[0]["unit"] != cap.unit.value:
+            if entries and entries[0]["unit"] != self.cap.unit.value:
                 raise BudgetError(
-                    f"{path} was begun with a budget in {entries[0]['unit']}, and this one is in "
-                    f"{cap.unit.value}; go on with the same unit, or begin anew in another folder"
+                    f"{where} was begun with a budget in {entries[0]['unit']}, and this one is in "
+                    f"{self.cap.unit.value}; go on with the same unit, or begin anew in another folder"
                 )
             for number, entry in enumerate(entries[1:], start=2):
                 try:
-                    bill._take(entry)
+                    self._take(entry)
                 except (ArithmeticError, LookupError, TypeError, ValueError) as ex:
-                    raise JournalError(f"{path}, line {number} is damaged: {ex}") from ex
+                    raise JournalError(f"{where}, line {number} is damaged: {ex}") from ex
             if not entries:
-                bill._write(_header(cap))
-            for hold in list(bill._open.values()):
-                bill.lose(hold)
+                self._write(_header(self.cap))
+            for hold in list(self._open.values()):
+                self.lose(hold)
         except BaseException:
-            lines.close()
+            self._lines.close()
             raise
-        return bill
+        return self
 
     # before a call
 
@@ -189,15 +226,31 @@ class Bill:
             BudgetError: nobody knows the price, or nothing limits the reply.
             JournalError: it cannot be recorded.
         """
-        bound = self.tariff.most(model, input_tokens, output_tokens, seconds)
-        with self._lock:
-            most = self._reserved(model, bound)
-            if most > self.free + _ROUNDING * self.cap.amount:
-                return None
-            hold = Hold(self._count, model, most, bound, sample, role)
-            self._write(_as_entry(hold))
-            self._hold(hold)
-            return hold
+        holds = self.reserve_all(model, [(input_tokens, output_tokens, sample)], role=role, seconds=seconds)
+        return holds[0] if holds else None
+
+    def reserve_all(
+        self,
+        model: str,
+        calls: Sequence[tuple[int, int | None, str]],
+        *,
+        role: str = "",
+        seconds: float = 0.0,
+    ) -> list[Hold]:
+        """Put aside what several calls cost at most; nothing put aside, and none, if they do not all fit.
+
+        Args:
+            model: that is asked.
+            calls: tokens of input at most, of the reply at most, and the sample; as in :meth:`reserve`.
+            role: what the model does.
+            seconds: that each takes at most.
+
+        Raises:
+            BudgetError: nobody knows the price, or nothing limits the reply.
+            JournalError: it cannot be recorded.
+        """
+        bounds = [(self.tariff.most(model, given, reply, seconds), name) for given, reply, name in calls]
+        return self._put_aside(model, bounds, role)
 
     def may_fit(
         self, model: str, input_tokens: int, output_tokens: int | None, *, under_way: int = 0
@@ -214,13 +267,16 @@ class Bill:
             most = self._reserved(model, self.tariff.most(model, input_tokens, output_tokens))
             return bool(self._open or under_way) and most <= self.cap.amount - self.spent
 
+    def look(self) -> None:
+        """Take in what other processes did, where they share the bill; for whoever waits."""
+
     def again(self, hold: Hold) -> bool:
         """The call is sent once more, and its first sending may be billed; False if that does not fit."""
         with self._lock:
-            if hold.ended or hold.most > self.free + _ROUNDING * self.cap.amount:
+            if hold.ended or not self._fits(hold.most):
                 return False
             second = Hold(self._count, hold.model, hold.most, hold.bound, hold.sample, hold.role)
-            self._write(_as_entry(second))
+            self._write(as_entry(second))
             self._hold(second)
             self.lose(second)
             return True
@@ -234,9 +290,6 @@ class Bill:
         cost = self.tariff.cost(hold.model, usage)
         if not math.isfinite(cost) or cost < 0:
             return self._end(hold, hold.bound, UNKNOWN, 0)
-        with self._lock:
-            if not hold.ended and hold.bound > 0:
-                insort(self._shares.setdefault(hold.model, []), cost / hold.bound)
         return self._end(hold, cost, ANSWERED, usage.tokens)
 
     def lose(self, hold: Hold) -> float:
@@ -285,7 +338,7 @@ class Bill:
             needed = [self.of_sample(one) + self._held_of.get(one, 0.0) for one in under_way]
             most = self.most_of_sample
             reserved = sum(max(0.0, most - own) for own in needed)
-            return most + reserved <= self.free + _ROUNDING * self.cap.amount
+            return self._fits(most + reserved)
 
     def of_sample(self, sample: str) -> float:
         """What ended calls of a sample cost so far."""
@@ -312,11 +365,30 @@ class Bill:
 
     # bookkeeping
 
-    def _reserved(self, model: str, bound: float) -> float:
+    def _put_aside(self, model: str, calls: Sequence[tuple[float, str]], role: str) -> list[Hold]:
+        with self._lock:
+            holds = self._would_hold(model, calls, role)
+            for hold in holds:
+                self._write(as_entry(hold))
+                self._hold(hold)
+            return holds
+
+    def _would_hold(self, model: str, calls: Sequence[tuple[float, str]], role: str) -> list[Hold]:
+        """What would be put aside for calls that cost so much at most; none if they do not all fit."""
+        holds = [
+            Hold(self._count + i, model, self._reserved(model, bound, beside=i), bound, sample, role)
+            for i, (bound, sample) in enumerate(calls)
+        ]
+        return holds if self._fits(sum(hold.most for hold in holds)) else []
+
+    def _fits(self, amount: float) -> bool:
+        return amount <= self.free + _ROUNDING * self.cap.amount
+
+    def _reserved(self, model: str, bound: float, *, beside: int = 0) -> float:
         shares = self._shares.get(model, ())
         if not self.risk or not shares:
             return bound
-        at = math.ceil((len(shares) + 1) * (1.0 - self.risk / (len(self._open) + 1)) - 1e-9)
+        at = math.ceil((len(shares) + 1) * (1.0 - self.risk / (len(self._open) + beside + 1)) - 1e-9)
         return bound if at > len(shares) else bound * min(1.0, shares[at - 1])
 
     def _hold(self, hold: Hold) -> None:
@@ -331,13 +403,15 @@ class Bill:
         with self._lock:
             if hold.ended:
                 return 0.0
-            self._write({"end": hold.number, "cost": cost, "why": why, "tokens": tokens})
+            self._write(as_end(hold.number, cost, why, tokens))
             self._count_in(hold, cost, why, tokens)
             return cost
 
     def _count_in(self, hold: Hold, cost: float, why: str, tokens: int) -> None:
         hold.ended = True
         del self._open[hold.number]
+        if why == ANSWERED and hold.bound > 0:
+            insort(self._shares.setdefault(hold.model, []), cost / hold.bound)
         self.held = sum(each.most for each in self._open.values()) if self._open else 0.0
         self.spent += cost
         self.over += max(0.0, cost - hold.most)
@@ -365,10 +439,7 @@ class Bill:
         hold = self._open.get(entry["end"])
         if hold is None:
             raise JournalError(f"a bill ends call {entry['end']!r}, which was not under way")
-        cost, why = float(entry["cost"]), str(entry["why"])
-        if why == ANSWERED and hold.bound > 0:
-            insort(self._shares.setdefault(hold.model, []), cost / hold.bound)
-        self._count_in(hold, cost, why, int(entry["tokens"]))
+        self._count_in(hold, float(entry["cost"]), str(entry["why"]), int(entry["tokens"]))
 
     def _write(self, entry: dict[str, Any]) -> None:
         if self._lines is not None:
@@ -384,7 +455,20 @@ def spent_on(path: Path) -> tuple[Unit, dict[str, float]]:
     Raises:
         JournalError: the file is no bill, or is damaged.
     """
-    entries, _ = _parse(path.read_bytes(), path)
+    return spent_in(path.read_bytes(), path)
+
+
+def spent_in(data: bytes, where: Path | str) -> tuple[Unit, dict[str, float]]:
+    """The same, of a bill's lines.
+
+    Args:
+        data: the lines.
+        where: they are, for messages.
+
+    Raises:
+        JournalError: they are no bill, or damaged.
+    """
+    entries, _ = _parse(data, where)
     samples: dict[int, str] = {}
     costs: dict[int, float] = {}
     try:
@@ -399,7 +483,7 @@ def spent_on(path: Path) -> tuple[Unit, dict[str, float]]:
         for number, cost in costs.items():
             found[samples[number]] = found.get(samples[number], 0.0) + cost
     except (LookupError, TypeError, ValueError) as ex:
-        raise JournalError(f"{path} is damaged: {ex}") from ex
+        raise JournalError(f"{where} is damaged: {ex}") from ex
     return unit, found
 
 
@@ -413,7 +497,8 @@ def _header(cap: Budget) -> dict[str, Any]:
     }
 
 
-def _as_entry(hold: Hold) -> dict[str, Any]:
+def as_entry(hold: Hold) -> dict[str, Any]:
+    """The line of a call that begins."""
     entry: dict[str, Any] = {
         "hold": hold.number,
         "model": hold.model,
@@ -426,7 +511,12 @@ def _as_entry(hold: Hold) -> dict[str, Any]:
     return entry
 
 
-def _parse(data: bytes, path: Path) -> tuple[list[dict[str, Any]], int]:
+def as_end(hold: int, cost: float, why: str, tokens: int) -> dict[str, Any]:
+    """The line of one that has ended."""
+    return {"end": hold, "cost": cost, "why": why, "tokens": tokens}
+
+
+def _parse(data: bytes, path: Path | str) -> tuple[list[dict[str, Any]], int]:
     lines, whole = whole_lines(data, path)
     entries = [
         read_line(line, f"{path}, line {number}", lambda entry: entry)

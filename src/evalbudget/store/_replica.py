@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
-from threading import RLock
+from itertools import count
+from threading import RLock, get_ident
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
@@ -32,10 +34,12 @@ class Replica(ABC):
     def __init__(self, log: StepLog) -> None:
         self._log = log
         self._connection: Connection | None = None
-        self._guard = RLock()  # a cancelled host may leave a thread in a turn
-        self._own_calls = 0
+        self._guard = RLock()  # one turn at a time; a cancelled host may leave a thread in one
+        self._state = RLock()  # held while what is kept changes, and hardly ever for longer than that takes
+        self._numbers = count(1)
+        self._outbox: deque[tuple[int, Step, Callable[[], None]]] = deque()
         self._missed = 0
-        self._repeats = False  # what is called now is part of a step
+        self._repeater: int | None = None  # the thread in which a step is repeated
         self._forget()
 
     def _forget(self) -> None:
@@ -62,25 +66,43 @@ class Replica(ABC):
         self._new.append(step)
         return found
 
-    def _call(self, make: Callable[[int], Step]) -> Any:
+    def _call(self, make: Callable[[int], Step | None]) -> Any:
         """Do something of one's own once, in a turn of its own, even if the end of that turn is not known.
 
         Args:
-            make: the step, given its number, which it must have in its body as ``call``.
+            make: the step, given its number, which it must have in its body as ``call``; None for nothing.
         """
-        with self._guard:
-            self._own_calls += 1
-            number = self._own_calls
-            return self._turn(
-                lambda: self._done[number] if number in self._done else self._step(make(number))
-            )
+        number = next(self._numbers)
+
+        def act() -> Any:
+            if number in self._done:
+                return self._done[number]
+            step = make(number)
+            return None if step is None else self._step(step)
+
+        return self._turn(act)
+
+    def _later(self, make: Callable[[int], Step], then: Callable[[], None] = lambda: None) -> None:
+        """The same in the next turn, whoever takes it, in the order in which it was said.
+
+        Args:
+            make: as in :meth:`_call`.
+            then: called once it is in the store.
+        """
+        number = next(self._numbers)
+        self._outbox.append((number, make(number), then))
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether what is called now is part of a step."""
+        return self._repeater == get_ident()
 
     def _repeat(self, step: Step) -> Any:
-        self._repeats = True
+        self._repeater = get_ident()
         try:
             found = self._apply(step)
         finally:
-            self._repeats = False
+            self._repeater = None
         self._seen += 1
         if step.worker == self._log.worker and "call" in step.body:
             self._done[step.body["call"]] = found
@@ -99,25 +121,23 @@ class Replica(ABC):
         while True:
             entered = False
             try:
-                if self._stale:
-                    self._forget()
-                    self._restart()
-                while (self._missed >= _MANY or not self._seen) and (steps := self._log.peek(self._seen)):
-                    for step in steps:
-                        self._repeat(step)
-                    if len(steps) < _MANY:
-                        break
+                self._catch_up()
                 with self._log.turn() as connection:
                     entered, self._connection = True, connection
                     missed = self._log.missed(connection, self._seen)
-                    for step in missed:
-                        self._repeat(step)
-                    self._before_turn(connection)
-                    found = act()
+                    with self._state:
+                        for step in missed:
+                            self._repeat(step)
+                        self._before_turn(connection)
+                        sent = self._hand_over()
+                        found = act()
                     if self._new:
                         self._log.append(connection, self._new, self._seen - len(self._new))
                 self._missed = max(self._missed, len(missed))
                 self._new.clear()
+                with self._state:
+                    for _ in range(sent):
+                        self._outbox.popleft()[2]()
                 return found
             except StoreDownError:
                 # what was under way may be in the store or not: begin anew and look
@@ -129,3 +149,24 @@ class Replica(ABC):
                 raise
             finally:
                 self._connection = None
+
+    def _catch_up(self) -> None:
+        """Repeat most of what was missed while others may add more."""
+        while self._stale or self._missed >= _MANY or not self._seen:
+            steps = self._log.peek(0 if self._stale else self._seen)
+            with self._state:
+                if self._stale:
+                    self._forget()
+                    self._restart()
+                for step in steps:
+                    self._repeat(step)
+            if len(steps) < _MANY:
+                break
+
+    def _hand_over(self) -> int:
+        """Do what was left for this turn; how much that is."""
+        left = tuple(self._outbox)
+        for number, step, _ in left:
+            if number not in self._done:
+                self._step(step)
+        return len(left)

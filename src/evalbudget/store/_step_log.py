@@ -30,7 +30,7 @@ from sqlalchemy import (
     update,
 )
 
-from evalbudget.errors import EvalbudgetError, StoreError
+from evalbudget.errors import EvalbudgetError, StoreDownError, StoreError
 from evalbudget.store._address import Address
 from evalbudget.store._database import Database
 from evalbudget.store._layout import Layout
@@ -176,9 +176,20 @@ class StepLog:
             yield connection
 
     def peek(self, after: int) -> list[Step]:
-        """Steps from this number on, while others may add more."""
-        with self._db.read() as connection:
-            return self.missed(connection, after)
+        """Steps from this number on, while others may add more.
+
+        Raises:
+            StoreDownError: the store cannot be reached.
+        """
+        while True:
+            entered = False
+            try:
+                with self._db.read() as connection:
+                    entered = True
+                    return self.missed(connection, after)
+            except StoreDownError:  # a server that goes in the middle may be back soon
+                if not entered:
+                    raise
 
     def missed(self, connection: Connection, after: int) -> list[Step]:
         """Steps from this number on."""

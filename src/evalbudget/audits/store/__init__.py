@@ -5,6 +5,7 @@ from evalbudget.audits.store._forecast import AuditForecast
 from evalbudget.audits.store._lines import StoreLines
 from evalbudget.audits.store._money import (
     AuditBudget,
+    begin_bill,
     bill_beside,
     check_money,
     close_bill,
@@ -47,6 +48,7 @@ __all__ = [
     "Stage",
     "Standing",
     "StoreLines",
+    "begin_bill",
     "bill_beside",
     "check_money",
     "close_bill",

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 from evalbudget.audits.policies import AuditConfig, Context, rebuild
 from evalbudget.audits.store._design import AuditDesign
-from evalbudget.audits.store._money import AuditBudget, bill_beside
+from evalbudget.audits.store._money import AuditBudget, place_of_bill, spent_before
 from evalbudget.audits.store._settings import AuditSettings
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.audits.store._store_verdict import labels_of, policy_of, weigh
 from evalbudget.budget import Budget, Unit, shown_amount
 from evalbudget.errors import BudgetError
-from evalbudget.run import at_most, spent_on
+from evalbudget.run import at_most
 from evalbudget.store import Address
 
 
@@ -168,13 +167,13 @@ class AuditForecast:
 
 
 def _spent(store: Address, budget: AuditBudget | None) -> float | None:
-    path = None if store.path is None else bill_beside(store.path)
-    if budget is None or path is None or not path.exists():
+    before = None if budget is None else spent_before(store)
+    if budget is None or before is None:
         return None
-    unit, costs = spent_on(path)
+    unit, cost = before
     if unit is not budget.unit:
         raise BudgetError(
-            f"{path} was begun with a budget in {unit.value}, and this one is in {budget.unit.value}; go on "
-            "with the same unit, or begin another audit"
+            f"{place_of_bill(store)} was begun with a budget in {unit.value}, and this one is in "
+            f"{budget.unit.value}; go on with the same unit, or begin another audit"
         )
-    return math.fsum(costs.values())
+    return cost

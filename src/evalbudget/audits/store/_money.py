@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import shlex
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evalbudget.audits.store._lines import StoreLines
 from evalbudget.audits.store._settings import DEFAULT_SAMPLER, AuditSettings
 from evalbudget.audits.store._status import Stage, Standing
+from evalbudget.audits.store._store import AuditStore
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import AuditStoreError, BudgetError, InvalidInputError
 from evalbudget.prices import Tariff
-from evalbudget.run import Bill
+from evalbudget.run import Bill, spent_on
+from evalbudget.run._bill import spent_in
 from evalbudget.run._config import RunConfig
 from evalbudget.store import Address
 
+_BILL = "bill"
 _OURS = ("budget", "prices", "risk")
 
 
@@ -76,7 +82,6 @@ def check_money(settings: AuditSettings, budget: AuditBudget | None, *, bought: 
 
     Raises:
         InvalidInputError: a label has a price in money, and the budget is none.
-        BudgetError: there is one, and the store is no file.
         AuditStoreError: the store was begun with a budget, and this run has none, or the other way round.
     """
     if settings.in_dollars and (budget is None or budget.unit is not Unit.USD):
@@ -85,24 +90,18 @@ def check_money(settings: AuditSettings, budget: AuditBudget | None, *, bought: 
             "dollars has these on a bill; add --budget '$5', or give it in scores of the judge (20)"
         )
     store = settings.store
-    if store.path is None:
-        if budget is not None:
-            raise BudgetError(
-                "a budget in money or tokens is kept on a bill beside the file of an audit, and "
-                f"{store} is no file; drop --budget, or keep this audit in a file such as audit.sqlite"
-            )
-        return
-    path = bill_beside(store.path)
-    bought = bought or store.path.exists()
-    if budget is None and path.exists():
+    where = place_of_bill(store)
+    begun = _is_begun(store)
+    bought = bought or AuditStore.exists(store)
+    if budget is None and begun:
         raise AuditStoreError(
-            f"{store} was begun with a budget in money or tokens ({path}): give --budget again, the "
+            f"{store} was begun with a budget in money or tokens ({where}): give --budget again, the "
             "same or a larger one, or begin another audit"
         )
-    if budget is not None and bought and not path.exists():
+    if budget is not None and bought and not begun:
         raise AuditStoreError(
             f"{store} was begun without a budget in money or tokens, or its bill was moved "
-            f"({path}): what it cost is not known. Go on without --budget, or begin another audit"
+            f"({where}): what it cost is not known. Go on without --budget, or begin another audit"
         )
 
 
@@ -111,21 +110,108 @@ def bill_beside(store: Path) -> Path:
     return store.with_name(f"{store.stem}.bill.jsonl")
 
 
-def open_bill(store: Path, budget: AuditBudget, tariff: Tariff) -> Bill:
+def place_of_bill(store: Address) -> str:
+    """Where the bill of an audit is: beside its file, or in its database."""
+    return f"{_BILL} of {store}" if store.path is None else str(bill_beside(store.path))
+
+
+def open_bill(store: Address, budget: AuditBudget, tariff: Tariff) -> Bill:
     """Begin the bill of an audit, or go on with it; what was under way at a kill counts at the most.
 
     Raises:
         JournalError: it is damaged, or another process writes it.
         BudgetError: it is in another unit.
+        StoreDownError: the database of the audit cannot be reached.
     """
-    return Bill.on_file(bill_beside(store), budget.cap, tariff, risk=budget.risk)
+    if store.path is None:
+        return Bill.on_lines(_LinesInStore(store), budget.cap, tariff, risk=budget.risk)
+    return Bill.on_file(bill_beside(store.path), budget.cap, tariff, risk=budget.risk)
 
 
-def close_bill(bill: Bill, store: Path) -> None:
-    """Let its file go; none is left of an audit that was never begun."""
+def begin_bill(store: Address, budget: AuditBudget | None) -> None:
+    """Of an audit that was just begun in PostgreSQL, so that later runs know of its budget.
+
+    Raises:
+        StoreDownError: its database cannot be reached.
+    """
+    if budget is not None and store.path is None:
+        Bill.on_lines(StoreLines(store, _BILL), budget.cap, budget.tariff()).close()
+
+
+def close_bill(bill: Bill, store: Address) -> None:
+    """Let it go; nothing is left of an audit that was never begun."""
     bill.close()
-    if bill.is_blank and not store.exists():
-        bill_beside(store).unlink(missing_ok=True)
+    if store.path is not None and bill.is_blank and not store.path.exists():
+        bill_beside(store.path).unlink(missing_ok=True)
+
+
+def spent_before(store: Address) -> tuple[Unit, float] | None:
+    """What the calls of an audit cost so far; None where it has no bill yet.
+
+    Raises:
+        JournalError: the bill is damaged.
+    """
+    if not _is_begun(store):
+        return None
+    if store.path is not None:
+        unit, costs = spent_on(bill_beside(store.path))
+    else:
+        unit, costs = spent_in(_lines_of(store), place_of_bill(store))
+    return unit, math.fsum(costs.values())
+
+
+def _is_begun(store: Address) -> bool:
+    return bool(_lines_of(store)) if store.path is None else bill_beside(store.path).exists()
+
+
+def _lines_of(store: Address) -> bytes:
+    with closing(_LinesInStore(store)) as lines:
+        return lines.read()
+
+
+class _LinesInStore:
+    """The bill of an audit in PostgreSQL; its first line waits for the audit, which may begin it itself.
+
+    Attributes:
+        path: where they are, for people.
+    """
+
+    def __init__(self, store: Address) -> None:
+        self.path = place_of_bill(store)
+        self._store = store
+        self._lines: StoreLines | None = None
+        self._first: dict[str, Any] | None = None
+
+    def read(self) -> bytes:
+        """All lines there are."""
+        return self._opened().read() if AuditStore.exists(self._store) else b""
+
+    def append(self, entry: dict[str, Any]) -> None:
+        """Add a line; it is in the database when this returns, the first one when the next is.
+
+        Raises:
+            AuditStoreError: the audit does not exist, or another process adds lines too.
+            StoreDownError: its database cannot be reached.
+        """
+        if self._lines is None and self._first is None and not AuditStore.exists(self._store):
+            self._first = entry
+            return
+        lines = self._opened()
+        if self._first is not None:
+            if not lines.read():
+                lines.append(self._first)
+            self._first = None
+        lines.append(entry)
+
+    def close(self) -> None:
+        """Let them go."""
+        if self._lines is not None:
+            self._lines.close()
+
+    def _opened(self) -> StoreLines:
+        if self._lines is None:
+            self._lines = StoreLines(self._store, _BILL)
+        return self._lines
 
 
 def used_up(standing: Standing, store: Address, cap: Budget, lacking: int) -> tuple[str, int]:

@@ -90,8 +90,7 @@ def run_audit(
     given["store"] = str(settings.store.resolved)
     if parsed.get("log_buffer") is None and "://" not in folder:
         args = [*args, "--log-buffer", "1"]  # what is answered is in the log before a kill can lose it
-    path = settings.store.path
-    money = None if budget is None or path is None else AuditMoney(budget, path)
+    money = None if budget is None else AuditMoney(budget, settings.store)
     with only_run(settings.store):
         return _go_on(settings, folder, args, given, shown(again), money)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -19,6 +18,7 @@ from inspect_ai.util import EarlyStop, EarlyStopping, LimitExceededError
 from evalbudget.audits.store import AuditBudget, close_bill, open_bill
 from evalbudget.prices import Tariff
 from evalbudget.run import Bill
+from evalbudget.store import Address
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.private import sample_active
@@ -45,7 +45,7 @@ class AuditMoney:
     """
 
     budget: AuditBudget
-    store: Path
+    store: Address
     tariff: Tariff = field(init=False)
     bill: Bill | None = None
     short: bool = False

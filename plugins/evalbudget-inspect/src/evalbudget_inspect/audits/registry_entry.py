@@ -12,7 +12,7 @@ from inspect_ai.log import EvalSample
 from inspect_ai.model import get_model, model_roles
 from inspect_ai.scorer import Scorer
 
-from evalbudget.audits.store import AuditDesign, AuditRun, AuditSettings, AuditStore
+from evalbudget.audits.store import AuditDesign, AuditRun, AuditSettings, AuditStore, begin_bill
 from evalbudget.errors import InvalidInputError
 from evalbudget.store import Address
 from evalbudget_inspect.audits.answers import JUDGE, TAG
@@ -144,6 +144,7 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
         store = AuditStore.open(settings.store, design)
     else:
         store = AuditStore.create(settings.store, design, command=plan.command)
+        begin_bill(settings.store, None if plan.money is None else plan.money.budget)
     with store:
         contexts = AuditRun(store).contexts
         tag = store.id

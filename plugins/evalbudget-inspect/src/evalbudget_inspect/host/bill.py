@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
+import anyio.to_thread
 from inspect_ai.hooks import BeforeModelGenerate
 from inspect_ai.model import (
     ChatMessage,
@@ -26,7 +27,7 @@ from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
 
 from evalbudget.budget import shown_amount
-from evalbudget.errors import BudgetError, EvalbudgetError, JournalError
+from evalbudget.errors import BudgetError, EvalbudgetError, StoreError
 from evalbudget.outage import is_refusal
 from evalbudget.prices import Price, Usage
 from evalbudget.run import Bill, Hold, said_by
@@ -34,6 +35,8 @@ from evalbudget_inspect.host import sent_again
 from evalbudget_inspect.host.call_bounds import input_at_most, output_at_most
 from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.private import sample_active
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -62,14 +65,14 @@ class _Call:
     sent: int = 0
     unpaid: bool = False
 
-    def sends(self) -> None:
+    async def sends(self) -> None:
         """The client is about to send it.
 
         Raises:
             LimitExceededError: once more, after a sending that may be billed, and that does not fit.
         """
         billed = self.sent and (self.outcome is None or not (self.outcome == 0 or is_refusal(self.outcome)))
-        if self.unpaid or (billed and not self.account.bill.again(self.hold)):
+        if self.unpaid or (billed and not await self.account.again(self.hold)):
             self.unpaid = True
             raise self.account.used_up(self.hold.sample)
         self.sent += 1
@@ -116,6 +119,7 @@ class Account:
     Attributes:
         bill: that its calls are on.
         refuse: told of what makes it impossible to keep the budget.
+        turns: held by whoever waits for other processes, where these share the bill; None where none do.
         spends: called when a call has ended.
         refusal: what makes it impossible; nothing more is asked.
         scored: something has been.
@@ -126,6 +130,7 @@ class Account:
 
     bill: Bill
     refuse: Callable[[EvalbudgetError], None]
+    turns: anyio.CapacityLimiter | None = None
     spends: Callable[[], None] = lambda: None
     refusal: EvalbudgetError | None = None
     scored: bool = False
@@ -175,18 +180,39 @@ class Account:
             given = input_at_most(name, messages, tools, config)
             reply = output_at_most(name, config, self.bill.tariff.price(name))
             while True:
-                hold = self.bill.reserve(name, given, reply, sample=sample, role=role)
+                hold = await self._in_turn(
+                    partial(self.bill.reserve, name, given, reply, sample=sample, role=role)
+                )
                 if hold is not None:
                     break
                 if nested or not self.bill.may_fit(name, given, reply):
                     self._check_one_call(name, given, reply, sample)
                     raise self.used_up(sample)
                 await anyio.sleep(_PAUSE)
-        except (BudgetError, JournalError) as ex:
+        except EvalbudgetError as ex:
             raise self.refused(ex, sample) from ex
         call = _Call(self, hold)
         self._calls.setdefault(sample, []).append(call)
         return call
+
+    async def again(self, hold: Hold) -> bool:
+        """The call is sent once more; False if that does not fit."""
+        return await self._in_turn(partial(self.bill.again, hold))
+
+    async def tell(self) -> None:
+        """A call has ended; where little is left, others may wait for that, and are told at once."""
+        if self.turns is not None and self.bill.free < self.bill.held:
+            with suppress(StoreError):  # whoever needs the store next says so
+                await self._in_turn(self.bill.look)
+
+    async def _in_turn(self, act: Callable[[], T]) -> T:
+        """Without keeping the event loop waiting for other processes, which may take a minute."""
+        if self.turns is None:
+            return act()
+        async with self.turns:
+            if self.refusal is not None:
+                raise self.refusal.with_traceback(None)
+            return await anyio.to_thread.run_sync(act)
 
     def _check_one_call(self, model: str, given: int, reply: int, sample: str) -> None:
         most, cap = self.bill.tariff.most(model, given, reply), self.bill.cap
@@ -344,6 +370,7 @@ def _bracket(model: Model) -> None:
             call.failed(output)
             _raise_if_unpaid(call)
         call.account.spends()
+        await call.account.tell()
         return result
 
     @wraps(compact)

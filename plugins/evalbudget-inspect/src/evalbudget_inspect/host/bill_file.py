@@ -82,17 +82,22 @@ def _begun(path: Path, cap: Budget, tariff: Tariff, risk: float) -> Bill:
     return bill
 
 
+def is_here(folder: str) -> bool:
+    """Whether a folder of logs is one of this machine."""
+    system, _ = fsspec.core.url_to_fs(folder)
+    return "file" in (system.protocol if isinstance(system.protocol, tuple) else (system.protocol,))
+
+
 def bill_path(folder: str, key: str) -> Path:
     """Of the bill in a folder of logs.
 
     Raises:
         BudgetError: the folder is on another machine.
     """
-    system, path = fsspec.core.url_to_fs(folder)
-    if "file" not in (system.protocol if isinstance(system.protocol, tuple) else (system.protocol,)):
+    if not is_here(folder):
         raise BudgetError(
             f"a budget in money or tokens keeps its bill beside the logs, written before every call, and "
             f"{folder} is no folder of this machine. Use a local --log-dir and copy it afterwards, or a "
             "budget in scores"
         )
-    return Path(path) / f".evalbudget-{key}.bill"
+    return Path(fsspec.core.url_to_fs(folder)[1]) / f".evalbudget-{key}.bill"

@@ -33,7 +33,7 @@ _NOBODY_THERE = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "Uns
 class Sending(Protocol):
     """A call whose client may send it several times, where what it costs is known."""
 
-    def sends(self) -> None:
+    async def sends(self) -> None:
         """It is about to be sent; raises if it may not be."""
 
     def came(self, outcome: int | None) -> None:
@@ -94,11 +94,11 @@ _last: ContextVar[tuple[_Calls, str] | None] = ContextVar("evalbudget_last_call"
 """The call that was answered last, in the context of whoever asked."""
 
 
-def pay_by(attempt: Attempt, pays: Callable[[float], bool]) -> None:
+def pay_by(attempt: Attempt, pays: Pays) -> None:
     """Who pays for what the samples of a run send again; what is paid is noted for the next attempt."""
 
     async def paying_and_noting(samples: float) -> bool:
-        paid = pays(samples)
+        paid = await pays(samples)
         if paid:
             await add_to_note(attempt, sent_again=samples)
         return paid
@@ -203,7 +203,7 @@ def _counting(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
 
 
 async def _watched(call: Sending, send: Callable[..., Awaitable[Any]], *given: Any, **named: Any) -> Any:
-    call.sends()
+    await call.sends()
     try:
         response = await send(*given, **named)
     except BaseException as ex:

@@ -1,19 +1,22 @@
 """What the tasks of one race share: they arrive, are given cells, wait without a sample slot, end together.
 
 Inspect runs one task per arm, each with a feeder that asks its source for samples whenever it has none. A
-feeder that waits here holds no slot. All bookkeeping is synchronous, so that no arm sees it half done.
+feeder that waits here holds no slot. All bookkeeping is synchronous, so that no arm sees it half done; what
+other processes do to a race is taken in by a thread, since they may have to be waited for.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from evalbudget.comparisons import Gate, GateConfig, gate_of
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
@@ -36,13 +39,15 @@ from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.arm_names import alone, check_gate, check_items, name_of, names_of_arms
 from evalbudget_inspect.races.baseline import BASELINE, read_baseline
 from evalbudget_inspect.races.history import Asking, load_history
-from evalbudget_inspect.races.money import RaceMoney, open_money
+from evalbudget_inspect.races.money import RaceMoney, bill_of, check_money, copy_bill, open_money
 from evalbudget_inspect.races.resume import Finished, finished_elsewhere
 from evalbudget_inspect.races.shared import shared_race
 from evalbudget_inspect.repeats.resume import Key
 
 if TYPE_CHECKING:  # it brings SQLAlchemy
     from evalbudget.races import SharedRace
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +79,7 @@ class Coordinator:
         self._cancelled = False
         self._overdue = 0
         self._shared: SharedRace | None = None  # with other processes; begins when their arms are there
+        self._turns = anyio.CapacityLimiter(1)  # held by whoever waits for them
 
     # arrival
 
@@ -91,7 +97,7 @@ class Coordinator:
                 )
             self.arms[arm.identity] = arm
             if self.race is not None:
-                self._rejoin(arm)
+                await self._rejoin(arm)
                 return
             self._check_tasks_at_once(arm.run.spec.config.max_tasks)
             if len(self.arms) == self.expected:
@@ -106,7 +112,7 @@ class Coordinator:
                 )
             )
 
-    def _rejoin(self, arm: Arm) -> None:
+    async def _rejoin(self, arm: Arm) -> None:
         assert self.race is not None
         if arm.identity not in self._in_order:
             raise self.refuse(
@@ -120,12 +126,12 @@ class Coordinator:
         if self.money is not None:
             self.money.pays_for(arm.run)
         self._hand_back(arm)
-        self.pump()
+        await self.pump()
 
     async def _begin(self) -> None:
         """Take in earlier attempts and start asking."""
         if self.group.config.store is not None:
-            self._join_others()
+            await self._join_others()
             return
         try:
             race, absent = await self._make()
@@ -143,45 +149,59 @@ class Coordinator:
             if index == 0:
                 asked = {cell.key for cell in known[index]}
                 known[index] = [*known[index], *(c for c in self._of_baseline if c.key not in asked)]
-        if self.money is not None:
-            self.money.knows(known)
         try:
             self._left_out = race.replay(
                 known, {index: note.samples * race.attempts + note.more for index, note in unread.items()}
             )
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
-        self._started(race)
+        await self._started(race)
 
-    def _started(self, race: RacePurchase) -> None:
+    async def _started(self, race: RacePurchase) -> None:
         self.race = race
         if all_races.progress is not None:
             all_races.progress.begins(race)
         for arm in self.arms.values():
             self._hand_back(arm)
-        self.pump()
+        await self.pump()
 
-    def _join_others(self) -> None:
+    async def _join_others(self) -> None:
         """Have the arms of this process take part in a race with those of others."""
         self._in_order = sorted(self.arms)
         first = self.arms[self._in_order[0]]
         try:
             for arm in self.arms.values():
                 check_items(first, arm)
-            self._shared = shared_race(self.group, [self.arms[each] for each in self._in_order])
+            arms, tariff = [self.arms[each] for each in self._in_order], None
+            if not self.group.config.in_scores:
+                tariff = self.group.config.tariff(host_price)
+                check_money(arms, tariff)
+            self._shared = await self._in_thread(partial(shared_race, self.group, arms, tariff))
+            if (bill := self._shared.bill) is not None:
+                copy_bill(bill, arms[0].run, (self._identity, self._in_order))  # others may use the folder
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
-        self._begin_with_others()
+        if bill is not None:
+            name = self.group.task
+            self.money = open_money(arms, bill, name=name, refuse=self.refuse, turns=self._turns)
+        await self._begin_with_others()
 
-    def _begin_with_others(self) -> None:
+    async def _begin_with_others(self) -> None:
         assert self._shared is not None
-        self._shared.look()
-        if not self._shared.begun:
+        with self.refusing():
+            await self._in_thread(self._shared.turn)
+        if not self._shared.begun or self.race is not None:
             return
         for arm in self.arms.values():
             arm.index = self._shared.names.index(name_of(arm.identity))
         self._left_out = self._shared.left_out
-        self._started(self._shared)
+        await self._started(self._shared)
+
+    async def _in_thread(self, act: Callable[[], T]) -> T:
+        """The event loop goes on while other processes, or a server that is away, are waited for."""
+        async with self._turns:
+            self._check()
+            return await anyio.to_thread.run_sync(act)
 
     async def _make(self) -> tuple[RacePurchase, dict[tuple[str, str], Finished]]:
         first = next(iter(self.arms.values()))
@@ -236,7 +256,7 @@ class Coordinator:
             attempts=1 + (spec.config.retry_on_error or 0),
             widths=[self._width(identity) for identity in self._in_order],
             predictor=predictor,
-            cost_of=None if self.money is None else self.money.cost,
+            cost_of=None if self.money is None else self.money.bill.of_sample,
             bill=None if self.money is None else self.money.bill,
             categories=categories,
             repeats=repeats,
@@ -253,18 +273,12 @@ class Coordinator:
         config = self.group.config
         if config.in_scores:
             return None
-        spec = next(iter(self.arms.values())).run.spec
-        run = self._workers_gate or spec.eval_set_id or spec.run_id
-        return open_money(
-            [self.arms[identity] for identity in sorted(self.arms)],
-            config.resolve_budget(n_items, n_arms),
-            config.tariff(host_price),
-            name=self.group.task,
-            identity=(run, sorted(self.group.labels.items()), self.group.arguments),
-            risk=config.risk,
-            goes_on=goes_on or any(arm.known for arm in self.arms.values()),
-            refuse=self.refuse,
-        )
+        arms, tariff = [self.arms[identity] for identity in sorted(self.arms)], config.tariff(host_price)
+        check_money(arms, tariff)
+        cap = config.resolve_budget(n_items, n_arms)
+        goes_on = goes_on or any(arm.known for arm in arms)
+        bill = bill_of(arms[0].run, cap, tariff, identity=self._identity, risk=config.risk, goes_on=goes_on)
+        return open_money(arms, bill, name=self.group.task, refuse=self.refuse)
 
     def _width(self, identity: tuple[str, str]) -> int | None:
         arm = self.arms.get(identity)
@@ -297,7 +311,7 @@ class Coordinator:
                     arm.given = False
                     return True
                 if is_cancelled(arm.run):
-                    self.leave(arm, "cancelled by the operator")
+                    await self.leave(arm, "cancelled by the operator")
                     return False
                 if self.closed.is_set():
                     return False
@@ -319,29 +333,47 @@ class Coordinator:
                 await self.closed.wait()
             await self._look_around()
 
-    def pump(self) -> None:
+    async def pump(self) -> None:
         """Give every arm what the sampler wants of it next; close the race when that is nothing.
 
         Raises:
             StoreError: the store of a race with other processes cannot be used any more.
         """
-        if self.race is None or self.closed.is_set() or interrupts.came:
+        if self._is_idle():
             return
+        if self._shared is not None:
+            with self.refusing():
+                await self._in_thread(self._shared.turn)
+            if self._is_idle():
+                return
+        assert self.race is not None
         by_index = {arm.index: arm for arm in self.arms.values()}
-        with self.refusing():
+        with self.race.steady():
             for asked in self.race.wanted():
                 by_index[asked.arm].give(asked.key)
-        if all_races.progress is not None:
-            all_races.progress(self.race)
-        if self.race.finished:
+            if all_races.progress is not None:
+                all_races.progress(self.race)
+            finished = self.race.finished
+        if finished:
             self._close()
 
-    def leave(self, arm: Arm, reason: str) -> None:
+    def _is_idle(self) -> bool:
+        return self.race is None or self.closed.is_set() or interrupts.came
+
+    async def leave(self, arm: Arm, reason: str) -> None:
         """Go on without an arm."""
         if self.race is not None and arm.index >= 0 and self.arms.get(arm.identity) is arm:
-            with self.refusing():
-                self.race.leave(arm.index, reason)
-            self.pump()
+            self.race.leave(arm.index, reason)
+            await self.pump()
+
+    async def pays(self, arm: Arm, evaluations: float) -> bool:
+        """Pay for what brought nothing; False, and nothing paid, if it exceeds what is left."""
+        if self.race is None:
+            return False
+        if self._shared is None:
+            return self.race.pays(arm.index, evaluations)
+        with self.refusing():
+            return await self._in_thread(partial(self._shared.pays, arm.index, evaluations))
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
@@ -355,6 +387,8 @@ class Coordinator:
         """End all tasks of the race with this error."""
         if self.refusal is None:
             self.refusal = error
+            if self._shared is not None and self.money is not None:
+                self.money.account.refusal = error
             refused(error)
             self._close()
         return self.refusal.with_traceback(None)
@@ -378,12 +412,11 @@ class Coordinator:
         """Notice arms whose task has ended, and tasks that never arrive."""
         for arm in list(self.arms.values()):
             if arm.is_over and not self.closed.is_set():
-                self.leave(arm, "its task ended early")
+                await self.leave(arm, "its task ended early")
         if self.closed.is_set():
             return
         if self._shared is not None:
-            with self.refusing():
-                self._begin_with_others() if self.race is None else self.pump()
+            await (self._begin_with_others() if self.race is None else self.pump())
             return
         if self.race is not None:
             return
@@ -404,14 +437,24 @@ class Coordinator:
             await self._begin()
 
     def _is_settled(self) -> bool:
-        return self.race is not None or self.refusal is not None
+        return self.race is not None or self.refusal is not None or self._shared is not None
 
     # what is known
 
     @property
     def names(self) -> list[str]:
         """Of the arms, in the order of the sampler's models."""
-        return names_of_arms(self._in_order) if self._shared is None else self._shared.names
+        if self._shared is None:
+            return names_of_arms(self._in_order)
+        with self._shared.steady():
+            return self._shared.names
+
+    @property
+    def _identity(self) -> object:
+        """What tells this race from others whose logs are in the same folder."""
+        spec = next(iter(self.arms.values())).run.spec
+        run = self._workers_gate or spec.eval_set_id or spec.run_id
+        return run, sorted(self.group.labels.items()), self.group.arguments
 
     @property
     def race_id(self) -> str:
@@ -438,12 +481,13 @@ class Coordinator:
         """The leaderboard; a bit old while the race runs, exact once it is closed. None before it began."""
         if self.race is None:
             return None
-        told = sum(lane.tally.readings + lane.tally.failed for lane in self.race.lanes)
-        final = self.closed.is_set() or self._cancelled
-        if self._board is None or self._board.is_stale(told, final=final):
-            bill = None if self.money is None else self.money.bill
-            self._board = _Board(told, final, leaderboard_of(self.race, notes=self.notes, bill=bill))
-        return self._board.board
+        with self.race.steady():
+            told = sum(lane.tally.readings + lane.tally.failed for lane in self.race.lanes)
+            final = self.closed.is_set() or self._cancelled
+            if self._board is None or self._board.is_stale(told, final=final):
+                bill = None if self.money is None else self.money.bill
+                self._board = _Board(told, final, leaderboard_of(self.race, notes=self.notes, bill=bill))
+            return self._board.board
 
 
 @dataclass(frozen=True)

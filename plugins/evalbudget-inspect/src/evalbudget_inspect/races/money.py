@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from anyio import CapacityLimiter
 
 from evalbudget.budget import Budget
 from evalbudget.errors import EvalbudgetError
 from evalbudget.prices import Tariff
-from evalbudget.races import Key, KnownCell, RacePurchase
+from evalbudget.races import RacePurchase
 from evalbudget.run import Bill
+from evalbudget_inspect.host.attempt_notes import folder_of
 from evalbudget_inspect.host.bill import Account, open_account
-from evalbudget_inspect.host.bill_file import open_common_bill
+from evalbudget_inspect.host.bill_file import is_here, open_common_bill
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.repeats.progress import show_spending
+
+if TYPE_CHECKING:  # it is of a race in a store, which brings SQLAlchemy
+    from evalbudget.races import SharedBill
 
 
 class Payer(Protocol):
@@ -42,11 +48,9 @@ class RaceMoney:
 
     Attributes:
         account: that pays for all of them.
-        samples: the host's own names of cells that were run, by arm and key.
     """
 
     account: Account
-    samples: dict[tuple[int, Key], str] = field(default_factory=dict)
 
     @property
     def bill(self) -> Bill:
@@ -57,17 +61,8 @@ class RaceMoney:
         """From now on the calls of this run's samples are on the bill."""
         open_account(run.spec.eval_id, self.account)
 
-    def knows(self, known: Mapping[int, Sequence[KnownCell]]) -> None:
-        """Take in the cells of earlier attempts, by arm."""
-        self.samples |= {(arm, cell.key): cell.sample for arm, own in known.items() for cell in own}
-
-    def cost(self, arm: int, key: Key) -> float:
-        """Of a cell so far."""
-        return self.bill.of_sample(self.samples.get((arm, key), ""))
-
-    def ended(self, race: RacePurchase, arm: int, key: Key, sample: str, *, scored: bool) -> bool:
+    def ended(self, race: RacePurchase, arm: int, sample: str, *, scored: bool) -> bool:
         """A sample has ended; False if it wanted a call that the budget did not pay for."""
-        self.samples[arm, key] = sample
         if sample in self.account.gave_up and sample not in self.account.too_dear:
             return False
         self.account.scored |= scored and all(
@@ -76,46 +71,80 @@ class RaceMoney:
         return True
 
 
-def open_money(
-    arms: Iterable[Payer],
-    cap: Budget,
-    tariff: Tariff,
-    *,
-    name: str,
-    identity: object,
-    risk: float,
-    goes_on: bool,
-    refuse: Callable[[EvalbudgetError], object],
-) -> RaceMoney:
-    """Begin the bill of a race, or go on with that of its earlier attempts.
-
-    Args:
-        arms: that run now.
-        cap: in money or tokens.
-        tariff: what calls cost.
-        name: of the race.
-        identity: what tells this race from others whose logs are in the same folder.
-        risk: as in :class:`~evalbudget.run.Bill`.
-        goes_on: earlier attempts have bought something.
-        refuse: told of what makes it impossible to keep the budget.
+def check_money(arms: Iterable[Payer], tariff: Tariff) -> None:
+    """Refuse arms that no budget can be kept of.
 
     Raises:
-        BudgetError: an arm or a judge has no price, or nothing limits its replies; or the bill cannot be
-            beside the logs, or is missing there.
-        JournalError: it is damaged, or another process writes it.
+        BudgetError: an arm or a judge has no price, or nothing limits its replies.
     """
     payers = list(arms)
     tariff.check(list(dict.fromkeys(model for arm in payers for model in arm.models)))
     for arm in payers:
         arm.context.run(check_roles, tariff.price)
-    key = f"race-{hashlib.sha256(repr(identity).encode()).hexdigest()[:22]}"
-    bill = open_common_bill(payers[0].run, key, cap, tariff, risk=risk, goes_on=goes_on)
+
+
+def bill_of(run: Run, cap: Budget, tariff: Tariff, *, identity: object, risk: float, goes_on: bool) -> Bill:
+    """Begin the bill of a race, or go on with that of its earlier attempts.
+
+    Args:
+        run: of one of its arms.
+        cap: in money or tokens.
+        tariff: what calls cost.
+        identity: what tells this race from others whose logs are in the same folder.
+        risk: as in :class:`~evalbudget.run.Bill`.
+        goes_on: earlier attempts have bought something.
+
+    Raises:
+        BudgetError: the bill cannot be beside the logs, or is missing there.
+        JournalError: it is damaged, or another process writes it.
+    """
+    return open_common_bill(run, _key_of(identity), cap, tariff, risk=risk, goes_on=goes_on)
+
+
+def copy_bill(bill: SharedBill, run: Run, identity: object) -> None:
+    """Have the calls of this process recorded beside its logs, too, where these are on this machine.
+
+    Args:
+        bill: of a race with other processes, which is in its store.
+        run: of one of its arms.
+        identity: what tells this process's part of the race from others whose logs are in the same folder.
+
+    Raises:
+        JournalError: the file there is damaged, or another process writes it.
+    """
+    if run.log_location and is_here(folder_of(run.log_location)):
+        key = _key_of(identity)
+        own = open_common_bill(run, key, bill.cap, bill.tariff, risk=bill.risk, goes_on=False)
+        bill.copy_to(own)
+
+
+def _key_of(identity: object) -> str:
+    return f"race-{hashlib.sha256(repr(identity).encode()).hexdigest()[:22]}"
+
+
+def open_money(
+    arms: Iterable[Payer],
+    bill: Bill,
+    *,
+    name: str,
+    refuse: Callable[[EvalbudgetError], object],
+    turns: CapacityLimiter | None = None,
+) -> RaceMoney:
+    """From now on the calls of these arms are on the bill.
+
+    Args:
+        arms: that run now.
+        bill: of the race.
+        name: of the race.
+        refuse: told of what makes it impossible to keep the budget.
+        turns: held by whoever waits for the other processes that share the bill; None where none do.
+    """
 
     def refused(error: EvalbudgetError) -> None:
         refuse(error)
 
-    money = RaceMoney(Account(bill, refused))
-    for arm in payers:
+    money = RaceMoney(Account(bill, refused, turns=turns))
+    for arm in arms:
         money.pays_for(arm.run)
     show_spending(money.account, name)
     return money

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import anyio
@@ -100,12 +101,12 @@ class RaceSource(SampleSource):
                 value, error = None, money.account.too_dear[name]
             if coordinator.refusal is not None and race.config.store is not None:
                 return None  # the store is away, and the log has it
-            with coordinator.refusing():
-                if money is None or money.ended(race, arm.index, key, name, scored=value is not None):
-                    race.completed(arm.index, key, value, attempts=paid_attempts(sample), error=error)
-                else:
-                    race.unaffordable(arm.index, key)
-            coordinator.pump()
+            if money is None or money.ended(race, arm.index, name, scored=value is not None):
+                attempts = paid_attempts(sample)
+                race.completed(arm.index, key, value, attempts=attempts, error=error, sample=name)
+            else:
+                race.unaffordable(arm.index, key)
+            await coordinator.pump()
         if arm.run.spec.config.limit is not None and self._has_all(coordinator, arm):
             # under --limit inspect ends a task that ran so many samples; its results wait for the others'
             await coordinator.until_closed()
@@ -115,9 +116,8 @@ class RaceSource(SampleSource):
         """A cell the operator cancelled before it ran."""
         coordinator, arm = await self._seated()
         assert coordinator.race is not None
-        with coordinator.refusing():
-            coordinator.race.abandoned(arm.index, (str(sample.id), epoch))
-        coordinator.pump()
+        coordinator.race.abandoned(arm.index, (str(sample.id), epoch))
+        await coordinator.pump()
         return None
 
     # called by the task's setup and scorers
@@ -180,10 +180,7 @@ class RaceSource(SampleSource):
         if not self.group.config.in_scores:
             return coordinator, arm  # the gate before calls knows what is sent again
 
-        def pays(samples: float) -> bool:
-            return coordinator.race is not None and coordinator.race.pays(arm.index, samples)
-
-        pay_by(run.attempt, pays)
+        pay_by(run.attempt, partial(coordinator.pays, arm))
         return coordinator, arm
 
     def _pool(self, run: Run) -> dict[str, Sample]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from evalbudget.prices import Tariff
 from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.arm_names import name_of
 
@@ -15,8 +16,13 @@ _WIDTH = 10
 """Samples of an arm at once, as inspect's connections, where nobody gave a number."""
 
 
-def shared_race(group: Group, arms: Sequence[Arm]) -> SharedRace:
+def shared_race(group: Group, arms: Sequence[Arm], tariff: Tariff | None) -> SharedRace:
     """Join the race with the arms of this process.
+
+    Args:
+        group: that the race is of.
+        arms: that run here.
+        tariff: what calls cost, where the budget is money or tokens.
 
     Raises:
         StoreError: the store belongs to another race, or the race has gone on without an arm.
@@ -38,6 +44,16 @@ def shared_race(group: Group, arms: Sequence[Arm]) -> SharedRace:
     ]
     about = {"task": group.task, "task arguments": group.arguments, "score": group.series}
     names = [entry.arm for entry in entries]
-    race = SharedRace(group.config, list(arms[0].pool), names, about=about, attempts=attempts)
+    race = SharedRace(
+        group.config,
+        list(arms[0].pool),
+        names,
+        about=about,
+        attempts=attempts,
+        tariff=tariff,
+        models=dict.fromkeys(model for arm in arms for model in arm.models),
+        weighs_room=True,
+        defers=True,
+    )
     race.join(entries)
     return race

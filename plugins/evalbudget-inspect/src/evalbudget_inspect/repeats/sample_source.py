@@ -406,7 +406,11 @@ class BudgetedSource(SampleSource):
         keys = book.begin(prior, begun=unread.samples, more=unread.more)
         serving.book = book
         if serving.account is None:
-            pay_by(run.attempt, book.pays)
+
+            async def pays(samples: float) -> bool:
+                return book.pays(samples)
+
+            pay_by(run.attempt, pays)
         else:
             show_spending(serving.account, f"{spec.task}, {spec.model}")
         note(spec.task_id, lambda: self._summary(spec))

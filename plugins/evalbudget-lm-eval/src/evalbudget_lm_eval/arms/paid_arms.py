@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ from evalbudget_lm_eval.host.paid_calls import PaidCalls
 from evalbudget_lm_eval.judges.filter import judges_of, panel_of
 from evalbudget_lm_eval.run.rounds import Rounds
 
+_PAUSE = 0.02  # seconds between two looks at whether something came back
+
 
 class PaidArms:
     """What the calls of all arms cost.
@@ -37,6 +40,7 @@ class PaidArms:
         self.bill = bill
         self.paid = {name: PaidCalls(bill, name) for name in arms}
         self._dearest: dict[str, float] = {}
+        self._cut: dict[str, list[Asked]] = {}
 
     def ask(
         self,
@@ -71,11 +75,21 @@ class PaidArms:
                 return []
             while left and going():
                 fits = self._fits(arm, primed, len(left))
+                if not fits and self._waits(arm):
+                    continue
                 if not fits:
                     return left
+                self._cut[arm] = []
                 rounds.ask(left[:fits])
-                del left[:fits]
+                left[:fits] = self._cut.pop(arm)
         return []
+
+    def takes_back(self, arm: str, cells: Sequence[Asked]) -> bool:
+        """Whether these are asked in smaller rounds: meanwhile others took the room that they needed."""
+        if arm not in self._cut or len(cells) < 2:
+            return False
+        self._cut[arm].extend(cells)
+        return True
 
     def _checked(self, paid: PaidCalls, primed: PrimedTasks) -> float:
         """What one answer costs at most, without judges."""
@@ -97,6 +111,15 @@ class PaidArms:
             )
         return answer
 
+    def _waits(self, arm: str) -> bool:
+        """For what others have under way, if that may leave room for an answer; whether it did."""
+        bill = self.bill
+        if not bill.under_way or self._dearest[arm] > bill.cap.amount - bill.spent:
+            return False
+        time.sleep(_PAUSE)
+        bill.look()
+        return True
+
     def _fits(self, arm: str, primed: PrimedTasks, cells: int) -> int:
         name, paid = short_name(primed.lm), self.paid[arm]
         price, seconds = paid.price_of(name), paid.seconds_of(name)
@@ -107,15 +130,20 @@ class PaidArms:
         return min(cells, int(self.bill.free / most + 1e-9)) if most else cells
 
 
-def check_prices(tariff: Tariff, arms: Sequence[Arm], tasks: Sequence[Any]) -> None:
+def check_prices(tariff: Tariff, arms: Sequence[Arm], tasks: Sequence[Any]) -> list[str]:
     """Refuse arms and judges without a price.
+
+    Returns:
+        Names of all of them, as the price file has them.
 
     Raises:
         BudgetError: names them.
     """
     panels = [panel for task in tasks if (panel := panel_of(task))]
     judges = [short_name(judge.load()) for panel in panels for judge in panel.specs]
-    tariff.check([*map(name_of, arms), *judges])
+    models = [*map(name_of, arms), *judges]
+    tariff.check(models)
+    return models
 
 
 def name_of(arm: Arm) -> str:

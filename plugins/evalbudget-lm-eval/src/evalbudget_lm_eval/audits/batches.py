@@ -20,6 +20,7 @@ from evalbudget.audits.store import (
     AuditStore,
     Standing,
     StoreLines,
+    begin_bill,
     check_money,
     only_run,
     weigh,
@@ -137,15 +138,15 @@ def go_on(order: Order, task_manager: TaskManager) -> Ended:
     with only_run(settings.store):
         if AuditStore.exists(settings.store):
             AuditStore.open(settings.store, design).close()  # refused before the record is looked at
-        record = Record.open(_answers(settings.store, design, order.command), AUDIT, asked)
+        record = Record.open(_answers(order, design), AUDIT, asked)
         stable: Stable | None = None
         money: AuditMoney | None = None
         try:
             check_known(order.arms, record, "another STORE")
             bought = any(record.of(arm.name).bought for arm in order.arms)
             check_money(settings, order.budget, bought=bought)
-            if order.budget is not None and settings.store.path is not None:
-                money = AuditMoney(order.budget, order.arms, task, settings.store.path)
+            if order.budget is not None:
+                money = AuditMoney(order.budget, order.arms, task, settings.store)
             host = {**order.host, "task_manager": task_manager}
             stable = Stable(
                 *(list(order.arms), name, order.spec, {name: documents_of(name, task, order.host)}),
@@ -179,11 +180,14 @@ def answers_of(store: Path) -> Path:
     return store.with_name(f"{store.stem}.answers.jsonl")
 
 
-def _answers(store: Address, design: AuditDesign, command: str) -> Path | StoreLines:
-    """Where every answer is kept: beside the file of an audit, or in its database."""
+def _answers(order: Order, design: AuditDesign) -> Path | StoreLines:
+    """Where every answer is kept: beside the file of an audit, or in its database, which is begun."""
+    store = order.settings.store
     if store.path is not None:
         return answers_of(store.path)
-    _store(store, design, command).close()
+    if not AuditStore.exists(store):
+        _store(store, design, order.command).close()
+        begin_bill(store, order.budget)
     return StoreLines(store, "answers")
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from evalbudget.audits.store import AuditBudget, close_bill, open_bill
+from evalbudget.store import Address
 from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.arms.paid_arms import PaidArms, check_prices
 from evalbudget_lm_eval.host.answers import Asked
@@ -32,7 +32,7 @@ class AuditMoney:
         JournalError: the bill is damaged, or another process writes it.
     """
 
-    def __init__(self, budget: AuditBudget, arms: Sequence[Arm], task: Any, store: Path) -> None:
+    def __init__(self, budget: AuditBudget, arms: Sequence[Arm], task: Any, store: Address) -> None:
         tariff = budget.tariff()
         check_prices(tariff, arms, [task])
         self._store = store

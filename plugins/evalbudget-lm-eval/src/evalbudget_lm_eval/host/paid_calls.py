@@ -71,7 +71,11 @@ class PaidCalls:
 
     def cost(self, asked: Asked) -> float:
         """What a cell cost: its requests, its judges, and what was sent again or lost."""
-        return self.bill.of_sample(self._prefix + key_of(asked))
+        return self.bill.of_sample(self.sample_of(asked))
+
+    def sample_of(self, asked: Asked) -> str:
+        """By which the bill knows a cell."""
+        return self._prefix + key_of(asked)
 
     def most_of(self, lm: Any, instance: Any) -> float:
         """What one of the host's requests costs at most, in units of the budget.
@@ -91,21 +95,12 @@ class PaidCalls:
             BudgetError: nobody knows the price, or nothing limits the reply.
             JournalError: it cannot be recorded.
         """
-        bill, role = self.bill, "" if judging.get() is None else JUDGE
-        holds: list[Hold] = []
-        certain = len(sizes) > 1 and not bill.risk
-        within = [self._within(model, size) for size in sizes]
-        if certain and sum(bill.tariff.most(model, *size, seconds) for size in within) > bill.free:
-            return []  # without a trace on the bill
-        for size, owner in zip(within, owners, strict=True):
-            sample = self._prefix + owner if owner else NOBODY
-            hold = bill.reserve(model, *size, sample=sample, role=role, seconds=seconds)
-            if hold is None:
-                for other in holds:
-                    bill.release(other)
-                return []
-            holds.append(hold)
-        return holds
+        calls = [
+            (*self._within(model, size), self._prefix + owner if owner else NOBODY)
+            for size, owner in zip(sizes, owners, strict=True)
+        ]
+        role = "" if judging.get() is None else JUDGE
+        return self.bill.reserve_all(model, calls, role=role, seconds=seconds)
 
     def check_waiting(self, model: str, sizes: Sequence[Size], under_way: int) -> None:
         """Refuse to wait for what is under way where that does not help.
@@ -118,6 +113,7 @@ class PaidCalls:
         Raises:
             UsedUpError: it will not fit, or nothing more is to be sent.
         """
+        self.bill.look()
         within = [self._within(model, size) for size in sizes]
         outputs = [output for _, output in within if output is not None]
         whole = sum(tokens for tokens, _ in within), sum(outputs) if outputs else None

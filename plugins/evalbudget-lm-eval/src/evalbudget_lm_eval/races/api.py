@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,15 @@ from lm_eval.tasks import TaskManager
 
 from evalbudget.comparisons import GateConfig, gate_of
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.races import Key, RaceConfig, RacePurchase, leaderboard_of
+from evalbudget.races import RaceConfig, RacePurchase, leaderboard_of
 from evalbudget_lm_eval.arms.arm import Arm, arms_of, check_arms, check_known, folder_of
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Stable
 from evalbudget_lm_eval.arms.metric import choose_metric
 from evalbudget_lm_eval.arms.one_task import own_tasks, settings_of
+from evalbudget_lm_eval.arms.paid_arms import check_prices
 from evalbudget_lm_eval.arms.places import Places
 from evalbudget_lm_eval.arms.settings import TASK, checked, every_pair
-from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.races.baseline import BaselineArm, baseline_of
 from evalbudget_lm_eval.races.forecast import foreseen
 from evalbudget_lm_eval.races.history import earlier_scores
@@ -355,7 +355,10 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             before = 0 if absent else len(record.of(order.arms[0].name).bought)
             config = config.in_order_of(candidate.begin_gate(before))
             free = candidate.known
-        money = RaceMoney.of(order.config, order.arms, list(compared.tasks.values()), record)
+        models: Sequence[str] = ()
+        if not config.in_scores:
+            models = check_prices(config.tariff(), order.arms, list(compared.tasks.values()))
+        money = RaceMoney.of(order.config, order.arms, record)
         predictor, notes = None, []
         if order.config.history is not None:
             predictor, note = earlier_scores(order.config, items, compared.tasks, metric, record.path)
@@ -364,8 +367,12 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             # it brings SQLAlchemy, which no other race needs
             from evalbudget.races import SharedRace
 
-            about = {"task": name, "score": metric}
-            race = shared = SharedRace(config, items, [arm.name for arm in order.arms], about=about)
+            about, names = {"task": name, "score": metric}, [arm.name for arm in order.arms]
+            tariff = None if config.in_scores else config.tariff()
+            race = shared = SharedRace(config, items, names, about=about, tariff=tariff, models=models)
+            if shared.bill is not None and money is not None:
+                shared.bill.copy_to(money.bill)
+                money = RaceMoney(shared.bill, names)
         else:
             race = RacePurchase(
                 config,
@@ -374,7 +381,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
                 widths=[len(items) * (1 if baseline is None else baseline.repeats)]
                 * (len(beside) + len(order.arms)),
                 predictor=predictor,
-                cost_of=None if money is None else _costs(order, compared, own, money, first=len(beside)),
+                cost_of=None if money is None else money.bill.of_sample,
                 categories=None if baseline is None else baseline.categories,
                 repeats=1 if baseline is None else baseline.repeats,
             )
@@ -398,7 +405,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             free=free,
             at_once=places.at_once,
         )
-        if race.evaluations:
+        if race.evaluations and shared is None:  # of which others have bought some
             known = f"{race.evaluations:,} evaluations were known"
             notes.append(f"{known} from {record.path}; delete it to ask anew.")
         run.until_done()
@@ -422,21 +429,6 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         if money is not None:
             money.bill.close()
         record.close()
-
-
-def _costs(
-    order: Order, compared: Compared, own: Mapping[str, tuple[str, Any, str]], money: RaceMoney, first: int
-) -> Callable[[int, Key], float]:
-    """What cells cost, in the race's terms; those of arms before the first that runs, nothing."""
-
-    def cost(arm: int, key: Key) -> float:
-        if arm < first:
-            return 0.0
-        name = order.arms[arm - first].name
-        task, doc_id = compared.items[key[0]]
-        return money.paid[name].cost(Asked(own[name][0] if name in own else task, doc_id, key[1] - 1))
-
-    return cost
 
 
 def _own_tasks(order: Order, compared: Compared, manager: TaskManager) -> dict[str, tuple[str, Any, str]]:

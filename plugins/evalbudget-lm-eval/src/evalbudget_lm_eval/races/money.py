@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from evalbudget.races import RaceConfig
 from evalbudget.run import Bill
 from evalbudget_lm_eval.arms.arm import Arm
-from evalbudget_lm_eval.arms.paid_arms import PaidArms, check_prices
+from evalbudget_lm_eval.arms.paid_arms import PaidArms
 from evalbudget_lm_eval.repeats.money import bill_beside
 from evalbudget_lm_eval.run.record import Record
 
@@ -17,13 +16,10 @@ class RaceMoney(PaidArms):
     """What the calls of all arms of a race cost."""
 
     @classmethod
-    def of(
-        cls, config: RaceConfig, arms: Sequence[Arm], tasks: Sequence[Any], record: Record
-    ) -> RaceMoney | None:
+    def of(cls, config: RaceConfig, arms: Sequence[Arm], record: Record) -> RaceMoney | None:
         """The bill beside a race's record; None where the budget counts evaluations.
 
         Raises:
-            BudgetError: an arm or a judge has no price.
             JournalError: the record was begun with a budget of another kind, or its bill cannot be read.
         """
         bought = any(record.of(arm.name).bought for arm in arms)
@@ -31,7 +27,6 @@ class RaceMoney(PaidArms):
         if config.in_scores:
             return None
         budget, tariff = config.resolve_budget(1, 1), config.tariff()
-        check_prices(tariff, arms, tasks)
         if path is None:
             bill = Bill(budget, tariff, risk=config.risk)
         else:

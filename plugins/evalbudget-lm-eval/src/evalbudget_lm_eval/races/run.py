@@ -159,7 +159,7 @@ class RaceRun:
 
     def _show(self) -> None:
         if self._progress is not None:
-            with self._turn:
+            with self._turn, self.race.steady():
                 self._progress(self.race)
 
     @property
@@ -252,7 +252,8 @@ class _Arm:
         for place, one in enumerate(kept.bought):
             value, error = (None, one.error) if one.answer is None else self._value(one.answer)
             cost = 0 if place < free else int(one.cost)
-            found.append(KnownCell(self._key(one.asked), value, cost, error=error))
+            sample = self._sample(one.asked)
+            found.append(KnownCell(self._key(one.asked), value, cost, error=error, sample=sample))
         return found
 
     @property
@@ -264,7 +265,8 @@ class _Arm:
     def answered(self, answers: Sequence[Answered]) -> None:
         for answer in answers:
             value, error = self._value(answer)
-            self.race.completed(self.number, self._key(answer.asked), value, error=error)
+            key, sample = self._key(answer.asked), self._sample(answer.asked)
+            self.race.completed(self.number, key, value, error=error, sample=sample)
 
     @_in_turn
     def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:
@@ -289,6 +291,8 @@ class _Arm:
 
     @_in_turn
     def unaffordable(self, cells: Sequence[Asked]) -> None:
+        if self.money is not None and self.money.takes_back(self.entrant.arm.name, cells):
+            return
         for asked in cells:
             self.race.unaffordable(self.number, self._key(asked))
 
@@ -303,7 +307,11 @@ class _Arm:
 
     def _fail(self, asked: Asked, error: str, *, attempts: int = 1, alone: bool = False) -> None:
         self.entrant.kept.fail(asked, float(attempts), error, alone=alone)
-        self.race.completed(self.number, self._key(asked), None, attempts=attempts, error=error)
+        key, sample = self._key(asked), self._sample(asked)
+        self.race.completed(self.number, key, None, attempts=attempts, error=error, sample=sample)
+
+    def _sample(self, asked: Asked) -> str:
+        return "" if self.money is None else self.money.paid[self.entrant.arm.name].sample_of(asked)
 
     def _value(self, answer: Answered) -> tuple[float | None, str | None]:
         """The score, or why there is none."""

@@ -1,0 +1,170 @@
+"""Models of one race in several processes, with one budget in money: the providers' own bill is below it."""
+
+from __future__ import annotations
+
+import random
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio import from_thread
+from inspect_ai.model import get_model
+from tests.host_inspect.paid_model import Till, judged_by, paid_model, tills
+from tests.host_inspect.race_tasks import board, quiz, run
+from tests.races.test_shared_money import Host
+
+from evalbudget.errors import StoreDownError
+from evalbudget.prices import Price
+from evalbudget.races import leaderboard_of
+from evalbudget.races._shared_race import Entry, SharedRace
+from evalbudget.run import spent_on
+from evalbudget.store import StepLog
+from evalbudget_inspect import race
+from evalbudget_inspect.races.shared import shared_race
+from postgresql_server import Server
+
+PRICE = Price(input=10.0, output=100.0)
+
+
+@pytest.fixture
+def till() -> Till:
+    tills["here"] = Till(PRICE)
+    return tills["here"]
+
+
+@pytest.fixture
+def prices(tmp_path: Path) -> str:
+    path = tmp_path / "prices.yaml"
+    path.write_text("paid/*: {input: 10, output: 100}\nm: {input: 10, output: 10}\n")
+    return str(path)
+
+
+def _race(prices: str, folder: Path, arms: int, **options: Any) -> Any:
+    scorer = judged_by(lambda: get_model(role="grader"))
+    given = {"score_range": "0..10", "sampler": "uniform", "budget": "$0.5", "store": folder / "store.db"}
+    return race(quiz(60, scorer=scorer), prices=prices, all_arms=arms, **{**given, **options})
+
+
+def _run(raced: Any, names: str, folder: Path, **more: Any) -> list[Any]:
+    grader = paid_model("j", "here", latency=0.002)
+    models = [paid_model(name, "here", refuses=0.1, latency=0.002) for name in names]
+    return run(raced, models, folder / "logs", model_roles={"grader": grader}, max_samples=8, **more)
+
+
+def _other(here: SharedRace, group: Any) -> tuple[float, dict[str, Any]]:
+    """Another process that runs a model of its own in this race; dollars it paid, and its leaderboard."""
+    about = {"task": group.task, "task arguments": group.arguments, "score": group.series}
+    assert here.bill is not None
+    theirs = SharedRace(
+        here.config, here._fresh[1], ["z"], about=about, tariff=here.bill.tariff, weighs_room=True
+    )
+    theirs.join([Entry("z", 3)])
+    assert theirs.bill is not None
+    host = Host("z", theirs, theirs.bill, random.Random(4))
+    deadline = time.monotonic() + 60
+    while not (theirs.begun and theirs.finished) and time.monotonic() < deadline:
+        host.begins()
+        host.goes_on()
+        time.sleep(0.002)
+    found = leaderboard_of(theirs, bill=theirs.bill).as_json
+    theirs.close()
+    return 10e-6 * host.billed, found
+
+
+def test_the_cap_holds_for_two_processes(
+    till: Till, prices: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others: list[Future[tuple[float, dict[str, Any]]]] = []
+    joins = shared_race
+
+    def joined(group: Any, *given: Any) -> SharedRace:
+        here = joins(group, *given)
+        others.append(pool.submit(_other, here, group))
+        return here
+
+    monkeypatch.setattr("evalbudget_inspect.races.coordinator.shared_race", joined)
+    with ThreadPoolExecutor() as pool:  # they meet in the store alone
+        logs = _run(_race(prices, tmp_path, 3, budget="$0.3"), "ab", tmp_path)
+        paid, theirs = others[0].result()
+    assert {log.status for log in logs} == {"success"}
+    found = board(logs)
+    assert found.as_json == theirs
+    assert found.stop_reason == "budget used up"
+    assert paid > 0.02
+    assert found.paid is not None
+    assert 0.8 * 0.3 < till.total + paid <= found.paid + 1e-9 <= 0.3 + 1e-9
+    (told,) = (note for note in found.notes if note.startswith("Paid "))
+    assert "of $0.30: " in told
+    assert "paid/j as grader" in told
+
+
+def test_the_event_loop_goes_on_while_others_are_waited_for(
+    till: Till, prices: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = SharedRace._whole_turn
+    turns: list[Any] = []
+
+    def turn(self: SharedRace, act: Any) -> Any:
+        if not self.begun or not self.finished:  # it hangs for good if the loop waits for it
+            from_thread.run_sync(turns.append, act)
+        return whole(self, act)
+
+    monkeypatch.setattr(SharedRace, "_whole_turn", turn)
+    logs = _run(_race(prices, tmp_path, 2, budget="$0.05"), "ab", tmp_path)
+    assert {log.status for log in logs} == {"success"}
+    assert board(logs).paid == pytest.approx(till.total)
+    assert turns
+
+
+def test_a_server_that_is_away_for_a_while_costs_nothing_but_time(
+    till: Till, prices: str, tmp_path: Path, postgresql: Server
+) -> None:
+    def goes_and_comes_back() -> None:
+        deadline = time.monotonic() + 60
+        while len(till.paid) < 10 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        postgresql.stop()
+        time.sleep(0.5)
+        postgresql.start()
+
+    raced = _race(prices, tmp_path, 2, budget="$0.15", store=f"{postgresql.url}#outage")
+    with ThreadPoolExecutor() as pool:
+        gone = pool.submit(goes_and_comes_back)
+        logs = _run(raced, "ab", tmp_path)
+        gone.result()
+    assert {log.status for log in logs} == {"success"}
+    found = board(logs)
+    assert found.stop_reason == "budget used up"
+    assert found.paid == pytest.approx(till.total)
+    assert 0.8 * 0.15 < till.total <= 0.15
+
+
+def test_a_store_that_stays_away_ends_the_run_and_logs_are_kept(
+    till: Till, prices: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, left = StepLog.turn, [40]
+
+    def turn(self: StepLog) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise StoreDownError("the store cannot be reached")
+        return real(self)
+
+    monkeypatch.setattr(StepLog, "turn", turn)
+    logs = _run(_race(prices, tmp_path, 2), "ab", tmp_path)
+    assert {log.status for log in logs} == {"error"}
+    assert "the store cannot be reached" in logs[0].error.message
+    assert sum(len(log.samples or []) for log in logs) > 5
+
+
+def test_one_process_with_a_store_pays_what_the_store_says(till: Till, prices: str, tmp_path: Path) -> None:
+    logs = _run(_race(prices, tmp_path, 2, budget="$0.2"), "ab", tmp_path, retry_on_error=1)
+    found = board(logs)
+    assert found.stop_reason == "budget used up"
+    assert found.paid == pytest.approx(till.total)
+    (copy,) = (tmp_path / "logs").glob(".evalbudget-*.bill")
+    assert sum(spent_on(copy)[1].values()) == pytest.approx(till.total)
+    assert 0.8 * 0.2 < till.total <= 0.2
+    assert sum(standing.paid or 0.0 for standing in found.standings) <= till.total + 1e-9

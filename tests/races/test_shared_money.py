@@ -1,0 +1,347 @@
+"""Arms of one race in several processes, with one budget in money: the cap holds over all of them."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalbudget.budget import Budget, Unit
+from evalbudget.errors import InvalidInputError, StoreDownError, StoreError
+from evalbudget.prices import Price, Tariff, Usage
+from evalbudget.races import Key, KnownCell, RaceConfig, RacePurchase, leaderboard_of
+from evalbudget.races._shared_race import Entry, SharedRace
+from evalbudget.run import Bill, Hold
+
+ITEMS = [f"item {i}" for i in range(12)]
+ARMS = ("a", "b", "c")
+CAP = 4000.0
+TOKENS = Tariff(Unit.TOKENS)
+CONFIG = RaceConfig(budget="4000tok", seed=2)
+MOST = 150
+"""Tokens of one call."""
+
+
+def joined(store: str, *arms: str, config: RaceConfig = CONFIG, **more: Any) -> SharedRace:
+    """A process that runs these arms."""
+    known = more.pop("known", {})
+    given = {"tariff": TOKENS, "weighs_room": True, **more}
+    there = replace(config, store=store, all_arms=len(ARMS))
+    race = SharedRace(there, ITEMS, arms, about={"task": "t"}, **given)
+    race.join([Entry(arm, 3, known.get(arm, ())) for arm in arms])
+    return race
+
+
+@contextmanager
+def crew(store: str, **more: Any) -> Iterator[list[SharedRace]]:
+    """A process for each arm."""
+    found: list[SharedRace] = []
+    try:
+        found += [joined(store, arm, **more) for arm in ARMS]
+        yield found
+    finally:
+        for each in found:
+            each.close()
+
+
+@dataclass
+class Run:
+    """A sample that is under way, of one to four calls."""
+
+    arm: int
+    key: Key
+    name: str
+    calls: int
+    hold: Hold | None = None
+
+
+@dataclass
+class Host:
+    """What runs samples of one arm, and what its log has."""
+
+    arm: str
+    race: RacePurchase
+    bill: Bill
+    rng: random.Random
+    runs: list[Run] = field(default_factory=list)
+    known: list[KnownCell] = field(default_factory=list)
+    names: int = 0
+    billed: float = 0.0
+
+    def begins(self) -> None:
+        """Take what the race wants of it."""
+        for asked in self.race.wanted():
+            self.names += 1
+            name = f"{self.arm} {asked.key} {self.names} {self.rng.random()}"
+            self.runs.append(Run(asked.arm, asked.key, name, self.rng.randint(1, 4)))
+
+    def goes_on(self) -> None:
+        """A call is sent, or comes back, or a sample ends."""
+        if not self.runs:
+            return
+        run = self.rng.choice(self.runs)
+        if run.hold is not None:
+            self._settle(run)
+        elif run.calls:
+            run.hold = self.bill.reserve("m", MOST - 50, 50, sample=run.name)
+            run.calls -= run.hold is not None
+            if run.hold is None and not self.bill.may_fit("m", MOST - 50, 50):
+                self.runs.remove(run)
+                self.race.unaffordable(run.arm, run.key)
+        else:
+            self.runs.remove(run)
+            value = None if self.rng.random() < 0.05 else float(self.rng.random() < 0.5)
+            error = "boom" if value is None else None
+            self.known.append(KnownCell(run.key, value, 1, error=error, sample=run.name))
+            self.race.completed(run.arm, run.key, value, error=error, sample=run.name)
+
+    def _settle(self, run: Run) -> None:
+        assert run.hold is not None
+        what = self.rng.random()
+        cost = self.rng.randint(1, MOST)
+        if what < 0.1 and not self.bill.again(run.hold):
+            what = 1.0
+        if what < 0.1:  # sent twice, and both are billed
+            self.billed += MOST
+        if what < 0.8:
+            self.billed += cost
+            self.bill.settle(run.hold, Usage(input=cost))
+        elif what < 0.9:
+            self.billed += MOST
+            self.bill.lose(run.hold)
+        else:
+            self.bill.release(run.hold)
+        run.hold = None
+
+    def dies(self) -> None:
+        """Without a word; what was sent may be billed in full."""
+        assert isinstance(self.race, SharedRace)
+        self.billed += MOST * sum(run.hold is not None for run in self.runs)
+        self.race._outbox.clear()
+        self.race.close()
+        self.runs.clear()
+
+
+def host(race: SharedRace, arm: str, seed: int) -> Host:
+    assert race.bill is not None
+    return Host(arm, race, race.bill, random.Random(f"{arm} {seed}"))
+
+
+@pytest.mark.parametrize("risk", [0.0, 0.2])
+def test_they_take_the_decisions_of_one_process_with_one_bill(store: str, risk: float) -> None:
+    config = replace(CONFIG, risk=risk)
+    bill = Bill(Budget(CAP, Unit.TOKENS), TOKENS, risk=risk)
+    one = RacePurchase(config, ARMS, ITEMS, widths=[3] * 3, cost_of=bill.of_sample, bill=bill)
+    rng = random.Random(7)
+    with crew(store, config=config) as workers:
+        workers[0].look()
+        hosts = [host(race, arm, 1) for race, arm in zip(workers, ARMS, strict=True)]
+        twins = [Host(arm, one, bill, random.Random(f"{arm} 1")) for arm in ARMS]
+        given: dict[str, list[Run]] = {arm: [] for arm in ARMS}
+        while True:
+            each = rng.randrange(3)
+            for asked in one.wanted():  # for whichever host
+                given[ARMS[asked.arm]].append(Run(asked.arm, asked.key, "", 0))
+            hosts[each].begins()
+            if one.finished:
+                break
+            for theirs in hosts[each].runs[len(twins[each].runs) :]:
+                due = given[ARMS[each]].pop(0)
+                assert (due.arm, due.key) == (theirs.arm, theirs.key)
+                twins[each].runs.append(replace(theirs))
+            twins[each].rng.setstate(hosts[each].rng.getstate())
+            hosts[each].goes_on()
+            workers[each].look()
+            twins[each].goes_on()
+            for worker in workers:
+                worker.look()
+            assert (bill.spent, bill.held) == (hosts[each].bill.spent, hosts[each].bill.held)
+        for worker in workers:
+            worker.turn()
+            print(
+                one.purchase.stopped,
+                one.sampler.stop_reason,
+                one.purchase.affordable,
+                worker.purchase.stopped,
+                worker.sampler.stop_reason,
+                worker.purchase.affordable,
+                worker.purchase.flights,
+                worker.purchase.cost,
+                one.purchase.cost,
+                worker.purchase.ledger,
+                one.purchase.ledger,
+            )
+            assert worker.finished
+            assert worker.purchase.journal.events == one.purchase.journal.events
+            assert worker.bill is not None
+            assert worker.bill.text == bill.text
+            found = leaderboard_of(worker, bill=worker.bill)
+            assert found.as_json == leaderboard_of(one, bill=bill).as_json
+        assert bill.spent > 0.8 * CAP
+        assert risk or sum(each.billed for each in hosts) <= bill.spent <= CAP
+
+
+@pytest.mark.parametrize(("seed", "defers"), [(0, False), (1, True)])
+def test_the_cap_holds_whatever_happens_to_workers(store: str, seed: int, defers: bool) -> None:
+    rng = random.Random(seed)
+    with crew(store, defers=defers) as workers:
+        hosts = [host(race, arm, seed) for race, arm in zip(workers, ARMS, strict=True)]
+        dead, deaths = 0.0, 0
+        for step in range(6000):
+            at = rng.randrange(3)
+            one = hosts[at]
+            if step % 40 == 39 and deaths < 4:
+                one.dies()
+                deaths += 1
+                workers[at] = joined(store, one.arm, defers=defers, known={one.arm: one.known})
+                again = host(workers[at], one.arm, rng.randrange(10**6))
+                dead += one.billed
+                hosts[at] = replace(again, known=one.known, names=one.names)
+            if defers:
+                workers[at].turn()
+            one = hosts[at]
+            one.begins()
+            one.goes_on()
+            assert dead + sum(each.billed for each in hosts) <= CAP
+            if all(worker.begun and worker.finished and worker.all_sent for worker in workers):
+                break
+        for worker in workers:
+            worker.look()
+        bills = [worker.bill for worker in workers]
+        assert deaths > 1
+        boards = [leaderboard_of(worker, bill=worker.bill).as_json for worker in workers]
+        assert boards[0] == boards[1] == boards[2]
+        assert workers[0].finished
+        for bill in bills:
+            assert bill is not None
+            assert (bill.under_way, bill.held) == (0, 0.0)
+            assert dead + sum(each.billed for each in hosts) <= bill.spent <= CAP
+            assert bill.spent > 0.8 * CAP
+        assert boards[0]["paid"] == bills[0].spent  # type: ignore[union-attr]
+
+
+def test_calls_of_a_worker_that_fell_silent_count_at_their_most(store: str) -> None:
+    with crew(store, lease=0.3) as workers:
+        one, two = host(workers[0], "a", 1), host(workers[1], "b", 1)
+        workers[0].turn()
+        assert one.bill.reserve("m", 100, 50, sample="s") is not None
+        workers[0]._log._over.set()
+        workers[1].look()
+        assert (two.bill.spent, two.bill.under_way) == (0.0, 1)
+        deadline = time.monotonic() + 20
+        while workers[1].lanes[0].left is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+            workers[1].look()
+        assert (two.bill.spent, two.bill.under_way) == (150.0, 0)
+        with pytest.raises(StoreError, match="gone on without a"):
+            one.bill.reserve("m", 100, 50, sample="s")
+
+
+def test_what_is_told_waits_for_a_turn(store: str) -> None:
+    with crew(store, defers=True) as workers:
+        for worker in workers:
+            worker.turn()
+        one, two = host(workers[0], "a", 1), host(workers[1], "b", 1)
+        one.begins()
+        assert one.runs
+        run = one.runs[0]
+        hold = one.bill.reserve("m", 100, 50, sample=run.name)
+        assert hold is not None
+        assert one.bill.settle(hold, Usage(input=10)) == 10.0
+        workers[0].completed(run.arm, run.key, 1.0, sample=run.name)
+        workers[1].turn()
+        assert (two.bill.spent, two.bill.held) == (0.0, 150.0)
+        one.begins()
+        assert not any(each.key == run.key for each in one.runs[1:] if each is not run)
+        workers[0].turn()
+        workers[1].turn()
+        assert (two.bill.spent, two.bill.held) == (10.0, 0.0)
+        assert workers[1].lanes[run.arm].tally.spent == 10.0
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_store_that_goes_in_the_middle_of_a_turn(
+    store: str, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    with crew(store, defers=True) as workers:
+        for worker in workers:
+            worker.turn()
+        one = host(workers[0], "a", 1)
+        one.begins()
+        run = one.runs[0]
+        real, goes = workers[0]._log.append, [True] * 3
+
+        def append(connection: Any, steps: Any, first: int) -> None:
+            real(connection, steps, first)
+            if goes.pop():
+                if committed:
+                    connection.commit()
+                raise StoreDownError("gone")
+            goes.append(False)
+
+        monkeypatch.setattr(workers[0]._log, "append", append)
+        goes[:] = [False, True]
+        hold = one.bill.reserve("m", 100, 50, sample=run.name)
+        goes[:] = [False, True]
+        assert hold is not None
+        assert one.bill.again(hold)
+        one.bill.settle(hold, Usage(input=10))
+        workers[0].completed(run.arm, run.key, 1.0, sample=run.name)
+        goes[:] = [False, True]
+        workers[0].turn()
+        workers[1].turn()
+        for worker in workers[:2]:
+            assert worker.bill is not None
+            assert (worker.bill.spent, worker.bill.held) == (160.0, 0.0)
+            assert worker.lanes[run.arm].tally.readings == 1
+            assert worker.lanes[run.arm].tally.spent == 160.0
+
+
+def test_a_look_that_loses_the_server_looks_again(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with crew(store) as workers:
+        workers[0].look()
+        workers[1]._missed = 16  # it looks before its turn
+        real, goes = workers[1]._log.missed, [True]
+
+        def missed(connection: Any, after: int) -> Any:
+            found = real(connection, after)
+            if goes and goes.pop():
+                raise StoreDownError("gone")
+            return found
+
+        monkeypatch.setattr(workers[1]._log, "missed", missed)
+        workers[1].look()
+        assert not goes
+        assert workers[1].begun
+
+
+def test_prices_are_the_same_for_all(store: str) -> None:
+    config = replace(CONFIG, budget="$2")
+    cheap, dear = (Tariff(Unit.USD, {"judge": Price(input=price, output=1.0)}) for price in (1.0, 2.0))
+    first = joined(store, "a", config=config, tariff=cheap, models=["judge"])
+    with pytest.raises(InvalidInputError, match="another worker has other prices of judge"):
+        joined(store, "b", config=config, tariff=dear, models=["judge"])
+    joined(store, "b", config=config, tariff=dear).close()  # it asks no judge
+    first.close()
+    assert TOKENS.told_of(["judge"]) == {}
+
+
+def test_answers_of_another_race_are_not_on_the_bill(store: str) -> None:
+    with pytest.raises(InvalidInputError, match="goes on from logs of another race"):
+        joined(store, "a", known={"a": [KnownCell((ITEMS[0], 1), 1.0, 1)]})
+
+
+def test_another_risk_is_refused_and_another_price_file_not(store: str, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("m: {max_output: 5}\n")
+    first = joined(store, "a")
+    with pytest.raises(StoreError, match=r"risk = '0.0' there, '0.1' here"):
+        joined(store, "b", config=replace(CONFIG, risk=0.1))
+    joined(store, "b", config=replace(CONFIG, prices=str(prices))).close()
+    first.close()
