@@ -321,9 +321,7 @@ def test_a_second_ctrl_c_waits_for_nobody(
     server.disturb, server.latency = lambda body: None, 0.0
     board = run(server, tasks, tmp_path, 4).leaderboard
     assert board.spent <= 120
-    assert (
-        max(standing.failed for standing in board.standings) <= 1
-    )  # calls given up are paid
+    assert max(standing.failed for standing in board.standings) <= 1  # calls given up are paid
 
 
 def test_killed_anywhere_nothing_is_lost_and_nothing_bought_twice(
