@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.host_inspect.audited_money_tasks import right
 from tests.host_inspect.paid_model import Till, tills
+from tests.host_inspect.worlds import UNWATCHED
 
 import warm
 from evalbudget.audits.store import AuditStore, weigh
@@ -67,7 +68,7 @@ def run(
         command += ["--budget", budget, *(["--prices", "prices.yaml"] if "$" in budget else [])]
     if labelled_by is not None:
         command += ["--labels-from", labelled_by]
-    return CliRunner().invoke(cli, [*command, *more])
+    return CliRunner(env=UNWATCHED).invoke(cli, [*command, *more])
 
 
 def billed() -> float:

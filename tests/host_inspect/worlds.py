@@ -15,6 +15,8 @@ from tests.host_inspect.race_tasks import QUIET
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 COMMAND = [sys.executable, "-c", EVALBUDGET, "inspect"]
 """``evalbudget inspect`` in a process of its own."""
+UNWATCHED = {"INSPECT_EVAL_NO_LOG_REALTIME": "1"}
+"""Environment of a run that nobody watches and nothing kills: the host keeps no buffer of its events."""
 
 
 def scoring(name: str, value: Callable[[TaskState], Any], metrics: Any = None) -> Callable[[], Scorer]:
