@@ -42,9 +42,9 @@ _PURE = ("test_purchase.py", "test_rewrite.py", "test_race_purchase.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    here = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if here in item.path.parents and item.path.name not in _PURE:
+        if str(item.path).startswith(here) and item.path.name not in _PURE:
             item.add_marker(pytest.mark.host)
             item.add_marker(pytest.mark.filterwarnings(HOST_WARNING))
 
