@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.benchmarks.quick import check_table, save, written
+from tests.benchmarks.quick import check_table, save, warm_starts, written
 
 SECTIONS = (
     "identification",
@@ -47,7 +47,8 @@ def _recorded(data: Path) -> None:
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_section_runs_and_is_rendered(section: str, tmp_path: Path) -> None:
-    kept, page, _ = written("racing", section, docs=tmp_path, page="races")
+    with warm_starts("racing_sections.scale"):
+        kept, page, _ = written("racing", section, docs=tmp_path, page="races")
     check_table(kept[section], page)
 
 
