@@ -35,13 +35,13 @@ def _recorded(data: Path) -> None:
     """Stand-ins for the real matrices, in their layout."""
     rng = np.random.default_rng(0)
     for file in ("cruxeval_models", "alpacaeval_models"):
-        scores = (rng.random((6, 80, 1, 1)) < np.linspace(0.3, 0.8, 6)[:, None, None, None]).astype(
+        scores = (rng.random((6, 50, 1, 1)) < np.linspace(0.3, 0.8, 6)[:, None, None, None]).astype(
             np.float32
         )
         save(data, file, scores, raters=["exact"])
     ratings = rng.integers(1, 11, size=(1, 12, 3, 4)).astype(np.float32)
     save(data, "judge_repeats", ratings, models=["m"])
-    factors = {"U": rng.normal(size=(120, 4)), "V": rng.normal(size=(400, 4))}
+    factors = {"U": rng.normal(size=(60, 4)), "V": rng.normal(size=(400, 4))}
     np.savez(data / "leaderboard_factors.npz", allow_pickle=False, **factors)
 
 
