@@ -171,6 +171,7 @@ def run(tmp_path: Path) -> Run:
             "log_dir": str(tmp_path / "logs"),
             "log_realtime": False,
             "ctl_server": False,
+            "score_display": False,
             **options,
         }
         logs = host_eval(task, **given)
