@@ -9,6 +9,7 @@ interpreter instead.
 from __future__ import annotations
 
 import atexit
+import copy
 import ctypes
 import gc
 import json
@@ -143,18 +144,32 @@ def done_for_nobody() -> Iterator[tuple[ModuleType, str, Any]]:
 
     For every task of an installed package it lists the files of all installed packages (half a second), it
     turns every event of a sample into a message for clients, looks whether one of its values is nested a
-    hundredfold, and starts twelve threads to compress it.
+    hundredfold, starts twelve threads to compress it, and copies what cannot change, value by value.
     """
     for path, name, instead in (
         ("inspect_ai._util.package", "packages_distributions", _packages_distributions),
         ("inspect_ai.agent._acp.event_mapping", "_AcpEventRouter", _NoRouter),
         ("inspect_ai.log._condense", "exceeds_max_depth", lambda value, max_depth: False),
         ("inspect_ai._util.zipfile", "_ZSTD_THREADS", 0),
+        ("copy", "_deepcopy_dispatch", {**getattr(copy, "_deepcopy_dispatch", {}), dict: _copied}),
     ):
         with suppress(ImportError):  # another version has it elsewhere, or not at all
             module = import_module(path)
             if hasattr(module, name):
                 yield module, name, instead
+
+
+def _copied(x: dict[Any, Any], memo: dict[int, Any]) -> dict[Any, Any]:
+    """As copy.deepcopy of a dict, without a call for each value that is its own copy."""
+    y: dict[Any, Any] = {}
+    memo[id(x)] = y
+    for key, value in x.items():
+        own = value if type(value) in _UNCHANGING else copy.deepcopy(value, memo)
+        y[key if type(key) in _UNCHANGING else copy.deepcopy(key, memo)] = own
+    return y
+
+
+_UNCHANGING = {type(None), bool, int, float, str, bytes}
 
 
 class _NoRouter:
