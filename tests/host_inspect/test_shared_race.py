@@ -78,7 +78,7 @@ def test_one_of_them_is_killed_and_run_again(tmp_path: Path, processes: list[sub
     (tmp_path / "quiz.py").write_text(TASK_FILE)
     store = str(tmp_path / "store.db")
     processes += [started(tmp_path, store, name, "--eval-set") for name in "abc"]
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 60
     while len(bill(tmp_path)) < 15 and time.monotonic() < deadline:
         time.sleep(0.02)
     os.kill(processes[1].pid, signal.SIGKILL)

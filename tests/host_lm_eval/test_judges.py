@@ -40,7 +40,7 @@ def test_stock_run_rotates_judges_and_reports_the_panel(
     server: Server, judges: list[str], tmp_path: Path
 ) -> None:
     folder = write_judged(tmp_path, judges, n=30)
-    server.latency = 0.1
+    server.latency = 0.03
     found = evaluate(folder, server.chat_args("writer", num_concurrent=4))
     said = readings_of(found)
 

@@ -88,7 +88,7 @@ def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_better_model_wins_within_the_budget(logs: list[Path], server: Server) -> None:
-    server.latency = 0.05
+    server.latency = 0.02
     found = pairwise(logs[:2], judge=server.judge("judge", num_concurrent=4), budget=60)
     assert found.calls == server.billed == 60
     assert found.reading is not None

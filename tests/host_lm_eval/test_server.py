@@ -54,7 +54,7 @@ def test_a_request_without_a_seed_is_another_draw(server: Server) -> None:
 
 
 def test_host_retries_what_failed_and_requests_overlap(server: Server) -> None:
-    server.latency = 0.1
+    server.latency = 0.02
     server.fail(429)
     server.fail(None)
     server.answer = rating()
