@@ -9,6 +9,7 @@ interpreter instead.
 from __future__ import annotations
 
 import atexit
+import copy
 import ctypes
 import gc
 import json
@@ -17,11 +18,14 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from threading import Lock
+from types import ModuleType
 from typing import Any
 
 FOLDER = Path(__file__).parent
@@ -104,6 +108,9 @@ def run(command: list[str], *, timeout: float = 300.0, **options: Any) -> subpro
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
+_packages_distributions = cache(packages_distributions)
+
+
 @cache
 def _starter(host: str) -> socket.socket:
     """One that has imported the host, until this process ends."""
@@ -132,6 +139,50 @@ def _starter(host: str) -> socket.socket:
     return ours
 
 
+def done_for_nobody() -> Iterator[tuple[ModuleType, str, Any]]:
+    """What inspect does in vain where nobody looks on: module, name in it, and what stands there instead.
+
+    For every task of an installed package it lists the files of all installed packages (half a second), it
+    turns every event of a sample into a message for clients, looks whether one of its values is nested a
+    hundredfold, starts twelve threads to compress it, and copies what cannot change, value by value.
+    """
+    for path, name, instead in (
+        ("inspect_ai._util.package", "packages_distributions", _packages_distributions),
+        ("inspect_ai.agent._acp.event_mapping", "_AcpEventRouter", _NoRouter),
+        ("inspect_ai.log._condense", "exceeds_max_depth", lambda value, max_depth: False),
+        ("inspect_ai._util.zipfile", "_ZSTD_THREADS", 0),
+        ("copy", "_deepcopy_dispatch", {**getattr(copy, "_deepcopy_dispatch", {}), dict: _copied}),
+    ):
+        with suppress(ImportError):  # another version has it elsewhere, or not at all
+            module = import_module(path)
+            if hasattr(module, name):
+                yield module, name, instead
+
+
+def _copied(x: dict[Any, Any], memo: dict[int, Any]) -> dict[Any, Any]:
+    """As copy.deepcopy of a dict, without a call for each value that is its own copy."""
+    y: dict[Any, Any] = {}
+    memo[id(x)] = y
+    for key, value in x.items():
+        own = value if type(value) in _UNCHANGING else copy.deepcopy(value, memo)
+        y[key if type(key) in _UNCHANGING else copy.deepcopy(key, memo)] = own
+    return y
+
+
+_UNCHANGING = {type(None), bool, int, float, str, bytes}
+
+
+class _NoRouter:
+    def __init__(self, session: Any) -> None:
+        pass
+
+    def attach(self) -> None:
+        pass
+
+    def detach(self) -> None:
+        pass
+
+
 def begin(number: int, host: str) -> str:
     """Start what is asked for until nobody is left who asks; returns in each of those, with what to run."""
     for name in IMPORTED[host]:
@@ -139,9 +190,9 @@ def begin(number: int, host: str) -> str:
             import_module(name)
     if host == "inspect":
         sys.modules["inspect_ai.model"].get_model_info("openai/gpt-4o")  # the host reads what is known of all
-        with suppress(ImportError, AttributeError):
-            # otherwise it starts twelve threads to compress each sample
-            import_module("inspect_ai._util.zipfile")._ZSTD_THREADS = 0  # type: ignore[attr-defined]
+        for module, name, instead in done_for_nobody():
+            setattr(module, name, instead)
+        _packages_distributions()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)  # the default takes a tenth of a host's time

@@ -87,10 +87,13 @@ def looking(items: int = 200, step: int = 5, most: int = 200) -> Picture:
     looks = np.arange(step, most + 1, step)
     once, always = [], []
     wrong, wrong_always = np.zeros(items, bool), np.zeros(items, bool)
+    # these intervals only ever become narrower: who is inside the last one was inside all of them
+    left = ~betting(_readings(scores), bounds=(0, 1)).confidence_intervals(0.95).contains(chances)
     for look in looks:
         readings = _readings(scores[:, :look])
         wrong |= ~eb_wilson(readings, bounds=(0, 1)).confidence_intervals(0.95).contains(chances)
-        wrong_always |= ~betting(readings, bounds=(0, 1)).confidence_intervals(0.95).contains(chances)
+        narrowing = betting(_readings(scores[left, :look]), bounds=(0, 1)).confidence_intervals(0.95)
+        wrong_always[left] |= ~narrowing.contains(chances[left])
         once.append(wrong.mean())
         always.append(wrong_always.mean())
 

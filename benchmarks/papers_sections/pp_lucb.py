@@ -34,7 +34,7 @@ class _Measured:
 
 def pp_lucb(quick: bool, seeds: int | None = None) -> Found:
     """Every experiment of the paper, in its own constants."""
-    trials = 5 if quick else seeds or TRIALS
+    trials = 3 if quick else seeds or TRIALS
     literals = 2 if quick else LITERALS
     gaps = GAPS[2:] if quick else GAPS
     world, by_score = constants(20_000 if quick else 500_000)
@@ -43,7 +43,7 @@ def pp_lucb(quick: bool, seeds: int | None = None) -> Found:
     found = _Measured(
         stops(trials, literals, gaps),
         fixed(trials, (GAPS[0],) if quick else GAPS),
-        coverage(500 if quick else SEQUENCES),
+        coverage(200 if quick else SEQUENCES),
         others(trials, literals),
         judge_alone,
         by_score,

@@ -119,7 +119,7 @@ def in_descending_order(scores: Floats, gap: float, n_models: int) -> Floats:
 
 def pulse(quick: bool, seeds: int | None = None) -> Found:
     """Evaluations to 95% on both axes, accuracy by budget, claims and errata."""
-    n_models, n_items, runs = (60, 400, 2) if quick else (2211, 9574, seeds or RUNS)
+    n_models, n_items, runs = (60, 250, 2) if quick else (2211, 9574, seeds or RUNS)
     step, last, last_of_race = (400, 6000, 6000) if quick else (1000, BUDGETS[-1], 100_000)
     history, test = leaderboard(n_models, n_items)
     factors = train_cached(history, tuple(map(str, range(n_items))), seed=0)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from click.testing import CliRunner, Result
+
+import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,6 +32,20 @@ def written(script: str, *sections: str, docs: Path, page: str = "") -> tuple[di
     told = invoke(script, *sections, "--quick", "--write-docs", "--docs", str(docs)).output
     kept = json.loads((docs / "results" / f"{page or script}.json").read_text(encoding="utf-8"))
     return kept, (docs / f"{page or script}.md").read_text(encoding="utf-8"), told
+
+
+@contextmanager
+def warm_starts(*modules: str) -> Iterator[None]:
+    """Sections start their processes from one that has imported what they need: most of their time."""
+
+    def run(command: list[str], *, capture_output: bool, check: bool, **options: Any) -> Any:
+        return warm.run(command, host="lm-eval" if "arms" in command else "core", **options)
+
+    started = SimpleNamespace(run=run, Popen=partial(warm.Popen, host="core"))
+    with pytest.MonkeyPatch.context() as patch:
+        for module in modules:
+            patch.setattr(f"{module}.subprocess", started)
+        yield
 
 
 def check_table(table: dict[str, Any], page: str) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.benchmarks.quick import check_table, written
+from tests.benchmarks.quick import check_table, warm_starts, written
 
 SECTIONS = ["journal", "concurrent", "items", "race", "arms"]
 
 
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
-    kept, page, _ = written("load", "all", docs=tmp_path)
+    with warm_starts("load_sections.sizes"):
+        kept, page, _ = written("load", "all", docs=tmp_path)
     assert list(kept) == SECTIONS
     for section, entry in kept.items():
         assert f"`python benchmarks/load.py {section} --quick --write-docs`" in page

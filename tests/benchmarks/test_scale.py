@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.benchmarks.quick import check_table, written
+from tests.benchmarks.quick import check_table, warm_starts, written
 
 SECTIONS = ["processes", "engines", "workers", "contention", "races", "parquet", "factors"]
 
 
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
-    kept, page, _ = written("scale", "all", docs=tmp_path)
+    with warm_starts("scale_sections.workers", "scale_sections.large"):
+        kept, page, _ = written("scale", "all", docs=tmp_path)
     assert list(kept) == SECTIONS
     for entry in kept.values():
         check_table(entry, page)

@@ -55,6 +55,8 @@ def own(self, *args, **more):
     init(self, *args, **more | {"include_defaults": False})
 TaskManager.__init__ = own
 """
+_UNWATCHED = {"INSPECT_EVAL_NO_LOG_REALTIME": "1"}
+"""The host keeps no buffer of its events."""
 _VERDICTS = {0, 1, 3}
 """What a command that gives a verdict ends with: on the reader's logs it may be any."""
 
@@ -142,7 +144,8 @@ def test_its_blocks_run(page: Path, tmp_path: Path) -> None:
             assert program in ("python", *_MAIN), f"{page.name}: nobody runs {program} here"
             given = ["-c", _MAIN[program], *words] if program in _MAIN else words
             host = "lm-eval" if "lm-eval" in words else "inspect"
-            done = warm.run([sys.executable, *given], host=host, cwd=here, timeout=120)
+            env = {**os.environ, **_UNWATCHED}
+            done = warm.run([sys.executable, *given], host=host, cwd=here, env=env, timeout=120)
             told = f"{program} {shlex.join(words)}\n{done.stdout}\n{done.stderr}"
             assert done.returncode == block.code, told
 
@@ -171,7 +174,7 @@ class Shell:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._env = {**os.environ, **reader.environment(), "COLUMNS": "80", "BROWSER": "true"}
+        self._env = {**os.environ, **_UNWATCHED, **reader.environment(), "COLUMNS": "80", "BROWSER": "true"}
 
     def type(self, line: str) -> None:
         """Run a line as printed."""

@@ -7,7 +7,6 @@ import logging
 import math
 import os
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from traceback import format_exception
 from typing import Any
@@ -22,6 +21,7 @@ from inspect_ai.model import get_model
 from inspect_ai.scorer import Scorer
 from inspect_ai.solver import Solver, generate
 
+import warm
 from evalbudget_inspect.demo.story_rating import judge_rating
 from evalbudget_inspect.host.refusals import take_refusals
 
@@ -42,9 +42,9 @@ _PURE = ("test_purchase.py", "test_rewrite.py", "test_race_purchase.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    here = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if here in item.path.parents and item.path.name not in _PURE:
+        if str(item.path).startswith(here) and item.path.name not in _PURE:
             item.add_marker(pytest.mark.host)
             item.add_marker(pytest.mark.filterwarnings(HOST_WARNING))
 
@@ -83,33 +83,13 @@ def _nothing_is_drawn() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _nothing_is_done_for_nobody() -> Iterator[None]:
-    # for every task of an installed package the host lists the files of all installed packages (half a
-    # second), it turns every event of a sample into a message for clients, of which there are none, looks
-    # whether one of its values is nested a hundredfold, and starts twelve threads to compress it; pytest
-    # keeps every step that it traces
-    from inspect_ai._util import package, trace, zipfile
-    from inspect_ai.agent._acp import event_mapping
-    from inspect_ai.log import _condense
+    from inspect_ai._util import trace
 
     with pytest.MonkeyPatch.context() as patch:
-        if found := getattr(package, "packages_distributions", None):
-            patch.setattr(package, "packages_distributions", cache(found))
-        patch.setattr(event_mapping, "_AcpEventRouter", _NoRouter, raising=False)
-        patch.setattr(_condense, "exceeds_max_depth", lambda value, max_depth: False, raising=False)
-        patch.setattr(trace, "TRACE", 1, raising=False)
-        patch.setattr(zipfile, "_ZSTD_THREADS", 0, raising=False)
+        for module, name, instead in warm.done_for_nobody():
+            patch.setattr(module, name, instead)
+        patch.setattr(trace, "TRACE", 1, raising=False)  # pytest would keep every step
         yield
-
-
-class _NoRouter:
-    def __init__(self, session: Any) -> None:
-        pass
-
-    def attach(self) -> None:
-        pass
-
-    def detach(self) -> None:
-        pass
 
 
 @pytest.fixture(autouse=True)
@@ -191,6 +171,7 @@ def run(tmp_path: Path) -> Run:
             "log_dir": str(tmp_path / "logs"),
             "log_realtime": False,
             "ctl_server": False,
+            "score_display": False,
             **options,
         }
         logs = host_eval(task, **given)

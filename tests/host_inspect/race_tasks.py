@@ -17,7 +17,12 @@ from inspect_ai.solver import generate
 
 from evalbudget_inspect import Leaderboard, leaderboard
 
-QUIET: dict[str, Any] = {"display": "none", "log_realtime": False, "ctl_server": False}
+QUIET: dict[str, Any] = {
+    "display": "none",
+    "log_realtime": False,
+    "ctl_server": False,
+    "score_display": False,  # all metrics of each model again and again
+}
 
 
 def quiz(items: int = 30, *, name: str = "quiz", **task: Any) -> Task:

@@ -14,6 +14,7 @@ from inspect_ai.event import ErrorEvent, SandboxEvent, SpanBeginEvent
 from inspect_ai.log import EvalError, EvalSample, read_eval_log
 from inspect_ai.scorer import match, model_graded_fact, model_graded_qa
 from tests.host_inspect.audited_tasks import human
+from tests.host_inspect.worlds import UNWATCHED
 
 from evalbudget.audits.policies._lucb import Allocator
 from evalbudget.audits.store import AuditStore
@@ -50,7 +51,7 @@ def run(
 ) -> Result:
     common = [store, f"stories.py@{task}", "--model", models, "--score-range", score_range]
     small = ["--sampler-option", "pilot=12", "--labels-per-batch", "25"]
-    return CliRunner().invoke(cli, ["inspect", "audit", *common, *small, *options])
+    return CliRunner(env=UNWATCHED).invoke(cli, ["inspect", "audit", *common, *small, *options])
 
 
 def calls(folder: Path) -> Counter[str]:
@@ -243,11 +244,11 @@ def test_a_policy_audits_by_eval_and_the_judge_may_be_named_by_role(folder: Path
     common = ["inspect", "eval", "stories.py@paneled", "--model", MODELS, "--score-range", "1..10"]
     common += ["-T", "items=8", "--sampler", "audit-eprocess", "--sampler-option", "labels_from=panel"]
     common += ["--model-role", "grader=mockllm/model", "--sampler-option"]
-    done = CliRunner().invoke(cli, [*common, "judge=gradre"])
+    done = CliRunner(env=UNWATCHED).invoke(cli, [*common, "judge=gradre"])
     assert done.exit_code == 2
     assert "Did you mean 'grader'" in done.stderr
     assert not calls(folder)
-    done = CliRunner().invoke(cli, [*common, "judge=grader"])
+    done = CliRunner(env=UNWATCHED).invoke(cli, [*common, "judge=grader"])
     assert done.exit_code in (0, 1), done.output
     with AuditStore.open(folder / "logs" / "audit.sqlite") as store:
         assert set(store.progress().by) == {"scorer panel"}
@@ -295,7 +296,7 @@ def test_pp_lucb_runs_by_every_allocator(folder: Path, allocator: str) -> None:
     command[3] = "stories.py@paneled"
     for option in options:
         command += ["--sampler-option", option]
-    done = CliRunner().invoke(cli, command)
+    done = CliRunner(env=UNWATCHED).invoke(cli, command)
     assert done.exit_code == 1, done.output
     assert "Ended without a verdict: mockllm/good is ahead" in done.output
     paid = calls(folder)
@@ -309,7 +310,7 @@ def test_pp_lucb_runs_by_every_allocator(folder: Path, allocator: str) -> None:
         found = weigh(store)
         assert found.reason == "stopped after 6 pulls: the leader is named, nothing is proved"
         assert "as published" in found.interval
-    again = CliRunner().invoke(cli, command)
+    again = CliRunner(env=UNWATCHED).invoke(cli, command)
     assert (again.exit_code, again.output) == (done.exit_code, again.output)
     assert calls(folder) == paid
     shown = CliRunner().invoke(cli, ["audit", "verdict", "a.sqlite"])
@@ -335,11 +336,11 @@ def test_pp_lucb_pauses_for_humans_and_goes_on_after_a_kill(
 
     with monkeypatch.context() as patch:
         patch.setattr(AuditRun, "record", killed)
-        assert CliRunner().invoke(cli, command).exit_code != 3
+        assert CliRunner(env=UNWATCHED).invoke(cli, command).exit_code != 3
     assert calls(folder).total() == 16
     codes = []
     for _ in range(8):
-        done = CliRunner().invoke(cli, command)
+        done = CliRunner(env=UNWATCHED).invoke(cli, command)
         codes.append(done.exit_code)
         if done.exit_code != 3:
             break
@@ -354,14 +355,14 @@ def test_pp_lucb_pauses_for_humans_and_goes_on_after_a_kill(
 def test_a_policy_of_a_plugin_runs_from_the_first_answer_to_the_verdict(folder: Path) -> None:
     command = [*ALONE, "-T", "items=60", "--sampler", "fixed-share"]
     command += ["--sampler-option", "share=.5"]
-    first = CliRunner().invoke(cli, command)
+    first = CliRunner(env=UNWATCHED).invoke(cli, command)
     assert first.exit_code == 3, first.output
     assert calls(folder).total() == 120
     status = CliRunner().invoke(cli, ["audit", "status", "a.sqlite"])
     assert "fixed-share" in status.output
     wanted = label_all()
     assert 40 <= wanted <= 80
-    last = CliRunner().invoke(cli, command)
+    last = CliRunner(env=UNWATCHED).invoke(cli, command)
     assert last.exit_code == 0, last.output
     assert "mockllm/good is the best" in last.output
     assert calls(folder).total() == 120

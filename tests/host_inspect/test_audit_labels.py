@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from tests.host_inspect.worlds import UNWATCHED
 
 import warm
 from evalbudget.audits.store import AuditStore
@@ -37,7 +38,7 @@ def command(*options: str, task: str = "judged", score_range: str = "1..10") -> 
 
 
 def run(*options: str, task: str = "judged", score_range: str = "1..10") -> Result:
-    return CliRunner().invoke(cli, command(*options, task=task, score_range=score_range))
+    return CliRunner(env=UNWATCHED).invoke(cli, command(*options, task=task, score_range=score_range))
 
 
 BY_JUROR = ("--sampler", "human-only", "--labels-from", "juror")

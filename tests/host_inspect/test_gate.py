@@ -16,6 +16,7 @@ import pytest
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from tests.host_inspect.race_tasks import attempts, model, quiz, run, written
+from tests.host_inspect.worlds import UNWATCHED
 
 import warm
 from evalbudget import Design
@@ -31,7 +32,8 @@ SIMULATED = ("-M", "bernoulli=true")
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "INSPECT_DISPLAY"}
-    return warm.run([sys.executable, "-c", EVALBUDGET, *arguments], host="inspect", env=environment)
+    command = [sys.executable, "-c", EVALBUDGET, *arguments]
+    return warm.run(command, host="inspect", env=environment | UNWATCHED)
 
 
 def logs_in(folder: Path) -> list[EvalLog]:

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from tests.host_inspect.worlds import UNWATCHED
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -40,6 +41,7 @@ def test_the_workflow_runs_from_end_to_end(
     scripts = str(Path(sys.executable).parent)
     environment = {
         **os.environ,
+        **UNWATCHED,
         "GITHUB_STEP_SUMMARY": str(summary),
         "PATH": scripts + os.pathsep + os.environ["PATH"],
     }

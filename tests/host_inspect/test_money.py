@@ -56,10 +56,11 @@ def test_the_bill_is_never_above_the_cap_and_nearly_all_of_it_is_used(
     make_task: Any, run: Any, diagnostics: Any, till: Till, prices: str, at_once: int
 ) -> None:
     task = _ask(make_task, solver=_asks_twice(), scorer=judged_by(lambda: get_model(role="grader")))
+    latency = 0.002 if at_once == 1 else 0.02  # long enough to overlap on a busy machine
     log = run(
         budgeted(task, budget="$0.5", prices=prices, sampler="uniform"),
-        model=_paid(refuses=0.1, latency=0.002),
-        model_roles={"grader": _paid("j", refuses=0.1, latency=0.002)},
+        model=_paid(refuses=0.1, latency=latency),
+        model_roles={"grader": _paid("j", refuses=0.1, latency=latency)},
         max_samples=at_once,
         max_connections=at_once,
     )
@@ -181,17 +182,17 @@ def test_an_item_above_the_whole_budget_does_not_end_the_run(
     task = _ask(make_task)
     task.dataset[3].input = "word " * 12_000
     log = run(
-        budgeted(task, budget="$0.5", prices=prices, sampler="uniform"),
+        budgeted(task, budget="$0.3", prices=prices, sampler="uniform"),
         model=_paid(),
         max_samples=1,
         max_connections=1,
     )
     ours = diagnostics(log, "self_rated")
-    assert 0.97 * 0.5 <= till.total <= 0.5
+    assert 0.97 * 0.3 <= till.total <= 0.3
     assert ours["spent"] == pytest.approx(till.total)
     assert ours["failed"] >= 1
     said = {sample.limit.reason for sample in log.samples if sample.limit and sample.id == "item-3"}
-    assert any("more than the budget of $0.50" in reason for reason in said)
+    assert any("more than the budget of $0.30" in reason for reason in said)
 
 
 def test_a_call_that_cannot_be_measured_is_not_made(
@@ -310,15 +311,15 @@ def test_a_sample_of_the_items_is_as_large_as_the_money_pays_for(
     make_task: Any, run: Any, diagnostics: Any, till: Till, prices: str, at_once: int | None
 ) -> None:
     log = run(
-        budgeted(_ask(make_task, items=400), budget="$0.5", prices=prices, sampler="sample"),
+        budgeted(_ask(make_task, items=200), budget="$0.25", prices=prices, sampler="sample"),
         model=_paid(),
         max_samples=at_once,
     )
     assert log.status == "success"
     ours = diagnostics(log, "self_rated")
-    assert 0.97 * 0.5 <= ours["spent"] == pytest.approx(till.total)
-    assert till.total <= 0.5
+    assert 0.97 * 0.25 <= ours["spent"] == pytest.approx(till.total)
+    assert till.total <= 0.25
     read = [sample.id for sample in log.samples if sample.scores]
-    assert len(set(read)) == len(read) == ours["readings"] < 400
+    assert len(set(read)) == len(read) == ours["readings"] < 200
     assert len(log.samples) - len(read) <= 20  # begun as the money ended
-    assert f"{len(read)} of 400 items, once each" in " ".join(ours["summary"]["text"].split())
+    assert f"{len(read)} of 200 items, once each" in " ".join(ours["summary"]["text"].split())

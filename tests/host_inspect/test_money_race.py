@@ -59,11 +59,12 @@ def _race(budget: str, *, items: int = 60, scorer: Any = None, **options: Any) -
 def test_the_bill_of_all_arms_and_their_judge_is_never_above_the_cap(
     till: Till, prices: str, tmp_path: Path, at_once: int
 ) -> None:
+    latency = 0.002 if at_once == 1 else 0.02  # long enough to overlap on a busy machine
     logs = run(
         _race("$0.5", prices=prices, scorer=judged_by(lambda: get_model(role="grader"))),
-        _arms(refuses=0.1, latency=0.002),
+        _arms(refuses=0.1, latency=latency),
         tmp_path / "logs",
-        model_roles={"grader": _arms("j", refuses=0.1, latency=0.002)[0]},
+        model_roles={"grader": _arms("j", refuses=0.1, latency=latency)[0]},
         max_samples=at_once,
         max_connections=at_once,
     )
@@ -243,20 +244,19 @@ def test_stopped_and_run_again(number: int, tmp_path: Path, monkeypatch: pytest.
         *("inspect", "race", "--eval-set", str(file), "--log-dir", str(folder), "--sampler", "uniform"),
         *("--budget", "$0.1", "--prices", str(tmp_path / "p.yaml"), "--json", str(tmp_path / "board.json")),
         *("--model", "simulated/a,simulated/b", "--max-samples", "3", "--log-buffer", "1"),
-        *("-M", "bernoulli=true", "-M", "template='{grade}'", "-M", "latency=0.05", "--display", "none"),
+        *("-M", "bernoulli=true", "-M", "template='{grade}'", "-M", "latency=0.08", "--display", "none"),
         *("-M", f"own={number}"),  # inspect hands out models of the same arguments again
     ]
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     command = [sys.executable, "-c", evalbudget, *arguments]
-    fresh = number == signal.SIGINT
-    process = subprocess.Popen(command, **quiet) if fresh else warm.Popen(command, host="inspect", **quiet)
+    process = warm.Popen(command, host="inspect", **quiet)
     billed, deadline = tmp_path / "billed", time.monotonic() + 120
-    while time.monotonic() < deadline and (not billed.exists() or len(billed.read_text().split("\n")) < 40):
+    while time.monotonic() < deadline and (not billed.exists() or len(billed.read_text().split("\n")) < 20):
         time.sleep(0.02)
     os.kill(process.pid, number)
     process.wait(timeout=120)
     before = len(billed.read_text().splitlines())
-    assert 39 <= before < 100
+    assert 19 <= before < 100
     done = CliRunner().invoke(cli, arguments)
     assert done.exit_code == 0, done.output
     calls = len(billed.read_text().splitlines())
@@ -265,7 +265,7 @@ def test_stopped_and_run_again(number: int, tmp_path: Path, monkeypatch: pytest.
     assert found["stop_reason"] == "budget used up"
     assert 0.001 * calls - 1e-9 <= found["paid"] <= 0.1 + 1e-9
     assert sum(each["paid"] for each in found["standings"]) == pytest.approx(0.001 * found["spent"])
-    if fresh:  # it waits for what is under way
+    if number == signal.SIGINT:  # it waits for what is under way
         assert found["spent"] == calls == 100
     assert "Paid $0.10 of $0.10" in " ".join(done.output.split())
 

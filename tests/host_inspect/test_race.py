@@ -224,7 +224,7 @@ def test_settings_race_each_other(tmp_path: Path) -> None:
 
 def test_fifty_models(tmp_path: Path) -> None:
     models = [model(f"m{i:02d}", 0.1 + 0.016 * i) for i in range(50)]
-    logs = run(race(quiz(4), budget=100, sampler="uniform"), models, tmp_path, score_display=False)
+    logs = run(race(quiz(4), budget=100, sampler="uniform"), models, tmp_path)
     assert attempts(logs) == board(logs).spent == 100
     assert {len(c) for c in cells(logs).values()} == {2}
     assert sorted(s.rank for s in board(logs).standings if s.rank)[0] == 1

@@ -11,7 +11,7 @@ from typing import Any
 from click.testing import CliRunner
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from tests.host_inspect.race_tasks import attempts, board, run
-from tests.host_inspect.worlds import COMMAND
+from tests.host_inspect.worlds import COMMAND, UNWATCHED
 
 import warm
 from evalbudget.cli.main import cli
@@ -23,7 +23,7 @@ MODELS = ("--model", "simulated/alder,simulated/elm,simulated/ginkgo", "-M", "be
 
 def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "INSPECT_DISPLAY"}
-    return warm.run([*COMMAND, "race", *arguments], host="inspect", env=environment)
+    return warm.run([*COMMAND, "race", *arguments], host="inspect", env=environment | UNWATCHED)
 
 
 def _logs(folder: Path) -> list[EvalLog]:

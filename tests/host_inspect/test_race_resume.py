@@ -131,7 +131,7 @@ def test_killed_twice_under_a_limit_pays_nothing_twice(tmp_path: Path) -> None:
     file.write_text(TASK_FILE)
     command = _command(
         *(file, folder, "--sampler", "ucb-e", "--batch", "8", "--max-samples", "2", "--limit", "20"),
-        *("-M", "latency=0.05"),
+        *("-M", "latency=0.1"),
     )
     start: dict[str, Any] = {"host": "inspect", "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = warm.Popen(command, **start)

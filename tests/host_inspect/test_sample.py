@@ -174,9 +174,9 @@ def test_a_killed_run_goes_on_with_the_same_sample_although_items_fail(tmp_path:
     done = warm.run(_command(file, whole), host="inspect")
     assert done.returncode == 0, done.stderr
     process = warm.Popen(
-        _command(file, killed, "-T", "seconds=0.05"), host="inspect", stdout=subprocess.DEVNULL
+        _command(file, killed, "-T", "seconds=0.1"), host="inspect", stdout=subprocess.DEVNULL
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not any(written(log) >= 30 for log in killed.glob("*.eval")):
         assert time.monotonic() < deadline
         time.sleep(0.05)

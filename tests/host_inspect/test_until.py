@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from tests.host_inspect.race_tasks import attempts, board, model, quiz, run
+from tests.host_inspect.worlds import UNWATCHED
 
 import warm
 from evalbudget_inspect import race
@@ -21,7 +22,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "INSPECT_DISPLAY"}
     return warm.run(
-        [sys.executable, "-c", EVALBUDGET, "inspect", *arguments], host="inspect", env=environment
+        [sys.executable, "-c", EVALBUDGET, "inspect", *arguments], host="inspect", env=environment | UNWATCHED
     )
 
 

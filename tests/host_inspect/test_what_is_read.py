@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from inspect_ai.analysis import evals_df
 from inspect_ai.log import EvalLog, HeadlineMetric, headline_metric, read_eval_log
 from inspect_ai.scorer import Scorer, accuracy, mean, stderr
 from inspect_ai.solver import TaskState
@@ -102,6 +101,8 @@ def test_no_summary_where_no_display_is_wanted(task_file: Path, tmp_path: Path) 
 
 
 def test_the_estimate_is_the_headline(make_task: Any, run: Any, tmp_path: Path) -> None:
+    from inspect_ai.analysis import evals_df  # takes a while, and only here
+
     log = run(budgeted(make_task(6), budget=40))
     told = rows_of(log, "judge_rating")
     found = headline_metric(log)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -24,9 +25,9 @@ if find_spec("inspect_ai") is None:  # the oldest lm-eval is tested in an enviro
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    here = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if here in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.host)
 
 

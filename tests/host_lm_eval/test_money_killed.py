@@ -18,6 +18,7 @@ from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, luck, price_file, run
 from tests.host_lm_eval.worlds import journal_of, write_task
 
+import warm
 from loopback import DROPPED, GARBLED, Fault, rating
 
 N = 12
@@ -51,18 +52,19 @@ def test_a_command_that_is_stopped_goes_on_within_its_cap(
         " prices='prices.yaml')\n"
     )
     where = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH", "")])
-    child = subprocess.Popen(
+    child = warm.Popen(
         [sys.executable, "-c", script, str(folder), server.chat],
+        host="lm-eval",
         env={**os.environ, "PYTHONPATH": where},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while server.calls() < 30 and time.monotonic() < until:
             time.sleep(0.005)
         child.send_signal(number)
-        child.wait(30)
+        child.wait(120)
     finally:
         child.kill()
     time.sleep(0.1)

@@ -151,7 +151,7 @@ def test_what_came_back_before_another_took_it_is_not_asked_again(store: str) ->
 
 
 def test_a_worker_that_gives_signs_of_life_keeps_what_it_has(store: str) -> None:
-    with workers(2, store, budget=20, lease=0.3) as (one, two):
+    with workers(2, store, budget=20, lease=1.0) as (one, two):
         (held,) = one.buy(1)
         for _ in range(12):
             time.sleep(0.1)

@@ -97,6 +97,8 @@ class GateEvidence:
                 one = np.ones(difference.size, dtype=np.int64)
                 return kind(difference, one, margin / span, pool=pool)
             known = ~np.isnan(difference)
+            if largest == 1:
+                return kind(difference[known], np.ones(int(known.sum()), dtype=np.int64), margin / span)
             change = np.flatnonzero(np.diff(cluster[known], prepend=-1))
             return kind(
                 np.add.reduceat(difference[known], change) if change.size else np.zeros(0),
@@ -107,9 +109,10 @@ class GateEvidence:
 
         difference = candidate - baseline
         failed = int(np.isnan(difference).sum())
-        left_out = draws(difference)
-        at_worst = draws(np.nan_to_num(candidate, nan=0.0) - np.nan_to_num(baseline, nan=1.0))
-        return cls(left_out, at_worst if failed else left_out, alpha, span, failed)
+        left_out = at_worst = draws(difference)
+        if failed:
+            at_worst = draws(np.nan_to_num(candidate, nan=0.0) - np.nan_to_num(baseline, nan=1.0))
+        return cls(left_out, at_worst, alpha, span, failed)
 
     @cached_property
     def verdict(self) -> Verdict | None:

@@ -129,22 +129,26 @@ class PairedDraws:
         count = np.arange(self.total.size)
         return np.asarray((_SPREAD + np.cumsum(off) - off) / (count + 1.0))
 
+    @cached_property
+    def _before(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+        """Before each cluster: clusters, items, a typical size / s, shapes (t,); gaps, shape (m, t)."""
+        n = np.arange(self.total.size)
+        items = np.cumsum(self.size) - self.size
+        typical = (items + 1.0) / (n + 1.0) / self.largest
+        grows = np.ones(n.size) if self.pool is None else self.pool / (self.pool - n)
+        return n, items, typical, _MULTIPLES[:, None] * self.margin * grows * typical
+
     def log_capital(self, bound: float, *, at_least: bool = False) -> FloatArray:
         """Log of the capital against "D is at most ``bound``", or at least, per cluster, shape (t,)."""
         sign = -1.0 if at_least else 1.0
         total, bound = sign * np.where(np.isnan(self.total), bound, self.total), sign * bound
         before = np.cumsum(total) - total
-        n = np.arange(total.size)
-        left = 1.0 if self.pool is None else self.pool - n.astype(np.float64)
-        null = np.full(total.size, bound) if self.pool is None else (self.pool * bound - before) / left
+        n, items, typical, nearby = self._before
+        null = np.full(n.size, bound) if self.pool is None else (self.pool * bound - before) / (self.pool - n)
         clipped = np.clip(null, -1.0, 1.0)
         z = (total - self.size * clipped) / self.largest
-        typical = (np.cumsum(self.size) - self.size + 1.0) / (n + 1.0) / self.largest  # before it is read
-        grows = 1.0 if self.pool is None else self.pool / left
-        items = np.cumsum(self.size) - self.size
         shown = np.maximum(before / (items + _PSEUDO) - clipped, 0.0)
-        gaps = np.concatenate([_MULTIPLES[:, None] * self.margin * np.ones(total.size) * grows, shown[None]])
-        gaps *= typical
+        gaps = np.concatenate([nearby, shown[None] * typical])
         room = np.maximum(1.0 + clipped, 1e-12)
         stakes = np.minimum(gaps / (self._spread + gaps * gaps), _MOST / room)
         log = np.cumsum(np.log1p(stakes * z), axis=1) + np.log(_WEIGHT)[:, None]

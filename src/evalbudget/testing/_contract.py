@@ -15,7 +15,7 @@ from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, JournalError, SamplerError
 from evalbudget.journal import Event, Journal, resume
 from evalbudget.sampler import Allocation, Sampler
-from evalbudget.testing._play import Score, gaussian, in_other_worlds, play
+from evalbudget.testing._play import Score, fails, gaussian, in_other_worlds, play
 
 
 class SamplerContract:
@@ -67,8 +67,7 @@ class SamplerContract:
 
     def score_or_failure(self, cell: Cell) -> float | None:
         """As :meth:`score`, but some cells fail, those of item 1 more often."""
-        failing = random.Random(f"fails {cell}").random() < (0.6 if cell.item == 1 else 0.15)
-        return None if failing else self.score(cell)
+        return None if fails(cell) else self.score(cell)
 
     def play(
         self, sampler: Sampler, n_requests: int, *, score: Score | None = None, **options: Any

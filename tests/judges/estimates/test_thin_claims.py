@@ -23,18 +23,18 @@ def world(K: int, **more: float) -> Panel:
 @pytest.mark.parametrize(
     ("n", "K", "calls", "R", "expected"),
     [
-        (5, 8, 10, 300, 17),
-        (10, 5, 11, 300, 15),
-        (15, 20, 22, 200, 10),
-        (30, 20, 36, 200, 8),
-        (60, 20, 70, 150, 7),
+        (5, 8, 10, 300, 8),
+        (10, 5, 11, 300, 8),
+        (15, 20, 22, 200, 8),
+        (30, 20, 36, 200, 7),
+        (60, 20, 70, 150, 3),
         (100, 123, 200, 40, 0),
     ],
 )
 def test_panel_mean_covers_where_judges_share_no_items(
     n: int, K: int, calls: int, R: int, expected: int
 ) -> None:
-    R, rng, failed = replications(R, 3000 if K < 100 else 400), np.random.default_rng([40, n, K]), 0
+    R, rng, failed = replications(2 * R // 3, 3000 if K < 100 else 400), np.random.default_rng([40, n, K]), 0
     for _ in range(R):
         s, gamma = thin(world(K), n, calls, rng)
         interval = panel_mean(s).confidence_interval()
@@ -46,17 +46,17 @@ def test_panel_mean_covers_where_judges_share_no_items(
 @pytest.mark.parametrize(
     ("n", "K", "calls", "noisy", "expected"),
     [
-        (100, 2, 101, False, 6),
-        (100, 5, 110, False, 11),
-        (30, 5, 60, False, 13),
-        (50, 20, 200, False, 3),
-        (25, 10, 100, True, 7),
+        (100, 2, 101, False, 3),
+        (100, 5, 110, False, 6),
+        (30, 5, 60, False, 10),
+        (50, 20, 200, False, 2),
+        (25, 10, 100, True, 6),
     ],
 )
 def test_all_biases_are_covered_at_once_on_few_scores(
     n: int, K: int, calls: int, noisy: bool, expected: int
 ) -> None:
-    R, rng, failed = replications(150, 1500), np.random.default_rng([41, n, K]), 0
+    R, rng, failed = replications(100, 1500), np.random.default_rng([41, n, K]), 0
     for _ in range(R):
         s, gamma = thin(world(K), n, calls, rng)
         if noisy:  # judges of very different precision

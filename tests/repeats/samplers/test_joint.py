@@ -127,7 +127,7 @@ def test_held_out_readings_steer_nothing() -> None:
 def test_the_benchmark_mean_of_every_score_is_unbiased() -> None:
     """Passes of unlike rates; the plain mean would be 1 to 3 standard deviations off."""
     rates = np.column_stack([np.linspace(0.7, 0.99, 30), np.linspace(0.99, 0.8, 30)])
-    errors = np.empty((150, 2))
+    errors = np.empty((100, 2))
     for seed in range(len(errors)):
         rng = np.random.default_rng(seed)
         joint, bought = Joint(Design.of_items(30), ranges=(1.0, 1.0), budget=300, seed=seed), []

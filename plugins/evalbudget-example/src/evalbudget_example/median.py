@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import binom
 
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.repeats.estimates import Estimator, ItemReadings, Need
@@ -23,6 +22,8 @@ class Median(Estimator):
         means = np.sort(readings.moments.mean[readings.counts > 0])
 
         def interval(level: float) -> ConfidenceInterval:
+            from scipy.stats import binom  # takes longer to import than all of evalbudget
+
             low = int(binom.ppf((1 - level) / 2, means.size, 0.5)) - 1  # so many means lie below it
             if low < 0:
                 return ConfidenceInterval(-np.inf, np.inf)
