@@ -62,18 +62,21 @@ class Replica(ABC):
         self._new.append(step)
         return found
 
-    def _call(self, make: Callable[[int], Step]) -> Any:
+    def _call(self, make: Callable[[int], Step | None]) -> Any:
         """Do something of one's own once, in a turn of its own, even if the end of that turn is not known.
 
         Args:
-            make: the step, given its number, which it must have in its body as ``call``.
+            make: the step, given its number, which it must have in its body as ``call``; None to do nothing.
         """
+
+        def once(number: int) -> Any:
+            step = make(number)
+            return None if step is None else self._step(step)
+
         with self._guard:
             self._own_calls += 1
             number = self._own_calls
-            return self._turn(
-                lambda: self._done[number] if number in self._done else self._step(make(number))
-            )
+            return self._turn(lambda: self._done[number] if number in self._done else once(number))
 
     def _repeat(self, step: Step) -> Any:
         self._repeats = True
