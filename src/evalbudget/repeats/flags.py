@@ -35,6 +35,12 @@ STRATA = Flag(
     "Sample items in proportion to this field.",
     "FIELD",
 )
+STORE = Flag(
+    "store",
+    "Where processes that run this same command meet, to share its budget: a file, or "
+    "postgresql://user@host/database#name.",
+    "ADDRESS",
+)
 SCORER = Flag(
     "scorer",
     "A plugin's scorer, in place of the task's own (evalbudget plugins lists them).",

@@ -60,6 +60,7 @@ def open_scores(
         raise UnknownNameError(f"task in {path}:", task, {file.task for file in found})
     if not files:
         return None
+    _check_whole(files, path)
     loaded: list[tuple[SamplesFile, list[dict[str, Any]]]] = []
     judged = False
     for file in files:
@@ -70,11 +71,12 @@ def open_scores(
     several = len({file.task for file in files}) > 1
     columns, categories = LogColumns(), _Categories(several=several, asked=category)
     bought: dict[str, dict[str, Bought]] = {}
-    runs: dict[tuple[str, str], int] = {}  # of each model and task
+    runs: dict[tuple[str, str], dict[str, int]] = {}  # of each model and task
     texts: dict[str, str] = {}
     for file, records in loaded:
         with as_written_by("lm-eval", file.path):
-            number = runs[file.model, file.task] = runs.get((file.model, file.task), -1) + 1
+            known = runs.setdefault((file.model, file.task), {})
+            number = known.setdefault(file.run, len(known))
             epochs = calls = 0
             filters = list(dict.fromkeys(str(record.get("filter", "none")) for record in records))
             unscored = _not_averaged(file)
@@ -197,6 +199,28 @@ def _newest(files: Sequence[SamplesFile]) -> list[SamplesFile]:
         journal = (file.block or {}).get("journal")
         last[(file.model, file.task, str(journal or file.path))] = file
     return list(last.values())
+
+
+def _check_whole(files: Sequence[SamplesFile], path: Path) -> None:
+    """Refuse a part of what several processes bought with one budget: its readings say little alone.
+
+    Raises:
+        InvalidInputError: it is one.
+    """
+    seen: dict[str, set[str]] = {}
+    processes: dict[str, Sequence[str]] = {}
+    for file in files:
+        with as_written_by("lm-eval", file.path):
+            if (shared := file.shared) is not None:
+                processes[file.run] = shared["processes"]
+                seen.setdefault(file.run, set()).add(shared["this"])
+    for run, names in processes.items():
+        if missing := len(set(names) - seen[run]):
+            raise InvalidInputError(
+                f"{path} holds what {len(names) - missing} of {len(names)} processes bought that shared a "
+                "budget, and each log holds only its own part. Give a folder with the output of all of them; "
+                "the estimate of all is in every results_*.json"
+            )
 
 
 def _judged(record: Mapping[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
+from evalbudget_lm_eval.host.answers import SHARED
 
 _NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """Arguments of a model from which the host takes its name."""
@@ -50,8 +51,15 @@ class SamplesFile:
         return None if version is None else str(version)
 
     @property
+    def shared(self) -> Mapping[str, Any] | None:
+        """The processes that shared the run's budget; None where it was one."""
+        return (self.block or {}).get(SHARED)
+
+    @property
     def run(self) -> str:
-        """The same for all tasks of one run."""
+        """The same for all tasks of one run, and for all processes that shared its budget."""
+        if self.shared is not None:
+            return " ".join(self.shared["processes"])
         return f"{self.path.parent} {self.date}"
 
     @property
