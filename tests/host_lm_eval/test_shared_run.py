@@ -31,6 +31,7 @@ from evalbudget.errors import BudgetError, InvalidInputError, JournalError, Stor
 from evalbudget.run import SharedPurchase
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.log_folder import open_scores
+from evalbudget_lm_eval.repeats.finished_run import answers_in
 from evalbudget_lm_eval.repeats.shared import record_of_own
 from loopback import Asked, Server
 
@@ -86,6 +87,8 @@ def test_two_processes_one_killed_and_run_again(server: Server, tmp_path: Path) 
     assert set(asked.values()) == {1}
     assert asked.total() == blocks[0]["readings"]
 
+    model, said = answers_in(tmp_path / "out")
+    assert (model, len(said.said)) == ("m", 8)
     whole = open_scores(tmp_path / "out")
     assert whole is not None
     assert whole.purchases is not None
@@ -93,6 +96,8 @@ def test_two_processes_one_killed_and_run_again(server: Server, tmp_path: Path) 
     part = next((tmp_path / "out").rglob("samples_*.jsonl"))
     with pytest.raises(InvalidInputError, match="1 of 2 processes bought that shared a budget"):
         open_scores(part)
+    with pytest.raises(InvalidInputError, match="each log holds only its own part"):
+        answers_in(part)
 
 
 def least_heard(folder: Path) -> int:

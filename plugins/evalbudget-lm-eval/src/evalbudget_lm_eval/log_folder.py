@@ -14,7 +14,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import Call, share_weights
 from evalbudget.repeats import Repeat
 from evalbudget_lm_eval.host.answers import WEIGHT
-from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
+from evalbudget_lm_eval.host.logfiles import SamplesFile, check_whole, samples_files
 from evalbudget_lm_eval.judges.readings import Reading
 from evalbudget_lm_eval.run.costs_in_records import PaidAnswers
 
@@ -60,7 +60,7 @@ def open_scores(
         raise UnknownNameError(f"task in {path}:", task, {file.task for file in found})
     if not files:
         return None
-    _check_whole(files, path)
+    check_whole(files, path)
     loaded: list[tuple[SamplesFile, list[dict[str, Any]]]] = []
     judged = False
     for file in files:
@@ -199,28 +199,6 @@ def _newest(files: Sequence[SamplesFile]) -> list[SamplesFile]:
         journal = (file.block or {}).get("journal")
         last[(file.model, file.task, str(journal or file.path))] = file
     return list(last.values())
-
-
-def _check_whole(files: Sequence[SamplesFile], path: Path) -> None:
-    """Refuse a part of what several processes bought with one budget: its readings say little alone.
-
-    Raises:
-        InvalidInputError: it is one.
-    """
-    seen: dict[str, set[str]] = {}
-    processes: dict[str, Sequence[str]] = {}
-    for file in files:
-        with as_written_by("lm-eval", file.path):
-            if (shared := file.shared) is not None:
-                processes[file.run] = shared["processes"]
-                seen.setdefault(file.run, set()).add(shared["this"])
-    for run, names in processes.items():
-        if missing := len(set(names) - seen[run]):
-            raise InvalidInputError(
-                f"{path} holds what {len(names) - missing} of {len(names)} processes bought that shared a "
-                "budget, and each log holds only its own part. Give a folder with the output of all of them; "
-                "the estimate of all is in every results_*.json"
-            )
 
 
 def _judged(record: Mapping[str, Any]) -> bool:
