@@ -37,8 +37,6 @@ QUESTIONS = {
 ONE_ONLY = {
     "share": "lm-eval: one budget is always for all tasks of the command",
     "judge_role": "lm-eval has no model roles",
-    "store of repeats and judges": "inspect's processes share races, not yet the budget of one model: the "
-    "host computes its rows from one log",
     "journal": "inspect's log is the record",
     "fresh": "inspect: a new run is always bought anew, and `eval-retry` goes on with an old one",
     "in_flight": "inspect: `--max-samples`",

@@ -27,7 +27,6 @@ class Config(RepeatConfig):
         journal: path of the journal; None to choose one, ``none`` for no journal.
         in_flight: documents given to the host at a time; None for 32, or what the model takes at once if
             that is more.
-        store: where processes that share the budget meet; None where one process has it.
         vary_seed: have every repeat send its own seed.
         fresh: begin another record where one of the same run is finished.
         dry_run: say what would be bought, and ask nobody.
@@ -43,7 +42,6 @@ class Config(RepeatConfig):
 
     journal: str | None = None
     in_flight: int | None = None
-    store: str | None = None
     vary_seed: bool = False
     fresh: bool = False
     dry_run: bool = False
@@ -67,36 +65,13 @@ class Config(RepeatConfig):
                 "--estimators are of scores by one judge, and with judges that take turns scores differ by "
                 "judge too; drop one of the two"
             )
-        if self.store is not None:
-            self._check_shared(self.store)
         if self.in_flight is not None and self.in_flight < 1:
             raise InvalidInputError(f"--in_flight is {self.in_flight}; it must be 1 or more")
 
-    def _check_shared(self, store: str) -> None:
-        """Refuse what processes that share a budget cannot do."""
-        # it brings SQLAlchemy, which no other run needs
-        from evalbudget.store import Address
-
-        if not self.in_scores:
-            raise BudgetError(
-                "processes that share a budget (--store) count calls, since only the process that makes a "
-                "call knows what it cost; write --budget 2000 or --budget 20x, or drop --store"
-            )
-        if Address.parse(store).has_password:
-            raise InvalidInputError(
-                "--store holds a password, and what is given here is written into logs; leave it out, and "
-                "put it into the variable PGPASSWORD or the file ~/.pgpass"
-            )
-        alone = {
-            "--until": self.until is not None,
-            "--judges": self.judges is not None,
-            "--repeat judge": self.repeat is Repeat.JUDGE,
-            "--fresh": self.fresh,
-        }
-        for flag, given in alone.items():
-            if given:
-                why = "begin a new store" if self.fresh else f"drop {flag}, or run it in one process"
-                raise InvalidInputError(f"processes that share a budget (--store) take no {flag}; {why}")
+    def _alone(self) -> dict[str, bool]:
+        """See RepeatConfig."""
+        own = {"--judges": self.judges is not None, "--repeat judge": self.repeat is Repeat.JUDGE}
+        return {**super()._alone(), **own, "--fresh (begin a new store)": self.fresh}
 
     def _check_without_budget(self) -> None:
         if self.judges is None or self.allocation is not Allocation.FIXED:
@@ -156,9 +131,7 @@ class Config(RepeatConfig):
         if typed.get("repeat"):
             typed["repeat"] = Repeat.named(typed["repeat"])
         journal = typed.get("journal")
-        store = typed.get("store")
         changed = {
-            "store": None if store is None else str(store),
             "journal": None if journal is None else NO_JOURNAL if journal is False else str(journal),
             "vary_seed": bool(typed.get("vary_seed")),
             "fresh": bool(typed.get("fresh")),

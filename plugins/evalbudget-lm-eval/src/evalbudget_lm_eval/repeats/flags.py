@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from evalbudget.flags import DRY_RUN, Flag
 from evalbudget.judges.flags import JUDGE_PRICES, JUDGES, ROTATION
-from evalbudget.repeats.flags import BUDGET, SAMPLER, SCORE, STORE
+from evalbudget.repeats.flags import BUDGET, SAMPLER, SCORE
 from evalbudget.repeats.flags import FLAGS as REPEATS
 
 JOURNAL = Flag(
@@ -48,5 +48,5 @@ FLAGS = (
     *(_OF_HOST.get(flag.name, flag) for flag in REPEATS[:-2]),
     *PANEL,
     *REPEATS[-2:],
-    *(STORE, JOURNAL, FRESH, IN_FLIGHT, VARY_SEED, DRY_RUN),
+    *(JOURNAL, FRESH, IN_FLIGHT, VARY_SEED, DRY_RUN),
 )
