@@ -60,6 +60,10 @@ class JournalError(EvalbudgetError):
     """A journal that cannot be read, or that another version, seed or design wrote."""
 
 
+class HeldError(JournalError):
+    """A journal that another process writes."""
+
+
 class ReplayError(JournalError):
     """Feeding a journal again gave another answer than the one recorded."""
 

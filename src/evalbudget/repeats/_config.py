@@ -41,6 +41,7 @@ class RepeatConfig(RunConfig):
         scorer: of a plugin, in place of the task's own; its range is declared with it. None for the task's.
         until: ``item±0.5`` to end once every item is known that well; None for when the budget is used up.
         strata: field of the items by whose values a sample of them is drawn in proportion; None for none.
+        store: where processes that share the budget meet; None where one process has it.
         named: somebody named the sampler, so that no other one may take its place.
 
     Raises:
@@ -54,6 +55,7 @@ class RepeatConfig(RunConfig):
     scorer: str | None = None
     until: str | None = None
     strata: str | None = None
+    store: str | None = None
     named: bool = True
 
     def __post_init__(self) -> None:
@@ -72,10 +74,14 @@ class RepeatConfig(RunConfig):
             )
         self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
         self._check_estimators()
+        if self.store is not None:
+            self._check_store(self.store)
 
     @classmethod
     def _of(cls, typed: Mapping[str, Any], **made: Any) -> Self:
         """See RunConfig."""
+        if typed.get("store") is not None:
+            typed = {**typed, "store": str(typed["store"])}
         name = typed.get("scorer")
         if name and not typed.get("score_range"):
             typed = {**typed, "score_range": plugins().scorer(name).score_range}
@@ -121,6 +127,31 @@ class RepeatConfig(RunConfig):
                 raise InvalidInputError(
                     f"estimator {estimator.name!r} needs {_TOLD[missing.value].format(sampler=self.sampler)}"
                 )
+
+    def _check_store(self, store: str) -> None:
+        # it brings SQLAlchemy, which no other run needs
+        from evalbudget.store import Address
+
+        if not self.in_scores:
+            raise BudgetError(
+                "processes that share a budget (--store) count scores, since only the process that makes a "
+                "call knows what it cost; write --budget 2000 or --budget 20x, or drop --store"
+            )
+        if Address.parse(store).has_password:
+            raise InvalidInputError(
+                "--store holds a password, and what is given here is written into logs; leave it out, and "
+                "put it into the variable PGPASSWORD or the file ~/.pgpass"
+            )
+        for flag, given in self._alone().items():
+            if given:
+                raise InvalidInputError(
+                    f"processes that share a budget (--store) take no {flag}; drop it, or run it in one "
+                    "process"
+                )
+
+    def _alone(self) -> dict[str, bool]:
+        """What was asked for that takes one process, by flag."""
+        return {"--until": self.until is not None}
 
     def _check_until(self, until: Until) -> None:
         if not until.of_items:

@@ -55,6 +55,7 @@ class Outcome:
         judges_flag: how it is told of several judges; empty where it cannot be told.
         drawn: the items that were read are a random sample.
         strata: field in proportion to whose values it was drawn; None for none.
+        processes: that shared the budget.
     """
 
     task: str
@@ -81,6 +82,7 @@ class Outcome:
     judges_flag: str = "--judges"
     drawn: bool = False
     strata: str | None = None
+    processes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class Summary:
         next_steps: what to do next, a sentence each.
         sample: which items were read, in words; empty where all were asked alike.
         strata: field in proportion to whose values they were drawn; None for none.
+        processes: that shared the budget; all is of all of them.
     """
 
     task: str
@@ -153,6 +156,7 @@ class Summary:
     next_steps: tuple[str, ...]
     sample: str = ""
     strata: str | None = None
+    processes: int = 1
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; counts are whole numbers."""
@@ -258,11 +262,12 @@ class Summary:
         counted = "; all count for the estimate" if self.readings else ""
         if self.counted < self.readings:
             counted = f"; {self.counted:,} of them count for the estimate"
+        shared = f", of {self.processes:,} processes" if self.processes > 1 else ""
         pairs = [
             ("Spent", spent),
             ("Paid to", self._paid_to()),
             ("Stopped", self.stop_reason),
-            ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{counted}"),
+            ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{shared}{counted}"),
         ]
         if self.failures:
             shown = list(self.failures.items())[:_MOST_REASONS]
@@ -370,6 +375,7 @@ def summarize(outcome: Outcome) -> Summary:
         ),
         sample=sample_in_words(outcome.table.counts, outcome.strata) if outcome.drawn else "",
         strata=outcome.strata if outcome.drawn else None,
+        processes=outcome.processes,
     )
 
 

@@ -12,7 +12,7 @@ SAMPLER = Flag(
 )
 SCORE = Flag(
     "score",
-    "Score that the sampler goes by; several, as in a,b, decide together.  [default: the task's first]",
+    "Score that the sampler goes by, or several: a,b.  [default: the task's first]",
     "NAME",
 )
 SCORE_RANGE = Flag(
@@ -35,6 +35,11 @@ STRATA = Flag(
     "Sample items in proportion to this field.",
     "FIELD",
 )
+STORE = Flag(
+    "store",
+    "Share --budget with processes that meet at this file, or postgresql://user@host/db#name.",
+    "ADDRESS",
+)
 SCORER = Flag(
     "scorer",
     "A plugin's scorer, in place of the task's own (evalbudget plugins lists them).",
@@ -47,13 +52,13 @@ REPEAT = Flag(
 )
 SHARE = Flag(
     "share",
-    "--budget is one total for all runs (tasks x models). It is split over tasks by number of items and "
-    "equally over models, rounded down.  [default: every run has a budget of its own]",
+    "One --budget for all runs (tasks x models): split over tasks by number of items and equally over "
+    "models.  [default: each has its own]",
     switch=True,
 )
 """Where hosts run several tasks and models by one command, each by itself."""
 
 FLAGS = (
     *(BUDGET, UNTIL, PRICES, RISK, SAMPLER, STRATA, SCORE, SCORE_RANGE, ESTIMATORS, SCORER, REPEAT),
-    *(SAMPLER_SEED, SAMPLER_OPTION),
+    *(STORE, SAMPLER_SEED, SAMPLER_OPTION),
 )

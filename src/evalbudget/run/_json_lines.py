@@ -13,7 +13,7 @@ from typing import IO, Any, Self, TypeVar
 
 from filelock import BaseFileLock
 
-from evalbudget.errors import JournalError
+from evalbudget.errors import HeldError, JournalError
 from evalbudget.run._lock import hold
 
 log = logging.getLogger(__name__)
@@ -145,7 +145,7 @@ def _held(path: Path) -> BaseFileLock | None:
     try:
         return hold(path)
     except BlockingIOError:
-        raise JournalError(f"{path} is being written by another process; wait for it to end") from None
+        raise HeldError(f"{path} is being written by another process; wait for it to end") from None
     except OSError as ex:
         raise JournalError(f"{path} cannot be written: {ex.strerror}") from ex
 

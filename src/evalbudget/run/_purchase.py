@@ -249,6 +249,25 @@ class Purchase:
         self.ledger.settle(0.0, cost)
         self.tally.lose(cost, reason, calls=calls)
 
+    def pays(self, cost: float, reason: str = UNANSWERED, *, calls: float | None = None) -> bool:
+        """As :meth:`pay`, if the budget pays for it; False, and nothing paid, if it does not."""
+        if cost > self.ledger.free + 1e-9:
+            return False
+        self.pay(cost, reason, calls=calls)
+        return True
+
+    def pay_out_of(self, requests: Sequence[Request], cost: float) -> Sequence[Request]:
+        """As :meth:`pay`, if need be out of what was promised to these, the last first.
+
+        Returns:
+            Those that remain; the others are abandoned.
+        """
+        left = list(requests)
+        while left and cost > self.ledger.free:
+            self.abandon(left.pop())
+        self.pay(cost)
+        return left
+
     def promise_at_least(self, cost: float) -> None:
         """Requests under way, and those to come, may cost so much each."""
         self.cost = max(self.cost, cost)

@@ -12,10 +12,10 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -24,7 +24,7 @@ from evalbudget.budget import Budget, Unit
 from evalbudget.design import Cell, Reading, Request
 from evalbudget.errors import EvalbudgetError, InvalidInputError, ReplayError, SamplerError
 from evalbudget.journal import Event, repeat
-from evalbudget.run._purchase import RUN_AGAIN, UNANSWERED, Flight, Purchase
+from evalbudget.run._purchase import ABANDONED, RUN_AGAIN, UNANSWERED, Flight, Purchase
 from evalbudget.run._shared_steps import Kind, asked, asked_request, reading_of, told
 from evalbudget.sampler import Eligible, Sampler
 from evalbudget.store import Address, Replica, Step, StepLog, Terms
@@ -47,7 +47,9 @@ class SharedPurchase(Replica, Purchase):
         store: a path, or ``postgresql://user@host/database#name``; begun if nothing is there.
         cost: the highest cost of one request.
         cost_of: the highest cost of a given cell, where they differ; at most ``cost``.
+        about: what else must be the same for all workers, such as the task; JSON values.
         worker: name of this worker; an earlier one of the same name is taken to be dead. None: a new one.
+        inherits: leave what that one had under way to it until :meth:`take_back`.
         lease: seconds without a sign of life after which others take over what a worker has under way; its
             highest cost counts as spent then.
         clock: seconds since 1970; of use for files only, a server has its own.
@@ -67,7 +69,9 @@ class SharedPurchase(Replica, Purchase):
         *,
         cost: float = 1.0,
         cost_of: Callable[[Cell], float] | None = None,
+        about: Mapping[str, Any] | None = None,
         worker: str | None = None,
+        inherits: bool = False,
         lease: float = 60.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -76,12 +80,13 @@ class SharedPurchase(Replica, Purchase):
         self._fresh = deepcopy(sampler)
         self._terms = cost, cost_of
         name = worker or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
-        settings = {**sampler.config, "budget": str(budget), "cost": cost}
+        settings = {**sampler.config, "budget": str(budget), "cost": cost, **(about or {})}
         terms = Terms(__version__, sampler.design.fingerprint, settings)
         Replica.__init__(self, StepLog(Address.parse(store), terms, name, lease, clock))
         self._untold: list[Reading] = []
         self._held: set[int] = set()  # requests that the caller has
         self._budget = budget
+        self._inherits = inherits
         self._restart()
         self.look()
 
@@ -93,8 +98,9 @@ class SharedPurchase(Replica, Purchase):
         self._owner: dict[int, int] = {}  # worker that has a request
         self._waiting: dict[int, Request] = {}  # asked, and with nobody
         self._lost: dict[tuple[int, int], float] = {}  # what a request counts for that a worker had
-        self._told: set[int] = set()
+        self._told: dict[int, int] = {}  # worker that told a reading
         self._requests: dict[int, Request] = {}
+        self._buyers: set[int] = set()  # workers that were given a request
 
     # what the caller does
 
@@ -141,6 +147,60 @@ class SharedPurchase(Replica, Purchase):
         if self._watch is not None:
             self._watch.paid(cost)
 
+    def pays(self, cost: float, reason: str = UNANSWERED, *, calls: float | None = None) -> bool:
+        """As :meth:`pay`, if the budget of all pays for it; False, and nothing paid, if it does not."""
+        paid = False
+
+        def step(call: int) -> Step | None:
+            nonlocal paid
+            paid = cost <= self.ledger.free + 1e-9
+            body = {"reason": reason, "calls": calls, "call": call}
+            return Step(self.worker, Kind.PAY, None, cost, body) if paid else None
+
+        self._call(step)
+        if paid and self._watch is not None:
+            self._watch.paid(cost)
+        return paid
+
+    def pay_out_of(self, requests: Sequence[Request], cost: float) -> Sequence[Request]:
+        """See Purchase; all of it at one go, so that no other worker comes between."""
+        left: list[Request] = []
+
+        def step(call: int) -> Step:
+            left[:] = [request for request in requests if request.id not in self._told]
+            while left and cost > self.ledger.free:
+                self._step(told(self.worker, Reading(left.pop(), None, 0.0, ABANDONED)))
+            return Step(
+                self.worker, Kind.PAY, None, cost, {"reason": UNANSWERED, "calls": None, "call": call}
+            )
+
+        self._call(step)
+        self._held -= {request.id for request in requests} - {request.id for request in left}
+        if self._watch is not None:
+            self._watch.paid(cost)
+        return left
+
+    def take_back(self, came: Sequence[Reading], unsent: Sequence[Request]) -> None:
+        """What an earlier worker of this name had, of which its host knows more than the store does.
+
+        Args:
+            came: readings that it had; those count that it could not tell any more.
+            unsent: requests that it had and never sent, which cost nothing then.
+        """
+
+        def give_back() -> None:
+            for request in unsent:
+                bearer = self._bearer(request.id)
+                if bearer != self.worker:
+                    self._step(Step(bearer, Kind.WITHDRAW, request.id))
+            for worker in self._log.replaced.intersection(self._owner.values()):
+                self._lose(worker)
+
+        with self._guard:
+            self._untold.extend(came)
+            self._turn(give_back)
+            self._inherits = False
+
     def stop(self, reason: str) -> None:
         """Ask nothing more, by whichever worker; what is under way may still come back."""
         self._turn(lambda: self._step(Step(self.worker, Kind.STOP, body={"reason": reason})))
@@ -162,6 +222,26 @@ class SharedPurchase(Replica, Purchase):
     def worker(self) -> int:
         """Number of this worker, from 0."""
         return self._log.worker
+
+    @property
+    def rejoins(self) -> bool:
+        """Whether there was a worker of this name before."""
+        return bool(self._log.replaced)
+
+    @property
+    def held(self) -> tuple[Request, ...]:
+        """Requests that this worker has under way."""
+        return tuple(self._requests[each] for each, owner in self._owner.items() if owner == self.worker)
+
+    @property
+    def told(self) -> tuple[Request, ...]:
+        """Requests whose reading came from this worker, or an earlier one of its name."""
+        own = {self.worker, *self._log.replaced}
+        return tuple(self._requests[each] for each, worker in self._told.items() if worker in own)
+
+    def processes(self) -> tuple[str, ...]:
+        """Names of the workers that were given requests, each once, in the order they came."""
+        return self._log.names(self._buyers)
 
     @property
     def untold(self) -> tuple[Reading, ...]:
@@ -199,7 +279,8 @@ class SharedPurchase(Replica, Purchase):
 
     def _before_turn(self, connection: Connection) -> None:
         others = {worker for worker in self._owner.values() if worker != self.worker}
-        for worker in others & self._log.replaced.union(self._log.silent(connection)):
+        dead = frozenset[int]() if self._inherits else self._log.replaced
+        for worker in others & dead.union(self._log.silent(connection)):
             self._lose(worker)
 
     def _lose(self, worker: int) -> None:
@@ -218,19 +299,27 @@ class SharedPurchase(Replica, Purchase):
                 f"a reading of request {request} ({reading.request.cell}), which was never asked; tell what "
                 "buy() returned"
             )
-        owned = self._owner.get(request) == self.worker or (request, self.worker) in self._lost
+        bearer = self._bearer(request)
+        owned = self._owner.get(request) == self.worker or (request, bearer) in self._lost
         if request not in self._told:
             try:
-                self._step(told(self.worker, reading))
+                self._step(told(bearer, reading))
             except EvalbudgetError:  # the sampler's: it cannot be told at any other time either
                 self._untold.remove(reading)
                 raise
         elif owned:
-            self._step(self._paid(request, reading.cost, RUN_AGAIN, self._calls(1.0)))
+            body = {"reason": RUN_AGAIN, "calls": self._calls(1.0)}
+            self._step(Step(bearer, Kind.PAY, request, reading.cost, body))
         self._held.discard(request)
 
-    def _paid(self, request: int | None, cost: float, reason: str, calls: float | None) -> Step:
-        return Step(self.worker, Kind.PAY, request, cost, {"reason": reason, "calls": calls})
+    def _bearer(self, request: int) -> int:
+        """Which worker's the request is: this one, or an earlier one of its name that has it or lost it."""
+        owner = self._owner.get(request)
+        if owner == self.worker or (request, self.worker) in self._lost:
+            return self.worker
+        if owner is not None and owner in self._log.replaced:
+            return owner
+        return next((w for w in self._log.replaced if (request, w) in self._lost), self.worker)
 
     def _buy(self, n: int, eligible: Eligible | None) -> list[Request]:
         if not n:
@@ -255,6 +344,7 @@ class SharedPurchase(Replica, Purchase):
             step = asked(self.worker, request, flight.promised, restricted=eligible is not None)
             self._requests[request.id] = request
             self._owner[request.id] = self.worker
+            self._buyers.add(self.worker)
             self._note(step)
             found.append(request)
         if stopped != self.sampler.stop_reason:
@@ -337,7 +427,7 @@ class SharedPurchase(Replica, Purchase):
             self.ledger.settle(self._land(step).promised, 0.0)
         elif owner is None:  # it came after all, before anybody else took it
             self._waiting.pop(step.request, None)
-        self._told.add(step.request)
+        self._told[step.request] = step.worker
         self.ledger.settle(0.0, reading.cost)
         self.journal.append(Event(reading.request, reading))
         self._count(reading)
@@ -347,6 +437,7 @@ class SharedPurchase(Replica, Purchase):
         self.ledger.promised += step.cost
         self.flights[request.id] = Flight(request, step.cost)
         self._owner[request.id] = step.worker
+        self._buyers.add(step.worker)
 
     def _land(self, step: Step) -> Flight:
         assert step.request is not None

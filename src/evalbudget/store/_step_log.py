@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -220,6 +220,12 @@ class StepLog:
             self._watched = self._db.connections, now
         limit = now if now - self._watched[1] > self._lease else 1.0
         return [int(worker) for (worker,) in connection.execute(_SILENT, {"now": limit})]
+
+    def names(self, workers: Collection[int]) -> tuple[str, ...]:
+        """That these workers go by, each once."""
+        named = select(_WORKERS.c.name).where(_WORKERS.c.worker.in_(workers)).order_by(_WORKERS.c.worker)
+        with self._db.read() as connection:
+            return tuple(dict.fromkeys(connection.scalars(named)))
 
     def close(self, *, signs_off: bool, patience: float | None = None) -> None:
         """Let the store go.

@@ -25,6 +25,7 @@ from evalbudget_inspect.host.how_bought import bought
 from evalbudget_inspect.host.readings import readings_of, was_asked, weight_of
 from evalbudget_inspect.host.score_values import value_to_number
 from evalbudget_inspect.host.scoring import FAILED, LABEL, METADATA
+from evalbudget_inspect.host.shared_runs import SharedRuns
 
 _SUFFIX = ".eval"
 _TEXT = 1000  # characters; the core keeps fewer
@@ -84,7 +85,9 @@ def open_scores(
     purchases: dict[str, dict[str, Bought]] = {}
     kept = []
     others = set()
-    for file, header, summaries in _each_once(files, wanted):
+    logs = _each_once(files, wanted)
+    shared = SharedRuns.of([header for _, header, _ in logs], path)
+    for file, header, summaries in shared.counted(logs):
         if task is not None and task not in (header.eval.task, header.eval.task.rpartition("/")[2]):
             others.add(header.eval.task)
             continue
@@ -93,10 +96,11 @@ def open_scores(
         with as_written_by("inspect", file):
             turns = _turns(header, summaries)
             kept.append(turns is not None and turns.kept)
-            purchases.setdefault(header.eval.model, {})[str(file)] = bought(header, summaries)
+            own, log = purchases.setdefault(header.eval.model, {}), shared.log(header, file)
+            own[log] = shared.together(header, own.get(log), bought(header, summaries))
             for summary in summaries if turns is None else sorted(summaries, key=lambda s: s.epoch):
                 before = len(columns.scores)
-                _add(columns, header, summary, file, turns)
+                _add(columns, header, summary, log, turns)
                 labels |= _category(summary, category, file)
                 if str(summary.id) not in texts:
                     texts[str(summary.id)] = _text(summary)
@@ -224,7 +228,7 @@ def _entry(score: Score) -> dict[str, Any]:
 
 
 def _add(
-    columns: LogColumns, header: EvalLog, summary: EvalSampleSummary, file: Path, turns: _Turns | None
+    columns: LogColumns, header: EvalLog, summary: EvalSampleSummary, log: str, turns: _Turns | None
 ) -> None:
     if summary.error is not None:
         return
@@ -238,18 +242,18 @@ def _add(
             for rater, reading in read.items():
                 if not math.isfinite(reading):
                     continue
-                generation: object = (str(file), summary.epoch)
+                generation: object = (log, summary.epoch)
                 if turns is not None and turns.kept:  # a judge's second score of it counts as one of another
-                    again = columns.again.get((str(file), str(summary.id), rater), 0)
-                    columns.again[str(file), str(summary.id), rater] = again + 1
-                    generation = (str(file), again)
+                    again = columns.again.get((log, str(summary.id), rater), 0)
+                    columns.again[log, str(summary.id), rater] = again + 1
+                    generation = (log, again)
                 columns.generations.append(generation)
                 columns.items.append(str(summary.id))
                 columns.scores.append(reading)
                 columns.models.append(header.eval.model)
                 columns.raters.append(rater)
-                columns.repeats.append((str(file), summary.epoch))
-                columns.logs.append(str(file))
+                columns.repeats.append((log, summary.epoch))
+                columns.logs.append(log)
                 columns.epochs.append(summary.epoch)
                 columns.weights.append(weight_of(_entry(score)))
 

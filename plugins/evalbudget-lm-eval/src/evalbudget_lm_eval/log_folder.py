@@ -14,7 +14,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import Call, share_weights
 from evalbudget.repeats import Repeat
 from evalbudget_lm_eval.host.answers import WEIGHT
-from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
+from evalbudget_lm_eval.host.logfiles import SamplesFile, check_whole, samples_files
 from evalbudget_lm_eval.judges.readings import Reading
 from evalbudget_lm_eval.run.costs_in_records import PaidAnswers
 
@@ -60,6 +60,7 @@ def open_scores(
         raise UnknownNameError(f"task in {path}:", task, {file.task for file in found})
     if not files:
         return None
+    check_whole(files, path)
     loaded: list[tuple[SamplesFile, list[dict[str, Any]]]] = []
     judged = False
     for file in files:
@@ -70,11 +71,12 @@ def open_scores(
     several = len({file.task for file in files}) > 1
     columns, categories = LogColumns(), _Categories(several=several, asked=category)
     bought: dict[str, dict[str, Bought]] = {}
-    runs: dict[tuple[str, str], int] = {}  # of each model and task
+    runs: dict[tuple[str, str], dict[str, int]] = {}  # of each model and task
     texts: dict[str, str] = {}
     for file, records in loaded:
         with as_written_by("lm-eval", file.path):
-            number = runs[file.model, file.task] = runs.get((file.model, file.task), -1) + 1
+            known = runs.setdefault((file.model, file.task), {})
+            number = known.setdefault(file.run, len(known))
             epochs = calls = 0
             filters = list(dict.fromkeys(str(record.get("filter", "none")) for record in records))
             unscored = _not_averaged(file)

@@ -134,6 +134,8 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     parsed = parse(command, args)
     models = [model.strip() for model in str(parsed.get("model") or "").split(",") if model.strip()]
     models = models or ["none"] * max(1, len(parsed.get("model_spec") or ()))
+    if config.store is not None and "--help" not in args:
+        _check_one(tasks_among(parsed["tasks"]), models, share)
     parts: Mapping[str, int | str] | None = None
     if "--help" not in args and (share or not config.in_scores):
         specs = tasks_among(parsed["tasks"])
@@ -159,6 +161,15 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
         click.echo(f"+ inspect {shown([name, *rewritten])}", err=True)
         codes.append(run_host([name, *rewritten]))
     return max(codes)
+
+
+def _check_one(specs: Sequence[str], models: Sequence[str], share: bool) -> None:
+    """Refuse what processes that share a budget do not run."""
+    if share or len(specs) * len(models) > 1:
+        raise InvalidInputError(
+            "processes that share a budget (--store) run one task with one model; start a command for each, "
+            "with a store of its own"
+        )
 
 
 def _shared(parts: Mapping[str, int | str], models: int) -> str:

@@ -109,6 +109,19 @@ def watch(watcher: Watcher) -> None:
     _watchers.append(watcher)
 
 
+_at_the_end: list[Callable[[], None]] = []
+
+
+def at_the_end(leave: Callable[[], None]) -> None:
+    """Call this when the tasks of this run have ended, however they did."""
+    _at_the_end.append(leave)
+
+
+def _leave() -> None:
+    while _at_the_end:
+        _at_the_end.pop()()
+
+
 _before_sets: list[Callable[[str], None]] = []
 
 
@@ -193,6 +206,7 @@ class RunHooks(Hooks):
         """Let races know how many tasks to wait for."""
         interrupts.release()  # a run whose loop was broken by Ctrl-C has not said that it ended
         bill.close_accounts()
+        _leave()
         _refusals.clear()
         for prepare in _before_runs:
             await prepare()
@@ -204,6 +218,7 @@ class RunHooks(Hooks):
         interrupts.release()
         sent_again.forget_payers()
         bill.close_accounts()
+        _leave()
         for watcher in _watchers:
             watcher.run_ends(data.run_id)
 

@@ -21,7 +21,7 @@ def bought(header: EvalLog, samples: Sequence[EvalSampleSummary]) -> Bought:
 
     Of a race nothing may count for a plain mean: how many items a model was asked followed from its scores.
     """
-    entries = _entries(header)
+    entries = entries_of(header)
     scored = [s for s in samples if s.scores and s.error is None]
     allocation, fixed = Allocation.FIXED, 0
     told = [entry for entry in entries if "allocation" in entry]
@@ -59,6 +59,7 @@ def metric_names(metrics: object) -> list[str]:
     return [str(getattr(metrics, "name", ""))]
 
 
-def _entries(header: EvalLog) -> list[dict[str, Any]]:
+def entries_of(header: EvalLog) -> list[dict[str, Any]]:
+    """Ours in a log's results."""
     scores = header.results.scores if header.results else []
     return [entry for s in scores if isinstance(entry := (s.metadata or {}).get(METADATA), dict)]

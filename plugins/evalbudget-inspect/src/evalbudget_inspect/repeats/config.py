@@ -41,6 +41,11 @@ class Config(RepeatConfig):
         if self.panel is not None:
             self._check_panel(self.panel)
 
+    def _alone(self) -> dict[str, bool]:
+        """See RepeatConfig."""
+        own = {"--judges": self.panel is not None, "--repeat judge": self.repeat is Repeat.JUDGE}
+        return {**super()._alone(), **own}
+
     def _check_panel(self, panel: Panel) -> None:
         if self.draws:
             raise InvalidInputError(

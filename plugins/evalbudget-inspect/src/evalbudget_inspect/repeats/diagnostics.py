@@ -42,6 +42,7 @@ def asked_for(config: Config, score: str, beside: Sequence[str] = ()) -> dict[st
         **({"estimators": list(config.estimators)} if config.estimators else {}),
         "seed": config.seed,
         **({"strata": config.strata} if config.strata else {}),
+        **({"store": config.store} if config.store else {}),
         **({} if config.in_scores else {"prices": config.prices, "risk": config.risk}),
         "options": json.loads(json.dumps(dict(config.options), default=str)),
     }
@@ -67,6 +68,7 @@ def outcome(book: RepeatPurchase) -> dict[str, Any]:
         "chosen": book.sampler.name if book.strata is not None else getattr(book.sampler, "chosen", None),
         "allocation": book.sampler.allocation.value,
         "fixed_repeats": book.sampler.fixed_repeats,
+        **({"processes": list(book.processes)} if book.processes else {}),
     }
 
 
@@ -208,6 +210,7 @@ class Diagnosis:
                 score=score,
                 drawn=book.strata is not None,
                 strata=book.config.strata,
+                processes=max(1, len(book.processes)),
                 **self._money,
             )
         )

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from evalbudget import Allocation
 from evalbudget.hooks import plugins
-from evalbudget_inspect.host.readings import estimates_of
+from evalbudget_inspect.host.current_run import current_run
+from evalbudget_inspect.host.readings import estimates_of, without_counts
 from evalbudget_inspect.host.score_values import known_range
+
+_of_all: dict[str, Callable[[], Mapping[str, float]]] = {}
+
+
+def share_rows(eval_id: str, rows: Callable[[], Mapping[str, float]]) -> None:
+    """Have the rows of a run be these, of the readings of all processes that share its budget."""
+    _of_all[eval_id] = rows
 
 
 @metric(name="evalbudget", scores="unreduced")
@@ -45,6 +53,9 @@ def budget_estimates(
     bounds = (low, high) if low is not None and high is not None else None
 
     def compute(scores: list[SampleScore]) -> Value:
+        run = current_run()
+        if run is not None and run.spec.eval_id in _of_all:
+            return without_counts(_of_all[run.spec.eval_id]())
         known = bounds or known_range([s.score.value for s in scores], accuracy=accuracy)
         return dict(estimates_of(scores, Allocation(allocation), fixed_repeats, known, level, further))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from evalbudget import Allocation, Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError
@@ -12,6 +13,9 @@ from evalbudget.run import RUN_AGAIN, Bill, Flight, Purchase
 from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS, WEIGHT
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
+
+if TYPE_CHECKING:  # it brings SQLAlchemy
+    from evalbudget.run import SharedPurchase
 
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 _UNKNOWN = 1e-6  # of the budget: what a reading costs, as long as none is known
@@ -69,6 +73,8 @@ class RepeatPurchase:
         bill: that calls are on, where the budget is in money or tokens; None where it counts scores.
         seeded: whether the host starts these epochs by itself; if not, every cell is the sampler's to choose.
         strata: label of each item, in proportion to which a sample of them is drawn; None for none.
+        about: what must be the same in all processes that share the budget.
+        worker: name of this one.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -86,6 +92,8 @@ class RepeatPurchase:
         bill: Bill | None = None,
         seeded: bool = True,
         strata: Sequence[str] | None = None,
+        about: Mapping[str, str] | None = None,
+        worker: str = "",
     ) -> None:
         self.config = config
         self.strata = Strata.of(strata, len(items)) if config.draws else None
@@ -97,14 +105,27 @@ class RepeatPurchase:
         if self._judge_of is not None and config.panel is not None:
             design = Design(items=tuple(items), raters=config.panel.judges)
         expected = None if config.budget is None or bill is not None else int(self.budget.amount)
-        self.sampler: Sampler = config.make_sampler(
-            design, warmup=epochs, budget=expected, judge_of=self._judge_of
-        )
+        sampler = config.make_sampler(design, warmup=epochs, budget=expected, judge_of=self._judge_of)
         if bill is None:
-            self.purchase = Purchase(self.sampler, self.budget, cost=attempts)
+            least, why = least_of(config, sampler, len(items), epochs, attempts)
+            check_budget(config, self.budget, least, why)
+        self.shared: SharedPurchase | None = None
+        """The purchase, where other processes take part in it."""
+        self.processes: tuple[str, ...] = ()
+        """That shared the budget, once it is used up."""
+        self.purchase: Purchase
+        if config.store is not None:
+            # it brings SQLAlchemy, which no other run needs
+            from evalbudget.run import SharedPurchase
+
+            self.purchase = self.shared = SharedPurchase(
+                *(sampler, self.budget, config.store), cost=attempts, about=about, worker=worker
+            )
+        elif bill is None:
+            self.purchase = Purchase(sampler, self.budget, cost=attempts)
         else:
-            self.purchase = Purchase(self.sampler, self.budget, cost=_UNKNOWN * self.budget.amount)
-            self.sampler.weigh_costs(self.budget.amount)
+            self.purchase = Purchase(sampler, self.budget, cost=_UNKNOWN * self.budget.amount)
+            sampler.weigh_costs(self.budget.amount)
         self.epochs = epochs if seeded else 0
         self.resumed = False
         """Whether earlier attempts bought cells; in which order is not known."""
@@ -116,16 +137,19 @@ class RepeatPurchase:
         self._first = 0  # cells to keep with the host at least
         self._width = width
         if width is None and not seeded:
-            self._first = _ALL if config.draws and bill is None else _AT_ONCE
+            alone = config.draws and bill is None and config.store is None
+            self._first = _ALL if alone else _AT_ONCE
         self._running = 0
         self._peak = 1
         self._free = 0
         self._spent_on_readings = 0.0
         if config.budget is None:
             self.purchase.stop("no budget given")
-        if bill is None:
-            least, why = least_of(config, self.sampler, len(items), epochs, attempts)
-            check_budget(config, self.budget, least, why)
+
+    @property
+    def sampler(self) -> Sampler:
+        """That decides what is asked."""
+        return self.purchase.sampler
 
     # what happens
 
@@ -150,7 +174,8 @@ class RepeatPurchase:
         promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
         if self.bill is None:
             unread = begun * self._attempts + more
-            self.purchase.pay(min(unread, self.purchase.ledger.free))
+            if unread:
+                self.purchase.pay(min(unread, self.purchase.ledger.free))
             cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
             promised, self._refused = promises(cells, attempts=self._attempts, free=self.purchase.ledger.free)
         self._failed_before = {known.key for known in earlier.values() if known.errored}
@@ -219,10 +244,7 @@ class RepeatPurchase:
 
     def pays(self, samples: float) -> bool:
         """Pay for what brought nothing, in samples; False, and nothing paid, if it exceeds what is left."""
-        if samples > self.purchase.ledger.free + 1e-9:
-            return False
-        self.purchase.pay(samples)
-        return True
+        return self.purchase.pays(samples)
 
     def share(self, key: Key) -> dict[str, float | None]:
         """For the score's metadata: which weight the reading was given before it was seen; None: held out.
@@ -243,6 +265,21 @@ class RepeatPurchase:
         flight = self._land(key)
         if flight is not None:
             self.purchase.abandon(flight.request)
+
+    @property
+    def waits(self) -> bool:
+        """Whether other processes have something under way, which may come to this one."""
+        return self.shared is not None and not self.purchase.finished
+
+    def ends(self) -> None:
+        """All is bought, or the task ends: let other processes go on; what was under way here is lost."""
+        if self.shared is not None:
+            shared, self.shared = self.shared, None
+            try:
+                if self.purchase.finished:
+                    self.processes = shared.processes()
+            finally:
+                shared.close(patience=0.0)
 
     def wanted(self) -> list[Key]:
         """Cells to run next: as many as the host has hands for and the budget pays for."""

@@ -18,16 +18,17 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from evalbudget import Allocation
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
 from evalbudget.repeats import Repeat, Summary
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
 from evalbudget_inspect.host.bill_file import open_bill
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.chosen_samples import chosen_samples, strata_of_items
-from evalbudget_inspect.host.current_run import Run, current_run, is_cancelled
+from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is_cancelled
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.models_asked import models_asked
+from evalbudget_inspect.host.rewrite import NAME
 from evalbudget_inspect.host.run_host import note
 from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
@@ -46,11 +47,15 @@ from evalbudget_inspect.repeats.earlier_log import (
 )
 from evalbudget_inspect.repeats.identical_repeats import identical_repeats, repeats_were_identical
 from evalbudget_inspect.repeats.kept_generation import KeptGenerations
+from evalbudget_inspect.repeats.metrics import share_rows
 from evalbudget_inspect.repeats.progress import expect, follow, show_spending
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 from evalbudget_inspect.repeats.resume import Key
 
 logger = logging.getLogger(__name__)
+
+_LOOK = 0.25
+"""Seconds between looks at what other processes did."""
 
 _ROUNDS = 8
 """Of all judges, dealt beforehand where it is not known how many readings a budget buys."""
@@ -218,14 +223,17 @@ class BudgetedSource(SampleSource):
                 value, error = None, account.too_dear.get(sample.uuid, account.reason)
                 if sample.uuid not in account.too_dear:
                     book.purchase.stop("budget used up")
-        book.completed(
-            key,
-            value,
-            attempts=paid_attempts(sample),
-            error=error,
-            beside=beside,
-            sample=sample.uuid or "",
-        )
+        try:
+            book.completed(
+                key,
+                value,
+                attempts=paid_attempts(sample),
+                error=error,
+                beside=beside,
+                sample=sample.uuid or "",
+            )
+        except StoreError as ex:
+            raise self._end(serving, ex) from None
         self._warn_if_identical(serving, book)
         self._ask(serving)
         return None
@@ -243,7 +251,24 @@ class BudgetedSource(SampleSource):
         serving = await self._serving()
         if interrupts.came:  # the host is about to end the run as cancelled, not as done
             await anyio.sleep_forever()
-        return [] if self._ask(serving) else None
+        while not self._ask(serving):
+            run = current_run()
+            if not _allocation(serving).waits or run is None or is_cancelled(run):
+                try:
+                    _allocation(serving).ends()
+                except StoreError as ex:
+                    raise self._end(serving, ex) from None
+                return None
+            await anyio.sleep(_LOOK)
+            if interrupts.came:
+                await anyio.sleep_forever()
+        return []
+
+    def _end(self, serving: _Serving, error: StoreError) -> StoreError:
+        """The store can be used no more."""
+        serving.refusal = error
+        self._refused(error)
+        return error
 
     # called by the task's setup, scorers and cleanup
 
@@ -357,6 +382,11 @@ class BudgetedSource(SampleSource):
 
     async def _begin(self, run: Run, serving: _Serving) -> None:
         spec = run.spec
+        if self.config.store is not None and run.earlier is not None:
+            raise InvalidInputError(
+                "a run that shares its budget with other processes does not go on from its log: what that "
+                "has is in the store. Start the same command anew; it takes its part of what is left"
+            )
         if self.config.repeat is Repeat.JUDGE and spec.config.score_on_error:
             raise InvalidInputError(
                 "--repeat judge scores one generation again and again, and --score-on-error would have it "
@@ -394,6 +424,8 @@ class BudgetedSource(SampleSource):
             width=spec.config.max_samples,
             judge_of=None if serving.rotation is None else serving.rotation.judge,
             bill=None if serving.account is None else serving.account.bill,
+            about=self._about(spec),
+            worker=spec.task_id,
         )
         once = config.draws and config.in_scores and book.budget.amount <= len(items)
         if serving.rotation is None and not once:  # judges that take turns differ at any temperature
@@ -405,6 +437,8 @@ class BudgetedSource(SampleSource):
                     serving.kept.expect(*cell.key)
         keys = book.begin(prior, begun=unread.samples, more=unread.more)
         serving.book = book
+        if self.config.store is not None:
+            self._share(run, serving)
         if serving.account is None:
 
             async def pays(samples: float) -> bool:
@@ -415,6 +449,24 @@ class BudgetedSource(SampleSource):
             show_spending(serving.account, f"{spec.task}, {spec.model}")
         note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
+
+    def _about(self, spec: EvalSpec) -> dict[str, str]:
+        """What is the same in all processes that share a budget."""
+        arguments = sorted((name, str(value)) for name, value in spec.task_args.items() if name != NAME)
+        told: dict[str, Any] = {
+            "task": spec.task,
+            "task arguments": arguments,
+            "model": spec.model,
+            "score": self.scores_as,
+        }
+        told["score_range"] = self.config.score_range
+        return {name: str(value) for name, value in told.items()}
+
+    def _share(self, run: Run, serving: _Serving) -> None:
+        """Have the rows be those of all processes, and leave them when the run is over."""
+        book = _allocation(serving)
+        share_rows(run.spec.eval_id, lambda: Diagnosis(book, None, self._bounds(serving)).mean.rows)
+        at_the_end(book.ends)
 
     def _items(self, spec: EvalSpec) -> list[str]:
         """Ids of the run's items, in order."""
@@ -476,8 +528,13 @@ class BudgetedSource(SampleSource):
         if interrupts.came:
             return False
         if run is not None and is_cancelled(run):
+            if book.shared is not None:  # others go on
+                return False
             book.purchase.stop("cancelled by the operator")
-        keys = book.wanted()
+        try:
+            keys = book.wanted()
+        except StoreError as ex:
+            raise self._end(serving, ex) from None
         self._enqueue(serving, keys)
         return bool(keys)
 

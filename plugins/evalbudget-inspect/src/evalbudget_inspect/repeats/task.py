@@ -57,6 +57,7 @@ def budgeted(
     judge_role: str | None = None,
     until: str | None = None,
     strata: str | None = None,
+    store: str | Path | None = None,
     **options: Any,
 ) -> Task:
     """The same task under a budget: a sampler decides how often each item is asked.
@@ -94,6 +95,9 @@ def budgeted(
         until: ``"item±0.5"``, to end before the budget is used up, once every item is known that well.
         strata: field of the samples' metadata in proportion to whose values a sample of the items is drawn,
             where the budget pays for no more than that.
+        store: where processes that run the same task and model meet, to share the budget: a file, or
+            ``"postgresql://user@host/database#name"``. Each has a log of its own samples, with the estimates
+            of all.
         options: further arguments of the sampler, for example ``objective="mean"``.
 
     Raises:
@@ -138,14 +142,20 @@ def budgeted(
         judge_role=judge_role,
         until=until,
         strata=strata,
+        store=store,
         rotating=panels.get(name),
         **options,
     )
     if beside and config.named and not named:
         config = replace(config, named=False)
+    if config.store is not None and (len(scorers) > 1 or key is not None):
+        raise InvalidInputError(
+            f"processes that share a budget (--store) take one score, and task {task.name!r} has several; "
+            "give it one scorer, or run it in one process"
+        )
     told = _told_to_ask(config.panel, scorers)
     dataset = task.dataset
-    holds_back = config.for_items(len(dataset)).draws
+    holds_back = config.store is not None or config.for_items(len(dataset)).draws
     if holds_back:
         number_samples(dataset)
         strata_of_items(dataset, strata)  # what it refuses
@@ -226,7 +236,7 @@ def _scorer(
         share=source.share,
         lacks=lacks,
         seat=source.seat if config.panel is not None else None,
-        alone=rotates(scorer) is not None,
+        alone=rotates(scorer) is not None or config.store is not None,  # others' are of one process's scores
         by_key=lambda key: bounded if keys is None or key in keys or _is_pattern(key) else by_row(free),
     )
 

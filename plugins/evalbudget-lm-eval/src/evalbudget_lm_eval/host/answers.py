@@ -19,6 +19,10 @@ WEIGHT = "weight"
 """Key, in a record, of the reading's weight in the estimate; None if the reading was held out."""
 
 
+SHARED = "shared"
+"""Key, in our block of the results, of the processes that shared the budget, by the names they have there."""
+
+
 class Asked(NamedTuple):
     """One document asked once.
 

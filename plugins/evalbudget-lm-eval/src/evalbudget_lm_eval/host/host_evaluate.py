@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
@@ -208,6 +208,14 @@ class PrimedTasks:
         """Count answers of an earlier run as this one's."""
         for answer in answers:
             self._document(answer.task, answer.doc_id).answers.setdefault(answer.doc_id, []).append(answer)
+
+    def keep_only(self, cells: Collection[Asked]) -> None:
+        """Forget answers to other cells."""
+        for served in self._served.values():
+            for doc_id, answers in tuple(served.answers.items()):
+                served.answers[doc_id] = [answer for answer in answers if answer.asked in cells]
+                if not served.answers[doc_id]:
+                    del served.answers[doc_id]
 
     def values(self, task: str, score: str) -> list[Any]:
         """What the host aggregates of a metric: one value per answered document.

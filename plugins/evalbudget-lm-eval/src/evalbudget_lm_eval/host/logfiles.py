@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evalbudget.backtest import as_written_by
 from evalbudget.errors import InvalidInputError
+from evalbudget_lm_eval.host.answers import SHARED
 
 _NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """Arguments of a model from which the host takes its name."""
@@ -50,8 +52,15 @@ class SamplesFile:
         return None if version is None else str(version)
 
     @property
+    def shared(self) -> Mapping[str, Any] | None:
+        """The processes that shared the run's budget; None where it was one."""
+        return (self.block or {}).get(SHARED)
+
+    @property
     def run(self) -> str:
-        """The same for all tasks of one run."""
+        """The same for all tasks of one run, and for all processes that shared its budget."""
+        if self.shared is not None:
+            return " ".join(self.shared["processes"])
         return f"{self.path.parent} {self.date}"
 
     @property
@@ -139,6 +148,40 @@ def samples_files(path: Path) -> list[SamplesFile]:
         if match is not None and file.is_file():
             files.append(SamplesFile(file, match["task"], match["date"], _results(file, match["date"])))
     return sorted(files, key=lambda file: (file.task, file.date, str(file.path)))
+
+
+def check_whole(files: Sequence[SamplesFile], path: Path) -> None:
+    """Refuse a part of what several processes bought with one budget: its readings say little alone.
+
+    Raises:
+        InvalidInputError: it is one.
+    """
+    seen: dict[str, set[str]] = {}
+    processes: dict[str, Sequence[str]] = {}
+    for file in files:
+        with as_written_by("lm-eval", file.path):
+            if (shared := file.shared) is not None:
+                processes[file.run] = shared["processes"]
+                seen.setdefault(file.run, set()).add(shared["this"])
+    for run, names in processes.items():
+        if missing := len(set(names) - seen[run]):
+            raise InvalidInputError(
+                f"{path} holds what {len(names) - missing} of {len(names)} processes bought that shared a "
+                "budget, and each log holds only its own part. Give a folder with the output of all of them; "
+                "the estimate of all is in every results_*.json"
+            )
+
+
+def of_newest_runs(files: Sequence[SamplesFile], path: Path) -> list[SamplesFile]:
+    """Those of the newest run of every model and task: several files where processes shared its budget.
+
+    Raises:
+        InvalidInputError: some of these are missing.
+    """
+    newest = {(file.model, file.task): file.run for file in files}  # they come by date
+    found = [file for file in files if file.run == newest[file.model, file.task]]
+    check_whole(found, path)
+    return found
 
 
 def _results(samples: Path, date: str) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.pairwise import Answers, ModelAnswers
-from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
+from evalbudget_lm_eval.host.logfiles import SamplesFile, of_newest_runs, samples_files
 
 
 def read_answers(logs: Sequence[str]) -> Answers:
@@ -48,7 +48,7 @@ def _newest(log: str) -> list[SamplesFile]:
             f"{log} has no samples_*.jsonl of lm-eval; run it with --log_samples --output_path, and name "
             "that folder"
         )
-    return list({(file.model, file.task): file for file in files}.values())  # they come by date
+    return of_newest_runs(files, Path(log))
 
 
 def _both(one: ModelAnswers, other: ModelAnswers) -> ModelAnswers:

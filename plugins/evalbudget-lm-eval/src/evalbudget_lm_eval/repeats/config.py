@@ -68,6 +68,11 @@ class Config(RepeatConfig):
         if self.in_flight is not None and self.in_flight < 1:
             raise InvalidInputError(f"--in_flight is {self.in_flight}; it must be 1 or more")
 
+    def _alone(self) -> dict[str, bool]:
+        """See RepeatConfig."""
+        own = {"--judges": self.judges is not None, "--repeat judge": self.repeat is Repeat.JUDGE}
+        return {**super()._alone(), **own, "--fresh (begin a new store)": self.fresh}
+
     def _check_without_budget(self) -> None:
         if self.judges is None or self.allocation is not Allocation.FIXED:
             super()._check_without_budget()

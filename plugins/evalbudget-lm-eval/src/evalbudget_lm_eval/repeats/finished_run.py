@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_lm_eval.host.logfiles import SamplesFile, samples_files
+from evalbudget_lm_eval.host.logfiles import SamplesFile, of_newest_runs, samples_files
 from evalbudget_lm_eval.repeats.kept_answers import Answers
 
 
@@ -32,17 +32,16 @@ def answers_in(path: Path) -> tuple[str, Answers]:
             f"{path} has answers of {len(models)} models ({', '.join(models[:5])}), and one is scored at a "
             "time; name the folder or the file of one"
         )
-    newest = {file.task: file for file in files}  # they come by date
     said: dict[tuple[str, int], Mapping[int, Sequence[Any]]] = {}
     hashes: dict[tuple[str, int], str] = {}
-    for task, file in newest.items():
-        first: dict[int, int] = {}
+    first: dict[tuple[str, int], int] = {}
+    for file in of_newest_runs(files, path):
         for record in file.records(responses=True):
-            doc_id, epoch = int(record["doc_id"]), int(record.get("epoch", 0))
-            if epoch < first.get(doc_id, epoch + 1):
-                first[doc_id] = epoch
-                said[task, doc_id] = dict(enumerate(_responses(record, file)))
-                hashes[task, doc_id] = str(record.get("doc_hash"))
+            document, epoch = (file.task, int(record["doc_id"])), int(record.get("epoch", 0))
+            if epoch < first.get(document, epoch + 1):
+                first[document] = epoch
+                said[document] = dict(enumerate(_responses(record, file)))
+                hashes[document] = str(record.get("doc_hash"))
     return models[0], Answers(str(path), said, hashes)
 
 

@@ -20,7 +20,7 @@ from evalbudget.repeats import (
     summarize,
     whole_counts,
 )
-from evalbudget_lm_eval.host.answers import WEIGHT, Asked
+from evalbudget_lm_eval.host.answers import SHARED, WEIGHT, Asked
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.host.rows import PLAIN, lead_with, named_rows
 from evalbudget_lm_eval.judges.rows import judged_block, judged_rows
@@ -50,7 +50,14 @@ def results_of(book: RepeatPurchase, *, in_flight: int, rounds: int) -> tuple[di
         in_flight: documents given to the host at a time.
         rounds: there were.
     """
+    processes: tuple[str, ...] = ()
+    if book.shared is not None:
+        book.primed.keep_only({book.asked(request) for request in book.shared.told})
     results = book.primed.results()
+    if book.shared is not None:
+        processes = book.shared.processes()
+        for name, own in results["results"].items():  # of what this process bought, not of all
+            results["results"][name] = {key: value for key, value in own.items() if "," not in key}
     if book.sampler.allocation is Allocation.WEIGHTED:
         _note_weights(results.get("samples") or {}, book.weights)
     if book.money is not None:
@@ -58,6 +65,9 @@ def results_of(book: RepeatPurchase, *, in_flight: int, rounds: int) -> tuple[di
             for record in records:
                 record[COST] = book.money.cost(Asked(name, record["doc_id"], record["epoch"]))
     totals = totals_of(book)
+    if processes:
+        for name, whole in totals.items():
+            results["results"][name]["sample_len"] = int((whole.table.counts > 0).sum())
     groups = group_means(book.primed.groups, results["results"], totals)
     for name, own in totals.items():
         results["results"][name] = _task_rows(results["results"][name], own)
@@ -78,8 +88,8 @@ def results_of(book: RepeatPurchase, *, in_flight: int, rounds: int) -> tuple[di
             len(book.documents),
             ", ".join(closed[:5]) + (", ..." if len(closed) > 5 else ""),
         )
-    summary = _summary(book, totals, groups)
-    results[BLOCK] = _block(book, totals, groups) | {
+    summary = _summary(book, totals, groups, processes)
+    results[BLOCK] = _block(book, totals, groups, processes) | {
         "in_flight": in_flight,
         "rounds": rounds,
         "summary": {"text": str(summary), **summary.as_json()},
@@ -128,7 +138,10 @@ def _closed(book: RepeatPurchase) -> list[str]:
 
 
 def _block(
-    book: RepeatPurchase, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
+    book: RepeatPurchase,
+    totals: Mapping[str, TaskTotals],
+    groups: Mapping[str, Mapping[str, BenchmarkMean]],
+    processes: Sequence[str],
 ) -> dict[str, Any]:
     config, sampler, tally = book.config, book.sampler, book.purchase.tally
     means = {**groups, **{name: own.means for name, own in totals.items()}}
@@ -156,6 +169,7 @@ def _block(
         "allocation": sampler.allocation.value,
         "fixed_repeats": sampler.fixed_repeats,
         "journal": None if book.record.path is None else str(book.record.path),
+        **({SHARED: _shared(book, processes)} if processes else {}),
         "level": LEVEL,
         "estimates": {
             name: {key: _estimates(mean) for key, mean in own.items()} for name, own in means.items()
@@ -181,16 +195,24 @@ def _block(
     return block
 
 
+def _shared(book: RepeatPurchase, processes: Sequence[str]) -> dict[str, Any]:
+    return {"store": book.config.store, "processes": list(processes), "this": book.record.worker}
+
+
 def _estimates(mean: BenchmarkMean) -> dict[str, Any]:
     why = {} if mean.no_interval is None else {"no_interval": mean.no_interval}
     return {**whole_counts(mean.rows), **why}
 
 
 def _summary(
-    book: RepeatPurchase, totals: Mapping[str, TaskTotals], groups: Mapping[str, Mapping[str, BenchmarkMean]]
+    book: RepeatPurchase,
+    totals: Mapping[str, TaskTotals],
+    groups: Mapping[str, Mapping[str, BenchmarkMean]],
+    processes: Sequence[str],
 ) -> Summary:
     if len(totals) == 1:
-        found = summarize(_outcome(book, next(iter(totals.values()))))
+        outcome = _outcome(book, next(iter(totals.values())))
+        found = summarize(replace(outcome, processes=max(1, len(processes))))
     else:
         found = share_budget(
             [_outcome(book, own, of=f" of {name}") for name, own in sorted(totals.items())],

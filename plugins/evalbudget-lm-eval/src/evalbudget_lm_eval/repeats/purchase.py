@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalbudget import Design, Reading, Request, Sampler
 from evalbudget.budget import shown_amount
+from evalbudget.errors import StoreDownError, StoreError
 from evalbudget.repeats.estimates import Strata
 from evalbudget.run import Purchase
 from evalbudget_lm_eval.host.answers import Answered, Asked
@@ -19,7 +21,13 @@ from evalbudget_lm_eval.judges.readings import why_missing
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.money import Money, bill_beside, has_readings
 from evalbudget_lm_eval.repeats.refusals import strata_of
+from evalbudget_lm_eval.repeats.shared import joined, record_of_own
 from evalbudget_lm_eval.run.record import RUN, Record
+
+if TYPE_CHECKING:  # it brings SQLAlchemy
+    from evalbudget.run import SharedPurchase
+
+log = logging.getLogger(__name__)
 
 USED_UP = "budget used up"
 _NOTHING = 1e-9
@@ -64,26 +72,38 @@ class RepeatPurchase:
         self.strata = _strata(config, primed)
         """Of the documents of each task, where a sample of them is drawn."""
         items = tuple(f"{name}:{doc}" for name, doc in self.documents)
-        self.sampler: Sampler = config.make_sampler(
+        sampler = config.make_sampler(
             Design(items=items, categories=_categories(config, primed)),
             budget=int(budget.amount * len(costs) / sum(costs)) if config.in_scores else None,
         )
         if not config.in_scores:
-            self.sampler.weigh_costs(budget.amount)
+            sampler.weigh_costs(budget.amount)
         self.money = None if config.in_scores else Money.checked(config, primed, asks_model=asks_model)
         bill = bill_beside(path, in_scores=config.in_scores, bought=has_readings(path))
-        self.record = Record.open(path, RUN, run, self.sampler)
+        self.shared: SharedPurchase | None = None
+        """The purchase, where other processes take part in it."""
+        if config.store is None:
+            self.record = Record.open(path, RUN, run, sampler)
+        else:
+            self.record = record_of_own(path, run, named=config.journal is not None)
         try:
             if self.money is not None:
                 self.money = self.money.on_file(bill)
+            if config.store is not None:
+                self.shared = joined(config, primed, sampler, budget, costs, self.record)
         except BaseException:
             self.record.close()
             raise
         self.kept = self.record.of()
         self._free = 0
+        self.purchase: Purchase
+        if self.shared is not None:
+            self.purchase = self.shared
+            self._requests = {self.asked(event.request): event.request for event in self.purchase.journal}
+            return
         if self.money is None:
             self.purchase = Purchase(
-                self.sampler,
+                sampler,
                 budget,
                 cost=max(costs),
                 cost_of=lambda cell: costs[cell.item],
@@ -93,7 +113,7 @@ class RepeatPurchase:
         else:
             # what a cell can cost is on the bill, which keeps the cap
             self.purchase = Purchase(
-                self.sampler, budget, cost=_NOTHING * budget.amount, journal=self.record.journal
+                sampler, budget, cost=_NOTHING * budget.amount, journal=self.record.journal
             )
             if self.record.finished and self.record.finished_with == budget.amount:
                 self.purchase.stop(USED_UP)
@@ -109,6 +129,11 @@ class RepeatPurchase:
                 self.purchase.promise(request)
         self._requests = {self.asked(event.request): event.request for event in self.purchase.journal}
 
+    @property
+    def sampler(self) -> Sampler:
+        """That decides what is asked."""
+        return self.purchase.sampler
+
     def ask(self, n: int) -> list[Asked]:
         """Up to n cells the budget pays for; none if it is used up or the sampler stops."""
         if self.money is not None:
@@ -123,23 +148,53 @@ class RepeatPurchase:
         """Documents were scored."""
         for answer in answers:
             self.record.count_by(counted_by(self.config))
-            keys = (self.scores[answer.task], *self.beside.get(answer.task, ()))
-            found = [answer.metrics.get(key) for key in keys]
-            error = next(filter(None, map(partial(self._no_score, answer), keys, found)), None)
-            value, *beside = found if error is None else [None]
-            cost = float(answer.requests) if self.money is None else self.money.cost(answer.asked)
-            self.purchase.tell(
-                Reading(
-                    self._requests[answer.asked],
-                    value,
-                    cost,
-                    error,
-                    tuple(score for score in beside if score is not None),
-                )
-            )
-            self._free = 0 if cost else self._free + 1
+            reading = self._reading(answer)
+            self.purchase.tell(reading)
+            self._free = 0 if reading.cost else self._free + 1
         if self._free >= max(100, _FREE * len(self.documents)) and self.purchase.stopped is None:
             self.purchase.stop(f"the last {self._free:,} readings cost nothing; give the budget in calls")
+
+    def rejoin(self, answers: Iterable[Answered]) -> None:
+        """Go on as a process that was killed: tell others what they do not know of what it had under way.
+
+        Args:
+            answers: that it had.
+        """
+        assert self.shared is not None
+        cut_off = self.kept.under_way
+        unsent = [one for one in cut_off[self.kept.at_once :] if one not in self.kept.said]
+        self.shared.take_back(
+            [self._reading(answer) for answer in answers], [self._requests[one] for one in unsent]
+        )
+        if cut_off:
+            self.kept.stop("killed")
+
+    def leave(self, error: BaseException | None) -> None:
+        """Let other processes go on without this one; what was not sent costs nothing."""
+        if self.shared is None:
+            return
+        # as after a kill, calls may be under way; after an error of the host's they are paid for already
+        sent = 0 if isinstance(error, Exception) else self.kept.at_once
+        try:
+            if not isinstance(error, StoreError):
+                had = {*self.kept.said, *(one.asked for one in self.kept.bought)}
+                held = [request for request in self.shared.held if self.asked(request) not in had]
+                for request in held[sent:]:
+                    self.shared.withdraw(request)
+        except StoreError as ex:
+            log.warning("evalbudget: %s", ex)
+            error = ex
+        finally:
+            self.shared.close(patience=0.0 if isinstance(error, StoreDownError) else None)
+
+    def _reading(self, answer: Answered) -> Reading:
+        keys = (self.scores[answer.task], *self.beside.get(answer.task, ()))
+        found = [answer.metrics.get(key) for key in keys]
+        error = next(filter(None, map(partial(self._no_score, answer), keys, found)), None)
+        value, *beside = found if error is None else [None]
+        cost = float(answer.requests) if self.money is None else self.money.cost(answer.asked)
+        further = tuple(score for score in beside if score is not None)
+        return Reading(self._requests[answer.asked], value, cost, error, further)
 
     def _no_score(self, answer: Answered, key: str, value: float | None) -> str | None:
         """Why this is no score; None if it is one."""
@@ -167,18 +222,12 @@ class RepeatPurchase:
         """Pay for calls that brought no answer; False, and nothing paid, if they exceed what is left."""
         if self.money is not None:
             return True  # the bill has them
-        if calls > self.purchase.ledger.free:
-            return False
-        self.purchase.pay(float(calls))
-        return True
+        return self.purchase.pays(float(calls))
 
     def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:
         """Pay for them out of what was promised to cells, the last first; those are returned that remain."""
-        left = list(cells)
-        while left and calls > self.purchase.ledger.free:
-            self.purchase.abandon(self._requests[left.pop()])
-        self.purchase.pay(float(calls))
-        return left
+        left = self.purchase.pay_out_of([self._requests[asked] for asked in cells], float(calls))
+        return [self.asked(request) for request in left]
 
     # what is known
 
@@ -198,7 +247,9 @@ class RepeatPurchase:
 
     @property
     def outstanding(self) -> list[Asked]:
-        """The same, as far as this run's budget pays."""
+        """The same, as far as this run's budget pays; of several processes, this one's."""
+        if self.shared is not None:
+            return [self.asked(request) for request in self.shared.held]
         return [asked for asked in self.pending if self._requests[asked].id in self.purchase.flights]
 
     @property
@@ -215,8 +266,8 @@ class RepeatPurchase:
     def weights(self) -> dict[Asked, float]:
         """Of all readings, fixed before they were seen; nan if it was held out, or if none was fixed."""
         return {
-            asked: math.nan if request.weight is None else request.weight
-            for asked, request in self._requests.items()
+            self.asked(event.request): math.nan if event.request.weight is None else event.request.weight
+            for event in self.purchase.journal
         }
 
 

@@ -70,6 +70,23 @@ def strata_of(config: Config, primed: PrimedTasks) -> dict[str, tuple[str, ...]]
     return {name: tuple(own) for name, own in found.items()}
 
 
+def check_shared(primed: PrimedTasks, beside: Mapping[str, object]) -> None:
+    """Refuse what processes that share a budget cannot do.
+
+    Raises:
+        InvalidInputError: several tasks, several scores that decide, or judges in the task's filters.
+    """
+    why = None
+    if len(primed.names) > 1:
+        why = f"one task at a time, and this is {len(primed.names)}"
+    elif beside:
+        why = "one score that decides, and --score names several"
+    elif panel_of(primed.task(primed.names[0])) is not None:
+        why = f"no judges that take turns, and the task {primed.names[0]!r} has them"
+    if why is not None:
+        raise InvalidInputError(f"processes that share a budget (--store) take {why}; run it in one process")
+
+
 def check_budget(config: Config, primed: PrimedTasks) -> bool:
     """Refuse a budget that does not cover the first readings.
 

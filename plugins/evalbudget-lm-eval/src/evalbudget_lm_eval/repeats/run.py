@@ -30,12 +30,13 @@ from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
 from evalbudget_lm_eval.repeats.output import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, counted_by
-from evalbudget_lm_eval.repeats.refusals import check_budget, check_repeats, drawn
+from evalbudget_lm_eval.repeats.refusals import check_budget, check_repeats, check_shared, drawn
 from evalbudget_lm_eval.run.record import FOLDER, RUN, Record, digest_of, state_of
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off, take_over_answers
 from evalbudget_lm_eval.run.rounds import Rounds
 
 log = logging.getLogger(__name__)
+_LOOK = 0.25  # seconds between looks at what other processes did
 _WARMUP_ROUNDS = 8  # rounds given at once while nothing is decided yet
 
 
@@ -92,6 +93,9 @@ def run_budgeted(
         run: dict[str, Any] = {"model": model_name(lm), "prompts": fingerprint_of(primed), "score": scores}
         if beside:
             run["beside"] = beside
+        if config.store is not None:
+            check_shared(primed, beside)
+            run["store"] = config.store
         run |= {"vary_seed": config.vary_seed, **(about or {})}
         judges = {name: panel.identity for name, task in found.items() if (panel := panel_of(task))}
         if judges:
@@ -154,6 +158,8 @@ def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], f
     if config.strata is not None:
         arguments["strata"] = config.strata
     name = re.sub(r"[^\w.-]+", "-", "+".join(tasks))[:60].strip("-.") or "run"
+    if config.store is not None:
+        return folder / FOLDER / f"{name}-{digest_of({**arguments, 'run': run})}-1.jsonl"
     known = None
     for number in itertools.count(1):
         path = folder / FOLDER / f"{name}-{digest_of({**arguments, 'run': run})}-{number}.jsonl"
@@ -206,6 +212,7 @@ class _Run:
 
     def _until_done(self, book: RepeatPurchase, record: Record) -> dict[str, Any]:
         budget, before, began = book.purchase.ledger.budget, book.purchase.tally.readings, time.monotonic()
+        error: BaseException | None = None
         try:
             self._take_over()
             self._continues = any(r.value is not None for r in book.purchase.journal.readings)
@@ -215,6 +222,11 @@ class _Run:
                     "buys everything again",
                     record.path,
                     book.shown(book.spent),
+                )
+            elif book.shared is not None:
+                spent, whole = book.shown(book.spent).partition(" ")[0], book.shown(budget.amount)
+                log.warning(
+                    "evalbudget shares the budget of %s: %s of %s are spent", book.config.store, spent, whole
                 )
             elif self._continues:
                 log.warning("evalbudget continues %s: %s are spent", record.path, book.shown(book.spent))
@@ -234,6 +246,7 @@ class _Run:
                 readings=book.purchase.tally.readings - before,
             )
         except BaseException as ex:
+            error = ex
             if isinstance(ex, Exception):
                 book.kept.stop(type(ex).__name__)
             if record.path is not None and book.sampler.asked:
@@ -247,6 +260,7 @@ class _Run:
                 )
             raise
         finally:
+            book.leave(error)
             record.close()
         self._told(summary)
         return results
@@ -261,6 +275,10 @@ class _Run:
                 "settings recorded, or another --journal"
             )
         known = take_over_answers(book.primed, book.kept)
+        if book.shared is not None:
+            self.rounds.finish(list(book.kept.said))
+            book.rejoin(known)
+            return
         pending = set(book.pending)
         untold = [answer for answer in known if answer.asked in pending]
         if not book.purchase.journal.readings:
@@ -283,7 +301,7 @@ class _Run:
 
     def _loop(self) -> None:
         cells = self.book.outstanding
-        while cells or (cells := self.book.ask(self._next_size())) or self._suspects:
+        while cells or (cells := self._next()) or self._suspects:
             if cells:
                 self._ask(cells)
                 self._progress.spent(self.book.spent)
@@ -292,6 +310,18 @@ class _Run:
             else:
                 raise self._suspects[-1][1]  # nothing ever worked
             cells = []
+
+    def _next(self) -> list[Asked]:
+        """Cells to ask; none if nothing is left to ask for any process."""
+        book, waits = self.book, False
+        while not (cells := book.ask(self._next_size())):
+            if book.shared is None or self._suspects or book.purchase.finished:
+                break
+            if not waits:
+                log.warning("evalbudget: waiting for what other processes have under way")
+            waits = True
+            time.sleep(_LOOK)
+        return cells
 
     def _ask(self, cells: Sequence[Asked]) -> None:
         if self._answers is None:
@@ -304,7 +334,9 @@ class _Run:
 
     def _next_size(self) -> int:
         """More at once while the sampler reads everything the same number of times anyway."""
-        if not self.rounds.count:  # that no score is a number should not cost more than it has to
+        if (
+            self.book.shared is not None or not self.rounds.count
+        ):  # that no score is a number should not cost more than it has to
             return self._size
         sampler = self.book.sampler
         warmup = len(self.book.documents) * max(sampler.fixed_repeats, 1) - sampler.asked
@@ -363,10 +395,13 @@ class _Run:
             own = [v for a in answered if a.task == task and isfinite(v := a.metrics.get(wanted, nan))]
             outside = [value for value in own if not declared[0] <= value <= declared[1]]
             if 2 * len(outside) > len(own):
+                remedy = "Run the same command with the right range: no answer is bought twice"
+                if self.book.shared is not None:
+                    remedy = "Begin a new store with the right range"
                 raise InvalidInputError(
                     f"--score_range is {declared[0]:g}..{declared[1]:g}, and {len(outside)} of the first "
                     f"{len(own)} scores {wanted!r} of task {task!r} are outside: they go from {min(own):g} "
-                    f"to {max(own):g}. Run the same command with the right range: no answer is bought twice"
+                    f"to {max(own):g}. {remedy}"
                 )
 
     def _check_scores(self, answered: Sequence[Answered]) -> None:

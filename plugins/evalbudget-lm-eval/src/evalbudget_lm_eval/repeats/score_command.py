@@ -30,7 +30,7 @@ Every other flag is lm-eval's own: see lm-eval run --help.
 """
 
 _GIVEN = ("--model", "--model_args", "--tasks", "--samples", "--limit", "--predict_only", "--repeat")
-FLAGS = tuple(flag for flag in OF_RUNS if flag.name not in ("repeat", "scorer", VARY_SEED.name))
+FLAGS = tuple(flag for flag in OF_RUNS if flag.name not in ("repeat", "scorer", "store", VARY_SEED.name))
 
 
 @click.command(

@@ -13,6 +13,7 @@ r"""The record of a run or a race: one file with everything that was paid for, w
     {"of": ["gsm8k", 7, 0], "error": "...", "cost": 1.0, "alone": true}   it failed, asked by itself (races;
                                                            a run's journal says so)
     {"unanswered": 1}                                      calls that may be billed and brought no answer
+    {"worker": "09af..."}                                  of a run that shares its budget: its name
     {"counted": {"score_range": [0, 1]}}                   by what settings answers count as scores
     {"stopped": "ConnectionError"}                         an error ended it; nothing is under way
     {"finished": "budget used up", "with": 5.0, "seconds": 60.1, "readings": 400}   the budget, in money or
@@ -20,8 +21,9 @@ r"""The record of a run or a race: one file with everything that was paid for, w
 
 A cell is a task, a document and the ordinal of the attempt. In a race every line but the header has the
 ``arm`` too. A run has its journal's lines (:class:`evalbudget.run.JournalFile`) among these: its decisions
-are repeated when it goes on. A race may go on by another score or sampler, with another budget or with more
-arms, so it records none. How either goes on after it was killed is in :mod:`evalbudget_lm_eval.run.resume`.
+are repeated when it goes on; those of processes that share a budget are in their store. A race may go on by
+another score or sampler, with another budget or with more arms, so it records none. How either goes on after
+it was killed is in :mod:`evalbudget_lm_eval.run.resume`.
 """
 
 from __future__ import annotations
@@ -57,11 +59,14 @@ from evalbudget_lm_eval.judges.readings import Reading
 
 FOLDER = "evalbudget-journals"
 RUN, RACE, AUDIT = "run", "race", "audit"
+SHARED = "shared run"
+"""One process's part of a run."""
 _FORMAT = 1
 _OF_THE_JOURNAL = ("ask", "tell", "note")
 _FOREIGN = {
     RUN: "{path} is of another run ({shown}); continue with the recorded arguments, or choose another "
     "--journal",
+    SHARED: "{path} is of another run ({shown}); use the settings recorded, or another --journal",
     RACE: "{path} holds answers to other questions ({shown}); use the settings recorded, or begin anew with "
     "another --journal or --output_path",
     AUDIT: "{path} holds answers to other questions ({shown}); use the settings recorded, or begin "
@@ -189,6 +194,11 @@ class Kept:
         self._asked.pop(asked, None)
 
     @property
+    def took_part(self) -> bool:
+        """Whether anything was ever asked."""
+        return bool(self.bought or self.said or self._asked)
+
+    @property
     def under_way(self) -> list[Asked]:
         """Cells of the last round that were not answered in full, in the order they were asked."""
 
@@ -274,6 +284,7 @@ class Record:
         self._kept: dict[str, Kept] = {}
         self._lines: LinesFile | Lines | None = None
         self._lock = Lock()
+        self._worker = ""
 
     @classmethod
     def open(
@@ -287,7 +298,7 @@ class Record:
 
         Args:
             path: of the file, or lines in a store; None to record nothing.
-            kind: ``run`` or ``race``.
+            kind: ``run``, ``shared run``, ``race`` or ``audit``.
             settings: whatever decides what a model answers.
             sampler: whose decisions are recorded too; one that is continued is brought to where it was.
 
@@ -363,6 +374,14 @@ class Record:
             self.counted = settings
             self._append("", {"counted": settings})
 
+    @property
+    def worker(self) -> str:
+        """What this process is called among those that share a budget; the same when it goes on."""
+        if not self._worker:
+            self._worker = secrets.token_hex(8)
+            self._append("", {"worker": self._worker})
+        return self._worker
+
     def finish(
         self, reason: str, amount: float | None = None, *, seconds: float = 0.0, readings: int = 0
     ) -> None:
@@ -393,6 +412,8 @@ class Record:
             self._reader.take(entry)
         elif "counted" in entry:
             self.counted = entry["counted"]
+        elif "worker" in entry:
+            self._worker = str(entry["worker"])
         elif not self.finished:
             self.of(entry.get("arm", "")).take(entry)
 
