@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
 from tests.host_lm_eval.race_worlds import manager
-from tests.host_lm_eval.worlds import CoinModel
+from tests.host_lm_eval.worlds import EVALBUDGET, CoinModel, environment
 
+import warm
 from evalbudget.errors import InvalidInputError
 from evalbudget.run import spent_on
 from evalbudget_lm_eval.races.api import race
@@ -48,21 +51,34 @@ def asked_for(server: PaidServer, folder: Path, arms: tuple[str, ...], **more: A
     }
 
 
+def started(server: PaidServer, folder: Path, arms: tuple[str, ...]) -> subprocess.Popen[str]:
+    """A process that runs these."""
+    model = "local-chat-completions"
+    own = [f"--arm={arm}={model}:{server.chat_args(arm, num_concurrent=4)}" for arm in arms]
+    command = [
+        *(sys.executable, "-c", EVALBUDGET, "lm-eval", "race", "--tasks", "numbers", *own),
+        *("--include_path", str(folder / "own"), "--apply_chat_template", "--gen_kwargs", "max_gen_toks=20"),
+        *("--budget", "$0.15", "--prices", str(folder / "prices.yaml"), "--sampler", "uniform"),
+        *("--store", str(folder / "store.db"), "--all_arms", "3", "--journal", str(folder / f"j{len(arms)}")),
+        *("--json", str(folder / f"{arms[0]}.json")),
+    ]
+    options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return warm.Popen(command, host="lm-eval", env=environment(), **options)
+
+
 def test_the_cap_holds_for_two_processes(server: PaidServer, tmp_path: Path) -> None:
     price_file(tmp_path)
-    with ThreadPoolExecutor() as pool:  # as two processes: they meet in the store alone
-        runs = [
-            pool.submit(race, **asked_for(server, tmp_path, arms, sampler="uniform"))
-            for arms in (ARMS[:1], ARMS[1:])
-        ]
-        boards = [run.result().leaderboard for run in runs]
-    assert boards[0].as_json == boards[1].as_json
-    board = boards[0]
-    assert board.stop_reason == "budget used up"
-    assert board.paid == pytest.approx(server.bill)
+    manager(tmp_path / "own", n=60)
+    running = [started(server, tmp_path, arms) for arms in (ARMS[:1], ARMS[1:])]
+    told = [process.communicate(timeout=120)[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0], told
+    board, other = (json.loads((tmp_path / f"{arm}.json").read_text()) for arm in ARMS[:2])
+    assert board == other
+    assert board["stop_reason"] == "budget used up"
+    assert board["paid"] == pytest.approx(server.bill)
     assert 0.75 * 0.15 < server.bill <= 0.15
-    assert all(standing.paid for standing in board.standings)
-    assert any(note.startswith("Paid $0.") and "of $0.15: m $0." in note for note in board.notes)
+    assert all(standing["paid"] for standing in board["standings"])
+    assert any(note.startswith("Paid $0.") and "of $0.15: m $0." in note for note in board["notes"])
 
 
 class Counting(CoinModel):
