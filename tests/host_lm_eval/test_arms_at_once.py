@@ -194,12 +194,11 @@ def test_ctrl_c_loses_nothing_of_any_arm(server: Server, tasks: Any, tmp_path: P
 
 def _presses(server: Server, at: int, again: float = 0.0) -> Callable[[Any], None]:
     """Ctrl-C once so many calls were answered, and again after so many seconds."""
-    times = 1
+    times = iter([True])  # many threads ask
 
     def press(body: Any) -> None:
-        nonlocal times
-        if times and server.calls() >= at and len(server.count()) >= len(SKILLS) - 1:  # nothing is loading
-            times -= 1
+        loaded = len(server.count()) >= len(SKILLS) - 1
+        if server.calls() >= at and loaded and next(times, False):
             server.latency = 0.5  # nothing ends the race before the signal does
             os.kill(os.getpid(), signal.SIGINT)
             if again:

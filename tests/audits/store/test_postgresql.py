@@ -15,10 +15,10 @@ from tests.audits.store.audits import Clock, RefusedError, Told, audit, by_hand,
 from tests.audits.store.label_studio import LEGACY, FakeLabelStudio
 from tests.cli.commands import typed
 
-from evalbudget.audits.store import AuditBudget, AuditSettings, AuditStore, LabelKind, check_money, weigh
+from evalbudget.audits.store import AuditStore, LabelKind, weigh
 from evalbudget.audits.store._store_verdict import still_wanted
 from evalbudget.audits.store.exchange import LabelStudio, sync
-from evalbudget.errors import AuditStoreError, BudgetError, InvalidInputError, StoreDownError
+from evalbudget.errors import AuditStoreError, InvalidInputError, StoreDownError
 from evalbudget.store import Address, Database
 from postgresql_server import Server
 
@@ -156,14 +156,6 @@ def test_the_project_of_a_label_studio_server_is_remembered_in_the_store(address
         server.projects[3] = []
         assert sync(store, there, 3, still_wanted).pushed == 5
         assert sync(store, there, None, still_wanted).project == 3
-
-
-def test_budgets_in_money_are_refused_as_long_as_bills_are_files(address: Address) -> None:
-    budget = AuditBudget.taken_from({"budget": "$5"})
-    settings = AuditSettings.of(store=str(address), models=["a", "b"])
-    check_money(settings, None)
-    with pytest.raises(BudgetError, match=r"a bill beside the file of an audit.*drop --budget, or keep"):
-        check_money(settings, budget)
 
 
 @pytest.mark.parametrize(
