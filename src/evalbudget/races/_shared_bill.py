@@ -100,9 +100,14 @@ class SharedBill(Bill):
         held: list[Hold] | None = self._workers.do_if("hold", hold)
         if held is None:
             self._look_again = time.monotonic() + _LOOK
-        with self._lock:
+        try:
+            with self._lock:
+                for each in held or ():
+                    self._write(as_entry(each))
+        except BaseException:
             for each in held or ():
-                self._write(as_entry(each))
+                self.release(each)
+            raise
         return held or []
 
     def _locked_look(self, model: str, calls: Sequence[tuple[float, str]], role: str) -> list[Hold]:
@@ -114,8 +119,9 @@ class SharedBill(Bill):
             if hold.ended:
                 return 0.0
             hold.ended = True
-            self._write(as_end(hold.number, cost, why, tokens))
         self._workers.do_later("end", {"hold": hold.number, "cost": cost, "why": why, "tokens": tokens})
+        with self._lock:
+            self._write(as_end(hold.number, cost, why, tokens))
         return cost
 
     # what all of them repeat

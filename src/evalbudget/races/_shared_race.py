@@ -157,7 +157,9 @@ class SharedRace(Replica, RacePurchase):
     def _restart(self) -> None:
         self._joined: dict[str, Entry] = {}
         self._worker_of: dict[str, int] = {}
-        self._prices: dict[str, str] = {}
+        self._prices_of: dict[int, Mapping[str, str]] = {}  # by worker
+        self._is_finished = False
+        self._to_hand_out: list[Asked] = []
         self._since_wanted = True
         self.names: list[str] = []
         self.left_out: set[tuple[int, Key]] = set()
@@ -182,8 +184,7 @@ class SharedRace(Replica, RacePurchase):
     @property
     def finished(self) -> bool:
         """Nothing is running and nothing more will be asked, as the sampler said when it was asked last."""
-        stale = self._weighs_room and self.bill is not None and self._since_wanted  # of what is left
-        return super().finished and not stale
+        return self._is_finished
 
     # what the host calls
 
@@ -205,13 +206,9 @@ class SharedRace(Replica, RacePurchase):
             return super().wanted()
         if not self._defers:
             self.turn()
-        found = []
-        for name in self._own if self.begun else ():
-            arm = self.names.index(name)
-            for key in self.lanes[arm].flights:
-                if (name, key) not in self._with_host:
-                    self._with_host.add((name, key))
-                    found.append(Asked(arm, key))
+        with self._state:
+            found, self._to_hand_out = self._to_hand_out, []
+            self._with_host |= {(self.names[each.arm], each.key) for each in found}
         return found
 
     def started(self, arm: int, key: Key) -> None:
@@ -268,19 +265,23 @@ class SharedRace(Replica, RacePurchase):
         """Ask an arm nothing more: its task has ended. What it was running counts as paid."""
         if self._repeats:
             super().leave(arm, reason)
-        elif self.lanes[arm].left is None:
-            self._tell_all("leave", arm, None, {"reason": reason})
+        else:
+            with self._state:
+                has_left = self.lanes[arm].left is not None
+            if not has_left:
+                self._tell_all("leave", arm, None, {"reason": reason})
 
     def close(self) -> None:
         """Let the store go; the arms leave the race when the lease ends, unless they are joined again."""
         with self._guard:
-            if self._outbox and not self._stale:
-                try:
+            try:
+                if self._outbox and not self._is_away:
                     self.look()
-                except StoreError as ex:
-                    log.warning("%s: the end of some calls is not in it: %s", self.address, ex)
-            self._outbox.clear()
-            self._log.close(signs_off=False)
+            except StoreError as ex:
+                log.warning("%s: the end of some calls is not in it: %s", self.address, ex)
+            finally:
+                self._outbox.clear()
+                self._log.close(signs_off=False)
 
     # turns
 
@@ -307,18 +308,20 @@ class SharedRace(Replica, RacePurchase):
             self.do_if("wanted", dict)
 
     def _tell_all(self, kind: str, arm: int, key: Key | None, given: dict[str, Any]) -> None:
-        name = self.names[arm]
+        body = self._body(arm, key, given)
+        name = body["arm"]
 
         def landed() -> None:  # from now on it may be asked anew
             if key is not None:
                 self._with_host.discard((name, key))
 
-        self.do_later(kind, self._body(arm, key, given), landed)
+        self.do_later(kind, body, landed)
         if not self._defers:
             self.look()
 
     def _body(self, arm: int, key: Key | None, given: dict[str, Any]) -> dict[str, Any]:
-        body: dict[str, Any] = {"arm": self.names[arm], "given": given}
+        with self._state:
+            body: dict[str, Any] = {"arm": self.names[arm], "given": given}
         return body if key is None else body | {"key": list(key)}
 
     def _before_turn(self, connection: Connection) -> None:
@@ -328,12 +331,23 @@ class SharedRace(Replica, RacePurchase):
                 self._step(Step(self._log.worker, "join", body=self._as_body(entry, [])))
         self._part_from_silent(connection)
 
+    def _after_turn(self) -> None:
+        stale = self._weighs_room and self.bill is not None and self._since_wanted  # of what is left
+        self._is_finished = self.begun and super().finished and not stale
+        self._to_hand_out = [
+            Asked(arm, key)
+            for arm, name in enumerate(self.names)
+            if name in self._own
+            for key in self.lanes[arm].flights
+            if (name, key) not in self._with_host
+        ]
+
     def _part_from_silent(self, connection: Connection) -> None:
-        if self.begun and self.finished:
-            return
         away = set(self._log.silent(connection)) - {self._log.worker} - self._log.replaced
         for worker in away.intersection(() if self.bill is None else self.bill.owners):
             self._step(Step(worker, "lose"))
+        if self.begun and super().finished:
+            return
         for name, worker in list(self._worker_of.items()):
             if worker in away and not self._has_left(name):
                 log.warning("%s: %s", name, SILENT)
@@ -416,7 +430,12 @@ class SharedRace(Replica, RacePurchase):
             self.bill.lose_those_of(set(workers))
 
     def _priced_otherwise(self, prices: Mapping[str, str]) -> list[str]:
-        return [model for model, price in prices.items() if self._prices.get(model, price) != price]
+        known = self._prices
+        return [model for model, price in prices.items() if known.get(model, price) != price]
+
+    @property
+    def _prices(self) -> Mapping[str, str]:
+        return {model: price for own in self._prices_of.values() for model, price in own.items()}
 
     def _is_unpaid(self, entry: Entry) -> bool:
         """Whether it knows answers whose cost is on another bill."""
@@ -425,6 +444,8 @@ class SharedRace(Replica, RacePurchase):
     def _join(self, entry: Entry, worker: int, body: Mapping[str, Any]) -> None:
         over: Sequence[int] = body["over"]
         self._lose(over)
+        for gone in over:
+            self._prices_of.pop(gone, None)
         if self._priced_otherwise(body["prices"]) or self._is_unpaid(entry):
             return
         owner = self._worker_of.get(entry.arm)
@@ -432,10 +453,11 @@ class SharedRace(Replica, RacePurchase):
             return  # it is another worker's
         if self.begun:
             if owner is not None and not self._has_left(entry.arm):
+                self._prices_of[worker] = body["prices"]
                 self._worker_of[entry.arm] = worker
                 self._settle(entry)
             return
-        self._prices |= body["prices"]
+        self._prices_of[worker] = body["prices"]
         self._joined[entry.arm] = entry
         self._worker_of[entry.arm] = worker
         config, items, attempts, arms = self._fresh
@@ -484,7 +506,9 @@ class SharedRace(Replica, RacePurchase):
             super().leave(self.names.index(name), SILENT)
         else:
             del self._joined[name]
-        del self._worker_of[name]
+        worker = self._worker_of.pop(name)
+        if worker not in self._worker_of.values():
+            self._prices_of.pop(worker, None)
 
     def _handed(self, request: Request) -> Asked:
         asked = super()._handed(request)

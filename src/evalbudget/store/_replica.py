@@ -39,6 +39,7 @@ class Replica(ABC):
         self._numbers = count(1)
         self._outbox: deque[tuple[int, Step, Callable[[], None]]] = deque()
         self._missed = 0
+        self._is_away = False  # the store was, when it was wanted last
         self._repeater: int | None = None  # the thread in which a step is repeated
         self._forget()
 
@@ -59,6 +60,9 @@ class Replica(ABC):
     @abstractmethod
     def _before_turn(self, connection: Connection) -> None:
         """With nothing missed, and nobody else at the store."""
+
+    def _after_turn(self) -> None:  # noqa: B027  # most have nothing to do
+        """Once all of it is in the store."""
 
     def _step(self, step: Step) -> Any:
         """Do something of one's own; in a turn."""
@@ -135,14 +139,17 @@ class Replica(ABC):
                         self._log.append(connection, self._new, self._seen - len(self._new))
                 self._missed = max(self._missed, len(missed))
                 self._new.clear()
+                self._is_away = False
                 with self._state:
                     for _ in range(sent):
                         self._outbox.popleft()[2]()
+                    self._after_turn()
                 return found
             except StoreDownError:
                 # what was under way may be in the store or not: begin anew and look
                 self._stale = True
                 if not entered:
+                    self._is_away = True
                     raise
             except BaseException:
                 self._stale = True

@@ -27,7 +27,7 @@ from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
 
 from evalbudget.budget import shown_amount
-from evalbudget.errors import BudgetError, EvalbudgetError, StoreError
+from evalbudget.errors import BudgetError, EvalbudgetError
 from evalbudget.outage import is_refusal
 from evalbudget.prices import Price, Usage
 from evalbudget.run import Bill, Hold, said_by
@@ -179,40 +179,45 @@ class Account:
                 raise self.used_up(sample)
             given = input_at_most(name, messages, tools, config)
             reply = output_at_most(name, config, self.bill.tariff.price(name))
+            reserved = _Reservation(
+                self, partial(self.bill.reserve, name, given, reply, sample=sample, role=role)
+            )
             while True:
-                hold = await self._in_turn(
-                    partial(self.bill.reserve, name, given, reply, sample=sample, role=role)
-                )
-                if hold is not None:
-                    break
+                call = await reserved.tried()
+                if call is not None:
+                    return call
                 if nested or not self.bill.may_fit(name, given, reply):
                     self._check_one_call(name, given, reply, sample)
                     raise self.used_up(sample)
                 await anyio.sleep(_PAUSE)
         except EvalbudgetError as ex:
             raise self.refused(ex, sample) from ex
-        call = _Call(self, hold)
-        self._calls.setdefault(sample, []).append(call)
-        return call
+
+    def takes(self, call: _Call) -> None:
+        """It ends with its sample at the latest."""
+        self._calls.setdefault(call.hold.sample, []).append(call)
 
     async def again(self, hold: Hold) -> bool:
         """The call is sent once more; False if that does not fit."""
-        return await self._in_turn(partial(self.bill.again, hold))
+        return await self.in_turn(partial(self.bill.again, hold))
 
     async def tell(self) -> None:
         """A call has ended; where little is left, others may wait for that, and are told at once."""
         if self.turns is not None and self.bill.free < self.bill.held:
-            with suppress(StoreError):  # whoever needs the store next says so
-                await self._in_turn(self.bill.look)
+            with suppress(EvalbudgetError):  # whoever needs the store next says so
+                await self.in_turn(self.bill.look)
 
-    async def _in_turn(self, act: Callable[[], T]) -> T:
+    async def in_turn(self, act: Callable[[], T]) -> T:
         """Without keeping the event loop waiting for other processes, which may take a minute."""
         if self.turns is None:
             return act()
-        async with self.turns:
+
+        def unless_refused() -> T:
             if self.refusal is not None:
                 raise self.refusal.with_traceback(None)
-            return await anyio.to_thread.run_sync(act)
+            return act()
+
+        return await anyio.to_thread.run_sync(unless_refused, limiter=self.turns)
 
     def _check_one_call(self, model: str, given: int, reply: int, sample: str) -> None:
         most, cap = self.bill.tariff.most(model, given, reply), self.bill.cap
@@ -244,6 +249,43 @@ class Account:
                 "max_tokens, and is the price right?",
                 *(model, shown_amount(cost, unit), shown_amount(bound, unit)),
             )
+
+
+class _Reservation:
+    """Room for a call, which goes back if nobody waits for it any more when it is there.
+
+    Args:
+        account: that pays.
+        reserve: puts it aside; None if it does not fit.
+    """
+
+    def __init__(self, account: Account, reserve: Callable[[], Hold | None]) -> None:
+        self._account = account
+        self._reserve = reserve
+        self._call: _Call | None = None
+        self._is_off = False
+
+    async def tried(self) -> _Call | None:
+        """The call there is room for now; None if there is none."""
+        try:
+            await self._account.in_turn(self._put_aside)
+        except BaseException:  # a host that cancels its task leaves a thread behind that goes on
+            self._is_off = True
+            self._give_back()
+            raise
+        if self._call is not None:
+            self._account.takes(self._call)
+        return self._call
+
+    def _put_aside(self) -> None:
+        hold = self._reserve()
+        self._call = None if hold is None else _Call(self._account, hold)
+        if self._is_off:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        if self._call is not None:
+            self._call.end()
 
 
 _accounts: dict[str, Account] = {}

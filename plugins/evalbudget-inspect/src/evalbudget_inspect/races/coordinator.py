@@ -39,7 +39,7 @@ from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.arm_names import alone, check_gate, check_items, name_of, names_of_arms
 from evalbudget_inspect.races.baseline import BASELINE, read_baseline
 from evalbudget_inspect.races.history import Asking, load_history
-from evalbudget_inspect.races.money import RaceMoney, bill_of, check_money, copy_bill, open_money
+from evalbudget_inspect.races.money import RaceMoney, bill_of, check_money, copy_of_bill, open_money
 from evalbudget_inspect.races.resume import Finished, finished_elsewhere
 from evalbudget_inspect.races.shared import shared_race
 from evalbudget_inspect.repeats.resume import Key
@@ -172,16 +172,25 @@ class Coordinator:
         try:
             for arm in self.arms.values():
                 check_items(first, arm)
-            arms, tariff = [self.arms[each] for each in self._in_order], None
-            if not self.group.config.in_scores:
-                tariff = self.group.config.tariff(host_price)
+            config, arms = self.group.config, [self.arms[each] for each in self._in_order]
+            tariff, copy = None, None
+            if not config.in_scores:
+                tariff = config.tariff(host_price)
                 check_money(arms, tariff)
-            self._shared = await self._in_thread(partial(shared_race, self.group, arms, tariff))
-            if (bill := self._shared.bill) is not None:
-                copy_bill(bill, arms[0].run, (self._identity, self._in_order))  # others may use the folder
+                cap = config.resolve_budget(len(first.pool), config.all_arms or len(arms))
+                # before others hear of this process: another one that runs the same may be alive
+                copy = copy_of_bill(arms[0].run, cap, tariff, (self._identity, self._in_order))
+            try:
+                self._shared = await self._in_thread(partial(shared_race, self.group, arms, tariff))
+            except BaseException:
+                if copy is not None:
+                    copy.close()
+                raise
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
-        if bill is not None:
+        if (bill := self._shared.bill) is not None:
+            if copy is not None:
+                bill.copy_to(copy)
             name = self.group.task
             self.money = open_money(arms, bill, name=name, refuse=self.refuse, turns=self._turns)
         await self._begin_with_others()
@@ -199,9 +208,12 @@ class Coordinator:
 
     async def _in_thread(self, act: Callable[[], T]) -> T:
         """The event loop goes on while other processes, or a server that is away, are waited for."""
-        async with self._turns:
+
+        def checked() -> T:
             self._check()
-            return await anyio.to_thread.run_sync(act)
+            return act()
+
+        return await anyio.to_thread.run_sync(checked, limiter=self._turns)
 
     async def _make(self) -> tuple[RacePurchase, dict[tuple[str, str], Finished]]:
         first = next(iter(self.arms.values()))

@@ -23,7 +23,7 @@ from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.repeats.progress import show_spending
 
 if TYPE_CHECKING:  # it is of a race in a store, which brings SQLAlchemy
-    from evalbudget.races import SharedBill
+    pass
 
 
 class Payer(Protocol):
@@ -101,21 +101,21 @@ def bill_of(run: Run, cap: Budget, tariff: Tariff, *, identity: object, risk: fl
     return open_common_bill(run, _key_of(identity), cap, tariff, risk=risk, goes_on=goes_on)
 
 
-def copy_bill(bill: SharedBill, run: Run, identity: object) -> None:
-    """Have the calls of this process recorded beside its logs, too, where these are on this machine.
+def copy_of_bill(run: Run, cap: Budget, tariff: Tariff, identity: object) -> Bill | None:
+    """Where the calls of this process are recorded beside its logs, too; None if these are elsewhere.
 
     Args:
-        bill: of a race with other processes, which is in its store.
         run: of one of its arms.
+        cap: of the race with other processes, whose bill is in its store.
+        tariff: what calls cost.
         identity: what tells this process's part of the race from others whose logs are in the same folder.
 
     Raises:
         JournalError: the file there is damaged, or another process writes it.
     """
-    if run.log_location and is_here(folder_of(run.log_location)):
-        key = _key_of(identity)
-        own = open_common_bill(run, key, bill.cap, bill.tariff, risk=bill.risk, goes_on=False)
-        bill.copy_to(own)
+    if not run.log_location or not is_here(folder_of(run.log_location)):
+        return None
+    return open_common_bill(run, _key_of(identity), cap, tariff, risk=0.0, goes_on=False)
 
 
 def _key_of(identity: object) -> str:

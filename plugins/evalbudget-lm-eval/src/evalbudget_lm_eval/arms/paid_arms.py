@@ -74,8 +74,9 @@ class PaidArms:
                 rounds.ask(left)
                 return []
             while left and going():
+                under_way = self.bill.under_way  # before: other threads may end theirs meanwhile
                 fits = self._fits(arm, primed, len(left))
-                if not fits and self._waits(arm):
+                if not fits and self._waits(arm, under_way):
                     continue
                 if not fits:
                     return left
@@ -111,10 +112,10 @@ class PaidArms:
             )
         return answer
 
-    def _waits(self, arm: str) -> bool:
+    def _waits(self, arm: str, under_way: int) -> bool:
         """For what others have under way, if that may leave room for an answer; whether it did."""
         bill = self.bill
-        if not bill.under_way or self._dearest[arm] > bill.cap.amount - bill.spent:
+        if not (under_way or bill.under_way) or self._dearest[arm] > bill.cap.amount - bill.spent:
             return False
         time.sleep(_PAUSE)
         bill.look()

@@ -198,9 +198,13 @@ class RaceRun:
         if self._money is None:
             rounds.ask(cells)
         else:
-            lane = self.race.lanes[arm.number]
             name = arm.entrant.arm.name
-            arm.unaffordable(self._money.ask(name, primed, rounds, cells, lambda: lane.left is None))
+
+            def going() -> bool:
+                with self.race.steady():
+                    return self.race.lanes[arm.number].left is None
+
+            arm.unaffordable(self._money.ask(name, primed, rounds, cells, going))
 
 
 P = ParamSpec("P")
