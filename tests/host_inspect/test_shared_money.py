@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from anyio import from_thread
-from inspect_ai.model import get_model
+from anyio import CapacityLimiter, from_thread
+from inspect_ai.model import ChatMessageUser, GenerateConfig, get_model
 from tests.host_inspect.paid_model import Till, judged_by, paid_model, tills
 from tests.host_inspect.race_tasks import board, quiz, run
-from tests.races.test_shared_money import Host
+from tests.races.test_shared_money import Host, crew
 
 from evalbudget.errors import StoreDownError
 from evalbudget.prices import Price
@@ -22,6 +25,7 @@ from evalbudget.races._shared_race import Entry, SharedRace
 from evalbudget.run import spent_on
 from evalbudget.store import StepLog
 from evalbudget_inspect import race
+from evalbudget_inspect.host.bill import Account
 from evalbudget_inspect.races.shared import shared_race
 from postgresql_server import Server
 
@@ -168,3 +172,40 @@ def test_one_process_with_a_store_pays_what_the_store_says(till: Till, prices: s
     assert sum(spent_on(copy)[1].values()) == pytest.approx(till.total)
     assert 0.8 * 0.2 < till.total <= 0.2
     assert sum(standing.paid or 0.0 for standing in found.standings) <= till.total + 1e-9
+
+
+def test_room_for_a_call_that_was_cancelled_on_the_way_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, given = get_model("mockllm/model"), GenerateConfig(max_tokens=1000)
+
+    async def cancelled(account: Account, log: StepLog) -> None:
+        append, began = log.append, threading.Event()
+
+        def slow(*steps: Any) -> None:
+            append(*steps)
+            began.set()
+            time.sleep(0.2)
+
+        monkeypatch.setattr(log, "append", slow)
+        call = asyncio.ensure_future(account.reserve(model, [ChatMessageUser(content="hi")], [], given, "s"))
+        while not began.is_set():
+            await asyncio.sleep(0.01)
+        call.cancel()
+        with suppress(asyncio.CancelledError):
+            await call
+        account.sample_ended("s")
+        monkeypatch.setattr(log, "append", append)
+
+    with crew(str(tmp_path / "store.db"), defers=True) as workers:
+        for each in workers:
+            each.turn()
+        bill = workers[0].bill
+        assert bill is not None
+
+        async def main() -> None:
+            await cancelled(Account(bill, lambda error: None, turns=CapacityLimiter(1)), workers[0]._log)
+
+        asyncio.run(main())
+        workers[0].turn()
+        assert (bill.under_way, bill.held, bill.spent) == (0, 0.0, 0.0)

@@ -345,3 +345,95 @@ def test_another_risk_is_refused_and_another_price_file_not(store: str, tmp_path
         joined(store, "b", config=replace(CONFIG, risk=0.1))
     joined(store, "b", config=replace(CONFIG, prices=str(prices))).close()
     first.close()
+
+
+def test_what_came_back_is_told_though_ctrl_c_broke_a_turn_off(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(connection: object) -> None:
+        raise KeyboardInterrupt
+
+    with crew(store, defers=True) as workers:
+        for each in workers:
+            each.turn()
+        one = host(workers[0], "a", 1)
+        one.begins()
+        run = one.runs[0]
+        held = one.bill.reserve("m", 100, 50, sample=run.name)
+        assert held is not None
+        one.bill.settle(held, Usage(input=10))
+        workers[0].completed(run.arm, run.key, 1.0, sample=run.name)
+        with monkeypatch.context() as patch:
+            patch.setattr(workers[0], "_before_turn", pressed)
+            with pytest.raises(KeyboardInterrupt):
+                workers[0].turn()
+        workers[0].close()
+        workers[1].look()
+        assert workers[1].bill is not None
+        assert (workers[1].bill.spent, workers[1].bill.held) == (10.0, 0.0)
+        assert workers[1].lanes[0].tally.readings == 1
+
+
+def test_prices_of_who_left_before_anything_was_bought_bind_nobody(store: str) -> None:
+    config = replace(CONFIG, budget="$2")
+    cheap, dear = (Tariff(Unit.USD, {"judge": Price(input=p, output=1.0)}) for p in (1.0, 2.0))
+    given: dict[str, Any] = {"config": config, "models": ["judge"], "lease": 0.3}
+    joined(store, "a", tariff=cheap, **given).close()
+    joined(store, "a", tariff=dear, **given).close()  # in its place
+    with pytest.raises(InvalidInputError, match="other prices of judge"):
+        joined(store, "b", tariff=cheap, **given)
+    other = joined(store, "b", tariff=dear, **given | {"models": []})
+    deadline = time.monotonic() + 20
+    while len(other._joined) > 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+        other.look()
+    joined(store, "c", tariff=cheap, **given).close()  # nobody is left who had others
+    other.close()
+
+
+def test_calls_of_a_dead_worker_count_after_all_arms_have_left(store: str) -> None:
+    with crew(store, lease=0.3, defers=True) as workers:
+        for each in workers:
+            each.turn()
+        bill, dead = workers[0].bill, workers[1].bill
+        assert bill is not None
+        assert dead is not None
+        assert dead.reserve("m", int(CAP) - 200, 50, sample="b") is not None
+        for arm, each in enumerate(workers):
+            each.leave(arm, "cancelled")
+            each.turn()
+        workers[1]._log._over.set()
+        workers[0].turn()
+        deadline = time.monotonic() + 20
+        while bill.under_way and time.monotonic() < deadline:
+            time.sleep(0.05)
+            bill.look()
+        assert bill.under_way == 0
+        assert bill.spent == CAP - 150
+        assert [lane.left for lane in workers[0].lanes] == ["cancelled"] * 3
+
+
+def test_a_copy_that_cannot_be_written_leaves_no_call_under_way(store: str) -> None:
+    class Full:
+        def append(self, entry: object) -> None:
+            raise OSError("disk full")
+
+        def close(self) -> None:
+            pass
+
+    with crew(store, defers=True) as workers:
+        for each in workers:
+            each.turn()
+        bill, other = workers[0].bill, workers[1].bill
+        assert bill is not None
+        assert other is not None
+        held = bill.reserve("m", 100, 50, sample="s")
+        assert held is not None
+        bill._lines = Full()  # type: ignore[assignment]
+        with pytest.raises(OSError, match="disk full"):
+            bill.settle(held, Usage(input=10))
+        with pytest.raises(OSError, match="disk full"):
+            bill.reserve("m", 100, 50, sample="s")
+        workers[0].turn()
+        workers[1].look()
+        assert (other.held, other.spent) == (0.0, 10.0)
