@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from inspect_ai import eval_retry
 from inspect_ai.log import EvalLog, write_eval_log
-from inspect_ai.solver import TaskState
+from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import QUIET
 from tests.host_inspect.worlds import entry_of, scoring, solving
 
@@ -24,6 +24,7 @@ from evalbudget.run import SharedPurchase
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.log_folder import open_scores
+from evalbudget_inspect.repeats import sample_source
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 
@@ -35,7 +36,15 @@ ABOUT = {
     "model": "simulated/writer",
     "score": "judge_rating",
     "score_range": "None",
+    "items, solvers, scorers, models or limits": "as told",
 }
+
+
+@pytest.fixture(autouse=True)
+def _as_told(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both sides ask the same, wherever the other one only exists in a store."""
+    if "other_questions" not in request.node.name:
+        monkeypatch.setattr(sample_source, "digest_of", lambda *asked: "as told")
 
 
 def of_another(store: Path, **more: Any) -> SharedPurchase:
@@ -157,6 +166,19 @@ def test_another_model_or_seed_is_refused(make_task: Any, run: Any, tmp_path: Pa
     refusal = take_refusals()[0]
     assert isinstance(refusal, StoreError)
     assert "seed = 0 there, 1 here" in str(refusal)
+
+
+def test_other_questions_under_the_same_names_are_refused(make_task: Any, run: Any, tmp_path: Path) -> None:
+    store = tmp_path / "store.db"
+    assert run(budgeted(make_task(), budget=BUDGET, store=store)).status == "success"
+    for change in ({"temperature": 0.3}, {"message_limit": 9}, {"solver": generate()}, {"target": "?"}):
+        task = make_task()
+        if "target" in change:
+            task.dataset[3].target = change.pop("target")
+        assert run(budgeted(task, budget=BUDGET, store=store), **change).status == "error"
+        assert "items, solvers, scorers, models or limits" in str(take_refusals()[0])
+    faster = {"max_connections": 2, "max_retries": 3}
+    assert run(budgeted(make_task(), budget=BUDGET, store=store), **faster).status == "success"
 
 
 def test_a_store_that_goes_away_ends_the_run(

@@ -140,6 +140,26 @@ def test_what_came_back_after_another_had_its_answer_counts_what_it_cost(store: 
         assert [reading.value for reading in two.journal.readings if reading.request == late] == [0.75]
 
 
+@pytest.mark.parametrize("how", ["withdrawn", "paid out of", "silent"])
+def test_what_has_its_reading_is_bought_by_nobody_else(store: str, how: str) -> None:
+    with workers(3, store, budget=400, lease=0.2) as (one, two, three):
+        (late,) = one.buy(1)
+        silence(one)
+        (again,) = until(lambda: [each for each in two.buy(1) if each == late])
+        one.tell(Reading(late, 0.25, 1.0))
+        two.look()
+        if how == "withdrawn":
+            two.withdraw(again)
+        elif how == "paid out of":
+            assert two.pay_out_of([again], 1.0) == []
+            assert late not in two.buy(20)
+        else:
+            silence(two)
+        until(lambda: (three.look(), late.id not in three.flights)[1])
+        assert late not in three.buy(400)
+        assert [reading.value for reading in three.journal.readings if reading.request == late] == [0.25]
+
+
 def test_what_came_back_before_another_took_it_is_not_asked_again(store: str) -> None:
     with workers(2, store, budget=20, lease=0.2) as (one, two):
         (late,) = one.buy(1)

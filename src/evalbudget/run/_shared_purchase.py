@@ -168,6 +168,9 @@ class SharedPurchase(Replica, Purchase):
 
         def step(call: int) -> Step:
             left[:] = [request for request in requests if request.id not in self._told]
+            for request in requests:
+                if request.id in self._told and self._owner.get(request.id) == self.worker:
+                    self._step(Step(self.worker, Kind.WITHDRAW, request.id))
             while left and cost > self.ledger.free:
                 self._step(told(self.worker, Reading(left.pop(), None, 0.0, ABANDONED)))
             return Step(
@@ -368,7 +371,7 @@ class SharedPurchase(Replica, Purchase):
             flight = self._land(step)
             self.ledger.settle(flight.promised, step.cost)
             self.tally.lose(step.cost, calls=self._calls(1.0))
-            self._waiting[flight.request.id] = flight.request
+            self._wait(flight.request)
             self._lost[flight.request.id, step.worker] = step.cost
         elif step.kind == Kind.TAKE:
             assert step.request is not None
@@ -395,7 +398,12 @@ class SharedPurchase(Replica, Purchase):
         if self._owner.get(step.request) == step.worker:
             flight = self._land(step)
             self.ledger.settle(flight.promised, 0.0)
-            self._waiting[flight.request.id] = flight.request
+            self._wait(flight.request)
+
+    def _wait(self, request: Request) -> None:
+        """For whoever takes it, unless it has a reading already."""
+        if request.id not in self._told:
+            self._waiting[request.id] = request
 
     def _ask_again(self, step: Step) -> None:
         request = asked_request(step)

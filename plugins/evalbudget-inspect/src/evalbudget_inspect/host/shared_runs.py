@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,8 @@ from inspect_ai.log import EvalLog, EvalSampleSummary
 from evalbudget.backtest import Bought
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.how_bought import entries_of
+
+logger = logging.getLogger(__name__)
 
 Log = tuple[Path, EvalLog, list[EvalSampleSummary]]
 
@@ -79,6 +82,15 @@ class SharedRuns:
                         cells.add((run, item, one.epoch))
                         read[run][item] += scored
             found.append((file, header, kept))
+        for run, entry in self.told.items():
+            told = sum(entry["per_item"]["readings"])
+            if (missing := told - read[run].total()) > 0:
+                logger.warning(
+                    "%d of %d readings are in no log: a process was killed before it wrote them. The "
+                    "estimate of all is in the results of every log that ended",
+                    missing,
+                    told,
+                )
         return sorted(found, key=lambda log: str(log[0]))
 
     def together(self, header: EvalLog, before: Bought | None, more: Bought) -> Bought:

@@ -34,6 +34,7 @@ from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, score_
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.sent_again import UNPAID, pay_by, was_unpaid
 from evalbudget_inspect.host.viewer import label
+from evalbudget_inspect.host.what_is_asked import digest_of
 from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.diagnostics import Diagnosis, outcome
@@ -424,7 +425,7 @@ class BudgetedSource(SampleSource):
             width=spec.config.max_samples,
             judge_of=None if serving.rotation is None else serving.rotation.judge,
             bill=None if serving.account is None else serving.account.bill,
-            about=self._about(spec),
+            about=self._about(run) if config.store is not None else None,
             worker=spec.task_id,
         )
         once = config.draws and config.in_scores and book.budget.amount <= len(items)
@@ -450,16 +451,20 @@ class BudgetedSource(SampleSource):
         note(spec.task_id, lambda: self._summary(spec))
         self._enqueue(serving, keys)
 
-    def _about(self, spec: EvalSpec) -> dict[str, str]:
+    def _about(self, run: Run) -> dict[str, str]:
         """What is the same in all processes that share a budget."""
+        spec = run.spec
         arguments = sorted((name, str(value)) for name, value in spec.task_args.items() if name != NAME)
         told: dict[str, Any] = {
             "task": spec.task,
             "task arguments": arguments,
             "model": spec.model,
             "score": self.scores_as,
+            "score_range": self.config.score_range,
         }
-        told["score_range"] = self.config.score_range
+        samples = map(self._sample, self._items(spec))
+        solver = None if self._task is None else self._task.solver
+        told["items, solvers, scorers, models or limits"] = digest_of(spec, run.config, solver, samples)
         return {name: str(value) for name, value in told.items()}
 
     def _share(self, run: Run, serving: _Serving) -> None:

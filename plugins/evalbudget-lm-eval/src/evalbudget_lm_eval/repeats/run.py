@@ -218,10 +218,11 @@ class _Run:
             self._continues = any(r.value is not None for r in book.purchase.journal.readings)
             if record.finished and book.purchase.finished:
                 log.warning(
-                    "evalbudget: this run is finished, and %s has its %s: no call is made. --fresh "
-                    "buys everything again",
+                    "evalbudget: this run is finished, and %s has its %s: no call is made. %s buys "
+                    "everything again",
                     record.path,
                     book.shown(book.spent),
+                    "--fresh" if book.shared is None else "A new --store",
                 )
             elif book.shared is not None:
                 spent, whole = book.shown(book.spent).partition(" ")[0], book.shown(budget.amount)
