@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai import Task, eval_set
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 from tests.host_inspect.race_tasks import QUIET, attempts, model, quiz, run
 from tests.host_inspect.test_race_resume import TASK_FILE
 from tests.host_inspect.worlds import COMMAND, entry_of
@@ -37,9 +38,17 @@ Make = Callable[[], Task]
 class Runner:
     """What an external runner does: it enumerates the tasks of an eval set, and starts a worker for each."""
 
-    def __init__(self, folder: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self.logs = folder, folder / "logs"
-        self._make, self._patch = make, monkeypatch
+    def __init__(
+        self,
+        folder: Path,
+        make: Make,
+        monkeypatch: pytest.MonkeyPatch,
+        *,
+        logs: Path | str | None = None,
+        names: str = "ab",
+    ) -> None:
+        self.folder, self.logs = folder, logs or folder / "logs"
+        self._make, self._patch, self._names = make, monkeypatch, names
         with monkeypatch.context() as patch:
             patch.setenv(CAPTURE, str(folder / "tasks.json"))
             with pytest.raises(SystemExit):
@@ -55,8 +64,9 @@ class Runner:
             (log,) = self._eval_set(logs or self.logs)
         return read_eval_log(log.location)
 
-    def _eval_set(self, logs: Path) -> list[EvalLog]:
-        return eval_set(self._make(), str(logs), model=[model("a", 0.2), model("b", 0.9)], **QUIET)[1]
+    def _eval_set(self, logs: Path | str) -> list[EvalLog]:
+        models = [model(name, mean) for name, mean in zip(self._names, (0.2, 0.9), strict=True)]
+        return eval_set(self._make(), str(logs), model=models, **QUIET)[1]
 
 
 def identifiers(manifest: Path) -> list[str]:
@@ -101,12 +111,14 @@ def test_a_worker_goes_on_from_what_was_bought(
     assert Path(other.location).read_bytes() == untouched  # it is of a worker that may be running
 
 
-@pytest.mark.parametrize("log_format", ["eval", "json"])
+@pytest.mark.parametrize(
+    ("log_format", "logs"), [("eval", None), ("json", None), ("eval", "memory://spread")]
+)
 def test_what_only_an_older_log_holds_is_not_bought_again(
-    log_format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    log_format: str, logs: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(QUIET, "log_format", log_format)
-    runner = Runner(tmp_path, scored, monkeypatch)
+    runner = Runner(tmp_path, scored, monkeypatch, logs=logs)
     first = cut_off(runner.worker(0), 10)
     second = cut_off(runner.worker(0, first), 3)  # it ended as the samples of the first were handed back
     third = cut_off(runner.worker(0, second), 12)
@@ -114,6 +126,42 @@ def test_what_only_an_older_log_holds_is_not_bought_again(
     fourth = runner.worker(0, first)  # whichever is named
     assert uuids(third) <= uuids(fourth)
     assert (entry_of(fourth)["spent"], attempts([fourth])) == (BUDGET, BUDGET)
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["the oldest log", "no log"])
+def test_retries_of_failed_samples_are_kept(
+    named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"fails": True, "calls": 0}
+
+    @solver
+    def flaky() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            state = await generate(state)
+            asked["calls"] += 1
+            if asked["fails"] and asked["calls"] % 3 == 0:
+                raise RuntimeError("the tool is away")
+            return state
+
+        return solve
+
+    def half() -> Task:
+        return budgeted(quiz(ITEMS, solver=flaky()), budget=BUDGET, sampler="uniform")
+
+    def answered(log: EvalLog) -> set[str | None]:
+        return {sample.uuid for sample in log.samples or [] if sample.error is None}
+
+    runner = Runner(tmp_path, half, monkeypatch)
+    first = runner.worker(0)
+    assert (first.status, len(answered(first))) == ("success", BUDGET * 2 // 3)
+    asked["fails"] = False
+    second = cut_off(runner.worker(0, first), 3)  # it ended as samples were handed back
+    assert len(answered(second)) < len(answered(first))
+    third = runner.worker(0, first if named else None)
+    assert answered(first) <= answered(third)
+    fourth = runner.worker(0, first if named else None)
+    assert (answered(third) <= answered(fourth), fourth.status) == (True, "success")
+    assert asked["calls"] <= BUDGET * 4 // 3  # each failure once more, at most
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["resume", "no resume"])
@@ -125,8 +173,13 @@ def test_the_bill_goes_on_too(named: bool, tmp_path: Path, monkeypatch: pytest.M
         return budgeted(task, budget="$0.024", prices=str(tmp_path / "prices.yaml"), sampler="uniform")
 
     runner = Runner(tmp_path, paid, monkeypatch)
-    first = cut_off(runner.worker(0), 10)
-    (bill,) = runner.logs.glob(".evalbudget-*.bill")
+    (tmp_path / "prices.yaml").write_text(PRICES.replace("simulated", "other"))
+    unpriced = runner.worker(0)
+    assert not list(tmp_path.glob("logs/.evalbudget-*.bill"))
+    take_refusals()
+    (tmp_path / "prices.yaml").write_text(PRICES)
+    first = cut_off(runner.worker(0, unpriced if named else None), 10)
+    (bill,) = tmp_path.glob("logs/.evalbudget-*.bill")
     lines = bill.read_text().splitlines()
     bill.write_text("".join(f"{line}\n" for line in lines[: 1 + 2 * 10]))  # it paid for ten
     second = cut_off(runner.worker(0, first if named else None), 15)
@@ -134,7 +187,7 @@ def test_the_bill_goes_on_too(named: bool, tmp_path: Path, monkeypatch: pytest.M
     third = runner.worker(0, second if named else None)  # it paid for all, and five of these answers are lost
     assert len(uuids(third)) == 15
     assert entry_of(third)["spent"] == pytest.approx(0.024)
-    assert len(list(runner.logs.glob(".evalbudget-*.bill"))) == 1
+    assert len(list(tmp_path.glob("logs/.evalbudget-*.bill"))) == 1
 
 
 def test_a_bill_follows_from_folder_to_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,11 +221,20 @@ def test_what_cannot_be_read_is_not_bought_again(
     assert "Repair that log, or begin anew in another folder" in refused.error.message
     assert not any(sample.model_usage for sample in refused.samples or [])
     path.write_bytes(whole)
+    (tmp_path / "logs" / "2026-01-01T00-00-00+00-00_other_zzz.eval").write_bytes(b"PK")  # of another task
     second = runner.worker(0, refused if named else None)
     assert (uuids(first) < uuids(second), attempts([second])) == (True, BUDGET)
     monkeypatch.setattr(spread, "held_as", lambda name, kind: None)
     assert "inspect does not say which tasks this worker runs" in str(runner.worker(1).error)
     take_refusals()
+
+
+def test_the_log_that_is_named_is_gone_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = Runner(tmp_path, scored, monkeypatch)
+    older = cut_off(runner.worker(0), 4)
+    other = cut_off(runner.worker(0, logs=tmp_path / "there"), 20)
+    third = runner.worker(0, other)
+    assert (uuids(other) <= uuids(third), uuids(older) & uuids(third)) == (True, set())
 
 
 def test_each_candidate_has_a_gate_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,9 +248,10 @@ def test_each_candidate_has_a_gate_of_its_own(tmp_path: Path, monkeypatch: pytes
             margin=0.1,
             budget="$0.05",
             prices=str(tmp_path / "prices.yaml"),
+            seed=0,
         )
 
-    runner = Runner(tmp_path, judged, monkeypatch)
+    runner = Runner(tmp_path, judged, monkeypatch, names="aa")  # of one name, with other arguments
     take_gates()
     first = runner.worker(0)
     cut_off(runner.worker(1), 4)

@@ -435,3 +435,30 @@ def test_what_a_file_says_was_spent_without_writing_to_it(tmp_path: Path) -> Non
     path.write_text(path.read_text().replace('"end":0', '"end":99'))
     with pytest.raises(JournalError, match="is damaged"):
         spent_on(path)
+
+
+def test_a_bill_that_moves_to_another_folder_and_back_is_one(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+
+    def pays(path: Path, cost: int, earlier: Path | None = None) -> float:
+        account = Bill.on_file(path, CAP, TOKENS, earlier=earlier)
+        paid(account, cost, most=cost)
+        account.close()
+        return account.spent
+
+    assert pays(here, 30) == 30
+    with here.open("ab") as file:
+        file.write(b'{"hold": 1, "mo')  # cut off by a kill
+    assert pays(there, 20, here) == 50
+    assert pays(there, 5, here) == 55  # it knows more
+    assert pays(here, 5, there) == 60
+    forked = here.read_bytes()
+    pays(there, 1)
+    with pytest.raises(JournalError, match="each has payments that the other lacks"):
+        Bill.on_file(here, CAP, TOKENS, earlier=there)
+    writer = Bill.on_file(there, CAP, TOKENS)
+    before = there.read_bytes()
+    with pytest.raises(JournalError, match="written by another process"):
+        Bill.on_file(there, CAP, TOKENS, earlier=here)
+    writer.close()
+    assert (here.read_bytes(), there.read_bytes()) == (forked, before)

@@ -153,13 +153,25 @@ class Bill:
         self._shares: dict[str, list[float]] = {}
 
     @classmethod
-    def on_file(cls, path: Path, cap: Budget, tariff: Tariff, *, risk: float = 0.0) -> Bill:
+    def on_file(
+        cls, path: Path, cap: Budget, tariff: Tariff, *, risk: float = 0.0, earlier: Path | None = None
+    ) -> Bill:
         """Begin a bill, or go on with one; what was under way when it was left counts as spent.
 
+        Args:
+            path: of the file.
+            cap: as above.
+            tariff: as above.
+            risk: as above.
+            earlier: a bill that this one is a copy of, or is made one: whichever was gone on with knows more.
+
         Raises:
-            JournalError: the file is no bill, is damaged, or another process writes it.
+            JournalError: a file is no bill or damaged, another process writes it, or the earlier bill and it
+                were both gone on with.
             BudgetError: it is in another unit.
         """
+        if earlier is not None and earlier.resolve() != path.resolve():
+            _follow(path, earlier)
         if not path.exists():
             bill = cls(cap, tariff, risk=risk, lines=LinesFile.create(path))
             bill._write(_header(cap))
@@ -485,6 +497,23 @@ def spent_in(data: bytes, where: Path | str) -> tuple[Unit, dict[str, float]]:
     except (LookupError, TypeError, ValueError) as ex:
         raise JournalError(f"{where} is damaged: {ex}") from ex
     return unit, found
+
+
+def _follow(path: Path, earlier: Path) -> None:
+    """Add to a bill what was paid on one that it is the beginning of."""
+    paid, _ = _parse(earlier.read_bytes(), earlier)
+    lines, known = LinesFile.open(path, _parse) if path.exists() else (LinesFile.create(path), [])
+    try:
+        both = min(len(paid), len(known))
+        if both and (paid[0]["unit"], paid[1:both]) != (known[0]["unit"], known[1:both]):
+            raise JournalError(
+                f"{earlier} and {path} are bills of one run, and each has payments that the other lacks. "
+                "Nobody knows what all attempts paid: begin anew in another folder, with a budget of the rest"
+            )
+        for entry in paid[len(known) :]:
+            lines.append(entry)
+    finally:
+        lines.close()
 
 
 def _header(cap: Budget) -> dict[str, Any]:

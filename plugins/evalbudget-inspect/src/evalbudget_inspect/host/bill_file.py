@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import fsspec  # type: ignore[import-untyped]
@@ -13,6 +12,7 @@ from evalbudget.prices import Tariff
 from evalbudget.run import Bill
 from evalbudget_inspect.host.attempt_notes import folder_of
 from evalbudget_inspect.host.current_run import Run
+from evalbudget_inspect.host.earlier_attempts import holds_paid
 
 _bills: dict[Path, Bill] = {}
 """Those begun by this process."""
@@ -29,22 +29,21 @@ def open_bill(run: Run, cap: Budget, tariff: Tariff, *, risk: float) -> Bill:
 
     Raises:
         BudgetError: its folder is none of this machine, or an earlier attempt was made without a bill.
-        JournalError: it is damaged, or cannot be written.
+        JournalError: it is damaged, cannot be written, or lacks what an attempt in another folder paid.
     """
     if not run.log_location:
         return Bill(cap, tariff, risk=risk)
     key = run.spec.task_id
     path = bill_path(folder_of(run.log_location), key)
+    earlier = None
     if isinstance(run.earlier, str):
         earlier = bill_path(folder_of(run.earlier), key)
-        if not (earlier.exists() or path.exists()):
+        if not earlier.exists() and not path.exists() and holds_paid(run.earlier):
             raise BudgetError(
                 f"this run goes on from {run.earlier}, and the bill of what it paid is not beside it "
                 f"({earlier}). Put it back, or begin anew"
             )
-        if _length(earlier) > _length(path):  # of an attempt with another folder, which began as a copy
-            shutil.copyfile(earlier, path)
-    return _begun(path, cap, tariff, risk)
+    return _begun(path, cap, tariff, risk, earlier)
 
 
 def open_common_bill(run: Run, key: str, cap: Budget, tariff: Tariff, *, risk: float, goes_on: bool) -> Bill:
@@ -70,15 +69,12 @@ def open_common_bill(run: Run, key: str, cap: Budget, tariff: Tariff, *, risk: f
     return _begun(path, cap, tariff, risk)
 
 
-def _length(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
-
-
-def _begun(path: Path, cap: Budget, tariff: Tariff, risk: float) -> Bill:
+def _begun(path: Path, cap: Budget, tariff: Tariff, risk: float, earlier: Path | None = None) -> Bill:
     before = _bills.pop(path, None)
     if before is not None:  # of a task that the host tries again within one run
         before.close()
-    _bills[path] = bill = Bill.on_file(path, cap, tariff, risk=risk)
+    known = earlier if earlier is not None and earlier.exists() else None
+    _bills[path] = bill = Bill.on_file(path, cap, tariff, risk=risk, earlier=known)
     return bill
 
 

@@ -87,6 +87,11 @@ def header_of(info: EvalLogInfo) -> EvalLog:
     raise error
 
 
+def holds_paid(location: str) -> bool:
+    """Whether a log has samples that were asked anything."""
+    return any(sample.model_usage for sample in _summaries(location))
+
+
 def is_begun(summary: EvalSampleSummary) -> bool:
     """Whether a sample was cut off on the way; the host runs it again."""
     return is_cancellation_message(summary.error)

@@ -12,27 +12,31 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import anyio.to_thread
-from inspect_ai.log import EvalLog, list_eval_logs
+from inspect_ai.log import EvalLog, EvalLogInfo, list_eval_logs
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.attempt_notes import folder_of
 from evalbudget_inspect.host.current_run import ANY_TASK, asks_itself, before_runs, cannot_go_on
-from evalbudget_inspect.host.earlier_attempts import header_of
+from evalbudget_inspect.host.earlier_attempts import header_of, holds_paid
 from evalbudget_inspect.host.host_frames import held_as, held_by_caller
 from evalbudget_inspect.host.private import (
     EvalSetSelection,
     PrerequisiteError,
     ResolvedTask,
+    clean_filename_component,
     resolve_previous_tasks,
     resumed_task,
+    task_display_name,
     task_identifier,
 )
-from evalbudget_inspect.host.union_of_logs import join_into
+from evalbudget_inspect.host.union_of_logs import join_into, path_of
 
 logger = logging.getLogger(__name__)
 
 VARIABLE = "INSPECT_EVAL_SET_SELECTION"
 """Where the host tells a worker of its document."""
+_PATTERN = "INSPECT_EVAL_LOG_FILE_PATTERN"
+"""Where the user tells the host what else than task and id the names of logs say."""
 
 
 def is_worker() -> bool:
@@ -55,9 +59,10 @@ def refuse_worker(why: str) -> None:
 
 async def go_on() -> None:
     """Have the tasks of a worker go on from all attempts, before the host starts them."""
+    if not is_worker():
+        return
     selection = held_by_caller(EvalSetSelection)
-    of_set = held_as("eval_set_id", str)
-    if selection is None and not (is_worker() and of_set):
+    if selection is None and not held_as("eval_set_id", str):
         return
     tasks, folder = held_as("resolved_tasks", list), held_as("log_dir", str)
     if selection is None or tasks is None or folder is None or len(tasks) != len(selection.tasks):
@@ -89,8 +94,9 @@ def _from_all(task: ResolvedTask, identifier: str, eval_set_id: str, folder: str
     """The task with all that its earlier attempts left; itself if there were none."""
     named = _goes_on_from(task)
     folders = {folder} if named is None else {folder, folder_of(named)}
-    newest = _newest(folders, identifier, eval_set_id)
-    if newest is not None and newest.eval.task_id != task.id:
+    paid = named is not None and holds_paid(named)
+    newest = _newest(folders, task, identifier, eval_set_id, of_this_id=paid)
+    if newest is not None and (named is None or path_of(newest.location) != path_of(named)):
         logger.warning(f"evalbudget: {task.task.name} goes on from {newest.location}, which is paid for")
         previous = resumed_task(task, identifier, newest.location)
         (found,) = resolve_previous_tasks([previous], None, task.model, task.model_roles)
@@ -107,19 +113,32 @@ def _goes_on_from(task: ResolvedTask) -> str | None:
     return seed.source if seed is not None and isinstance(seed.source, str) else None
 
 
-def _newest(folders: Iterable[str], identifier: str, eval_set_id: str) -> EvalLog | None:
+def _newest(
+    folders: Iterable[str], task: ResolvedTask, identifier: str, eval_set_id: str, *, of_this_id: bool
+) -> EvalLog | None:
     """Header of the log of the last attempt at a task, whatever the document names.
 
-    What a worker was refused began anew under another id, and is not gone on from.
+    Attempts have one id. If the document names none that was paid for, it is that of the first: what a worker
+    was refused began anew under another id, and is not gone on from.
     """
     found = []
     infos = [info for folder in folders for info in list_eval_logs(folder, recursive=False)]
     for info in sorted(infos, key=lambda each: each.mtime or 0.0, reverse=True):
+        if _is_of_another(info, task):
+            continue
         header = header_of(info)
         if header.eval.eval_set_id == eval_set_id and task_identifier(header, None) == identifier:
             found.append(header)
     first = min((header.eval for header in found), key=lambda spec: spec.created, default=None)
-    return next((h for h in found if first is not None and h.eval.task_id == first.task_id), None)
+    task_id = task.id if of_this_id or first is None else first.task_id
+    return next((header for header in found if header.eval.task_id == task_id), None)
+
+
+def _is_of_another(info: EvalLogInfo, task: ResolvedTask) -> bool:
+    """Whether the name of a log's file says that it is of another task."""
+    if not os.environ.get(_PATTERN, "{task}_").startswith("{task}_"):
+        return False
+    return bool(info.task_id) and info.task != clean_filename_component(task_display_name(task.task.name))
 
 
 before_runs(go_on)

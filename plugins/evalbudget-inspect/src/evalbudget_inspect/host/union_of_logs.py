@@ -58,7 +58,7 @@ def join_logs(folder: str, task_id: str | None = None) -> None:
 
 
 def join_into(location: str, task_id: str, folders: Collection[str]) -> None:
-    """Make one log of an unfinished task hold what any of its logs holds.
+    """Make one log of a task hold what any of its logs holds; a run with failed samples may be a success.
 
     Args:
         location: of the log that the host goes on from.
@@ -66,11 +66,12 @@ def join_into(location: str, task_id: str, folders: Collection[str]) -> None:
         folders: of the task's logs.
     """
     logs = [read_eval_log(location, header_only=True)]
-    for info in (info for folder in folders for info in attempts_in(folder, task_id)):
-        if _path(info.name) != _path(location):
+    infos = [info for folder in folders for info in attempts_in(folder, task_id)]
+    for info in sorted(infos, key=lambda each: each.mtime or 0.0, reverse=True):
+        if path_of(info.name) != path_of(location):
             header = header_of(info)
             logs += [header] if header.eval.task_id == task_id else []
-    if len(logs) > 1 and all(log.status != "success" for log in logs):
+    if len(logs) > 1:
         _join(logs)
 
 
@@ -98,7 +99,8 @@ def join_earlier(command: click.Command, args: Sequence[str]) -> None:
         join_logs(location.rpartition("/")[0] or ".", task_id)
 
 
-def _path(location: str) -> str:
+def path_of(location: str) -> str:
+    """Of a log, however its folder is written."""
     return str(fsspec.core.url_to_fs(location)[1])
 
 
@@ -123,11 +125,11 @@ def _join(logs: Sequence[EvalLog]) -> None:
     kept = [s for s in whole.samples or [] if (s.id, s.epoch) not in missing or s.error is None]
     there = {(s.id, s.epoch) for s in kept}
     others = [read_eval_log_sample(location, *key) for key, location in missing.items() if key not in there]
-    joined = whole.model_copy(update={"samples": [*kept, *others], "status": "error"})
+    status = "success" if whole.status == "success" else "error"
+    joined = whole.model_copy(update={"samples": [*kept, *others], "status": status})
+    write_eval_log(joined, f"{target}.new", format="eval" if target.endswith(_SUFFIX) else "json")
     system, path = fsspec.core.url_to_fs(target)
-    beside = f"{path}.new"
-    write_eval_log(joined, beside, format="eval" if path.endswith(_SUFFIX) else "json")
-    system.mv(beside, path)
+    system.mv(f"{path}.new", path)
     if source != target:
         system.rm(fsspec.core.url_to_fs(source)[1])
     logger.info("%d samples of older logs joined %s", len(others), target)

@@ -480,7 +480,7 @@ class Coordinator:
         spec = next(iter(self.arms.values())).run.spec
         if spec.eval_set_id is None or not is_worker() or not isinstance(self.group.config, GateConfig):
             return None
-        return f"{spec.eval_set_id} {spec.model}"
+        return spec.task_id  # models of one name may differ in their arguments
 
     def gate(self) -> Gate | None:
         """The verdict; None in other races, and before it began."""
