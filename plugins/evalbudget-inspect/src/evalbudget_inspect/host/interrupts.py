@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import threading
@@ -109,7 +110,13 @@ class Interrupts:
     def _step_aside(self) -> None:
         for number, handler in self._before.items():
             if signal.getsignal(number) == self._signal:
-                signal.signal(number, handler)
+                signal.signal(number, signal.default_int_handler if _is_of_ended_loop(handler) else handler)
+
+
+def _is_of_ended_loop(handler: object) -> bool:
+    """Whether asyncio put it there for a loop that has ended since: it takes it back only where it stands."""
+    task = getattr(handler, "keywords", {}).get("main_task")
+    return isinstance(task, asyncio.Task) and task.done()
 
 
 interrupts = Interrupts()
