@@ -16,9 +16,8 @@ NAN = np.nan
 def two(scores: list[list[float]], **more: object) -> RecordedScores:
     """Models by items, one score each."""
     table = np.array(scores)[:, :, None, None]
-    models, items = (
-        tuple(f"{kind}{i}" for i in range(n)) for kind, n in zip("mq", table.shape, strict=False)
-    )
+    models = tuple(f"m{i}" for i in range(table.shape[0]))
+    items = tuple(f"q{i}" for i in range(table.shape[1]))
     return replace(RecordedScores(table, models, items, ("r",)), **more)  # type: ignore[arg-type]
 
 

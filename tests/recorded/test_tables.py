@@ -1,4 +1,4 @@
-"""Tables as others write them: other formats, booleans, other names of columns, columns that nothing reads."""
+"""Tables as others write them: formats, booleans, names of columns, columns that nothing reads."""
 
 from __future__ import annotations
 
