@@ -57,18 +57,20 @@ def compare(
 
     PATH is a log, a file of recorded scores, or a folder of logs, on the same items. Verdicts
     are "better", "equivalent" (the difference is smaller than --margin) or "undecided", with about how many
-    items would decide it. They all hold at once.
+    items would decide it. They all hold at once. Of a finished race, its own verdict is said again.
     """
     from evalbudget.comparisons import compare as compared  # numpy takes its time: not for --help
+    from evalbudget.report import of_race
 
+    recorded = opened(
+        paths, task=task, across_tasks=across_tasks, lower_is_better=lower_is_better, category=cluster
+    )
+    race = of_race(recorded)
+    if race is not None:
+        publish(race.to_json(), json_path, race.table())
+        return
     found = compared(
-        opened(
-            paths,
-            task=task,
-            across_tasks=across_tasks,
-            lower_is_better=lower_is_better,
-            category=cluster,
-        ),
+        recorded,
         margin=margin,
         against=against,
         models=models,
