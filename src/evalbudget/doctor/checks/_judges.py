@@ -18,7 +18,7 @@ class Judges(Check):
     name = "judges"
 
     def examine(self, case: Case) -> Iterable[Finding]:
-        """One judge; or biases, scales and how many independent votes there are; labels where there are any."""
+        """One judge; or biases, scales and how many independent votes there are; and what labels say."""
         labels = AgainstReference.of(case.study)
         if labels is not None:
             yield _against_labels(self.name, labels)
