@@ -22,6 +22,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import hypothesis  # noqa: E402, F401  # loaded by its plugin otherwise, and refuses what is frozen below
 import numpy as np  # noqa: E402
+from tests.machine import lacks  # noqa: E402
 
 from evalbudget.backtest import RecordedScores  # noqa: E402
 from places import RECORDED, data_file  # noqa: E402
@@ -103,7 +104,7 @@ def postgresql() -> Iterator[Server]:
     """A PostgreSQL server; tests that ask for it are skipped where there is none."""
     reason = why_not()
     if reason is not None:
-        pytest.skip(reason)
+        lacks(reason)
     with server() as there:
         yield there
 
