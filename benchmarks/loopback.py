@@ -132,7 +132,7 @@ class _Meeting:
             self._missing -= 1
             if self._missing <= 0:
                 self._held.set()
-        self._held.wait(20.0)
+        self._held.wait(60.0)
         self._held.set()  # who waited in vain waits once
 
 
@@ -200,7 +200,7 @@ class Server:
         self._http: ThreadingHTTPServer | None = None
 
     def gather(self, n: int, *models: str) -> None:
-        """Answer nothing until n requests, to these models or to any, are there at once; or for 20 s."""
+        """Answer nothing until n requests, to these models or to any, are there at once; or for 60 s."""
         self._meeting = _Meeting(n, models)
 
     def hold(self, after: int, model: str | None = None) -> None:

@@ -282,7 +282,8 @@ def test_signals_are_passed_on_once_nothing_is_under_way(heard: list[int], tmp_p
         await asyncio.sleep(0.05)
         assert heard == []
         again = asyncio.create_task(interrupts.begins("b", attempt))  # it failed, and would be tried again
-        await asyncio.sleep(0.2)
+        while not heard:
+            await asyncio.sleep(0.01)
         assert heard == [signal.SIGINT]
         interrupts.ends("b")
         assert heard == [signal.SIGINT]

@@ -25,7 +25,7 @@ OPTIONS = (
     "--disable-sync",
     "--remote-debugging-pipe",
 )
-_PATIENCE = 30.0
+_PATIENCE = 120.0
 
 
 def found() -> str:

@@ -162,7 +162,7 @@ def test_two_that_begin_at_once_begin_one(address: Address) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert sorted(told.partition("exists; continue it")[1] for told in ended) == [
         "",
         *["exists; continue it"] * 2,
@@ -260,8 +260,8 @@ def test_a_write_waits_for_a_server_that_comes_back(
             adding.start()
         finally:
             starting.start()
-            starting.join(60)
-        adding.join(60)
+            starting.join(300)
+        adding.join(300)
         assert kinds == [LabelKind.FIRST]
         store.draws.append(drawn(range(9, 10), start=18))
     assert f"{address} cannot be reached" in caplog.text
