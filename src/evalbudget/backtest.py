@@ -26,6 +26,7 @@ from evalbudget.recorded._questions import match_questions
 from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.repeats.backtest._compare_samplers import backtest
 from evalbudget.repeats.backtest._result_table import Average, BacktestResult, PoolInfo, Row
@@ -60,4 +61,5 @@ __all__ = [
     "match_questions",
     "names_by_settings",
     "rescale_raters",
+    "side_by_side",
 ]
