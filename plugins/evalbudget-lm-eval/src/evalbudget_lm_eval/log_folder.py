@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from evalbudget_lm_eval.logs.documents import Documents
 from evalbudget_lm_eval.logs.log import Log, read_logs
 from evalbudget_lm_eval.logs.metrics import Metrics, direction, reducer, score_range
 from evalbudget_lm_eval.logs.missing import missing_from
+from evalbudget_lm_eval.logs.race import board_of
 from evalbudget_lm_eval.logs.readings import Readings
 from evalbudget_lm_eval.logs.settings import named_by_settings
 from evalbudget_lm_eval.logs.tasks import Chosen, choose
@@ -218,9 +219,7 @@ def _reducers(raters: Sequence[str], found: Readings) -> dict[str, str]:
 
 def _race(logs: Sequence[Log], names: Sequence[str]) -> RaceRecord | None:
     """The verdict of the race that all of these logs are of; None if they are of none, or of several."""
-    blocks = [log.file.block or {} for log in logs]
-    board = blocks[0].get("race")
-    if not isinstance(board, Mapping) or any(block.get("race") != board for block in blocks):
+    board = board_of([log.file for log in logs])
+    if board is None:
         return None
-    arms = {str(block["arm"]): name for block, name in zip(blocks, names, strict=True)}
-    return RaceRecord.of(board, arms)
+    return RaceRecord.of(board, {log.file.model: name for log, name in zip(logs, names, strict=True)})

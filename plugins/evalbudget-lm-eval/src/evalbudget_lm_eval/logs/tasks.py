@@ -10,6 +10,7 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval.host.logfiles import SamplesFile
+from evalbudget_lm_eval.logs.race import board_of
 
 _NAMED = 8
 """Tasks that a message names."""
@@ -106,15 +107,10 @@ def _of_group(files: Sequence[SamplesFile], path: Path, group: Group) -> Chosen:
 
 def _is_one_race(files: Sequence[SamplesFile]) -> bool:
     """Whether they are of one race in which every arm had one task, with the same documents."""
-    boards = [(file.block or {}).get("race") for file in files]
     tasks: dict[str, set[str]] = {}
     for file in files:
         tasks.setdefault(file.model, set()).add(file.task)
-    return (
-        boards[0] is not None
-        and all(board == boards[0] for board in boards)
-        and all(len(own) == 1 for own in tasks.values())
-    )
+    return board_of(files) is not None and all(len(own) == 1 for own in tasks.values())
 
 
 def _groups(files: Iterable[SamplesFile]) -> dict[str, Group]:
