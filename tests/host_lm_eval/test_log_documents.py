@@ -232,6 +232,33 @@ def test_what_a_group_does_not_average_is_not_read(tmp_path: Path) -> None:
     assert "length is not read: the group has no mean of it." in notes(recorded)
 
 
+def test_settings_of_a_task_of_a_group_are_named_with_the_task(tmp_path: Path) -> None:
+    sizes = {"arc": 5, "boolq": 3}
+    for name, version in (("x", 1.0), ("y", 2.0)):
+        versions = {"arc": version, "boolq": 1.0}
+        write_tasks(tmp_path / name, sizes, **of_group(sizes), versions=versions)
+    assert read(tmp_path).models == ("org/m (version of arc=1.0)", "org/m (version of arc=2.0)")
+
+
+def test_documents_that_a_run_of_ours_gave_up_are_missing(tmp_path: Path) -> None:
+    block = {"allocation": "adaptive", "fixed_repeats": 2, "closed": ["toy:2"], "score": {"toy": "acc,none"}}
+    scores = [sample(i, {"acc": 1.0}, epoch=epoch) for i in range(2) for epoch in range(2)]
+    write_log(tmp_path, scores, evalbudget=block)
+    recorded = read(tmp_path)
+    assert missing_shares(recorded)[0].tolist() == [0.0, 0.0, 1.0]
+    assert "1 document of toy has no score of org/m: given up after failures." in notes(recorded)
+
+
+def test_clusters_of_a_run_of_ours_are_declared(tmp_path: Path) -> None:
+    block = {"allocation": "fixed", "fixed_repeats": 1, "cluster": "topic"}
+    scores = [sample(i, {"acc": 1.0}, doc={"q": i, "topic": "ab"[i % 2], "by": "x"}) for i in range(4)]
+    write_log(tmp_path, scores, evalbudget=block)
+    recorded = read(tmp_path)
+    assert (declared(recorded).cluster, declared(recorded).clusters) == ("topic", ("a", "b", "a", "b"))
+    other = read(tmp_path, category="by")
+    assert (declared(other).clusters, other.categories) == (None, ("x",) * 4)
+
+
 # damaged files, and many of them
 
 

@@ -114,6 +114,14 @@ def test_an_aggregation_of_the_tasks_own_code(tmp_path: Path, code: str, is_mean
     assert ("score of toy is not read" in notes(recorded)) is not is_mean
 
 
+def test_what_a_run_of_ours_went_by_is_a_mean(tmp_path: Path) -> None:
+    code = "def mean(items):\n    items = list(items)\n    return sum(items) / len(items)\n"
+    block = {"allocation": "fixed", "fixed_repeats": 1, "score": {"toy": "score,none"}}
+    samples = [sample(i, {"score": i / 10}) for i in range(10)]
+    write_log(tmp_path, samples, metrics=averages("score", aggregation=code), evalbudget=block)
+    assert mean(read(tmp_path)) == pytest.approx(0.45)
+
+
 @pytest.mark.parametrize(("total", "is_mean"), [(0.45, True), (0.9, False)])
 def test_what_code_does_is_told_by_its_total(tmp_path: Path, total: float, is_mean: bool) -> None:
     write_log(

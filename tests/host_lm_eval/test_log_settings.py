@@ -136,6 +136,44 @@ def test_other_prompts_are_another_model(tmp_path: Path) -> None:
     assert recorded.counts[:, :, 0].sum(axis=1).tolist() == [6, 4]
 
 
+def test_other_documents_under_the_same_ids_are_another_model(tmp_path: Path) -> None:
+    write_log(tmp_path, [1.0] * 4)
+    new = [sample(i, {"acc": 0.0}, question=f"{'new ' if i < 2 else ''}question {i}") for i in range(4)]
+    write_log(tmp_path, new, date=LATER)
+    recorded = read(tmp_path)
+    assert len(recorded.models) == 2
+    assert all(model.startswith("org/m (questions=") for model in recorded.models)
+    assert sorted(recorded.counts[:, :, 0].sum(axis=0).tolist()) == [1, 1, 1, 1, 2, 2]
+
+
+def test_the_same_documents_in_another_order_are_repeats(tmp_path: Path) -> None:
+    write_log(tmp_path, [1.0, 0.0, 0.0, 0.0])
+    turned = [sample(i, {"acc": float(i == 3)}, question=f"question {3 - i}") for i in range(4)]
+    write_log(tmp_path, turned, date=LATER)
+    recorded = read(tmp_path)
+    assert recorded.models == ("org/m",)
+    assert recorded.true_scores[0, :, 0].tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert "paired by question" in notes(recorded)
+
+
+def test_arguments_of_a_task_are_settings(tmp_path: Path) -> None:
+    for date, length in ((LATER, 4096), ("2026-01-04T03-04-05.000000", 8192)):
+        metadata = {
+            "version": 1.0,
+            "config_source": f"/home/{length}",
+            "pretrained": "org/m",
+            "length": length,
+        }
+        write_log(tmp_path, [1.0, 0.0], task_config={"metadata": metadata}, date=date)
+    assert read(tmp_path).models == ("org/m (metadata.length=4096)", "org/m (metadata.length=8192)")
+
+
+def test_logs_without_the_hosts_name_are_named_by_the_arguments(tmp_path: Path) -> None:
+    for name, date in (("a", LATER), ("b", "2026-01-04T03-04-05.000000")):
+        write_log(tmp_path, args=f"pretrained=org/{name},dtype=float16", model_name=None, date=date)
+    assert read(tmp_path).models == ("org/a", "org/b")
+
+
 def test_one_log_twice_counts_once(tmp_path: Path) -> None:
     write_log(tmp_path / "x")
     shutil.copytree(tmp_path / "x", tmp_path / "y")
@@ -167,3 +205,12 @@ def test_the_same_scores_with_other_answers_are_a_repeat(tmp_path: Path) -> None
     recorded = read(tmp_path)
     assert recorded.counts.tolist() == [[[2]] * 4]
     assert notes(recorded) == ""
+
+
+def test_a_run_that_went_on_counts_once(tmp_path: Path) -> None:
+    block = {"allocation": "fixed", "fixed_repeats": 1, "journal": "/there/run.jsonl"}
+    write_log(tmp_path, [1.0, 0.0], evalbudget=block)
+    write_log(tmp_path, [1.0, 0.0, 1.0], date=LATER, evalbudget=block)
+    recorded = read(tmp_path)
+    assert recorded.counts[0, :, 0].tolist() == [1, 1, 1]
+    assert "1 log of a run that went on is left out" in notes(recorded)

@@ -80,8 +80,9 @@ def open_scores(
         check_whole(chosen.files, path)
         tasks = {file.task for file in chosen.files}
         lost = [one for one in unreadable if one.task in tasks]
-        logs, notes = read_logs(chosen.files, lost, path, category or "category")
-        return _recorded(newest(logs), chosen, path, category, notes)
+        logs, notes = read_logs(chosen.files, lost, path, category)
+        logs, earlier = newest(logs)
+        return _recorded(logs, chosen, path, category, [*notes, *earlier])
 
 
 def _recorded(
@@ -123,6 +124,8 @@ def _recorded(
         ranges=_ranges(recorded, found),
         reducers=_reducers(recorded.raters, found),
         digests=documents.digests,
+        clusters=documents.clusters,
+        cluster=documents.cluster,
         notes=told,
     )
     return replace(

@@ -90,7 +90,8 @@ class SamplesFile:
         args = self.config.get("model_args") or ""
         if not arm and self.config.get("model") and not any(key in str(args) for key in NAMING):
             return f"{self.config['model']}:{args}".rstrip(":{}")  # the host made up a random name
-        return str(arm or self.results.get("model_name") or self.path.parent.name or "model")
+        named = self.results.get("model_name") or _named(args)
+        return str(arm or named or self.path.parent.name or "model")
 
     def records(
         self, *, responses: bool = False, prompts: bool = False, category: str = "category"
@@ -150,6 +151,20 @@ class SamplesFile:
             record.pop(name, None)
         record["category"] = doc.get(category) if isinstance(doc, dict) else None
         return record
+
+
+def parsed_args(given: object) -> dict[str, Any]:
+    """Arguments as the host takes them: ``a=1,b=2``, or a mapping."""
+    if isinstance(given, Mapping):
+        return {str(key): value for key, value in given.items()}
+    pairs = (part.partition("=") for part in str(given or "").split(","))
+    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+
+
+def _named(args: object) -> object:
+    """The model's name by its arguments, as the host takes it; None if none of them names it."""
+    given = parsed_args(args)
+    return next((given[key] for key in NAMING if key in given), None)
 
 
 def _question(record: Mapping[str, Any], doc: object) -> str:

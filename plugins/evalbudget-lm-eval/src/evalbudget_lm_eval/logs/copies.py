@@ -7,13 +7,23 @@ from collections.abc import Sequence
 from evalbudget_lm_eval.logs.log import Log, Record
 
 
-def newest(logs: Sequence[Log]) -> list[Log]:
-    """Runs that were continued wrote everything again: the last one speaks for those with its journal."""
+def newest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
+    """Runs that went on wrote everything again: the last one speaks for those with its journal.
+
+    Args:
+        logs: by date.
+
+    Returns:
+        These, and a note on the others.
+    """
     last: dict[tuple[str, str, str], Log] = {}
     for log in logs:
         journal = (log.file.block or {}).get("journal")
         last[log.file.model, log.file.task, str(journal or log.file.path)] = log
-    return list(last.values())
+    earlier = len(logs) - len(last)
+    many = "1 log of a run that went on is" if earlier == 1 else f"{earlier:,} logs of runs that went on are"
+    told = f"{many} left out: the samples stand in later ones."
+    return list(last.values()), [told] if earlier else []
 
 
 def without_copies(logs: Sequence[Log], names: Sequence[str]) -> tuple[list[int], list[str]]:

@@ -19,6 +19,9 @@ class Documents:
 
     Attributes:
         digests: of what was asked, by name.
+        clusters: labels of those that were sampled together, by name; None unless a run of ours clustered
+            all logs by one field.
+        cluster: that field.
         notes: on ids that hold other documents than elsewhere, for people.
     """
 
@@ -27,6 +30,9 @@ class Documents:
         self._category = category
         self._labels: dict[str, str | None] = {}
         self._texts: dict[str, str] = {}
+        fields = {log.cluster for log in logs}
+        self.cluster = fields.pop() if len(fields) == 1 else None
+        self.clusters: dict[str, str] | None = {} if self.cluster else None
         own = [
             {self._id(log, int(record["doc_id"])): str(record["question"]) for record in log.records}
             for log in logs
@@ -61,6 +67,8 @@ class Documents:
         by_task = self._by_task and self._category is None
         self._labels[item] = log.file.task if by_task else None if own is None else str(own)
         self._texts.setdefault(item, record["text"])
+        if self.clusters is not None and own is not None:
+            self.clusters[item] = f"{log.file.task}/{own}" if self._by_task else str(own)
         return item
 
     def categories(self, items: Sequence[str]) -> tuple[str, ...] | None:

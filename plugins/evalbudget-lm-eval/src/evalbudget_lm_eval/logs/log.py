@@ -51,6 +51,8 @@ class Log:
         label: of the file, for people.
         filters: their names; each has its own record of an answer.
         judged: judges scored, and not the task's metrics.
+        cluster: field by which a run of ours clustered the documents; None if it did not, or if another field
+            is read.
     """
 
     file: SamplesFile
@@ -58,21 +60,24 @@ class Log:
     label: str
     filters: tuple[str, ...]
     judged: bool
+    cluster: str | None
 
     @classmethod
-    def read(cls, file: SamplesFile, path: Path, category: str) -> Log:
+    def read(cls, file: SamplesFile, path: Path, category: str | None) -> Log:
         """Read a file.
 
         Args:
             file: with the samples.
             path: that it was found at.
-            category: field of the documents that says what they belong to.
+            category: field of the documents that says what they belong to; None for that by which a run of
+                ours clustered them, or else ``category``.
 
         Raises:
             InvalidInputError: it is not what lm-eval writes.
         """
         with as_written_by("lm-eval", file.path):
-            records = list(file.records(category=category))
+            clustered = (file.block or {}).get("cluster")
+            records = list(file.records(category=category or clustered or "category"))
             for record in records:
                 int(record["doc_id"])
             if any("filter" not in record for record in records):
@@ -82,6 +87,7 @@ class Log:
             return cls(
                 file,
                 records,
+                cluster=clustered if category in (None, clustered) else None,
                 label=f"{file.path.relative_to(path.parent)}",
                 filters=tuple(dict.fromkeys(str(record["filter"]) for record in records)),
                 judged=any(next(readings(record), None) is not None for record in records),
@@ -94,7 +100,7 @@ class Log:
 
 
 def read_logs(
-    files: Sequence[SamplesFile], unreadable: Sequence[Unreadable], path: Path, category: str
+    files: Sequence[SamplesFile], unreadable: Sequence[Unreadable], path: Path, category: str | None
 ) -> tuple[list[Log], list[str]]:
     """All logs that can be read, and a note on each of the others.
 
@@ -102,7 +108,7 @@ def read_logs(
         files: with the samples.
         unreadable: files that are known to be damaged.
         path: that they were found at.
-        category: field of the documents that says what they belong to.
+        category: field of the documents that says what they belong to; None for the usual one.
 
     Raises:
         InvalidInputError: one cannot be read, and is the one that was named, or the only one of its task.

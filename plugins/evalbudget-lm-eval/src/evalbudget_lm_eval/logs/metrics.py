@@ -109,7 +109,17 @@ class Metrics:
         entries = [entry for entry in listed if isinstance(entry, Mapping)]
         return {str(entry.get("metric")): entry for entry in entries}
 
+    @cached_property
+    def _decided(self) -> frozenset[str]:
+        """Metrics that a run or a race of ours went by, which are means."""
+        block, task = self.log.file.block or {}, self.log.file.task
+        beside = (block.get("beside") or {}).get(task) or ()
+        keys = [(block.get("score") or {}).get(task), block.get("metric"), *beside]
+        return frozenset(str(key).partition(",")[0] for key in keys if key)
+
     def _why_no_mean(self, metric: str) -> str:
+        if metric in self._decided:
+            return ""
         totals = self._totals(metric)
         entry = self._entries.get(metric)
         how = entry.get("aggregation") if entry else None

@@ -75,7 +75,10 @@ def _given_up(log: Log, name: str) -> Missing:
     lost = [int(doc) for task, _, doc in own if task == log.file.task and int(doc) not in here]
     if not lost:
         return Missing()
-    told = f"{len(lost):,} documents of {log.file.task} have no score of {name}: given up after failures."
+    many = f"1 document of {log.file.task} has"
+    if len(lost) > 1:
+        many = f"{len(lost):,} documents of {log.file.task} have"
+    told = f"{many} no score of {name}: given up after failures."
     return Missing(dict.fromkeys(log.filters, tuple(lost)), notes=(told,))
 
 

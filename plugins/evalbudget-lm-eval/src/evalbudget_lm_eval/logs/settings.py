@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evalbudget.backtest import names_by_settings
 from evalbudget_lm_eval.host.identity import run_args
-from evalbudget_lm_eval.host.logfiles import NAMING, SamplesFile
+from evalbudget_lm_eval.host.logfiles import NAMING, SamplesFile, parsed_args
 from evalbudget_lm_eval.logs.log import Log
 from evalbudget_lm_eval.logs.metrics import reducer
+from evalbudget_lm_eval.logs.other_questions import prompt_labels, question_labels
 
 _OF_THE_MACHINE = frozenset(
     {
@@ -72,20 +72,19 @@ def named_by_settings(logs: Sequence[Log]) -> tuple[list[str], dict[str, dict[st
     """Of every log, the name of what was evaluated; and by that name, its settings.
 
     A setting that only some logs of a model tell is taken to be the same in the others, unless those that
-    tell it differ.
+    tell it differ. Logs that tell the same, and ask otherwise or something else, are of different models too.
     """
     told = [_of_log(log) for log in logs]
-    first, settings = _named(logs, told)
-    prompts = _prompts(logs, first)
-    if not any(prompts):
-        return first, settings
-    return _named(
-        logs,
-        [
-            one._replace(of_task={**one.of_task, **({"prompt": prompt} if prompt else {})})
-            for one, prompt in zip(told, prompts, strict=True)
-        ],
-    )
+    names, settings = _named(logs, told)
+    for key, labels_of in (("questions", question_labels), ("prompt", prompt_labels)):
+        labels = labels_of(logs, names)
+        if any(labels):
+            told = [
+                one._replace(of_task={**one.of_task, **({key: label} if label else {})})
+                for one, label in zip(told, labels, strict=True)
+            ]
+            names, settings = _named(logs, told)
+    return names, settings
 
 
 def _named(logs: Sequence[Log], told: Sequence[_Told]) -> tuple[list[str], dict[str, dict[str, str]]]:
@@ -152,7 +151,7 @@ def _of_log(log: Log) -> _Told:
 def _arguments(file: SamplesFile) -> dict[str, str]:
     return {
         key: _text(value)
-        for key, value in run_args(_parsed(file.config.get("model_args"))).items()
+        for key, value in run_args(parsed_args(file.config.get("model_args"))).items()
         if key not in _OF_THE_MACHINE and not (key in NAMING and str(value) == file.model)
     }
 
@@ -184,8 +183,11 @@ def _options(log: Log) -> dict[str, str]:
     config, file = log.file.task_config, log.file
     found: dict[str, Any] = {}
     if config.get("output_type") not in ("loglikelihood", "loglikelihood_rolling", "multiple_choice"):
-        sent = {**_parsed(file.config.get("gen_kwargs")), **_parsed(config.get("generation_kwargs"))}
+        sent = {**parsed_args(file.config.get("gen_kwargs")), **parsed_args(config.get("generation_kwargs"))}
         found = {f"gen_kwargs.{key}": value for key, value in sent.items() if key != "seed"}
+    found |= _metadata(file)
+    if config.get("dataset_name"):
+        found["dataset_name"] = config["dataset_name"]
     if not log.judged:
         hashed = all(record.get("prompt_hash") for record in log.records)
         keys = _OF_THE_SCORING if hashed else (*_OF_THE_SCORING, *_OF_THE_PROMPT)
@@ -195,41 +197,15 @@ def _options(log: Log) -> dict[str, str]:
     return {key: _text(value) for key, value in found.items()}
 
 
-def _parsed(given: object) -> dict[str, Any]:
-    """Arguments as the host takes them: ``a=1,b=2``, or a mapping."""
-    if isinstance(given, Mapping):
-        return {str(key): value for key, value in given.items()}
-    pairs = (part.partition("=") for part in str(given or "").split(","))
-    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+def _metadata(file: SamplesFile) -> dict[str, Any]:
+    """Arguments of the task (``--metadata``), among which the host has those of the model, too."""
+    given = file.task_config.get("metadata")
+    others = {*parsed_args(file.config.get("model_args")), "version", "config_source"}
+    named = given.items() if isinstance(given, Mapping) else ()
+    return {f"metadata.{key}": value for key, value in named if key not in others}
 
 
 def _text(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
     text = {"true": "True", "false": "False"}.get(text, text)
     return _ADDRESS.sub("", text)
-
-
-def _prompts(logs: Sequence[Log], names: Iterable[str]) -> list[str]:
-    """A label of each log's prompts, where other logs of the same name asked the same with others."""
-    groups: dict[tuple[str, str], list[tuple[dict[int, str], list[int]]]] = {}
-    for number, (log, name) in enumerate(zip(logs, names, strict=True)):
-        own = {
-            int(record["doc_id"]): str(record["prompt_hash"])
-            for record in log.records
-            if record.get("prompt_hash")
-        }
-        known = groups.setdefault((name, log.file.task), [])
-        for prompts, members in known:
-            if all(prompts.get(document, told) == told for document, told in own.items()):
-                prompts |= own
-                members.append(number)
-                break
-        else:
-            known.append((own, [number]))
-    labels = [""] * len(logs)
-    for known in groups.values():
-        for prompts, members in known if len(known) > 1 else ():
-            told = json.dumps(sorted(prompts.items()))
-            for number in members:
-                labels[number] = hashlib.sha256(told.encode()).hexdigest()[:_SHOWN]
-    return labels
