@@ -3,7 +3,8 @@ r"""Strengths of models by Bradley and Terry, ties as half wins, with a term for
 .. math:: \operatorname{logit} P(\text{first wins}) = b_{first} - b_{second} + \gamma_g
 
 g is whose effect of position it is: a judge's own, or that of several judges together
-(:mod:`evalbudget.pairwise._position_effects`); where none can be told there is none. b sums to 0, and is
+(:mod:`evalbudget.pairwise._position_effects`); where none can be told there is none. Effects of few votes
+each would drive the strengths apart (Neyman & Scott), so judges with few share one. b sums to 0, and is
 fitted by (quasi-)likelihood to values in [0, 1]. Where one model wins everything its strength would be
 infinite, so every pair of models that met is given one win and one loss of half a comparison each, shown in
 no order, and every effect the same between equals: the prior of Jeffreys for one pair, which moves a pair
@@ -17,6 +18,7 @@ than too narrow. Judges who share an effect are clusters as well, as for win rat
 profiled out (each judgement has one of them at most), so that ten times the judges take ten times the time.
 
 References:
+    Neyman & Scott (1948), Consistent estimates based on partially consistent observations, Econometrica 16.
     Bradley & Terry (1952), Rank analysis of incomplete block designs, Biometrika 39. Davidson & Beaver
     (1977), On extending the Bradley-Terry model to incorporate within-pair order effects, Biometrics 33.
 """
@@ -36,6 +38,8 @@ from evalbudget.statistics._shrinkage import t_quantile
 
 ADDED = 0.5
 """Of a win, and of a loss, to every pair that met."""
+OWN_FROM = 20
+"""Items in each order that an effect of one judge rests on; with fewer it would drive strengths apart."""
 _STEPS = 100
 _EXACT = 1e-12
 
@@ -100,7 +104,7 @@ def bradley_terry(preferences: Preferences) -> BradleyTerry:
     preferences = preferences.voted
     k = len(preferences.models)
     n = preferences.value.size
-    effects = position_effects(preferences, np.arange(n))
+    effects = position_effects(preferences, np.arange(n), OWN_FROM)
     group = np.where(effects.untold, -1, effects.group)
     count = int(group.max(initial=-1)) + 1
     pairs = np.array(preferences.pairs)

@@ -46,8 +46,8 @@ def _position(reading: PairwiseReading) -> Iterator[str]:
         )
     if told := _those(pairs, lambda row: _shares(row) and not row.unidentified and row.both_ways):
         yield (
-            f"Few items in each order by each judge ({told}): such judges share one effect of position, "
-            "which is right if chance decided who saw which order."
+            f"Some judges saw {told} in one order only. They share one effect of position, which is right if "
+            "chance decided who saw which order."
         )
     some = [row for row in pairs if row.both_ways and row.one_order and row.unidentified]
     if some:

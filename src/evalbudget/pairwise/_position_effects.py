@@ -1,10 +1,11 @@
 """Whose effect of position can be told from how good the models are, and with whom it is shared.
 
 A judge favours what is shown first, or second. Whoever saw two models both ways shows by how much, and has an
-effect of its own. All others share one effect, which can be told if the two were shown both ways to them
-together: one that is right if chance decided who saw which order. It then holds for a group of judges, whose
-single effects scatter around it, so that the judges are what is sampled; with two of them nothing is known
-of that scatter. Where the others saw one order only, nothing tells what it did to them.
+effect of its own (in logistic models only with enough votes: effects of few each would bias what is estimated
+beside them). All others share one effect, which can be told if the two were shown both ways to them together:
+one that is right if chance decided who saw which order. It then holds for a group of judges, whose single
+effects scatter around it, so that the judges are what is sampled; with two of them nothing is known of that
+scatter. Where the others saw one order only, nothing tells what it did to them.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ from numpy.typing import NDArray
 from evalbudget.pairwise._preferences import Preferences
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
-OWN = 3
-"""Items in each order from which on a judge has an effect of its own; one, if too few would share one."""
 _SHARING = 3
 """Judges whose effects show how far they scatter, at least two of them in each order."""
 
@@ -48,12 +47,13 @@ class PositionEffects:
         return int(self.group.max(initial=-1)) + 1
 
 
-def position_effects(preferences: Preferences, rows: IntArray) -> PositionEffects:
+def position_effects(preferences: Preferences, rows: IntArray, own_from: int = 1) -> PositionEffects:
     """Which judgements share an effect of position.
 
     Args:
         preferences: all of them.
         rows: those to look at, shape (n,).
+        own_from: items in each order that an effect of one judge takes; 1 where too few would share one.
     """
     n = rows.size
     none, all_of_it = np.zeros(n, dtype=bool), np.ones(n)
@@ -61,7 +61,7 @@ def position_effects(preferences: Preferences, rows: IntArray) -> PositionEffect
         return PositionEffects(np.full(n, -1), none, ~none, 0, all_of_it)
     _, judge = np.unique(preferences.judge[rows], return_inverse=True)
     both = _both_ways(preferences, rows, judge)
-    is_own = both >= OWN
+    is_own = both >= own_from
     if int((~is_own).sum()) < _SHARING:  # nobody to share it with
         is_own = both >= 1
     group = np.where(is_own, np.cumsum(is_own) - 1, -1)[judge]
@@ -83,14 +83,15 @@ def position_effects(preferences: Preferences, rows: IntArray) -> PositionEffect
     return PositionEffects(np.where(rest, own, group), rest, none if enough else rest, own, without)
 
 
-def identified(preferences: Preferences) -> Preferences | None:
+def identified(preferences: Preferences, own_from: int = 1) -> Preferences | None:
     """The judgements of which it can be told what position does to them; None if they connect not all models.
 
     Args:
         preferences: missing verdicts stay with the judges whose effect is known.
+        own_from: as for :func:`position_effects`.
     """
     voted = preferences.voted
-    effects = position_effects(voted, np.arange(voted.value.size))
+    effects = position_effects(voted, np.arange(voted.value.size), own_from)
     told = np.zeros(len(preferences.judges), dtype=bool)
     told[voted.judge[~effects.untold]] = True
     found = preferences.where(told[preferences.judge])

@@ -49,7 +49,7 @@ def _taken(pairs: Sequence[PairRow], *, ordered: bool) -> str:
     if Taken.NOTHING in found:
         return f"as shown: {NOT_IDENTIFIED}"
     if found & {Taken.COMMON, Taken.BOTH}:
-        return "less one effect of position of the judges who saw one order, or few items, each"
+        return "less one effect of position that the judges share who saw one order each"
     return "both orders weighing alike"
 
 

@@ -264,21 +264,23 @@ def _adjusted(
     """The mean with position taken away."""
     group, told = effects.group, ~effects.untold
     both = group >= 0
-    cell = np.where(both, 2 * group + (sign > 0.0), 0)
-    share = np.bincount(cell[both], weights=weight[both], minlength=2 * effects.count)
-    mean = np.bincount(cell[both], weights=(weight * value)[both], minlength=share.size) / share
+    last = 2 * effects.count
+    cell = np.where(both, 2 * group + (sign > 0.0), last)  # last of all, those who saw one order only
+    all_cells = np.bincount(cell, weights=weight, minlength=last + 1)
+    share = all_cells[:last]
+    mean = np.bincount(cell, weights=weight * value, minlength=last + 1)[:last] / share
     part = share[0::2] + share[1::2]
     bias = float(np.average((mean[1::2] - mean[0::2]) / 2.0, weights=part))
     rate = ((mean[1::2] + mean[0::2]) / 2.0)[group]
     if not both.all():  # the others saw one order only
         rest = np.average((value - sign * bias)[~both], weights=weight[~both])
         rate[~both] = _within(float(rest))
-    off = value - mean[cell]
+    off = value - np.append(mean, 0.0)[cell]
     influence = np.zeros(value.size)
     least, columns = 0.0, 1
     if told.any():
         between = rate - np.average(rate[told], weights=weight[told])
-        within = 0.5 * (part[group] / share[cell]) * off / np.where(told, effects.without, 1.0)
+        within = 0.5 * (part[group] / all_cells[cell]) * off / np.where(told, effects.without, 1.0)
         influence[told] = (weight * (between + within))[told]
         orders = np.unique(cell[told])
         least, columns = _least(cell, off, weight, part[group] / 2.0, orders), orders.size
